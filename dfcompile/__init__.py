@@ -1,0 +1,1 @@
+"""dfcompile: which lowering, on how many processing elements and chips, gives what makespan, I/O and cost."""

@@ -1,0 +1,173 @@
+"""Builds canonical DAGs: the one mutable class of this stage."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Scope
+from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
+from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.canonical_dag.verifier import verify
+from dfcompile.errors import InternalError
+
+UNORDERED = "any"
+
+
+class DagBuilder:
+    """Collects nodes and edges; `finish` derives kinds and volumes, verifies and freezes.
+
+    Volumes of a node are not given but derived from its edges, so they cannot contradict them.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._scopes: list[Scope] = []
+        self._scope_index: dict[str, int] = {}
+        self._kernels: list[Kernel] = []
+        self._kernel_index: dict[str, int] = {}
+        self._tensors: dict[str, KernelTensor] = {}
+        self._orders: dict[str, int] = {}
+        self._fixed_kind = array("b")  # NodeKind of buffers and pseudo nodes, TASK for computational nodes
+        self._node_scope = array("i")
+        self._node_member = array("q")
+        self._edge_source = array("i")
+        self._edge_target = array("i")
+        self._edge_volume = array("q")
+        self._edge_bytes = array("b")
+        self._edge_order = array("i")
+
+    def add_kernel(self, kernel: Kernel) -> int:
+        """Register a kernel and return its index; adding an equal kernel again returns the same index."""
+        known = self._kernel_index.setdefault(kernel.name, len(self._kernels))
+        if known == len(self._kernels):
+            self._kernels.append(kernel)
+        elif self._kernels[known] != kernel:
+            raise InternalError(f"kernel {kernel.name!r}: added twice with different contents")
+        return known
+
+    def add_tensor(self, tensor: KernelTensor) -> None:
+        """Register an array that kernels exchange."""
+        self._tensors[tensor.name] = tensor
+
+    def add_scope(self, name: str, kernel: int = NO_KERNEL, origin: str = "") -> int:
+        """Register a family of nodes and return its index.
+
+        Raises:
+            InternalError: the name is taken.
+        """
+        if name in self._scope_index:
+            raise InternalError(f"scope {name!r}: added twice")
+        self._scope_index[name] = len(self._scopes)
+        self._scopes.append(Scope(name, kernel, origin or name))
+        return self._scope_index[name]
+
+    def add_task(self, scope: int, member: int = NO_MEMBER) -> int:
+        """Add a computational node and return its number; its kind follows from its volumes."""
+        return self._add_node(_TASK, scope, member)
+
+    def add_tasks(self, scope: int, count: int) -> range:
+        """Add a family of ``count`` computational nodes and return their numbers."""
+        first = len(self._node_scope)
+        self._fixed_kind.extend([_TASK] * count)
+        self._node_scope.extend([scope] * count)
+        self._node_member.extend(range(count))
+        return range(first, first + count)
+
+    def add_memory(self, scope: int, kind: NodeKind = NodeKind.BUFFER) -> int:
+        """Add a buffer or a pseudo node and return its number."""
+        if kind.is_computational:
+            raise InternalError(f"kind {kind.name}: derived from volumes, not given")
+        return self._add_node(int(kind), scope, NO_MEMBER)
+
+    def add_edge(
+        self, source: int, target: int, volume: int, element_bytes: int = 4, order: str = UNORDERED
+    ) -> int:
+        """Add an edge that carries ``volume`` elements and return its number."""
+        self._edge_source.append(source)
+        self._edge_target.append(target)
+        self._edge_volume.append(volume)
+        self._edge_bytes.append(element_bytes)
+        self._edge_order.append(self._orders.setdefault(order, len(self._orders)))
+        return len(self._edge_source) - 1
+
+    def add_edges(
+        self,
+        sources: Sequence[int],
+        targets: Sequence[int],
+        volumes: Sequence[int],
+        element_bytes: int = 4,
+        order: str = UNORDERED,
+    ) -> None:
+        """Add many edges of one element size and order at once; the three sequences run in parallel."""
+        self._edge_source.extend(sources)
+        self._edge_target.extend(targets)
+        self._edge_volume.extend(volumes)
+        self._edge_bytes.extend([element_bytes] * len(sources))
+        self._edge_order.extend([self._orders.setdefault(order, len(self._orders))] * len(sources))
+
+    def finish(self) -> CanonicalDag:
+        """Derive volumes and kinds, verify, freeze.
+
+        Raises:
+            VerificationError: the graph is not canonical; the message names the node or the edge.
+        """
+        fixed = np.frombuffer(self._fixed_kind, dtype=np.int8) if self._fixed_kind else np.zeros(0, np.int8)
+        nodes = len(fixed)
+        source = _column(self._edge_source, np.int32)
+        target = _column(self._edge_target, np.int32)
+        volume = _column(self._edge_volume, np.int64)
+        is_buffer = fixed == NodeKind.BUFFER
+        volume_in = np.zeros(nodes, dtype=np.int64)
+        np.maximum.at(volume_in, target, volume)
+        volume_out = np.zeros(nodes, dtype=np.int64)
+        np.maximum.at(volume_out, source, volume)
+        stored = np.zeros(nodes, dtype=np.int64)
+        np.add.at(stored, target, volume)
+        volume_in = np.where(is_buffer, stored, volume_in)
+        dag = CanonicalDag(
+            name=self._name,
+            scopes=tuple(self._scopes),
+            kernels=tuple(self._kernels),
+            tensors=tuple(self._tensors.values()),
+            orders=tuple(self._orders),
+            kind=_read_only(np.where(fixed == _TASK, _kinds(volume_in, volume_out), fixed).astype(np.int8)),
+            volume_in=_read_only(volume_in),
+            volume_out=_read_only(volume_out),
+            node_scope=_column(self._node_scope, np.int32),
+            node_member=_column(self._node_member, np.int64),
+            edge_source=source,
+            edge_target=target,
+            edge_volume=volume,
+            edge_element_bytes=_column(self._edge_bytes, np.int8),
+            edge_order=_column(self._edge_order, np.int32),
+        )
+        verify(dag)
+        return dag
+
+    def _add_node(self, kind: int, scope: int, member: int) -> int:
+        self._fixed_kind.append(kind)
+        self._node_scope.append(scope)
+        self._node_member.append(member)
+        return len(self._node_scope) - 1
+
+
+_TASK = -1
+
+
+def _kinds(volume_in: npt.NDArray[np.int64], volume_out: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
+    conditions = [volume_in == 0, volume_out == 0, volume_in == volume_out, volume_in > volume_out]
+    kinds = [NodeKind.SOURCE, NodeKind.SINK, NodeKind.ELEMENTWISE, NodeKind.DOWNSAMPLER]
+    return np.select(conditions, kinds, NodeKind.UPSAMPLER).astype(np.int8)
+
+
+def _column(values: array[int], dtype: type[np.signedinteger]) -> npt.NDArray[np.signedinteger]:
+    return _read_only(np.array(values, dtype=dtype))
+
+
+def _read_only(column: npt.NDArray[np.signedinteger]) -> npt.NDArray[np.signedinteger]:
+    column.setflags(write=False)
+    return column

@@ -1,0 +1,144 @@
+"""The canonical DAG: tasks, buffers and exact volumes, as read-only array columns."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
+from dfcompile.canonical_dag.kinds import NodeKind
+
+Int8 = npt.NDArray[np.int8]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bool = npt.NDArray[np.bool_]
+
+Column = TypeVar("Column", bound=npt.NDArray[np.generic])
+
+NO_KERNEL = -1
+NO_MEMBER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A family of nodes that come from one place: one map scope, or one buffer.
+
+    A scope is a single node, or one node per iteration of its spatial parameters.
+    """
+
+    name: str  # unique in the DAG
+    kernel: int  # index into CanonicalDag.kernels, or NO_KERNEL
+    origin: str  # the user's operator; for a buffer the array's name
+
+
+@dataclass(frozen=True, eq=False)
+class CanonicalDag:
+    """A DAG of computational nodes and buffers with integer volumes [dematteis23, section 3].
+
+    Nodes and edges are numbered from 0 in a fixed order; every column is read-only. All volumes are in
+    elements. Use `DagBuilder` to make one: its ``finish`` verifies.
+
+    Attributes:
+        name: of the graph.
+        scopes: families of nodes.
+        kernels: the canonical library nodes that the tasks come from.
+        tensors: the arrays that the kernels exchange.
+        orders: texts of the access orders that ``edge_order`` refers to.
+        kind: ``NodeKind`` of each node, shape [nodes].
+        volume_in: I, elements on *every* input edge; 0 without input edges; of a buffer the sum, shape [nodes].
+        volume_out: O, elements on *every* output edge; 0 without; of a buffer the largest, shape [nodes].
+        node_scope: index into ``scopes``, shape [nodes].
+        node_member: number of the node in its scope, ``NO_MEMBER`` if the scope is a single node, shape [nodes].
+        edge_source: producing node, shape [edges].
+        edge_target: consuming node, shape [edges].
+        edge_volume: elements that travel on the edge, shape [edges].
+        edge_element_bytes: bytes per element, shape [edges].
+        edge_order: index into ``orders`` of the order in which the elements travel, shape [edges]. On an
+            edge between computational nodes producer and consumer agree on it: that was proved.
+    """
+
+    name: str
+    scopes: tuple[Scope, ...]
+    kernels: tuple[Kernel, ...]
+    tensors: tuple[KernelTensor, ...]
+    orders: tuple[str, ...]
+    kind: Int8
+    volume_in: Int64
+    volume_out: Int64
+    node_scope: Int32
+    node_member: Int64
+    edge_source: Int32
+    edge_target: Int32
+    edge_volume: Int64
+    edge_element_bytes: Int8
+    edge_order: Int32
+
+    @property
+    def nodes_count(self) -> int:
+        """Number of nodes, buffers and pseudo nodes included."""
+        return len(self.kind)
+
+    @property
+    def edges_count(self) -> int:
+        """Number of edges."""
+        return len(self.edge_source)
+
+    @cached_property
+    def is_computational(self) -> Bool:
+        """Whether each node occupies a processing element, shape [nodes]."""
+        return _frozen(self.kind < NodeKind.BUFFER)
+
+    @cached_property
+    def is_buffer(self) -> Bool:
+        """Whether each node is a buffer, shape [nodes]."""
+        return _frozen(self.kind == NodeKind.BUFFER)
+
+    @cached_property
+    def tasks_count(self) -> int:
+        """Number of computational nodes."""
+        return int(np.count_nonzero(self.is_computational))
+
+    @cached_property
+    def work(self) -> Int64:
+        """``W = max(I, O)`` in cycles on one processing element, 0 for buffers and pseudo nodes, shape [nodes]."""
+        work = np.where(self.is_computational, np.maximum(self.volume_in, self.volume_out), 0)
+        return _frozen(work.astype(np.int64))
+
+    @cached_property
+    def out_edges(self) -> Int32:
+        """Edge numbers sorted by source, then by number, shape [edges]; see ``out_start``."""
+        return _frozen(np.argsort(self.edge_source, kind="stable").astype(np.int32))
+
+    @cached_property
+    def out_start(self) -> Int64:
+        """``out_edges[out_start[v]:out_start[v + 1]]`` are the output edges of v, shape [nodes + 1]."""
+        return _row_starts(self.edge_source, self.nodes_count)
+
+    @cached_property
+    def in_edges(self) -> Int32:
+        """Edge numbers sorted by target, then by number, shape [edges]; see ``in_start``."""
+        return _frozen(np.argsort(self.edge_target, kind="stable").astype(np.int32))
+
+    @cached_property
+    def in_start(self) -> Int64:
+        """``in_edges[in_start[v]:in_start[v + 1]]`` are the input edges of v, shape [nodes + 1]."""
+        return _row_starts(self.edge_target, self.nodes_count)
+
+    def node_name(self, node: int) -> str:
+        """Return the unique name of a node, such as ``conv1.mv[12]``."""
+        scope = self.scopes[self.node_scope[node]].name
+        member = int(self.node_member[node])
+        return scope if member == NO_MEMBER else f"{scope}[{member}]"
+
+
+def _row_starts(ends: Int32, count: int) -> Int64:
+    starts = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(ends, minlength=count), out=starts[1:])
+    return _frozen(starts)
+
+
+def _frozen(column: Column) -> Column:
+    column.setflags(write=False)
+    return column

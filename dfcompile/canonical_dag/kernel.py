@@ -1,0 +1,65 @@
+"""Kernels and tensors: what a canonical DAG remembers of the canonical library nodes it came from."""
+
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+
+@unique
+class KernelVariant(StrEnum):
+    """Operand structure of a kernel, in the words of DFModel's ``kernel_variant`` [ko24]."""
+
+    GEMM_INPUT1_WEIGHT = "gemm_input1_weight"
+    GEMM_INPUT1_INPUT2 = "gemm_input1_input2"
+    ELEMENTWISE_INPUT1 = "elementwise_input1"
+    ELEMENTWISE_INPUT1_INPUT2 = "elementwise_input1_input2"
+
+    @property
+    def is_gemm(self) -> bool:
+        """Whether the kernel contracts a dimension, hence runs on the systolic units."""
+        return self in (KernelVariant.GEMM_INPUT1_WEIGHT, KernelVariant.GEMM_INPUT1_INPUT2)
+
+
+@unique
+class TensorRole(StrEnum):
+    """Where a tensor lives in the model."""
+
+    INPUT = "input"
+    PARAMETER = "parameter"  # a constant of the model: weight, bias
+    INTERMEDIATE = "intermediate"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTensor:
+    """An array that kernels exchange."""
+
+    name: str
+    elements: int
+    element_bytes: int
+    role: TensorRole
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the whole tensor in bytes."""
+        return self.elements * self.element_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One canonical library node: the unit that the DFModel back end maps.
+
+    ``outer`` is a batch-like dimension. A gemm computes ``outer`` products ``[m, k] x [k, n] -> [m, n]``,
+    ``2 * outer * m * k * n`` FLOP; an elementwise kernel touches ``outer * m * n`` elements (``k`` is 1).
+    """
+
+    name: str
+    op: str  # type of the canonical library node, such as MatMul
+    origin: str  # the user's operator
+    expansion: str  # the chosen expansion, such as mv
+    variant: KernelVariant
+    outer: int
+    m: int
+    k: int
+    n: int
+    inputs: tuple[str, ...]  # tensor names, in operand order
+    outputs: tuple[str, ...]

@@ -1,0 +1,51 @@
+"""The one tree of exceptions; every message reads ``where: found against expected (a hint)``."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class DfcompileError(Exception):
+    """Base of everything dfcompile raises on purpose."""
+
+
+class UserError(DfcompileError):
+    """Bad input: the command line prints the message as one line and exits with status 1."""
+
+
+class UnsupportedOpError(UserError):
+    """An operator (or a form of it) that has no expansion; the message names the node."""
+
+
+class InfeasibleError(UserError):
+    """A problem without a solution; the message names the constraint that cannot be met."""
+
+
+class RegistrationError(UserError):
+    """Two plug-ins claim one name, or a plug-in cannot be loaded."""
+
+
+class InternalError(DfcompileError):
+    """A bug of dfcompile: the command line asks for a report and exits with status 2."""
+
+
+class VerificationError(InternalError):
+    """A stage produced a value that its own verifier or checker rejects."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a hint such as ``(did you mean 'Relu'?)`` with a leading blank, or list what there is.
+
+    >>> nearest("ReLU", ["Relu", "Add"])
+    " (did you mean 'Relu'?)"
+    >>> nearest("zzz", ["Relu", "Add"])
+    ' (known: Add, Relu)'
+    """
+    names = sorted(set(known))
+    by_lower = {name.lower(): name for name in reversed(names)}
+    close = difflib.get_close_matches(word.lower(), list(by_lower), n=1)
+    if close:
+        return f" (did you mean {by_lower[close[0]]!r}?)"
+    if not names:
+        return ""
+    listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f" (known: {listed})"

@@ -1,0 +1,62 @@
+"""The operator node: how an ONNX operator or a canonical operator stands in an SDFG."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from dace.properties import Property, make_properties
+from dace.sdfg.nodes import LibraryNode
+
+AttributeValue: TypeAlias = "int | float | str | Sequence[AttributeValue]"
+
+ONNX = "onnx"
+CANONICAL = "canonical"
+
+
+def input_connector(position: int) -> str:
+    """Return the connector of an operand by position; an omitted optional operand has no connector."""
+    return f"in_{position}"
+
+
+def output_connector(position: int) -> str:
+    """Return the connector of a result by position; an omitted optional result has no connector."""
+    return f"out_{position}"
+
+
+@make_properties
+class OperatorNode(LibraryNode):  # type: ignore[misc]  # dace has no type information
+    """A library node of dialect ``onnx`` (level 0) or ``canonical`` (level 1).
+
+    dfcompile's lowering expands it; DaCe's own expansion mechanism has no implementation of it, so that nothing
+    can be expanded behind the user's back.
+    """
+
+    dialect = Property(dtype=str, default=ONNX, desc="onnx or canonical")
+    op_type = Property(dtype=str, default="", desc="operator type, such as Conv")
+    origin = Property(dtype=str, default="", desc="name of the user's operator")
+    attributes_json = Property(dtype=str, default="{}", desc="attributes as a JSON object")
+
+    implementations: dict[str, object] = {}
+    default_implementation = None
+
+    def __init__(
+        self,
+        name: str = "",
+        *,
+        dialect: str = ONNX,
+        op_type: str = "",
+        origin: str = "",
+        attributes: Mapping[str, AttributeValue] | None = None,
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+    ) -> None:
+        super().__init__(name, inputs=set(inputs), outputs=set(outputs))
+        self.dialect = dialect
+        self.op_type = op_type
+        self.origin = origin
+        self.attributes_json = json.dumps(dict(attributes or {}), sort_keys=True)
+
+    @property
+    def attributes(self) -> dict[str, AttributeValue]:
+        """The attributes as Python values."""
+        return dict(json.loads(self.attributes_json))

@@ -1,0 +1,73 @@
+"""The program: an SDFG at one level of lowering, with what the later stages need beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, unique
+
+import dace
+import numpy as np
+import numpy.typing as npt
+
+
+@unique
+class Level(IntEnum):
+    """How far a program has been lowered."""
+
+    ONNX = 0  # ONNX library nodes, as imported
+    CANONICAL = 1  # canonical library nodes: a small closed set
+    MAPS = 2  # one state, only map scopes at top level
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of the model and the SDFG array that holds it.
+
+    ``shape`` is the model's; the array may have another shape of as many elements (a reshape at the border of the
+    model costs nothing).
+    """
+
+    name: str  # the user's name
+    array: str  # name of the SDFG array
+    shape: tuple[int, ...]
+    dtype: str  # numpy name, such as float32
+
+
+@unique
+class Coverage(IntEnum):
+    """How a node of the model is accounted for."""
+
+    COSTED = 0  # became tasks
+    VIEW = 1  # moves no data: reshape, flatten, squeeze, unsqueeze, identity
+    FOLDED = 2  # depends on constants alone: computed once when the model is read
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNode:
+    """A node of the user's model."""
+
+    name: str  # the user's operator name: what every origin refers to
+    op_type: str  # ONNX operator type
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A model as an SDFG of one state, at one level of lowering.
+
+    Attributes:
+        name: of the model, an identifier.
+        level: of ``sdfg``.
+        sdfg: one state; input, output and parameter arrays are not transient. Never mutated after construction.
+        inputs: of the model.
+        outputs: of the model.
+        parameters: values of the constant arrays (weights, biases) by array name; read-only.
+        nodes: every node of the model, in the model's order.
+    """
+
+    name: str
+    level: Level
+    sdfg: dace.SDFG
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    parameters: Mapping[str, npt.NDArray[np.generic]]
+    nodes: tuple[ModelNode, ...]

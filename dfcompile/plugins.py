@@ -1,0 +1,80 @@
+"""Finds plug-ins: values of one type in our own folders and behind entry points of other packages."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Generic, TypeVar
+
+from dfcompile.errors import RegistrationError
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Generic[Value]):
+    """A collected value and the module it was found in."""
+
+    value: Value
+    origin: str  # module path, such as dfcompile.lowering.expansions.matmul
+
+
+def collect(
+    kind: type[Value],
+    package: ModuleType,
+    group: str,
+    key: Callable[[Value], Hashable],
+) -> tuple[Plugin[Value], ...]:
+    """Return every module-level value of type ``kind``, sorted by origin within key order.
+
+    Looks in all modules below ``package`` and in every module (or package) that an entry point of ``group`` names.
+    Built-ins and third parties take the same path, and importing a plug-in changes nothing anywhere.
+
+    Args:
+        kind: type of the values to collect.
+        package: our own folder of plug-ins.
+        group: entry-point group, such as ``dfcompile.lowering``.
+        key: what must be unique among the values; its text names the value in errors.
+
+    Raises:
+        RegistrationError: two modules claim one key (both are named), or an entry point cannot be imported.
+    """
+    found: dict[Hashable, Plugin[Value]] = {}
+    for module in _modules(package, group):
+        for value in vars(module).values():
+            # A value that a module merely imports from another one belongs to that other one.
+            if not isinstance(value, kind) or _defining_module(value, module) != module.__name__:
+                continue
+            taken = found.setdefault(key(value), Plugin(value, module.__name__))
+            if taken.value is not value:
+                raise RegistrationError(
+                    f"{kind.__name__.lower()} {key(value)}: claimed by {taken.origin!r} and by {module.__name__!r} "
+                    "(rename one or uninstall one)"
+                )
+    return tuple(sorted(found.values(), key=lambda plugin: str(key(plugin.value))))
+
+
+def _defining_module(value: object, holder: ModuleType) -> str:
+    origin = getattr(value, "module", None)
+    return origin if isinstance(origin, str) else holder.__name__
+
+
+def _modules(package: ModuleType, group: str) -> Iterator[ModuleType]:
+    yield from _submodules(package)
+    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+        yield from _submodules(_load(point, group))
+
+
+def _submodules(package: ModuleType) -> Iterator[ModuleType]:
+    yield package
+    for found in sorted(pkgutil.walk_packages(getattr(package, "__path__", []), package.__name__ + "."), key=lambda m: m.name):
+        yield importlib.import_module(found.name)
+
+
+def _load(point: EntryPoint, group: str) -> ModuleType:
+    try:
+        return importlib.import_module(point.value)
+    except ImportError as error:
+        raise RegistrationError(f"entry point {group}:{point.name}: cannot import {point.value!r}: {error}") from error
