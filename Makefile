@@ -1,0 +1,47 @@
+# Every target makes its own environment in .venv the first time it is needed; nothing else has to be installed
+# but python3 (3.11 or newer) and g++ (to compile lowered models when they are verified).
+
+PYTHON := $(shell command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+# Build environments of source packages follow the pins as well.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export NO_MKDOCS_2_WARNING := 1
+# DaCe calls cmake and ninja, which pip puts beside python.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: demo test check bench clean
+
+demo: $(INSTALLED)
+	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128
+
+test: check
+	$(BIN)/pytest -q -n auto --maxprocesses 4
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	rm -rf build/wheel
+	$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel .
+	$(BIN)/check-wheel-contents build/wheel
+	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
+
+bench: $(INSTALLED)
+	$(BIN)/python -m benchmarks.command_line
+
+clean:
+	rm -rf $(VENV) build
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "python3 is not on PATH: 3.11 or newer is needed" >&2; exit 1; }
+	@$(PYTHON) -c 'import platform, sys; sys.exit(sys.version_info < (3, 11) and "python3 is " + platform.python_version() + ": 3.11 or newer is needed")'
+	$(PYTHON) -m venv $(VENV)
+	# torch alone and first: the resolver then takes the CPU build where one is offered.
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet --editable '.[torch,highs,dev]'
+	@touch $@
