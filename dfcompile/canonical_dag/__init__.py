@@ -4,6 +4,7 @@ from dfcompile.canonical_dag.builder import DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Scope
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor, KernelVariant, TensorRole
 from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.canonical_dag.topology import topological_order
 from dfcompile.canonical_dag.verifier import verify
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "NodeKind",
     "Scope",
     "TensorRole",
+    "topological_order",
     "verify",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,8 @@ import numpy.typing as npt
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Scope
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
 from dfcompile.canonical_dag.kinds import NodeKind
-from dfcompile.canonical_dag.verifier import verify
-from dfcompile.errors import InternalError
+from dfcompile.canonical_dag.verifier import kinds_of_tasks, node_volumes, verify
+from dfcompile.errors import DfcompileError, InternalError, VerificationError
 
 UNORDERED = "any"
 
@@ -83,9 +83,7 @@ class DagBuilder:
             raise InternalError(f"kind {kind.name}: derived from volumes, not given")
         return self._add_node(int(kind), scope, NO_MEMBER)
 
-    def add_edge(
-        self, source: int, target: int, volume: int, element_bytes: int = 4, order: str = UNORDERED
-    ) -> int:
+    def add_edge(self, source: int, target: int, volume: int, element_bytes: int = 4, order: str = UNORDERED) -> int:
         """Add an edge that carries ``volume`` elements and return its number."""
         self._edge_source.append(source)
         self._edge_target.append(target)
@@ -109,32 +107,27 @@ class DagBuilder:
         self._edge_bytes.extend([element_bytes] * len(sources))
         self._edge_order.extend([self._orders.setdefault(order, len(self._orders))] * len(sources))
 
-    def finish(self) -> CanonicalDag:
+    def finish(self, error: Callable[[str], DfcompileError] = VerificationError) -> CanonicalDag:
         """Derive volumes and kinds, verify, freeze.
 
+        Args:
+            error: what to raise; a reader of user files passes ``UserError``.
+
         Raises:
-            VerificationError: the graph is not canonical; the message names the node or the edge.
+            VerificationError: (or ``error``) the graph is not canonical; the message names the node or the edge.
         """
         fixed = np.frombuffer(self._fixed_kind, dtype=np.int8) if self._fixed_kind else np.zeros(0, np.int8)
-        nodes = len(fixed)
         source = _column(self._edge_source, np.int32)
         target = _column(self._edge_target, np.int32)
         volume = _column(self._edge_volume, np.int64)
-        is_buffer = fixed == NodeKind.BUFFER
-        volume_in = np.zeros(nodes, dtype=np.int64)
-        np.maximum.at(volume_in, target, volume)
-        volume_out = np.zeros(nodes, dtype=np.int64)
-        np.maximum.at(volume_out, source, volume)
-        stored = np.zeros(nodes, dtype=np.int64)
-        np.add.at(stored, target, volume)
-        volume_in = np.where(is_buffer, stored, volume_in)
+        volume_in, volume_out = node_volumes(fixed, source, target, volume)
         dag = CanonicalDag(
             name=self._name,
             scopes=tuple(self._scopes),
             kernels=tuple(self._kernels),
             tensors=tuple(self._tensors.values()),
             orders=tuple(self._orders),
-            kind=_read_only(np.where(fixed == _TASK, _kinds(volume_in, volume_out), fixed).astype(np.int8)),
+            kind=_read_only(np.where(fixed == _TASK, kinds_of_tasks(volume_in, volume_out), fixed).astype(np.int8)),
             volume_in=_read_only(volume_in),
             volume_out=_read_only(volume_out),
             node_scope=_column(self._node_scope, np.int32),
@@ -145,7 +138,7 @@ class DagBuilder:
             edge_element_bytes=_column(self._edge_bytes, np.int8),
             edge_order=_column(self._edge_order, np.int32),
         )
-        verify(dag)
+        verify(dag, error)
         return dag
 
     def _add_node(self, kind: int, scope: int, member: int) -> int:
@@ -156,12 +149,6 @@ class DagBuilder:
 
 
 _TASK = -1
-
-
-def _kinds(volume_in: npt.NDArray[np.int64], volume_out: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
-    conditions = [volume_in == 0, volume_out == 0, volume_in == volume_out, volume_in > volume_out]
-    kinds = [NodeKind.SOURCE, NodeKind.SINK, NodeKind.ELEMENTWISE, NodeKind.DOWNSAMPLER]
-    return np.select(conditions, kinds, NodeKind.UPSAMPLER).astype(np.int8)
 
 
 def _column(values: array[int], dtype: type[np.signedinteger]) -> npt.NDArray[np.signedinteger]:

@@ -1,6 +1,6 @@
 """The canonical DAG: tasks, buffers and exact volumes, as read-only array columns."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TypeVar
 
@@ -125,6 +125,19 @@ class CanonicalDag:
     def in_start(self) -> Int64:
         """``in_edges[in_start[v]:in_start[v + 1]]`` are the input edges of v, shape [nodes + 1]."""
         return _row_starts(self.edge_target, self.nodes_count)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same nodes, edges and tables in the same order."""
+        if not isinstance(other, CanonicalDag):
+            return NotImplemented
+        columns = (getattr(self, field.name) for field in fields(self))
+        return all(
+            np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
+            for mine, theirs in zip(columns, (getattr(other, field.name) for field in fields(self)), strict=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.nodes_count, self.edges_count))
 
     def node_name(self, node: int) -> str:
         """Return the unique name of a node, such as ``conv1.mv[12]``."""
