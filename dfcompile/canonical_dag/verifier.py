@@ -97,8 +97,8 @@ def _names(dag: CanonicalDag) -> Iterator[str]:
                 yield f"kernel {kernel.name!r}: {dimension} {size} against 1 or more"
     for tensor in dag.tensors:
         if tensor.elements < 1 or tensor.element_bytes < 1:
-            size = f"{tensor.elements} elements of {tensor.element_bytes} bytes"
-            yield f"tensor {tensor.name!r}: {size} against 1 or more"
+            held = f"{tensor.elements} elements of {tensor.element_bytes} bytes"
+            yield f"tensor {tensor.name!r}: {held} against 1 or more"
     yield from _repeated_nodes(dag)
 
 
