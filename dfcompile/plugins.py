@@ -43,10 +43,7 @@ def collect(
     """
     found: dict[Hashable, Plugin[Value]] = {}
     for module in _modules(package, group):
-        for value in vars(module).values():
-            # A value that a module merely imports from another one belongs to that other one.
-            if not isinstance(value, kind) or _defining_module(value, module) != module.__name__:
-                continue
+        for value in _values(module, kind):
             taken = found.setdefault(key(value), Plugin(value, module.__name__))
             if taken.value is not value:
                 raise RegistrationError(
@@ -54,6 +51,14 @@ def collect(
                     "(rename one or uninstall one)"
                 )
     return tuple(sorted(found.values(), key=lambda plugin: str(key(plugin.value))))
+
+
+def _values(module: ModuleType, kind: type[Value]) -> Iterator[Value]:
+    """Yield the values of a module, alone or in a tuple; what it merely imports belongs to another module."""
+    for name, held in sorted(vars(module).items()):
+        for value in held if isinstance(held, tuple) and not name.startswith("__") else (held,):
+            if isinstance(value, kind) and _defining_module(value, module) == module.__name__:
+                yield value
 
 
 def _defining_module(value: object, holder: ModuleType) -> str:

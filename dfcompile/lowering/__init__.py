@@ -1,0 +1,24 @@
+"""Lowering: ONNX operators to canonical operators to map scopes, one named expansion per node."""
+
+from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion
+from dfcompile.lowering.levels import check_choices, lower_to_canonical, lower_to_maps
+from dfcompile.lowering.map_fragment import MapFragment, Reduction
+from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.selection import Choice, ExpansionTable
+
+__all__ = [
+    "CanonicalFragment",
+    "Choice",
+    "Expansion",
+    "ExpansionTable",
+    "MapFragment",
+    "Operator",
+    "Reduction",
+    "Tensor",
+    "check_choices",
+    "expansion",
+    "lower_to_canonical",
+    "lower_to_maps",
+    "onnx_expansion",
+]

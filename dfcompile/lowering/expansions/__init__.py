@@ -1,0 +1,1 @@
+"""One operator (or one family of like operators) per file."""

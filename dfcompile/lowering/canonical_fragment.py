@@ -1,0 +1,88 @@
+"""What an expansion of an ONNX operator builds with: canonical operators, arrays and views."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.frontend import CANONICAL, AttributeValue, OperatorNode, input_connector, output_connector
+from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.program_builder import ProgramBuilder
+
+
+class CanonicalFragment:
+    """The canonical operators that replace one ONNX operator."""
+
+    def __init__(self, builder: ProgramBuilder, op: Operator) -> None:
+        self._builder = builder
+        self._op = op
+        self.operators_count = 0
+
+    def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
+        """Add an intermediate array and return it.
+
+        Args:
+            name: short; the operator's name is put before it.
+            shape: in elements.
+            dtype: numpy name; of operand 0 unless given.
+            materialised: the array lives in memory, its producer and consumer are never joined by a stream.
+        """
+        full = f"{identifier(self._op.name)}_{name}"
+        return self._builder.add_array(full, shape, dtype or self._op.input(0).dtype, materialised=materialised)
+
+    def parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
+        """Add a constant array that is computed here, once."""
+        return self._builder.add_parameter(f"{identifier(self._op.name)}_{name}", value)
+
+    def view(self, source: Tensor, name: str, shape: Iterable[int]) -> Tensor:
+        """Return the same elements in the same order under another shape: no data moves."""
+        return self._builder.add_view(source, f"{identifier(self._op.name)}_{name}", shape)
+
+    def view_as(self, source: Tensor, target: Tensor) -> None:
+        """Make the operator's result a view of ``source``; a copy where the result must be an array of its own."""
+        if self._builder.can_be_view(source, target.name):
+            self._builder.add_view(source, target.name, target.shape)
+        else:
+            self.op("Reshape", "", [source], [target])
+
+    def op(
+        self,
+        op_type: str,
+        step: str,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        **attributes: AttributeValue,
+    ) -> None:
+        """Add a canonical operator.
+
+        Args:
+            op_type: such as ``MatMul``.
+            step: what it does within the operator, such as ``im2col``; empty if the operator is this one step.
+            inputs: operands in order.
+            outputs: arrays it writes; the operator's own results or arrays of `array`.
+            attributes: of the canonical operator; ``gemm=(outer, m, k, n)`` for one that contracts a dimension.
+        """
+        builder = self._builder
+        for tensor in outputs:
+            if tensor.name not in builder.sdfg.arrays:
+                builder.add_array(tensor.name, tensor.shape, tensor.dtype)
+        node = OperatorNode(
+            f"{self._op.name}.{step}" if step else self._op.name,
+            dialect=CANONICAL,
+            op_type=op_type,
+            origin=self._op.origin,
+            attributes=attributes,
+            inputs=[input_connector(position) for position in range(len(inputs))],
+            outputs=[output_connector(position) for position in range(len(outputs))],
+        )
+        builder.add_operator(node, inputs, outputs)
+        self.operators_count += 1
+
+
+def identifier(name: str) -> str:
+    """Return a name as an identifier.
+
+    >>> identifier("conv1.matmul")
+    'conv1_matmul'
+    """
+    return "".join(character if character.isalnum() else "_" for character in name)

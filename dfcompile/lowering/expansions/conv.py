@@ -1,0 +1,149 @@
+"""Convolution ``Y[b, o, y…] = bias[o] + sum_{c, k…} X[b, c, stride*y + dilation*k …] * W[o, c, k…]``.
+
+Any number of spatial dimensions, strides, padding, dilation and groups.
+"""
+
+from math import prod
+
+from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, Reduction, Tensor, expansion, onnx_expansion
+from dfcompile.lowering.windows import Windows, windows_of
+
+
+@onnx_expansion("Conv", "im2col", source="chellapilla06", default=True)
+def im2col(op: Operator, build: CanonicalFragment) -> None:
+    """The windows and the filters become matrices in memory, which are multiplied; then bias and output layout.
+
+    ``X -> cols[group, window, batch*y…]``, ``W -> filters[group, row, window]``, ``product = filters @ cols``,
+    ``biased = product + bias``, ``Y[batch, group*row, y…]``. Without groups the matrices have no group dimension.
+    """
+    w, y, bias = op.input(1), op.output(), op.optional_input(2)
+    windows = windows_of(op, w.shape[2:])
+    group, window = op.integer("group", 1), prod(w.shape[1:])
+    rows, columns = w.shape[0] // group, y.shape[0] * prod(windows.counts)
+    lead = (group,) if group > 1 else ()
+    cols = build.array("cols", (*lead, window, columns), materialised=True)
+    filters = build.array("filters", (*lead, rows, window), materialised=True)
+    build.op(
+        "Im2col",
+        "im2col",
+        [_padded(op, build, windows)],
+        [cols],
+        group=group,
+        kernel=windows.kernel,
+        strides=windows.strides,
+        dilations=windows.dilations,
+        counts=windows.counts,
+    )
+    build.op("Copy", "weights", [build.view(w, "weights", filters.shape)], [filters])
+    product = build.array("product", (*lead, rows, columns), materialised=bias is None)
+    build.op("MatMul", "matmul", [filters, cols], [product], gemm=(group, rows, window, columns))
+    if bias is not None:
+        biased = build.array("biased", product.shape, materialised=True)
+        row_bias = build.view(bias, "row_bias", (group, rows)) if lead else bias
+        axes = [list(range(product.rank)), list(range(row_bias.rank))]
+        build.op("Elementwise", "bias", [product, row_bias], [biased], expression="a + b", axes=axes)
+        product = biased
+    _lay_out(build, product, y, group)
+
+
+def _padded(op: Operator, build: CanonicalFragment, windows: Windows) -> Tensor:
+    x = op.input(0)
+    if not windows.is_padded:
+        return x
+    padded = build.array("padded", windows.padded_shape(x.shape))
+    build.op("Pad", "pad", [x], [padded], pads=windows.pads(), value=0)
+    return padded
+
+
+def _lay_out(build: CanonicalFragment, product: Tensor, y: Tensor, group: int) -> None:
+    """``Y[b, g*rows + r, y…] = product[g, r, b*windows + y…]``."""
+    batch, rows, counts = y.shape[0], y.shape[1] // group, y.shape[2:]
+    # Loops: i0 = batch, i1 = group, i2 = row, then one per spatial dimension.
+    spatial = [f"i{3 + axis}" for axis in range(len(counts))]
+    column = linear_index(["i0", *spatial], (batch, *counts))
+    read = ["i1", "i2", column] if group > 1 else ["i2", column]
+    write = ["i0", linear_index(["i1", "i2"], (group, rows)), *spatial]
+    build.op("Copy", "output", [product], [y], loops=(batch, group, rows, *counts), read=read, write=write)
+
+
+@expansion("Im2col", "map", source="chellapilla06", default=True)
+def im2col_map(op: Operator, build: MapFragment) -> None:
+    """``cols[g, (c, k…), (b, y…)] = X[b, g*channels + c, stride*y + dilation*k …]``: one task, row by row."""
+    x, cols = op.input(0), op.output()
+    group = op.integer("group", 1)
+    windows = Windows(
+        op.integers("kernel"), op.integers("strides"), op.integers("dilations"), (), (), op.integers("counts")
+    )  # fmt: skip
+    channels = x.shape[1] // group
+    elements = dict(zip(windows.kernel_names, windows.kernel, strict=True))
+    positions = dict(zip(windows.window_names, windows.counts, strict=True))
+    row = linear_index(["c", *elements], (channels, *windows.kernel))
+    column = linear_index(["b", *positions], (x.shape[0], *windows.counts))
+    build.map(
+        "",
+        loops={"g": group, "c": channels, **elements, "b": x.shape[0], **positions},
+        reads={"x": (x, ["b", linear_index(["g", "c"], (group, channels)), *windows.positions()])},
+        write=(cols, ["g", row, column] if group > 1 else [row, column]),
+        code="x",
+    )
+
+
+@onnx_expansion("Conv", "direct", source="onnx")
+def direct(op: Operator, build: CanonicalFragment) -> None:
+    """One canonical Convolution on the tensors as they are, then the bias."""
+    w, y, bias = op.input(1), op.output(), op.optional_input(2)
+    windows = windows_of(op, w.shape[2:])
+    group, window = op.integer("group", 1), prod(w.shape[1:])
+    product = y if bias is None else build.array("product", y.shape)
+    build.op(
+        "Convolution",
+        "convolution",
+        [_padded(op, build, windows), w],
+        [product],
+        group=group,
+        strides=windows.strides,
+        dilations=windows.dilations,
+        gemm=(group, w.shape[0] // group, window, y.shape[0] * prod(windows.counts)),
+    )
+    if bias is not None:
+        axes = [list(range(y.rank)), [1]]
+        build.op("Elementwise", "bias", [product, bias], [y], expression="a + b", axes=axes)
+
+
+@expansion("Convolution", "filters", source="onnx", default=True)
+def convolution_per_filter(op: Operator, build: MapFragment) -> None:
+    """One task per filter, which reads every window of its channels once per element of the filter."""
+    x, w, y = op.input(0), op.input(1), op.output()
+    group = op.integer("group", 1)
+    rows, channels = w.shape[0] // group, w.shape[1]
+    windows = Windows(
+        w.shape[2:], op.integers("strides"), op.integers("dilations"), (), (), y.shape[2:]
+    )  # fmt: skip
+    elements = dict(zip(windows.kernel_names, windows.kernel, strict=True))
+    positions = dict(zip(windows.window_names, windows.counts, strict=True))
+    output = linear_index(["g", "r"], (group, rows))
+    build.map(
+        "filters",
+        spatial={"g": group, "r": rows},
+        loops={"b": x.shape[0], **positions, "c": channels, **elements},
+        reads={
+            "x": (x, ["b", linear_index(["g", "c"], (group, channels)), *windows.positions()]),
+            "w": (w, [output, "c", *elements]),
+        },
+        write=(y, ["b", output, *positions]),
+        code="x * w",
+        accumulate=Reduction.SUM,
+    )
+
+
+def linear_index(names: list[str], extents: tuple[int, ...]) -> str:
+    """Return the row-major linear index of several loops as one affine expression.
+
+    >>> linear_index(["c", "y", "x"], (3, 5, 7))
+    '35*c + 7*y + x'
+    """
+    terms = []
+    for axis, name in enumerate(names):
+        stride = prod(extents[axis + 1 :])
+        terms.append(name if stride == 1 else f"{stride}*{name}")
+    return " + ".join(terms)

@@ -1,0 +1,130 @@
+"""Lowers a program level by level: ONNX operators, canonical operators, map scopes."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import dace
+import networkx as nx
+import numpy as np
+from dace.sdfg.nodes import AccessNode
+from dace.sdfg.state import SDFGState
+
+from dfcompile.errors import InternalError, UserError, nearest
+from dfcompile.frontend import Coverage, Level, OperatorNode, Program, input_connector, output_connector
+from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering.kernels import kernel_of
+from dfcompile.lowering.map_fragment import MapFragment
+from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.program_builder import ProgramBuilder
+from dfcompile.lowering.selection import Choice, ExpansionTable
+
+
+def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
+    """Rewrite every ONNX operator to canonical operators and views.
+
+    Raises:
+        UnsupportedOpError: naming the node that has no expansion, or a form of it that its expansion does not cover.
+        UserError: a choice fits no operator of the model.
+    """
+    _expect(program, Level.ONNX)
+    builder = ProgramBuilder(program)
+    costed: set[str] = set()
+    for op in _operators(program, builder):
+        fragment = CanonicalFragment(builder, op)
+        table.select(op, choices).rewrite(op, fragment)
+        if fragment.operators_count:
+            costed.add(op.origin)
+    nodes = tuple(
+        replace(node, coverage=Coverage.VIEW)
+        if node.coverage is Coverage.COSTED and node.name not in costed
+        else node
+        for node in program.nodes
+    )  # fmt: skip
+    return builder.finish(Level.CANONICAL, nodes)
+
+
+def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
+    """Rewrite every canonical operator to map scopes: one state, nothing but map scopes at top level.
+
+    Raises:
+        UnsupportedOpError: naming the operator that has no expansion.
+    """
+    _expect(program, Level.CANONICAL)
+    builder = ProgramBuilder(program)
+    for op in _operators(program, builder):
+        found = table.select(op, choices)
+        builder.adopt_outputs(program.sdfg, op)
+        found.rewrite(op, MapFragment(builder, op, kernel_of(op, found.name)))
+    return builder.finish(Level.MAPS, program.nodes)
+
+
+def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Sequence[Program]) -> None:
+    """Check that every choice names a registered expansion and fits an operator of the model.
+
+    Args:
+        choices: of the user.
+        table: what is registered.
+        programs: the levels at which operators are looked for.
+
+    Raises:
+        UserError: naming the choice, with the nearest name that exists.
+    """
+    present = {(node.origin, node.op_type) for program in programs for node in _operator_nodes(program)}
+    origins = {origin for origin, _ in present}
+    for choice in choices:
+        table.check(choice)
+        if choice.origin and choice.origin not in origins:
+            raise UserError(f"expansion '{choice}': no operator {choice.origin!r}{nearest(choice.origin, origins)}")
+        found = {op_type for origin, op_type in present if choice.origin in ("", origin)}
+        if choice.op_type not in found:
+            where = f"operator {choice.origin!r}" if choice.origin else "the model"
+            raise UserError(f"expansion '{choice}': {where} has no {choice.op_type}{nearest(choice.op_type, found)}")
+
+
+def _expect(program: Program, level: Level) -> None:
+    if program.level is not level:
+        raise InternalError(f"program {program.name!r}: level {program.level.name} against {level.name}")
+
+
+def _operator_nodes(program: Program) -> Iterator[OperatorNode]:
+    return (node for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode))
+
+
+def _operators(program: Program, builder: ProgramBuilder) -> Iterator[Operator]:
+    """Yield the operators in topological order; views on the way are made anew in the builder."""
+    state = program.sdfg.start_state
+    position = {node: number for number, node in enumerate(state.nodes())}
+    for node in nx.lexicographical_topological_sort(state.nx, key=position.__getitem__):
+        if isinstance(node, OperatorNode):
+            yield _operator(program, state, node, builder)
+        elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), dace.data.View):
+            source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
+            shape = tuple(int(size) for size in node.desc(program.sdfg).shape)
+            builder.add_view(builder.tensor(source), node.data, shape)
+
+
+def _operator(program: Program, state: SDFGState, node: OperatorNode, builder: ProgramBuilder) -> Operator:
+    inputs = {edge.dst_conn: builder.tensor(edge.data.data) for edge in state.in_edges(node)}
+    outputs = {edge.src_conn: _result(program, edge.data.data) for edge in state.out_edges(node)}
+    return Operator(
+        name=node.name,
+        dialect=node.dialect,
+        op_type=node.op_type,
+        origin=node.origin,
+        inputs=_by_position(inputs, input_connector),
+        outputs=_by_position(outputs, output_connector),
+        attributes=MappingProxyType(node.attributes),
+    )
+
+
+def _by_position(tensors: Mapping[str, Tensor], connector: Callable[[int], str]) -> tuple[Tensor | None, ...]:
+    if not tensors:
+        return ()
+    last = max(int(name.rpartition("_")[2]) for name in tensors)
+    return tuple(tensors.get(connector(position)) for position in range(last + 1))
+
+
+def _result(program: Program, name: str) -> Tensor:
+    array = program.sdfg.arrays[name]
+    return Tensor(name, tuple(int(size) for size in array.shape), np.dtype(array.dtype.type).name)

@@ -1,0 +1,130 @@
+"""What an expansion of a canonical operator builds with: map scopes and arrays."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from enum import Enum, unique
+from typing import TypeAlias
+
+import dace
+import numpy as np
+from dace.sdfg.nodes import MapEntry
+
+from dfcompile.canonical_dag import Kernel
+from dfcompile.errors import InternalError
+from dfcompile.lowering.canonical_fragment import identifier
+from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.program_builder import ProgramBuilder
+
+Access: TypeAlias = tuple[Tensor, Sequence[str]]
+
+
+@unique
+class Reduction(Enum):
+    """How a map scope accumulates into its result; the value is DaCe's conflict resolution."""
+
+    SUM = "lambda a, b: a + b"
+    PRODUCT = "lambda a, b: a * b"
+    MAX = "lambda a, b: max(a, b)"
+    MIN = "lambda a, b: min(a, b)"
+
+    def initial(self, dtype: str) -> str:
+        """Return the neutral element as Python source of a tasklet."""
+        if self is Reduction.SUM:
+            return "0"
+        if self is Reduction.PRODUCT:
+            return "1"
+        kind = np.dtype(dtype)
+        limits = np.iinfo(kind) if kind.kind in "iu" else np.finfo(kind)
+        return repr(limits.min.item() if self is Reduction.MAX else limits.max.item())
+
+
+class MapFragment:
+    """The map scopes that replace one canonical operator.
+
+    One scope is one task, or one task per iteration of its *spatial* loops; its other loops run one after another in
+    the order given, outer to inner: that order is the order in which the task reads and writes.
+    """
+
+    def __init__(self, builder: ProgramBuilder, op: Operator, kernel: Kernel) -> None:
+        self._builder = builder
+        self._op = op
+        self._kernel_json = json.dumps(asdict(kernel), sort_keys=True)
+
+    def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
+        """Add an intermediate array and return it; see `CanonicalFragment.array`."""
+        full = f"{identifier(self._op.name)}_{name}"
+        return self._builder.add_array(full, shape, dtype or self._op.output().dtype, materialised=materialised)
+
+    def map(
+        self,
+        step: str,
+        *,
+        loops: Mapping[str, int],
+        reads: Mapping[str, Access],
+        write: Access,
+        code: str,
+        spatial: Mapping[str, int] | None = None,
+        accumulate: Reduction | None = None,
+        after_write: bool = False,
+    ) -> None:
+        """Add a map scope: ``write = code(reads)`` in every iteration.
+
+        Args:
+            step: what the scope does within the operator, such as ``gather``; empty if the operator is this one scope.
+            loops: temporal loops and their extents, outer to inner.
+            reads: tasklet variable -> (array, one affine index expression of the loops per dimension).
+            write: (array, one affine index expression per dimension).
+            code: Python expression of the tasklet variables.
+            spatial: loops of which every iteration is a task of its own.
+            accumulate: combine the values written to one element; the result is set to the neutral element first.
+            after_write: the scope overwrites parts of an array that an earlier scope has written.
+        """
+        spatial = spatial or {}
+        ranges = {name: f"0:{extent}" for name, extent in {**spatial, **loops}.items()}
+        if any(extent < 1 for extent in (*spatial.values(), *loops.values())):
+            raise InternalError(f"scope {self._op.name}.{step}: empty loop in {ranges}")
+        scope = f"{self._op.name}.{step}" if step else self._op.name
+        target, indices = write
+        output_node = self._builder.write(target.name)
+        entry_after = None
+        if accumulate is not None:
+            self._initialise(scope, target, accumulate)
+        if accumulate is not None or after_write:
+            entry_after, output_node = self._builder.rewrite(target.name)
+        tasklet, entry, _ = self._builder.state.add_mapped_tasklet(
+            identifier(scope),
+            ranges or {"once": "0:1"},
+            {name: _memlet(tensor, index) for name, (tensor, index) in reads.items()},
+            f"result = {code}",
+            {"result": _memlet(target, indices, accumulate)},
+            input_nodes={tensor.name: self._builder.read(tensor.name) for tensor, _ in reads.values()},
+            output_nodes={target.name: output_node},
+            external_edges=True,
+        )
+        if entry_after is not None:
+            self._builder.state.add_nedge(entry_after, entry, dace.Memlet())
+        tasklet.location = self._location(scope, spatial)
+
+    def _initialise(self, scope: str, target: Tensor, reduction: Reduction) -> MapEntry:
+        loops = {f"d{axis}": f"0:{extent}" for axis, extent in enumerate(target.shape)}
+        tasklet, entry, _ = self._builder.state.add_mapped_tasklet(
+            f"{identifier(scope)}_init",
+            loops or {"once": "0:1"},
+            {},
+            f"result = {reduction.initial(target.dtype)}",
+            {"result": _memlet(target, [f"d{axis}" for axis in range(target.rank)])},
+            output_nodes={target.name: self._builder.write(target.name)},
+            external_edges=True,
+        )
+        tasklet.location = {**self._location(scope, {}), "role": "init"}
+        return entry
+
+    def _location(self, scope: str, spatial: Mapping[str, int]) -> dict[str, str]:
+        location = {"origin": self._op.origin, "scope": scope, "kernel": self._kernel_json}
+        return {**location, "spatial": ",".join(spatial)} if spatial else location
+
+
+def _memlet(tensor: Tensor, indices: Sequence[str], reduction: Reduction | None = None) -> dace.Memlet:
+    subset = ", ".join(indices) if indices else "0"
+    return dace.Memlet(f"{tensor.name}[{subset}]", wcr=reduction.value if reduction else None)

@@ -1,0 +1,159 @@
+"""Builds the SDFG of the next level: the one mutable class of this stage."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import dace
+import numpy as np
+import numpy.typing as npt
+from dace.sdfg.nodes import AccessNode
+from dace.sdfg.state import SDFGState
+
+from dfcompile.errors import InternalError
+from dfcompile.frontend import Level, ModelNode, OperatorNode, Program, input_connector, output_connector
+from dfcompile.lowering.operator import Operator, Tensor
+
+MATERIALISED = dace.StorageType.CPU_Heap  # the array lives in memory: it is never streamed
+
+
+class ProgramBuilder:
+    """Collects arrays, operators and map scopes of one state, then freezes them as a `Program`.
+
+    Every array has a *current* access node: the one that holds what has been written so far.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._name = program.name
+        self._outputs = list(program.outputs)
+        self._inputs = program.inputs
+        self._parameters = dict(program.parameters)
+        self._constants = set(program.parameters)
+        self.sdfg = dace.SDFG(program.sdfg.name)
+        self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
+        self._current: dict[str, AccessNode] = {}
+        self._views: dict[str, str] = {}
+        for port in program.inputs:
+            self._copy_array(program.sdfg, port.array)
+        for name in program.parameters:
+            self._copy_array(program.sdfg, name)
+
+    def _copy_array(self, source: dace.SDFG, name: str) -> None:
+        if name not in self.sdfg.arrays:
+            self.sdfg.add_datadesc(name, source.arrays[name].clone())
+
+    def tensor(self, name: str) -> Tensor:
+        """Return the view of an array that expansions see."""
+        array = self.sdfg.arrays[name]
+        shape = tuple(int(size) for size in array.shape)
+        dtype = np.dtype(array.dtype.type).name
+        return Tensor(name, shape, dtype, self._parameters.get(name), name in self._constants)
+
+    def add_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool = False) -> Tensor:
+        """Add a transient array (a model output is not transient) and return it.
+
+        Raises:
+            InternalError: the name is taken.
+        """
+        if name in self.sdfg.arrays:
+            raise InternalError(f"array {name!r}: added twice")
+        storage = MATERIALISED if materialised else dace.StorageType.Default
+        self.sdfg.add_array(
+            name, list(shape), dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type),
+            transient=not self._is_output(name), storage=storage,
+        )  # fmt: skip
+        return self.tensor(name)
+
+    def adopt_outputs(self, source: dace.SDFG, op: Operator) -> None:
+        """Add the arrays that an operator writes as they were declared at the level before."""
+        constant = bool(op.inputs) and all(tensor.is_constant for tensor in op.operands())
+        for tensor in op.outputs:
+            if tensor is not None:
+                self._copy_array(source, tensor.name)
+                if constant:
+                    self._constants.add(tensor.name)
+
+    def add_parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
+        """Add a constant array that lowering itself computed."""
+        tensor = self.add_array(name, value.shape, value.dtype.name)
+        self.sdfg.arrays[name].transient = False
+        frozen = value.copy()
+        frozen.setflags(write=False)
+        self._parameters[name] = frozen
+        self._constants.add(name)
+        return Tensor(name, tensor.shape, tensor.dtype, frozen, is_constant=True)
+
+    def add_view(self, source: Tensor, name: str, shape: Iterable[int]) -> Tensor:
+        """Add a view: the same elements in the same order under another shape.
+
+        A model output cannot be a view: its producer's array becomes the output instead, and the output port keeps
+        the model's shape.
+        """
+        if self._is_output(name) and self._is_owned(source.name):
+            self._rename_output(name, source.name)
+            return source
+        if self._is_output(name):
+            raise InternalError(f"view {name!r}: of an array of the model's border")
+        array = self.sdfg.arrays[source.name]
+        self.sdfg.add_view(name, list(shape), array.dtype)
+        node = self.state.add_access(name)
+        full = dace.Memlet.from_array(source.name, array)
+        self.state.add_edge(self.read(source.name), None, node, "views", full)
+        self._current[name] = node
+        self._views[name] = source.name
+        if source.is_constant:
+            self._constants.add(name)
+        return self.tensor(name)
+
+    def can_be_view(self, source: Tensor, name: str) -> bool:
+        """Whether `add_view` can give ``source`` the name ``name``."""
+        return not self._is_output(name) or self._is_owned(source.name)
+
+    def read(self, name: str) -> AccessNode:
+        """Return the access node to read an array from."""
+        return self.write(name)
+
+    def write(self, name: str) -> AccessNode:
+        """Return the access node to write (a part of) an array to."""
+        if name not in self._current:
+            self._current[name] = self.state.add_access(name)
+        return self._current[name]
+
+    def rewrite(self, name: str) -> tuple[AccessNode, AccessNode]:
+        """Return the array's current access node and a new one that now takes its place."""
+        before = self.write(name)
+        self._current[name] = self.state.add_access(name)
+        return before, self._current[name]
+
+    def add_operator(self, node: OperatorNode, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+        """Connect a library node to whole arrays; its results depend on parameters alone if all operands do."""
+        self.state.add_node(node)
+        for position, tensor in enumerate(inputs):
+            memlet = dace.Memlet.from_array(tensor.name, self.sdfg.arrays[tensor.name])
+            self.state.add_edge(self.read(tensor.name), None, node, input_connector(position), memlet)
+        for position, tensor in enumerate(outputs):
+            memlet = dace.Memlet.from_array(tensor.name, self.sdfg.arrays[tensor.name])
+            self.state.add_edge(node, output_connector(position), self.write(tensor.name), None, memlet)
+            if inputs and all(operand.name in self._constants for operand in inputs):
+                self._constants.add(tensor.name)
+
+    def _is_output(self, name: str) -> bool:
+        return any(port.array == name for port in self._outputs)
+
+    def _is_owned(self, name: str) -> bool:
+        return bool(self.sdfg.arrays[name].transient) and name not in self._views
+
+    def _rename_output(self, output: str, array: str) -> None:
+        self._outputs = [replace(port, array=array) if port.array == output else port for port in self._outputs]
+        self.sdfg.arrays[array].transient = False
+
+    def finish(self, level: Level, nodes: tuple[ModelNode, ...]) -> Program:
+        """Drop what nothing uses, validate and freeze."""
+        used = {node.data for node in self.state.data_nodes()}
+        keep = used | {port.array for port in (*self._inputs, *self._outputs)}
+        for name in [name for name in self.sdfg.arrays if name not in keep]:
+            self.sdfg.remove_data(name, validate=False)
+        parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(
+            {name: value for name, value in self._parameters.items() if name in used}
+        )
+        return Program(self._name, level, self.sdfg, self._inputs, tuple(self._outputs), parameters, nodes)

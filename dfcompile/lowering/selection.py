@@ -1,0 +1,98 @@
+"""Which expansion is taken for which operator."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dfcompile.errors import RegistrationError, UserError, nearest
+from dfcompile.frontend import CANONICAL, ONNX
+from dfcompile.lowering.expansion import Expansion
+from dfcompile.lowering.operator import Operator
+from dfcompile.plugins import Plugin
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A wish of the user: ``origin:op_type=name``; without origin it holds for every operator of the type."""
+
+    op_type: str
+    name: str
+    origin: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.name}"
+
+    @property
+    def key(self) -> str:
+        """What the choice is made for, such as ``conv1:MatMul``."""
+        return f"{self.origin}:{self.op_type}" if self.origin else self.op_type
+
+
+@dataclass(frozen=True)
+class ExpansionTable:
+    """Every registered expansion by dialect, operator type and name; an argument of lowering, never global."""
+
+    plugins: tuple[Plugin[Expansion], ...]
+    by_operator: Mapping[tuple[str, str], Mapping[str, Expansion]]
+
+    @staticmethod
+    def of(plugins: Iterable[Plugin[Expansion]]) -> "ExpansionTable":
+        """Index collected expansions.
+
+        Raises:
+            RegistrationError: two expansions of one operator type both claim to be its default.
+        """
+        ordered = tuple(plugins)
+        table: dict[tuple[str, str], dict[str, Expansion]] = {}
+        for found in (plugin.value for plugin in ordered):
+            named = table.setdefault((found.dialect, found.op_type), {})
+            rival = next((other for other in named.values() if other.is_default and found.is_default), None)
+            if rival is not None:
+                raise RegistrationError(
+                    f"default expansion of {found.op_type}: claimed by {rival.module}.{rival.name} and by "
+                    f"{found.module}.{found.name} (only one can be the default)"
+                )
+            named[found.name] = found
+        return ExpansionTable(ordered, table)
+
+    def op_types(self, dialect: str) -> tuple[str, ...]:
+        """Return the operator types of a dialect that have an expansion."""
+        return tuple(sorted(op_type for known, op_type in self.by_operator if known == dialect))
+
+    def check(self, choice: Choice) -> None:
+        """Check that a choice names an operator type and an expansion that exist.
+
+        Raises:
+            UserError: it does not; the message has the nearest one.
+        """
+        names = {
+            name
+            for dialect in (CANONICAL, ONNX)
+            for name in self.by_operator.get((dialect, choice.op_type), {})
+        }  # fmt: skip
+        if not names:
+            known = {op_type for _, op_type in self.by_operator}
+            raise UserError(
+                f"expansion '{choice}': no operator type {choice.op_type!r}{nearest(choice.op_type, known)}"
+            )
+        if choice.name not in names:
+            raise UserError(
+                f"expansion '{choice}': {choice.op_type} has no {choice.name!r}{nearest(choice.name, names)}"
+            )
+
+    def select(self, op: Operator, choices: Iterable[Choice]) -> Expansion:
+        """Return the expansion of one operator: the choice for its origin, else for its type, else the default.
+
+        Raises:
+            UnsupportedOpError: there is none, or several and no default.
+        """
+        named = self.by_operator.get((op.dialect, op.op_type))
+        if named is None:
+            raise op.unsupported(f"no expansion for {op.op_type!r}{nearest(op.op_type, self.op_types(op.dialect))}")
+        for wanted_origin in (op.origin, ""):
+            for choice in choices:
+                if (choice.op_type, choice.origin) == (op.op_type, wanted_origin) and choice.name in named:
+                    return named[choice.name]
+        default = [found for found in named.values() if found.is_default or len(named) == 1]
+        if not default:
+            raise op.unsupported(f"no default among the expansions {', '.join(sorted(named))} (name one with --expand)")
+        return default[0]

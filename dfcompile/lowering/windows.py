@@ -1,0 +1,96 @@
+"""Where the windows of a convolution or a pooling lie: kernel, strides, dilations, padding."""
+
+from dataclasses import dataclass
+
+from dfcompile.lowering.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows over the spatial dimensions of ``X[batch, channel, …]``; one entry per spatial dimension.
+
+    Attributes:
+        kernel: extent of a window.
+        strides: distance between windows.
+        dilations: distance between the elements of a window.
+        pads_begin: elements to put before the data.
+        pads_end: elements to put behind the data, so many that the last window lies within.
+        counts: number of windows.
+    """
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether any element has to be put around the data."""
+        return any(self.pads_begin) or any(self.pads_end)
+
+    @property
+    def window_names(self) -> tuple[str, ...]:
+        """Loop names over the windows, one per spatial dimension."""
+        return tuple(f"y{axis}" for axis in range(len(self.kernel)))
+
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """Loop names over the elements of a window, one per spatial dimension."""
+        return tuple(f"k{axis}" for axis in range(len(self.kernel)))
+
+    def positions(self) -> tuple[str, ...]:
+        """Return the index expressions of the element ``k`` of the window ``y`` in the padded data."""
+        return tuple(
+            f"{stride}*{window} + {dilation}*{element}"
+            for stride, window, dilation, element in zip(
+                self.strides, self.window_names, self.dilations, self.kernel_names, strict=True
+            )
+        )
+
+    def pads(self) -> list[int]:
+        """Return the padding of ``X[batch, channel, …]`` in the order of ONNX's Pad: all begins, then all ends."""
+        return [0, 0, *self.pads_begin, 0, 0, *self.pads_end]
+
+    def padded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of ``X[batch, channel, …]`` with its padding."""
+        spatial = zip(shape[2:], self.pads_begin, self.pads_end, strict=True)
+        return (*shape[:2], *(extent + begin + end for extent, begin, end in spatial))
+
+
+def windows_of(op: Operator, kernel: tuple[int, ...]) -> Windows:
+    """Read the windows of a Conv or pooling operator from its attributes.
+
+    The number of windows is taken from the result's shape, so ``ceil_mode`` is honoured: missing elements at the end
+    become padding.
+
+    Raises:
+        UnsupportedOpError: an attribute has not one entry per spatial dimension, or ``auto_pad`` is unknown.
+    """
+    data, counts = op.input(0).shape[2:], op.output().shape[2:]
+    rank = len(data)
+    strides = op.integers("strides", (1,) * rank)
+    dilations = op.integers("dilations", (1,) * rank)
+    pads = op.integers("pads", (0,) * (2 * rank))
+    lengths = (len(kernel), len(strides), len(dilations), len(counts))
+    if lengths != (rank,) * 4 or len(pads) != 2 * rank:
+        raise op.unsupported(
+            f"kernel, strides, dilations, pads have {(*lengths[:3], len(pads))} entries for {rank} axes"
+        )
+    spans = [
+        (count - 1) * stride + (extent - 1) * dilation + 1
+        for count, stride, extent, dilation in zip(counts, strides, kernel, dilations, strict=True)
+    ]
+    missing = [max(span - extent, 0) for span, extent in zip(spans, data, strict=True)]
+    auto_pad = op.text("auto_pad", "NOTSET")
+    if auto_pad == "NOTSET":
+        begins = pads[:rank]
+    elif auto_pad == "VALID":
+        begins = (0,) * rank
+    elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        begins = tuple((total + (auto_pad == "SAME_LOWER")) // 2 for total in missing)
+    else:
+        raise op.unsupported(f"attribute 'auto_pad' is {auto_pad!r}")
+    ends = [max(span - extent - begin, 0) for span, extent, begin in zip(spans, data, begins, strict=True)]
+    return Windows(kernel, strides, dilations, tuple(begins), tuple(ends), tuple(counts))
