@@ -1,0 +1,260 @@
+"""The command line: reads options, calls the driver, prints or writes; the only place that turns errors into exits.
+
+Nothing heavy is imported here: ``dfcompile --help`` must answer at once. The commands import the driver when they run.
+"""
+
+import io
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, cast
+
+import click
+
+import dfcompile
+from dfcompile.errors import UserError
+from dfcompile.options import (
+    OVERLAPS,
+    PARTITIONS,
+    SOLVERS,
+    VOLUMES,
+    Options,
+    Overlap,
+    Partition,
+    Solver,
+    Volumes,
+    parse_expand,
+    parse_granularity,
+    parse_passes,
+    parse_pes,
+    parse_shapes,
+)
+from dfcompile.outputs import check_folder, check_target, write_folder, write_text
+
+FORMATS = ("table", "json", "csv")
+EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
+PLAIN_WIDTH = 120  # columns where the output is not a terminal, so that it is always the same
+
+OTHER_COMMANDS = """\
+Other commands (each has --help; a model with such a name is given as ./NAME):
+
+\b
+  expansions       what is registered for --expand, and where it comes from
+  passes           what is registered for --passes, and where it comes from
+  ops              the ONNX operators that have an expansion
+  systems          the machines that --system knows by name
+  schedule         schedule a canonical DAG file
+"""
+
+
+@click.command(name="dfcompile", epilog=OTHER_COMMANDS)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--pes", required=True, metavar="P[,P…]", help="Numbers of processing elements; one result each.")
+@click.option(
+    "--expand", multiple=True, metavar="[ORIGIN:]OP=NAME[,NAME…]",
+    help="Expansion of an operator type, or of one operator; several names and several rules are all combined, and "
+    "the best is marked.",
+)  # fmt: skip
+@click.option("--volumes", type=click.Choice(VOLUMES), default="exact", show_default=True,
+              help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
+@click.option("--partition", type=click.Choice(PARTITIONS), default="sb-rlx", show_default=True,
+              help="How spatial blocks are filled.")  # fmt: skip
+@click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
+              help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
+@click.option("--passes", metavar="NAME[,NAME…]", help="Passes to apply, in order, in place of the default ones.")
+@click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
+@click.option("--system", metavar="FILE|NAME", help="Machine; by default the canonical one, one core per P.")
+@click.option("--overlap", type=click.Choice(OVERLAPS), default="perfect", show_default=True,
+              help="Of compute, memory and network time of a configuration.")  # fmt: skip
+@click.option("--solver", type=click.Choice(SOLVERS), default="dp", show_default=True, help="For the configurations.")
+@click.option("--verify", is_flag=True, help="Compile and run the lowered model and compare it with a reference.")
+@click.option(
+    "--emit", "emissions", multiple=True, type=(click.Choice(EMITTED), click.Path(path_type=Path)),
+    metavar="KIND DIR",
+    help=f"Write a stage's value to a folder; KIND is one of {', '.join(EMITTED)}. The folder is new, empty or an "
+    "earlier --emit of the same kind, which is replaced.",
+)  # fmt: skip
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
+@click.version_option(dfcompile.__version__, prog_name="dfcompile", message="%(prog)s %(version)s")
+def compile_model(
+    *,
+    model: Path,
+    pes: str,
+    expand: tuple[str, ...],
+    volumes: str,
+    partition: str,
+    granularity: str,
+    passes: str | None,
+    shapes: tuple[str, ...],
+    system: str | None,
+    overlap: str,
+    solver: str,
+    verify: bool,
+    emissions: tuple[tuple[str, Path], ...],
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Say what a lowering of MODEL gives on P processing elements: makespan, I/O, cost.
+
+    MODEL is a Python file with model() and example_inputs(), which is run as code with your rights, or an .onnx
+    file, which is data.
+    """
+    options = Options(
+        model=model,
+        pes=parse_pes(pes),
+        expand=parse_expand(expand),
+        passes=None if passes is None else parse_passes(passes),
+        shapes=parse_shapes(shapes),
+        volumes=cast("Volumes", volumes),
+        partition=cast("Partition", partition),
+        granularity=parse_granularity(granularity),
+        system=system,
+        overlap=cast("Overlap", overlap),
+        solver=cast("Solver", solver),
+        verify=verify,
+    )
+    check_target(output)
+    for _, folder in emissions:
+        check_folder(folder)
+    _reject_one_folder_twice([folder for _, folder in emissions])
+
+    from dfcompile.driver import explore
+    from dfcompile.emissions import emitted_files
+    from dfcompile.progress import show_stage
+    from dfcompile.rendering import render
+    from dfcompile.report import report
+
+    exploration = explore(options, show_stage)
+    text = render(report(exploration), format_, width=_width())
+    for kind, folder in emissions:
+        write_folder(emitted_files(exploration, kind), folder)
+    write_text(text, output)
+
+
+def _reject_one_folder_twice(folders: Sequence[Path]) -> None:
+    for position, folder in enumerate(folders):
+        if folder.absolute() in [earlier.absolute() for earlier in folders[:position]]:
+            raise UserError(f"--emit: folder {str(folder)!r} is given twice")
+
+
+def _width() -> int:
+    return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else PLAIN_WIDTH
+
+
+@click.command(name="expansions")
+def list_expansions() -> None:
+    """List what is registered for --expand, and where it comes from."""
+    from dfcompile.listings import expansions_listing
+
+    write_text(expansions_listing(_width()), None)
+
+
+@click.command(name="passes")
+def list_passes() -> None:
+    """List what is registered for --passes, and where it comes from."""
+    from dfcompile.listings import passes_listing
+
+    write_text(passes_listing(_width()), None)
+
+
+@click.command(name="ops")
+def list_ops() -> None:
+    """List the ONNX operators that have an expansion, and what is next for the canonical ones."""
+    from dfcompile.listings import ops_listing
+
+    write_text(ops_listing(_width()), None)
+
+
+@click.command(name="systems")
+def list_systems() -> None:
+    """List the machines that --system knows by name."""
+    from dfcompile.listings import systems_listing
+
+    write_text(systems_listing(_width()), None)
+
+
+@click.command(name="schedule")
+@click.argument("dag", type=click.Path(path_type=Path))
+@click.option("--pes", required=True, metavar="P[,P…]", help="Numbers of processing elements; one result each.")
+@click.option("--partition", type=click.Choice(PARTITIONS), default="sb-rlx", show_default=True,
+              help="How spatial blocks are filled.")  # fmt: skip
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
+def schedule_dag(*, dag: Path, pes: str, partition: str, format_: str, output: Path | None) -> None:
+    """Schedule a canonical DAG, given as its text or JSON file."""
+    counts = parse_pes(pes)
+    check_target(output)
+
+    from dfcompile.driver import schedule_file
+    from dfcompile.rendering import render
+    from dfcompile.report import report_schedules
+
+    scheduled = schedule_file(dag, counts, cast("Partition", partition))
+    write_text(render(report_schedules(scheduled), format_, width=_width()), output)
+
+
+COMMANDS: Final = {
+    command.name: command
+    for command in (list_expansions, list_passes, list_ops, list_systems, schedule_dag)
+}  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, 1 (the user can mend it), 2 (a bug of dfcompile) or 130 (interrupted)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a narrow encoding is no reason to lose a result
+    try:
+        _run(words)
+        sys.stdout.flush()
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.ClickException as error:
+        return _fail(error.format_message(), status=1)
+    except UserError as error:
+        return _fail(str(error), status=1)
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except BrokenPipeError:
+        return _leave_closed_pipe()
+    except Exception as error:  # noqa: BLE001  # the last resort: whatever it is, the user gets one line
+        return _ask_for_report(error)
+    return 0
+
+
+def _run(words: list[str]) -> None:
+    command: click.Command = compile_model
+    prefix = "dfcompile"
+    if words and words[0] in COMMANDS:
+        command = COMMANDS[words[0]]
+        prefix = f"dfcompile {words.pop(0)}"
+    with command.make_context(prefix, words) as context:
+        command.invoke(context)
+
+
+def _fail(message: str, status: int) -> int:
+    line = " ".join(message.split())
+    print(f"dfcompile: error: {line[:1].lower()}{line[1:]}".rstrip("."), file=sys.stderr)  # noqa: T201
+    return status
+
+
+def _ask_for_report(error: Exception) -> int:
+    handle, name = tempfile.mkstemp(prefix="dfcompile-", suffix=".txt")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(f"dfcompile {dfcompile.__version__}, python {sys.version}\n{' '.join(sys.argv)}\n")
+        file.write("".join(traceback.format_exception(error)))
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    line = f"dfcompile: internal error: {reason} (please report it with {name})"
+    print(line, file=sys.stderr)  # noqa: T201
+    return 2
+
+
+def _leave_closed_pipe() -> int:
+    # Python flushes stdout once more when it exits; that must not fail a second time.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1

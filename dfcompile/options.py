@@ -1,0 +1,206 @@
+"""What the user asked for: the options of a run, and their text forms on the command line."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal
+
+from dfcompile.errors import UserError
+
+Volumes = Literal["exact", "array"]
+Partition = Literal["sb-rlx", "sb-lts"]
+Overlap = Literal["none", "perfect"]
+Solver = Literal["dp", "cbc", "highs"]
+
+VOLUMES: Final[tuple[Volumes, ...]] = ("exact", "array")
+PARTITIONS: Final[tuple[Partition, ...]] = ("sb-rlx", "sb-lts")
+OVERLAPS: Final[tuple[Overlap, ...]] = ("perfect", "none")
+SOLVERS: Final[tuple[Solver, ...]] = ("dp", "cbc", "highs")
+
+LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension, of tasks
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionRule:
+    """Expansions to compare for an operator type, or for one operator of the user's model."""
+
+    op_type: str
+    names: tuple[str, ...]
+    origin: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the rule is about, such as ``MatMul`` or ``conv1:MatMul``."""
+        return f"{self.origin}:{self.op_type}" if self.origin else self.op_type
+
+
+@dataclass(frozen=True, slots=True)
+class NamedChoice:
+    """One name taken from an `ExpansionRule`."""
+
+    op_type: str
+    name: str
+    origin: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the choice is made for, such as ``MatMul`` or ``conv1:MatMul``."""
+        return f"{self.origin}:{self.op_type}" if self.origin else self.op_type
+
+
+@dataclass(frozen=True, slots=True)
+class Granularity:
+    """How fine the tasks are: as declared by the expansions, families grouped, or large tasks split."""
+
+    mode: Literal["declared", "max-tasks", "split"] = "declared"
+    tasks: int = 0  # bound on the tasks of a family, or parts of a task; 0 if declared
+
+    def __str__(self) -> str:
+        return self.mode if self.mode == "declared" else f"{self.mode}={self.tasks}"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A run of the main job.
+
+    Attributes:
+        model: file to read.
+        pes: numbers of processing elements, each gives a result.
+        expand: rules whose Cartesian product is compared; empty: the defaults.
+        passes: names of passes to apply, in order; ``None``: the default ones.
+        shapes: sizes of the model's inputs by input name, for models that leave them open.
+        volumes: of the edges between tasks: each task's own share, or the whole array.
+        partition: how spatial blocks are filled.
+        granularity: of the tasks.
+        system: name or file of the machine; ``None``: the canonical machine.
+        overlap: of compute, memory and network time of a configuration.
+        solver: for the configurations.
+        verify: whether to run the lowered model against a reference.
+    """
+
+    model: Path
+    pes: tuple[int, ...]
+    expand: tuple[ExpansionRule, ...] = ()
+    passes: tuple[str, ...] | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    volumes: Volumes = "exact"
+    partition: Partition = "sb-rlx"
+    granularity: Granularity = field(default_factory=Granularity)
+    system: str | None = None
+    overlap: Overlap = "perfect"
+    solver: Solver = "dp"
+    verify: bool = False
+
+    @property
+    def combinations(self) -> tuple[tuple[NamedChoice, ...], ...]:
+        """The Cartesian product of the rules: one choice per rule in each combination, in the order given."""
+        named = [[NamedChoice(rule.op_type, name, rule.origin) for name in rule.names] for rule in self.expand]
+        return tuple(product(*named))
+
+
+def parse_pes(text: str) -> tuple[int, ...]:
+    """Read numbers of processing elements such as ``16,128``.
+
+    Raises:
+        UserError: not positive integers, or one of them twice.
+
+    >>> parse_pes("16,128")
+    (16, 128)
+    """
+    pes = tuple(_count("--pes", word) for word in text.split(","))
+    _reject_duplicates("--pes", pes)
+    return pes
+
+
+def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
+    """Read rules such as ``MatMul=mv,op`` or ``conv1:MatMul=ip``.
+
+    Raises:
+        UserError: another form, or two rules about the same operators.
+
+    >>> parse_expand(["conv1:MatMul=mv,op"])
+    (ExpansionRule(op_type='MatMul', names=('mv', 'op'), origin='conv1'),)
+    """
+    rules = tuple(_expansion_rule(text) for text in texts)
+    _reject_duplicates("--expand", tuple(rule.key for rule in rules))
+    return rules
+
+
+def _expansion_rule(text: str) -> ExpansionRule:
+    # Names of the user's operators may hold a colon or an equals sign, types and names of expansions never do.
+    left, equals, right = text.rpartition("=")
+    origin, _, op_type = left.rpartition(":")
+    names = tuple(name.strip() for name in right.split(","))
+    if not equals or not op_type.strip() or not all(names):
+        raise UserError(f"--expand: found {text!r} against [ORIGIN:]OP=NAME[,NAME…]")
+    _reject_duplicates(f"--expand {left}", names)
+    return ExpansionRule(op_type.strip(), names, origin)
+
+
+def parse_passes(text: str) -> tuple[str, ...]:
+    """Read names of passes such as ``fuse,fold``; an empty text means no pass at all.
+
+    Raises:
+        UserError: an empty name or one name twice.
+    """
+    names = tuple(name.strip() for name in text.split(",")) if text.strip() else ()
+    if not all(names):
+        raise UserError(f"--passes: found {text!r} against NAME[,NAME…]")
+    _reject_duplicates("--passes", names)
+    return names
+
+
+def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
+    """Read input shapes such as ``input=1x1x28x28``.
+
+    Raises:
+        UserError: another form, a size that is not a positive integer, or one input twice.
+
+    >>> dict(parse_shapes(["x=1x28"]))
+    {'x': (1, 28)}
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, equals, sizes = text.rpartition("=")
+        if not equals or not name:
+            raise UserError(f"--shape: found {text!r} against INPUT=SIZExSIZE…")
+        if name in shapes:
+            raise UserError(f"--shape: input {name!r} is given twice")
+        shapes[name] = tuple(_count(f"--shape {name}", size) for size in sizes.split("x"))
+    return MappingProxyType(shapes)
+
+
+def parse_granularity(text: str) -> Granularity:
+    """Read ``declared``, ``max-tasks=N`` or ``split=N``.
+
+    Raises:
+        UserError: another form.
+
+    >>> str(parse_granularity("split=8"))
+    'split=8'
+    """
+    mode, equals, count = text.partition("=")
+    if mode == "declared" and not equals:
+        return Granularity()
+    if mode == "max-tasks" and equals:
+        return Granularity("max-tasks", _count("--granularity max-tasks", count))
+    if mode == "split" and equals:
+        return Granularity("split", _count("--granularity split", count))
+    raise UserError(f"--granularity: found {text!r} against declared, max-tasks=N or split=N")
+
+
+def _count(where: str, word: str) -> int:
+    stripped = word.strip()
+    # The length comes first: Python refuses to read thousands of digits.
+    is_number = len(stripped) <= len(str(LARGEST_COUNT)) and stripped.isascii() and stripped.isdigit()
+    if not is_number or not 1 <= int(stripped) <= LARGEST_COUNT:
+        raise UserError(f"{where}: found {stripped!r} against a positive integer up to {LARGEST_COUNT}")
+    return int(stripped)
+
+
+def _reject_duplicates(where: str, words: tuple[int, ...] | tuple[str, ...]) -> None:
+    for position, word in enumerate(words):
+        if word in words[:position]:
+            raise UserError(f"{where}: {word} is given twice")

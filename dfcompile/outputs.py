@@ -1,0 +1,108 @@
+"""Writes files and folders so that nothing half-written is ever seen under the name that the user gave."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from dfcompile.errors import UserError
+
+MARKER = ".dfcompile-emit"  # in every folder that we wrote, so that we may replace it
+
+
+def check_target(target: Path | None) -> None:
+    """Check that a file can be written, before anything is computed.
+
+    Raises:
+        UserError: it is a folder, or its folder is missing or not writable.
+    """
+    if target is None:
+        return
+    if target.is_dir():
+        raise UserError(f"output {str(target)!r}: found a folder against a file name")
+    _check_parent("output", target)
+
+
+def check_folder(folder: Path) -> None:
+    """Check that a folder is new, empty or an earlier one of ours, before anything is computed.
+
+    Raises:
+        UserError: it is something else, or the folder around it is missing or not writable.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"output {str(folder)!r}: found a file against a folder name")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARKER).is_file():
+        raise UserError(f"output {str(folder)!r}: found other files in it against a new or empty folder")
+    _check_parent("output", folder)
+
+
+def write_text(text: str, target: Path | None) -> None:
+    """Write a text to a file, whole or not at all, or to standard output if there is no file.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    if target is None:
+        sys.stdout.write(text)
+        return
+    try:
+        handle, name = tempfile.mkstemp(dir=target.absolute().parent, prefix=f".{target.name}.")
+        draft = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            _give_usual_mode(draft, 0o666)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"output {str(target)!r}: {error.strerror}") from error
+
+
+def write_folder(files: Mapping[str, str], folder: Path) -> None:
+    """Write named texts to a folder (names may have sub-folders), all or none; an earlier one of ours is replaced.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+    check_folder(folder)
+    try:
+        draft = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=f".{folder.name}."))
+        try:
+            _give_usual_mode(draft, 0o777)
+            for name, text in {MARKER: "", **files}.items():
+                file = draft / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+            _swap(draft, folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    except OSError as error:
+        raise UserError(f"output {str(folder)!r}: {error.strerror}") from error
+
+
+def _swap(draft: Path, folder: Path) -> None:
+    if folder.is_dir():
+        aside = Path(tempfile.mkdtemp(dir=draft.parent, prefix=f".{folder.name}."))
+        folder.replace(aside)
+        draft.replace(folder)
+        shutil.rmtree(aside)
+    else:
+        draft.replace(folder)
+
+
+def _check_parent(what: str, target: Path) -> None:
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        raise UserError(f"{what} {str(target)!r}: no folder {str(parent)!r}")
+    if not os.access(parent, os.W_OK):
+        raise UserError(f"{what} {str(target)!r}: folder {str(parent)!r} is not writable")
+
+
+def _give_usual_mode(draft: Path, mode: int) -> None:
+    # tempfile makes private files; the result gets what an ordinary open() or mkdir() would have given.
+    mask = os.umask(0)
+    os.umask(mask)
+    draft.chmod(mode & ~mask)
