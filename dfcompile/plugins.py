@@ -2,7 +2,7 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -23,9 +23,9 @@ class Plugin(Generic[Value]):
 
 def collect(
     kind: type[Value],
-    package: ModuleType,
+    package: str,
     group: str,
-    key: Callable[[Value], Hashable],
+    key: Callable[[Value], str],
 ) -> tuple[Plugin[Value], ...]:
     """Return every module-level value of type ``kind``, sorted by origin within key order.
 
@@ -34,14 +34,14 @@ def collect(
 
     Args:
         kind: type of the values to collect.
-        package: our own folder of plug-ins.
+        package: import path of our own folder of plug-ins.
         group: entry-point group, such as ``dfcompile.lowering``.
         key: what must be unique among the values; its text names the value in errors.
 
     Raises:
         RegistrationError: two modules claim one key (both are named), or an entry point cannot be imported.
     """
-    found: dict[Hashable, Plugin[Value]] = {}
+    found: dict[str, Plugin[Value]] = {}
     for module in _modules(package, group):
         for value in _values(module, kind):
             taken = found.setdefault(key(value), Plugin(value, module.__name__))
@@ -50,7 +50,7 @@ def collect(
                     f"{kind.__name__.lower()} {key(value)}: claimed by {taken.origin!r} and by {module.__name__!r} "
                     "(rename one or uninstall one)"
                 )
-    return tuple(sorted(found.values(), key=lambda plugin: str(key(plugin.value))))
+    return tuple(sorted(found.values(), key=lambda plugin: key(plugin.value)))
 
 
 def _values(module: ModuleType, kind: type[Value]) -> Iterator[Value]:
@@ -66,16 +66,17 @@ def _defining_module(value: object, holder: ModuleType) -> str:
     return origin if isinstance(origin, str) else holder.__name__
 
 
-def _modules(package: ModuleType, group: str) -> Iterator[ModuleType]:
-    yield from _submodules(package)
+def _modules(package: str, group: str) -> Iterator[ModuleType]:
+    yield from _submodules(importlib.import_module(package))
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
         yield from _submodules(_load(point, group))
 
 
 def _submodules(package: ModuleType) -> Iterator[ModuleType]:
     yield package
-    for found in sorted(pkgutil.walk_packages(getattr(package, "__path__", []), package.__name__ + "."), key=lambda m: m.name):
-        yield importlib.import_module(found.name)
+    found = pkgutil.walk_packages(getattr(package, "__path__", []), f"{package.__name__}.")
+    for name in sorted(module.name for module in found):
+        yield importlib.import_module(name)
 
 
 def _load(point: EntryPoint, group: str) -> ModuleType:

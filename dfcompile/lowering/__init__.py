@@ -3,8 +3,10 @@
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion
 from dfcompile.lowering.levels import check_choices, lower_to_canonical, lower_to_maps
+from dfcompile.lowering.lowering_pass import LoweringPass, lowering_pass
 from dfcompile.lowering.map_fragment import MapFragment, Reduction
 from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.registry import registered_expansions, registered_passes
 from dfcompile.lowering.selection import Choice, ExpansionTable
 
 __all__ = [
@@ -12,6 +14,7 @@ __all__ = [
     "Choice",
     "Expansion",
     "ExpansionTable",
+    "LoweringPass",
     "MapFragment",
     "Operator",
     "Reduction",
@@ -20,5 +23,8 @@ __all__ = [
     "expansion",
     "lower_to_canonical",
     "lower_to_maps",
+    "lowering_pass",
     "onnx_expansion",
+    "registered_expansions",
+    "registered_passes",
 ]

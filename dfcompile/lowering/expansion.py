@@ -35,6 +35,9 @@ class Expansion:
     is_default: bool
     module: str
 
+    def __str__(self) -> str:
+        return f"{self.dialect}.{self.op_type}={self.name}"
+
     @property
     def summary(self) -> str:
         """First line of the docstring."""

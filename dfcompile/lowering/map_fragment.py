@@ -36,7 +36,7 @@ class Reduction(Enum):
             return "1"
         kind = np.dtype(dtype)
         limits = np.iinfo(kind) if kind.kind in "iu" else np.finfo(kind)
-        return repr(limits.min.item() if self is Reduction.MAX else limits.max.item())
+        return repr(np.array(limits.min if self is Reduction.MAX else limits.max).item())
 
 
 class MapFragment:

@@ -1,7 +1,7 @@
 """Copies: every element read from one place and written to another, by affine index expressions.
 
-The canonical Copy has the attribute ``loops`` (extents of ``i0``, ``i1`` …, outer to inner), ``read`` and ``write`` (one
-expression per dimension); without them it copies element by element in row order.
+The canonical Copy has the attributes ``loops`` (extents of ``i0``, ``i1`` …, outer to inner), ``read`` and ``write``
+(one expression per dimension); without them it copies element by element in row order.
 """
 
 from dfcompile.lowering import MapFragment, Operator, expansion

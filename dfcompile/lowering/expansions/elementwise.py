@@ -1,7 +1,7 @@
 """Element-wise operators: one task, every element read and written once, in row order.
 
-The canonical Elementwise has an ``expression`` of its operands ``a``, ``b``, ``c`` …; operands are broadcast as in numpy, or
-as the attribute ``axes`` says: per operand the list of result dimensions that its own dimensions stand for.
+The canonical Elementwise has an ``expression`` of its operands ``a``, ``b``, ``c`` …; operands are broadcast as in
+numpy, or as the attribute ``axes`` says: per operand the list of result dimensions that its own dimensions stand for.
 """
 
 from string import ascii_lowercase

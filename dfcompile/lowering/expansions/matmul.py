@@ -1,8 +1,8 @@
 """Matrix multiplication ``C[b, i, j] = sum_k A[b, i, k] * B[b, k, j]``.
 
-The canonical MatMul has n rows, m columns and a contraction of k; ``transpose_a`` and ``transpose_b`` say that the last two
-dimensions of an operand are stored the other way round. Leading dimensions are batch; an operand may lack them or have
-extent 1 there (it is then the same for every batch).
+The canonical MatMul has n rows, m columns and a contraction of k; ``transpose_a`` and ``transpose_b`` say that the
+last two dimensions of an operand are stored the other way round. Leading dimensions are batch; an operand may lack
+them or have extent 1 there (it is then the same for every batch).
 """
 
 from collections.abc import Sequence

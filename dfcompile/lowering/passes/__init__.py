@@ -1,0 +1,1 @@
+"""One lowering pass per file."""
