@@ -1,6 +1,7 @@
 """What an expansion of a canonical operator builds with: map scopes and arrays."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from enum import Enum, unique
@@ -8,7 +9,6 @@ from typing import TypeAlias
 
 import dace
 import numpy as np
-from dace.sdfg.nodes import MapEntry
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.errors import InternalError
@@ -81,50 +81,63 @@ class MapFragment:
             after_write: the scope overwrites parts of an array that an earlier scope has written.
         """
         spatial = spatial or {}
-        ranges = {name: f"0:{extent}" for name, extent in {**spatial, **loops}.items()}
-        if any(extent < 1 for extent in (*spatial.values(), *loops.values())):
-            raise InternalError(f"scope {self._op.name}.{step}: empty loop in {ranges}")
+        extents = {**spatial, **loops}
+        if any(extent < 1 for extent in extents.values()):
+            raise InternalError(f"scope {self._op.name}.{step}: empty loop in {extents}")
         scope = f"{self._op.name}.{step}" if step else self._op.name
+        renamed = {name: self._free_name(name) for name in (*extents, *reads, "result")}
         target, indices = write
         output_node = self._builder.write(target.name)
-        entry_after = None
+        before = None
         if accumulate is not None:
             self._initialise(scope, target, accumulate)
         if accumulate is not None or after_write:
-            entry_after, output_node = self._builder.rewrite(target.name)
+            before, output_node = self._builder.rewrite(target.name)
         tasklet, entry, _ = self._builder.state.add_mapped_tasklet(
             identifier(scope),
-            ranges or {"once": "0:1"},
-            {name: _memlet(tensor, index) for name, (tensor, index) in reads.items()},
-            f"result = {code}",
-            {"result": _memlet(target, indices, accumulate)},
+            {renamed[name]: f"0:{extent}" for name, extent in extents.items()} or {"once": "0:1"},
+            {renamed[name]: _memlet(tensor, index, renamed) for name, (tensor, index) in reads.items()},
+            _rename(f"result = {code}", renamed),
+            {renamed["result"]: _memlet(target, indices, renamed, accumulate)},
             input_nodes={tensor.name: self._builder.read(tensor.name) for tensor, _ in reads.values()},
             output_nodes={target.name: output_node},
             external_edges=True,
         )
-        if entry_after is not None:
-            self._builder.state.add_nedge(entry_after, entry, dace.Memlet())
-        tasklet.location = self._location(scope, spatial)
+        if before is not None:
+            self._builder.state.add_nedge(before, entry, dace.Memlet())
+        tasklet.location = self._location(scope, [renamed[name] for name in spatial])
 
-    def _initialise(self, scope: str, target: Tensor, reduction: Reduction) -> MapEntry:
-        loops = {f"d{axis}": f"0:{extent}" for axis, extent in enumerate(target.shape)}
-        tasklet, entry, _ = self._builder.state.add_mapped_tasklet(
+    def _free_name(self, name: str) -> str:
+        """Return the name, or one with underscores behind it that no array of the program has."""
+        while name in self._builder.sdfg.arrays:
+            name += "_"
+        return name
+
+    def _initialise(self, scope: str, target: Tensor, reduction: Reduction) -> None:
+        loops = {self._free_name(f"i{axis}"): f"0:{extent}" for axis, extent in enumerate(target.shape)}
+        result = self._free_name("result")
+        tasklet, _, _ = self._builder.state.add_mapped_tasklet(
             f"{identifier(scope)}_init",
             loops or {"once": "0:1"},
             {},
-            f"result = {reduction.initial(target.dtype)}",
-            {"result": _memlet(target, [f"d{axis}" for axis in range(target.rank)])},
+            f"{result} = {reduction.initial(target.dtype)}",
+            {result: _memlet(target, list(loops), {})},
             output_nodes={target.name: self._builder.write(target.name)},
             external_edges=True,
         )
-        tasklet.location = {**self._location(scope, {}), "role": "init"}
-        return entry
+        tasklet.location = {**self._location(scope, []), "role": "init"}
 
-    def _location(self, scope: str, spatial: Mapping[str, int]) -> dict[str, str]:
+    def _location(self, scope: str, spatial: Sequence[str]) -> dict[str, str]:
         location = {"origin": self._op.origin, "scope": scope, "kernel": self._kernel_json}
         return {**location, "spatial": ",".join(spatial)} if spatial else location
 
 
-def _memlet(tensor: Tensor, indices: Sequence[str], reduction: Reduction | None = None) -> dace.Memlet:
-    subset = ", ".join(indices) if indices else "0"
+def _memlet(
+    tensor: Tensor, indices: Sequence[str], renamed: Mapping[str, str], reduction: Reduction | None = None
+) -> dace.Memlet:
+    subset = _rename(", ".join(indices), renamed) if indices else "0"
     return dace.Memlet(f"{tensor.name}[{subset}]", wcr=reduction.value if reduction else None)
+
+
+def _rename(text: str, renamed: Mapping[str, str]) -> str:
+    return re.sub(r"\b[A-Za-z_]\w*", lambda word: renamed.get(word.group(), word.group()), text)
