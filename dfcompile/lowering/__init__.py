@@ -3,7 +3,7 @@
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion
 from dfcompile.lowering.levels import check_choices, lower_to_canonical, lower_to_maps
-from dfcompile.lowering.lowering_pass import LoweringPass, lowering_pass
+from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, lowering_pass
 from dfcompile.lowering.map_fragment import MapFragment, Reduction
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.registry import registered_expansions, registered_passes
@@ -19,6 +19,7 @@ __all__ = [
     "Operator",
     "Reduction",
     "Tensor",
+    "apply_passes",
     "check_choices",
     "expansion",
     "lower_to_canonical",

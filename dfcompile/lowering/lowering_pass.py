@@ -1,9 +1,12 @@
 """Lowering passes: rewrites of a whole program that stay on its level."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dace.sdfg.validation import InvalidSDFGError
+
+from dfcompile.errors import UserError, VerificationError
 from dfcompile.frontend import Level, Program
 
 Rewrite: TypeAlias = Callable[[Program], Program]
@@ -43,3 +46,32 @@ def lowering_pass(name: str, *, level: Level, source: str) -> Callable[[Rewrite]
         return LoweringPass(name, level, rewrite, source, rewrite.__module__)
 
     return decorate
+
+
+def apply_passes(program: Program, passes: Iterable[LoweringPass]) -> Program:
+    """Apply the passes of the program's level in order; each must leave a valid program of that level.
+
+    Raises:
+        UserError: of a pass, with ``in pass 'name'`` put before it.
+        VerificationError: a pass left an invalid program; the message names the pass.
+    """
+    for found in passes:
+        if found.level is not program.level:
+            continue
+        try:
+            changed = found.rewrite(program)
+        except UserError as error:
+            raise type(error)(f"in pass {found.name!r}: {error}") from error
+        if changed is not program:
+            _verify(changed, program.level, found.name)
+        program = changed
+    return program
+
+
+def _verify(program: Program, level: Level, name: str) -> None:
+    if program.level is not level:
+        raise VerificationError(f"in pass {name!r}: level {program.level.name} against {level.name}")
+    try:
+        program.sdfg.validate()
+    except InvalidSDFGError as error:
+        raise VerificationError(f"in pass {name!r}: invalid SDFG: {' '.join(str(error).split())}") from error

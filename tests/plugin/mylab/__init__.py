@@ -1,0 +1,1 @@
+"""Expansions and passes of a laboratory of its own."""

@@ -1,0 +1,21 @@
+"""MatMul without a broadcast: every task fetches B from memory."""
+
+from dfcompile.lowering import MapFragment, Operator, Reduction, expansion
+
+
+@expansion("MatMul", "rows", source="mylab24")
+def rows(op: Operator, build: MapFragment) -> None:
+    """``A[n, k] @ B[k, m] -> C[n, m]``: n tasks, each reads its row of A and all of B from memory."""
+    a, b, c = op.input(0), op.input(1), op.output()
+    if (a.rank, b.rank) != (2, 2) or op.integer("transpose_a", 0) or op.integer("transpose_b", 0):
+        raise op.unsupported("'rows' multiplies plain matrices")
+    (n, m), k = c.shape, a.shape[1]
+    build.map(
+        "row",
+        spatial={"i": n},
+        loops={"j": m, "k": k},
+        reads={"x": (a, ["i", "k"]), "y": (b, ["k", "j"])},
+        write=(c, ["i", "j"]),
+        code="x * y",
+        accumulate=Reduction.SUM,
+    )
