@@ -1,0 +1,25 @@
+"""Streaming schedules of canonical DAGs: spatial blocks, times, FIFO sizes, baseline, checker, figures."""
+
+from dfcompile.scheduler.checker import check, check_non_streaming
+from dfcompile.scheduler.evaluation import ScheduleFigures, figures
+from dfcompile.scheduler.gang import schedule
+from dfcompile.scheduler.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.options import ScheduleOptions
+from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, partitioner
+from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
+
+__all__ = [
+    "NO_PE",
+    "NonStreamingSchedule",
+    "Partitioner",
+    "Schedule",
+    "ScheduleFigures",
+    "ScheduleOptions",
+    "check",
+    "check_non_streaming",
+    "collect_partitioners",
+    "figures",
+    "partitioner",
+    "schedule",
+    "schedule_non_streaming",
+]

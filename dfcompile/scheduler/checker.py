@@ -1,0 +1,128 @@
+"""Accepts or rejects schedules; knows neither how blocks were chosen nor how times were computed."""
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.errors import VerificationError
+from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
+
+
+def check(dag: CanonicalDag, schedule: Schedule) -> None:
+    """Check a streaming schedule against the machine: P elements, one task at a time, blocks in turn.
+
+    Raises:
+        VerificationError: naming the nodes that break a rule.
+    """
+    _check_shapes(dag, schedule)
+    _check_placement(dag, schedule.pe, schedule.pes)
+    _check_blocks(dag, schedule)
+    _check_overlap(dag, schedule.pe, schedule.start, schedule.last_out)
+    _check_durations(dag, schedule)
+    _check_streamed(dag, schedule)
+    _check_precedence(dag, schedule)
+    _check_makespan(schedule.makespan_cycles, schedule.last_out)
+
+
+def check_non_streaming(dag: CanonicalDag, baseline: NonStreamingSchedule) -> None:
+    """Check a schedule in which every edge goes through memory.
+
+    Raises:
+        VerificationError: naming the nodes that break a rule.
+    """
+    _check_placement(dag, baseline.pe, baseline.pes)
+    _check_overlap(dag, baseline.pe, baseline.start, baseline.end)
+    _reject_node(dag, baseline.start < 0, "starts before cycle 0")
+    _reject_node(dag, baseline.end - baseline.start < dag.work, "runs for less than its work")
+    late = baseline.end[dag.edge_source] > baseline.start[dag.edge_target]
+    _reject_edge(dag, late, "starts before its input is in memory")
+    _check_makespan(baseline.makespan_cycles, baseline.end)
+
+
+def _check_shapes(dag: CanonicalDag, schedule: Schedule) -> None:
+    columns = (schedule.block, schedule.pe, schedule.start, schedule.first_out, schedule.last_out)
+    if any(column.shape != (dag.nodes_count,) for column in columns):
+        raise VerificationError(f"schedule of {dag.name!r}: a column has not {dag.nodes_count} nodes")
+    if any(column.shape != (dag.edges_count,) for column in (schedule.streamed, schedule.fifo_capacity)):
+        raise VerificationError(f"schedule of {dag.name!r}: a column has not {dag.edges_count} edges")
+
+
+def _check_placement(dag: CanonicalDag, pe: Int32, pes: int) -> None:
+    outside = (pe < 0) | (pe >= pes)
+    _reject_node(dag, dag.is_computational & outside, f"not on one of the {pes} processing elements")
+    _reject_node(dag, ~dag.is_computational & (pe != NO_PE), "on a processing element, but no task")
+
+
+def _check_blocks(dag: CanonicalDag, schedule: Schedule) -> None:
+    block, task = schedule.block, dag.is_computational
+    _reject_node(dag, block < 0, "in no spatial block")
+    backward = block[dag.edge_source] > block[dag.edge_target]
+    _reject_edge(dag, backward, "leads back to an earlier spatial block")
+    size = np.bincount(block[task]) if task.any() else np.zeros(1, dtype=np.int64)
+    _reject_node(dag, task & (size[np.where(task, block, 0)] > schedule.pes), f"in a block over {schedule.pes} tasks")
+    ends = np.zeros(len(size), dtype=np.int64)
+    np.maximum.at(ends, block[task], schedule.last_out[task])
+    opened = np.concatenate([[0], np.maximum.accumulate(ends)])
+    early = task & (schedule.start < opened[np.where(task, block, 0)])
+    _reject_node(dag, early, "starts before the end of an earlier block")
+
+
+def _check_overlap(dag: CanonicalDag, pe: Int32, start: Int64, end: Int64) -> None:
+    tasks = np.flatnonzero(dag.is_computational)
+    tasks = tasks[np.lexsort((end[tasks], start[tasks], pe[tasks]))]
+    before, after = tasks[:-1], tasks[1:]
+    clash = (pe[before] == pe[after]) & (end[before] > start[after])
+    if clash.any():
+        first = int(np.argmax(clash))
+        names = [dag.node_name(int(tasks[first + step])) for step in (0, 1)]
+        raise VerificationError(f"nodes {names[0]!r} and {names[1]!r}: overlap on element {pe[tasks[first]]}")
+
+
+def _check_durations(dag: CanonicalDag, schedule: Schedule) -> None:
+    """Check lower bounds that hold whatever the rates: one element in and one out per cycle."""
+    task, start = dag.is_computational, schedule.start
+    first, last = schedule.first_out, schedule.last_out
+    _reject_node(dag, start < 0, "starts before cycle 0")
+    _reject_node(dag, (first < start) | (last < first), "times not in the order start, first out, last out")
+    _reject_node(dag, last - start < dag.work, "runs for less than its work")
+    emits = task & (dag.volume_out > 0)
+    volume_out = np.maximum(dag.volume_out, 1)
+    awaited = np.maximum(-(-dag.volume_in // volume_out), 1)
+    _reject_node(dag, emits & (first - start < awaited), "first output before enough inputs can be read")
+    _reject_node(dag, emits & (last - first < dag.volume_out - 1), "emits more than one element per cycle")
+
+
+def _check_streamed(dag: CanonicalDag, schedule: Schedule) -> None:
+    streamed, task, block = schedule.streamed, dag.is_computational, schedule.block
+    source, target = dag.edge_source, dag.edge_target
+    _reject_edge(dag, streamed & ~(task[source] & task[target]), "streamed, but not between two tasks")
+    _reject_edge(dag, streamed & (block[source] != block[target]), "streamed between two blocks")
+    _reject_edge(dag, streamed & (schedule.fifo_capacity < 1), "streamed without room in its fifo")
+    _reject_edge(dag, ~streamed & (schedule.fifo_capacity != 0), "a fifo, but not streamed")
+
+
+def _check_precedence(dag: CanonicalDag, schedule: Schedule) -> None:
+    streamed: Bool = schedule.streamed
+    source, target = dag.edge_source, dag.edge_target
+    start, first, last = schedule.start, schedule.first_out, schedule.last_out
+    _reject_edge(dag, ~streamed & (last[source] > start[target]), "starts before its input is in memory")
+    _reject_edge(dag, streamed & (first[source] > start[target]), "starts before its input streams")
+    _reject_edge(dag, streamed & (last[source] > last[target]), "ends before its input stream does")
+
+
+def _check_makespan(makespan: int, end: Int64) -> None:
+    found = int(end.max()) if len(end) else 0
+    if makespan != found:
+        raise VerificationError(f"makespan: found {makespan} cycles, the last node ends at {found}")
+
+
+def _reject_node(dag: CanonicalDag, broken: Bool, rule: str) -> None:
+    if broken.any():
+        raise VerificationError(f"node {dag.node_name(int(np.argmax(broken)))!r}: {rule}")
+
+
+def _reject_edge(dag: CanonicalDag, broken: Bool, rule: str) -> None:
+    if broken.any():
+        edge = int(np.argmax(broken))
+        names = [dag.node_name(int(end[edge])) for end in (dag.edge_source, dag.edge_target)]
+        raise VerificationError(f"edge {names[0]!r} -> {names[1]!r}: {rule}")

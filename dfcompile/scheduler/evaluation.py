@@ -1,0 +1,77 @@
+"""The figures of a schedule, recomputed from the graph and the schedule alone."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool
+from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFigures:
+    """What a report says about a schedule; exact numbers.
+
+    Attributes:
+        pes: number of processing elements P.
+        tasks: number of computational nodes.
+        blocks: number of spatial blocks.
+        makespan_cycles: of the streaming schedule.
+        non_streaming_makespan_cycles: of the baseline.
+        total_work_cycles: T1, the work of all tasks.
+        io_elements: volume of all edges that touch a buffer.
+        io_bytes: the same in bytes.
+        spilled_elements: volume of the edges between two tasks that the schedule does not stream.
+        fifo_elements: capacity of all FIFOs.
+    """
+
+    pes: int
+    tasks: int
+    blocks: int
+    makespan_cycles: int
+    non_streaming_makespan_cycles: int
+    total_work_cycles: int
+    io_elements: int
+    io_bytes: int
+    spilled_elements: int
+    fifo_elements: int
+
+    @property
+    def speedup(self) -> Fraction:
+        """``T1 / makespan``; 1 for a graph without work."""
+        return Fraction(self.total_work_cycles, self.makespan_cycles) if self.makespan_cycles else Fraction(1)
+
+    @property
+    def pe_utilization(self) -> Fraction:
+        """Speedup per processing element."""
+        return self.speedup / self.pes
+
+
+def figures(dag: CanonicalDag, schedule: Schedule, baseline: NonStreamingSchedule) -> ScheduleFigures:
+    """Recompute all figures of a schedule; nothing is taken on trust but its columns."""
+    buffer, task = dag.is_buffer, dag.is_computational
+    touches_buffer = buffer[dag.edge_source] | buffer[dag.edge_target]
+    pseudo = ~(buffer | task)
+    touches_buffer &= ~(pseudo[dag.edge_source] | pseudo[dag.edge_target])
+    between_tasks = task[dag.edge_source] & task[dag.edge_target]
+    return ScheduleFigures(
+        pes=schedule.pes,
+        tasks=dag.tasks_count,
+        blocks=schedule.blocks_count,
+        makespan_cycles=max(schedule.last_out.tolist(), default=0),
+        non_streaming_makespan_cycles=max(baseline.end.tolist(), default=0),
+        total_work_cycles=sum(dag.work.tolist()),
+        io_elements=_elements(dag, touches_buffer),
+        io_bytes=_bytes(dag, touches_buffer),
+        spilled_elements=_elements(dag, between_tasks & ~schedule.streamed),
+        fifo_elements=sum(schedule.fifo_capacity.tolist()),
+    )
+
+
+def _elements(dag: CanonicalDag, edges: Bool) -> int:
+    return sum(dag.edge_volume[edges].tolist())  # Python integers: the sum may not fit in 64 bits
+
+
+def _bytes(dag: CanonicalDag, edges: Bool) -> int:
+    sizes = zip(dag.edge_volume[edges].tolist(), dag.edge_element_bytes[edges].tolist(), strict=True)
+    return sum(volume * width for volume, width in sizes)

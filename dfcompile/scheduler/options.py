@@ -1,0 +1,41 @@
+"""What a caller chooses about a schedule."""
+
+from dataclasses import dataclass
+
+from dfcompile.errors import UserError
+
+DEFAULT_PARTITION = "sb-rlx"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOptions:
+    """Options of `schedule`.
+
+    Attributes:
+        pes: number of processing elements P.
+        partition: name of the partitioner that fills spatial blocks.
+        demote: whether an edge whose FIFO would have to hold all of it (but one element) goes through memory
+            instead; the published figures are without.
+    """
+
+    pes: int
+    partition: str = DEFAULT_PARTITION
+    demote: bool = False
+
+    def __post_init__(self) -> None:
+        """Reject a machine without processing elements.
+
+        Raises:
+            UserError: ``pes`` is below 1.
+        """
+        check_pes(self.pes)
+
+
+def check_pes(pes: int) -> None:
+    """Check that a number of processing elements makes sense.
+
+    Raises:
+        UserError: ``pes`` is below 1.
+    """
+    if pes < 1:
+        raise UserError(f"pes: found {pes}, expected at least 1")

@@ -1,0 +1,1 @@
+"""Partitioners, one way to fill spatial blocks per file."""

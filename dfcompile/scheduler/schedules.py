@@ -1,0 +1,64 @@
+"""What the scheduler hands over: schedules as read-only array columns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+
+NO_PE = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """A streaming schedule: gangs of co-resident nodes, one spatial block after another.
+
+    All times are in cycles from 0.
+
+    Attributes:
+        pes: number of processing elements P.
+        partition: name of the partitioner.
+        block: spatial block of each node, shape [nodes].
+        pe: processing element of each computational node, ``NO_PE`` for the others, shape [nodes].
+        start: ST, when the node may read its first element, shape [nodes].
+        first_out: FO, when its first output is there, shape [nodes].
+        last_out: LO, when its last output is there, shape [nodes].
+        streamed: whether the edge is an on-chip FIFO, shape [edges].
+        fifo_capacity: elements that the FIFO of a streamed edge holds, 0 for the others, shape [edges].
+        makespan_cycles: when the last node ends.
+    """
+
+    pes: int
+    partition: str
+    block: Int32
+    pe: Int32
+    start: Int64
+    first_out: Int64
+    last_out: Int64
+    streamed: Bool
+    fifo_capacity: Int64
+    makespan_cycles: int
+
+    @property
+    def blocks_count(self) -> int:
+        """Number of spatial blocks that hold a computational node."""
+        return len(np.unique(self.block[self.pe != NO_PE]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NonStreamingSchedule:
+    """A schedule in which every edge goes through memory.
+
+    Attributes:
+        pes: number of processing elements P.
+        pe: processing element of each computational node, ``NO_PE`` for the others, shape [nodes].
+        start: first cycle of each node, shape [nodes].
+        end: cycle after its last one, shape [nodes].
+        makespan_cycles: when the last node ends.
+    """
+
+    pes: int
+    pe: Int32
+    start: Int64
+    end: Int64
+    makespan_cycles: int
