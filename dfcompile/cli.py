@@ -18,13 +18,9 @@ import dfcompile
 from dfcompile.errors import UserError
 from dfcompile.options import (
     OVERLAPS,
-    PARTITIONS,
-    SOLVERS,
     VOLUMES,
     Options,
     Overlap,
-    Partition,
-    Solver,
     Volumes,
     parse_expand,
     parse_granularity,
@@ -60,8 +56,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 )  # fmt: skip
 @click.option("--volumes", type=click.Choice(VOLUMES), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
-@click.option("--partition", type=click.Choice(PARTITIONS), default="sb-rlx", show_default=True,
-              help="How spatial blocks are filled.")  # fmt: skip
+@click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
+              help="How spatial blocks are filled: sb-rlx, sb-lts or a plug-in's.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
 @click.option("--passes", metavar="NAME[,NAME…]", help="Passes to apply, in order, in place of the default ones.")
@@ -69,7 +65,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--system", metavar="FILE|NAME", help="Machine; by default the canonical one, one core per P.")
 @click.option("--overlap", type=click.Choice(OVERLAPS), default="perfect", show_default=True,
               help="Of compute, memory and network time of a configuration.")  # fmt: skip
-@click.option("--solver", type=click.Choice(SOLVERS), default="dp", show_default=True, help="For the configurations.")
+@click.option("--solver", default="dp", show_default=True, metavar="NAME",
+              help="For the configurations: dp, cbc, highs or a plug-in's.")  # fmt: skip
 @click.option("--verify", is_flag=True, help="Compile and run the lowered model and compare it with a reference.")
 @click.option(
     "--emit", "emissions", multiple=True, type=(click.Choice(EMITTED), click.Path(path_type=Path)),
@@ -110,11 +107,11 @@ def compile_model(
         passes=None if passes is None else parse_passes(passes),
         shapes=parse_shapes(shapes),
         volumes=cast("Volumes", volumes),
-        partition=cast("Partition", partition),
+        partition=partition,
         granularity=parse_granularity(granularity),
         system=system,
         overlap=cast("Overlap", overlap),
-        solver=cast("Solver", solver),
+        solver=solver,
         verify=verify,
     )
     check_target(output)
@@ -180,8 +177,8 @@ def list_systems() -> None:
 @click.command(name="schedule")
 @click.argument("dag", type=click.Path(path_type=Path))
 @click.option("--pes", required=True, metavar="P[,P…]", help="Numbers of processing elements; one result each.")
-@click.option("--partition", type=click.Choice(PARTITIONS), default="sb-rlx", show_default=True,
-              help="How spatial blocks are filled.")  # fmt: skip
+@click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
+              help="How spatial blocks are filled: sb-rlx, sb-lts or a plug-in's.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
 def schedule_dag(*, dag: Path, pes: str, partition: str, format_: str, output: Path | None) -> None:
@@ -193,7 +190,7 @@ def schedule_dag(*, dag: Path, pes: str, partition: str, format_: str, output: P
     from dfcompile.rendering import render
     from dfcompile.report import report_schedules
 
-    scheduled = schedule_file(dag, counts, cast("Partition", partition))
+    scheduled = schedule_file(dag, counts, partition)
     write_text(render(report_schedules(scheduled), format_, width=_width()), output)
 
 

@@ -10,14 +10,10 @@ from typing import Final, Literal
 from dfcompile.errors import UserError
 
 Volumes = Literal["exact", "array"]
-Partition = Literal["sb-rlx", "sb-lts"]
 Overlap = Literal["none", "perfect"]
-Solver = Literal["dp", "cbc", "highs"]
 
 VOLUMES: Final[tuple[Volumes, ...]] = ("exact", "array")
-PARTITIONS: Final[tuple[Partition, ...]] = ("sb-rlx", "sb-lts")
 OVERLAPS: Final[tuple[Overlap, ...]] = ("perfect", "none")
-SOLVERS: Final[tuple[Solver, ...]] = ("dp", "cbc", "highs")
 
 LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension, of tasks
 
@@ -72,11 +68,11 @@ class Options:
         passes: names of passes to apply, in order; ``None``: the default ones.
         shapes: sizes of the model's inputs by input name, for models that leave them open.
         volumes: of the edges between tasks: each task's own share, or the whole array.
-        partition: how spatial blocks are filled.
+        partition: name of the partitioner that fills spatial blocks.
         granularity: of the tasks.
         system: name or file of the machine; ``None``: the canonical machine.
         overlap: of compute, memory and network time of a configuration.
-        solver: for the configurations.
+        solver: name of the solver for the configurations.
         verify: whether to run the lowered model against a reference.
     """
 
@@ -86,11 +82,11 @@ class Options:
     passes: tuple[str, ...] | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
     volumes: Volumes = "exact"
-    partition: Partition = "sb-rlx"
+    partition: str = "sb-rlx"
     granularity: Granularity = field(default_factory=Granularity)
     system: str | None = None
     overlap: Overlap = "perfect"
-    solver: Solver = "dp"
+    solver: str = "dp"
     verify: bool = False
 
     @property

@@ -1,0 +1,52 @@
+"""Turns a report into the text of the format that the user asked for."""
+
+import csv
+import io
+
+from dfcompile.errors import InternalError
+from dfcompile.report import Json, Report, to_json, to_record
+from dfcompile.tables import expansion_label, report_table
+
+
+def render(report: Report, format_: str, width: int) -> str:
+    """Return the report as ``table``, ``json`` or ``csv``; ``width`` in columns concerns the table alone.
+
+    Raises:
+        InternalError: another format.
+    """
+    match format_:
+        case "table":
+            return report_table(report, width)
+        case "json":
+            return to_json(report)
+        case "csv":
+            return to_csv(report)
+    raise InternalError(f"format {format_!r}: not one that the command line offers")
+
+
+def to_csv(report: Report) -> str:
+    """Return one row per result; the headings are the JSON names, which carry the units."""
+    record = to_record(report)
+    results = record["results"]
+    assert isinstance(results, list)
+    rows = [_row(result, expansion_label(report.results[position])) for position, result in enumerate(results)]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _row(result: Json, expansions: str) -> dict[str, Json]:
+    assert isinstance(result, dict)
+    row: dict[str, Json] = {"pes": result["pes"], "expansions": expansions}
+    for part in ("schedule", "mapping", "verification"):
+        figures = result.get(part, {})
+        assert isinstance(figures, dict)
+        # Both parts know a utilization; and a list does not fit in a cell.
+        row |= {_heading(part, name): value for name, value in figures.items() if not isinstance(value, list)}
+    return row
+
+
+def _heading(part: str, name: str) -> str:
+    return "mapping_utilization" if (part, name) == ("mapping", "utilization") else name

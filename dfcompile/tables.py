@@ -1,0 +1,163 @@
+"""The report as tables for people: schedule, mapping, what bounds each configuration, coverage, assumptions."""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from dfcompile.report import MappingSummary, Report, Result, ScheduleSummary
+
+BEST = "*"
+PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+NAMED_KERNELS = 2  # of a configuration: the first and the last
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    heading: str
+    cells: tuple[str, ...]
+    is_text: bool = False
+
+
+def report_table(report: Report, width: int) -> str:
+    """Return the report as text of at most ``width`` columns."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False, markup=False, emoji=False)
+    labels = _labels(report)
+    console.print(_table("schedule", [*labels, *_schedule_columns([result.schedule for result in report.results])]))
+    mapped = [result for result in report.results if result.mapping is not None]
+    if mapped:
+        mappings = [result.mapping for result in mapped if result.mapping is not None]
+        console.print(_table("mapping", [*_labels(report), *_mapping_columns(mappings)]))
+        console.print(_table("configurations", _configuration_columns(report)))
+    for line in _notes(report):
+        console.print(line)
+    if report.assumptions:
+        console.print(_table("assumptions", _assumption_columns(report)))
+    assert isinstance(console.file, io.StringIO)
+    return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().rstrip().split("\n"))
+
+
+def _table(title: str, columns: Sequence[_Column]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in columns:
+        # Numbers are never cut; texts take what room is left, over several lines if need be.
+        justify: Literal["left", "right"] = "left" if column.is_text else "right"
+        table.add_column(column.heading, justify=justify, no_wrap=not column.is_text, overflow="fold")
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _labels(report: Report) -> list[_Column]:
+    results = report.results
+    columns = [_Column("PEs", tuple(str(result.pes) for result in results))]
+    if _is_comparison(report):
+        best = {id(result) for result in report.best.values()}
+        columns.append(_Column("", tuple(BEST if id(result) in best else "" for result in results)))
+        columns.append(_Column("expansions", tuple(map(expansion_label, results)), is_text=True))
+    return columns
+
+
+def _is_comparison(report: Report) -> bool:
+    return len({expansion_label(result) for result in report.results}) > 1
+
+
+def expansion_label(result: Result) -> str:
+    """Return the expansions of a result, such as ``MatMul=mv``."""
+    return " ".join(f"{key}={name}" for key, name in result.expansions.items())
+
+
+def _schedule_columns(schedules: Sequence[ScheduleSummary]) -> list[_Column]:
+    def column(heading: str, value: Callable[[ScheduleSummary], str]) -> _Column:
+        return _Column(heading, tuple(value(schedule) for schedule in schedules))
+
+    return [
+        column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
+        column("non-\nstreaming\ncycles", lambda found: f"{found.non_streaming_makespan_cycles:,}"),
+        column("speedup", lambda found: f"{float(found.speedup):.2f}"),
+        column("PE util.\n%", lambda found: f"{100 * float(found.pe_utilization):.1f}"),
+        column("I/O\nelements", lambda found: f"{found.io_elements:,}"),
+        column("I/O\nbytes", lambda found: f"{found.io_bytes:,}"),
+        column("spilled\nelements", lambda found: f"{found.spilled_elements:,}"),
+        column("FIFO\nelements", lambda found: f"{found.fifo_elements:,}"),
+        column("blocks", lambda found: f"{found.blocks:,}"),
+        column("tasks", lambda found: f"{found.tasks:,}"),
+    ]
+
+
+def _mapping_columns(mappings: Sequence[MappingSummary]) -> list[_Column]:
+    return [
+        _scaled("time\n{}s", [found.time_s for found in mappings]),
+        _Column("configs", tuple(f"{len(found.configurations):,}" for found in mappings)),
+        _Column("DRAM\nbytes", tuple(f"{found.dram_bytes:,.0f}" for found in mappings)),
+        _Column("network\nbytes", tuple(f"{found.network_bytes:,.0f}" for found in mappings)),
+        _Column("util.\n%", tuple(f"{100 * found.utilization:.1f}" for found in mappings)),
+        _Column("cost\nUSD", tuple(f"{found.cost_usd:,.2f}" for found in mappings)),
+        _scaled("power\n{}W", [found.power_w for found in mappings]),
+        _scaled("energy\n{}J", [found.energy_j for found in mappings]),
+        _Column("proof", tuple(_proof(found) for found in mappings), is_text=True),
+    ]
+
+
+def _proof(mapping: MappingSummary) -> str:
+    return f"optimal ({mapping.solver})" if mapping.optimal else f"gap {100 * mapping.gap:.2g} % ({mapping.solver})"
+
+
+def _scaled(heading: str, values: Sequence[float]) -> _Column:
+    largest = max(map(abs, values))
+    factor, prefix = next((pair for pair in PREFIXES if largest >= pair[0]), (1.0, ""))
+    return _Column(heading.format(prefix), tuple(f"{value / factor:,.4g}" for value in values))
+
+
+def _configuration_columns(report: Report) -> list[_Column]:
+    rows = [
+        (result, number, configuration)
+        for result in report.results
+        if result.mapping is not None
+        for number, configuration in enumerate(result.mapping.configurations)
+    ]
+    columns = [_Column("PEs", tuple(str(result.pes) for result, _, _ in rows))]
+    if _is_comparison(report):
+        columns.append(_Column("expansions", tuple(expansion_label(result) for result, _, _ in rows), is_text=True))
+    return [
+        *columns,
+        _Column("config", tuple(str(number) for _, number, _ in rows)),
+        _scaled("time\n{}s", [configuration.time_s for _, _, configuration in rows]),
+        _Column("bound by", tuple(configuration.bound_by for _, _, configuration in rows), is_text=True),
+        _Column("kernels", tuple(_span(configuration.kernels) for _, _, configuration in rows), is_text=True),
+    ]
+
+
+def _span(kernels: Sequence[str]) -> str:
+    if len(kernels) <= NAMED_KERNELS:
+        return ", ".join(kernels)
+    return f"{kernels[0]} … {kernels[-1]} ({len(kernels)})"
+
+
+def _notes(report: Report) -> Iterable[str]:
+    model = report.model
+    if model.nodes:
+        yield (
+            f"{model.name}: {model.nodes_costed} of {model.nodes} nodes costed "
+            f"({model.nodes_as_tasks} as tasks, {model.nodes_as_views} as views, {model.nodes_folded} folded)"
+        )
+    if _is_comparison(report):
+        yield f"{BEST} least makespan of its number of PEs"
+    seen: dict[str, float] = {}
+    for result in report.results:
+        if result.max_abs_error is not None:
+            seen[expansion_label(result)] = result.max_abs_error
+    for label, error in seen.items():
+        yield f"verified{f' {label}' if label else ''}: maximal absolute error {error:.2g} against the reference"
+
+
+def _assumption_columns(report: Report) -> list[_Column]:
+    return [
+        _Column("name", tuple(found.name for found in report.assumptions), is_text=True),
+        _Column("value", tuple(found.value for found in report.assumptions), is_text=True),
+        _Column("source", tuple(found.source for found in report.assumptions), is_text=True),
+    ]

@@ -1,0 +1,104 @@
+"""Texts of the command line become options, or an error that says what was expected."""
+
+from pathlib import Path
+
+import pytest
+
+from dfcompile.errors import UserError
+from dfcompile.options import (
+    ExpansionRule,
+    Granularity,
+    Options,
+    parse_expand,
+    parse_granularity,
+    parse_passes,
+    parse_pes,
+    parse_shapes,
+)
+
+
+def test_pes_keep_their_order() -> None:
+    assert parse_pes("128, 16") == (128, 16)
+
+
+@pytest.mark.parametrize("text", ["0", "-4", "x", "", "16,", "1.5", "1e3", "٣", "9" * 5000, "1000000001"])
+def test_pes_that_are_no_positive_integer_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match=r"--pes: found .* against a positive integer"):
+        parse_pes(text)
+
+
+def test_pes_twice_are_refused() -> None:
+    with pytest.raises(UserError, match="--pes: 16 is given twice"):
+        parse_pes("16,8,16")
+
+
+def test_expansion_rule_of_one_operator() -> None:
+    assert parse_expand(["/conv1/Conv:MatMul=mv,op"]) == (ExpansionRule("MatMul", ("mv", "op"), "/conv1/Conv"),)
+
+
+@pytest.mark.parametrize("text", ["MatMul", "=mv", "MatMul=", "MatMul=mv,", "conv1:=mv"])
+def test_expansion_rule_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match=r"--expand: found .* against \[ORIGIN:\]OP=NAME"):
+        parse_expand([text])
+
+
+def test_expansion_rule_twice_is_refused() -> None:
+    with pytest.raises(UserError, match="--expand: MatMul is given twice"):
+        parse_expand(["MatMul=mv", "MatMul=op"])
+
+
+def test_combinations_are_the_product_of_the_rules_in_their_order() -> None:
+    options = Options(Path("m.onnx"), (1,), parse_expand(["MatMul=mv,op", "c:Conv=direct,im2col"]))
+
+    found = [{choice.key: choice.name for choice in combination} for combination in options.combinations]
+
+    assert found == [
+        {"MatMul": "mv", "c:Conv": "direct"},
+        {"MatMul": "mv", "c:Conv": "im2col"},
+        {"MatMul": "op", "c:Conv": "direct"},
+        {"MatMul": "op", "c:Conv": "im2col"},
+    ]
+
+
+def test_without_rules_there_is_one_combination() -> None:
+    assert Options(Path("m.onnx"), (1,)).combinations == ((),)
+
+
+def test_shapes_by_input() -> None:
+    assert dict(parse_shapes(["x=1x1x28x28", "a=b=3"])) == {"x": (1, 1, 28, 28), "a=b": (3,)}
+
+
+@pytest.mark.parametrize("text", ["x", "x=", "x=1xN", "x=1x-3", "x=1xnan", "=3"])
+def test_shapes_of_another_form_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match="--shape"):
+        parse_shapes([text])
+
+
+def test_shape_twice_is_refused() -> None:
+    with pytest.raises(UserError, match="input 'x' is given twice"):
+        parse_shapes(["x=1", "x=2"])
+
+
+def test_passes_in_order_and_none_at_all() -> None:
+    assert (parse_passes("b,a"), parse_passes("")) == (("b", "a"), ())
+
+
+@pytest.mark.parametrize("text", ["a,,b", "a,a"])
+def test_passes_without_name_or_twice_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match="--passes"):
+        parse_passes(text)
+
+
+@pytest.mark.parametrize("text", ["declared", "max-tasks=64", "split=8"])
+def test_granularity_is_read_and_printed_alike(text: str) -> None:
+    assert str(parse_granularity(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "fine", "declared=3", "split", "split=0", "max-tasks=x"])
+def test_granularity_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="--granularity"):
+        parse_granularity(text)
+
+
+def test_declared_is_the_default_granularity() -> None:
+    assert Options(Path("m"), (1,)).granularity == Granularity("declared")

@@ -1,0 +1,177 @@
+"""The report keeps its JSON contract, and its tables say what the JSON says."""
+
+import csv
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import jsonschema
+import pytest
+
+from dfcompile.rendering import render, to_csv
+from dfcompile.report import (
+    AssumptionSummary,
+    ConfigurationSummary,
+    MappingSummary,
+    ModelSummary,
+    Report,
+    Result,
+    ScheduleSummary,
+    report_schema,
+    rounded,
+    to_json,
+    to_record,
+)
+
+SCHEDULE = ScheduleSummary(
+    makespan_cycles=145_730,
+    non_streaming_makespan_cycles=149_184,
+    io_elements=129_474,
+    io_bytes=517_896,
+    spilled_elements=3_456,
+    blocks=37,
+    speedup=Fraction(1, 3),
+    pe_utilization=Fraction(1, 48),
+    fifo_elements=581,
+    tasks=582,
+)
+MAPPING = MappingSummary(
+    time_s=0.1 + 0.2,
+    dram_bytes=4096.0,
+    network_bytes=0.0,
+    cost_usd=12.5,
+    power_w=1.5,
+    energy_j=0.45,
+    utilization=0.25,
+    optimal=True,
+    gap=0.0,
+    bound_time_s=0.3,
+    solver="dp",
+    solver_s=0.012345,
+    configurations=(ConfigurationSummary(("conv1.im2col", "conv1.matmul", "conv1.bias"), 0.3, "memory"),),
+)
+RESULT = Result(16, {"MatMul": "mv"}, SCHEDULE, MAPPING)
+REPORT = Report(
+    ModelSummary("lenet", nodes=13, nodes_as_tasks=11, nodes_as_views=1, nodes_folded=1),
+    (RESULT,),
+    (AssumptionSummary("accelerator.frequency_ghz", "1", "dematteis23"),),
+)
+
+
+def faster(result: Result, makespan_cycles: int, **expansions: str) -> Result:
+    schedule = replace(result.schedule, makespan_cycles=makespan_cycles)
+    return replace(result, expansions=expansions, schedule=schedule)
+
+
+def test_json_follows_the_schema_that_is_shipped() -> None:
+    validator = jsonschema.Draft202012Validator(report_schema())
+    verified = replace(REPORT, results=(replace(RESULT, max_abs_error=1e-8), replace(RESULT, mapping=None)))
+
+    validator.validate(to_record(REPORT))
+    validator.validate(to_record(verified))
+
+
+def test_schema_refuses_what_the_contract_does_not_know() -> None:
+    record = to_record(REPORT)
+    record["made_up"] = 1
+
+    with pytest.raises(jsonschema.ValidationError, match="made_up"):
+        jsonschema.validate(record, report_schema())
+
+
+def test_json_names_of_the_contract() -> None:
+    record = json.loads(to_json(REPORT))
+    result = record["results"][0]
+
+    assert (list(record), record["format"]) == (["format", "model", "results", "assumptions"], "dfcompile-report/1")
+    assert list(result) == ["pes", "expansions", "schedule", "mapping"]
+    assert record["model"]["nodes_costed"] == record["model"]["nodes"] == 13
+
+
+def test_numbers_have_no_float_noise() -> None:
+    result = json.loads(to_json(REPORT))["results"][0]
+
+    assert (result["mapping"]["time_s"], result["schedule"]["speedup"]) == (0.3, 0.333333333333)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(7, 7), (4096.0, 4096), (Fraction(2, 3), 0.666666666667), (1e-300, 1e-300), (1e300, 1e300)]
+)
+def test_one_rule_rounds_all_figures(value: float | Fraction, expected: float) -> None:
+    assert rounded(value) == expected
+
+
+def test_figure_that_is_no_number_is_refused() -> None:
+    broken = replace(REPORT, results=(replace(RESULT, mapping=replace(MAPPING, time_s=float("nan"))),))
+
+    with pytest.raises(ValueError, match="Out of range float values"):
+        to_json(broken)
+
+
+def test_only_the_seconds_of_the_solver_differ_between_runs() -> None:
+    again = replace(REPORT, results=(replace(RESULT, mapping=replace(MAPPING, solver_s=7.0)),))
+    lines = zip(to_json(REPORT).splitlines(), to_json(again).splitlines(), strict=True)
+
+    assert [left.strip() for left, right in lines if left != right] == ['"solver_s": 0.012,']
+
+
+def test_best_is_the_least_makespan_of_each_number_of_pes() -> None:
+    results = (
+        faster(RESULT, 30, MatMul="mv"),
+        faster(RESULT, 20, MatMul="op"),
+        faster(RESULT, 20, MatMul="ip"),
+        replace(faster(RESULT, 10, MatMul="mv"), pes=128),
+    )
+    best = replace(REPORT, results=results).best
+
+    assert {pes: result.expansions["MatMul"] for pes, result in best.items()} == {16: "op", 128: "mv"}
+
+
+def test_csv_has_one_row_per_result_with_units_in_the_headings() -> None:
+    report = replace(REPORT, results=(RESULT, faster(RESULT, 7, MatMul="op")))
+    rows = list(csv.DictReader(to_csv(report).splitlines()))
+
+    assert [(row["pes"], row["expansions"], row["makespan_cycles"]) for row in rows] == [
+        ("16", "MatMul=mv", "145730"),
+        ("16", "MatMul=op", "7"),
+    ]
+    assert {"time_s", "dram_bytes", "cost_usd", "power_w", "energy_j", "mapping_utilization"} <= set(rows[0])
+
+
+def test_table_shows_figures_coverage_bounds_and_assumptions() -> None:
+    text = render(REPORT, "table", width=120)
+
+    for expected in (
+        "145,730",
+        "149,184",
+        "517,896",
+        "13 of 13 nodes costed (11 as tasks, 1 as views, 1 folded)",
+        "conv1.im2col … conv1.bias (3)",
+        "memory",
+        "optimal (dp)",
+        "accelerator.frequency_ghz",
+    ):
+        assert expected in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_table_marks_the_best_expansion_of_each_number_of_pes() -> None:
+    slow, fast = faster(RESULT, 30, MatMul="mv"), faster(RESULT, 20, MatMul="op")
+    text = render(replace(REPORT, results=(slow, fast)), "table", width=120)
+
+    marked = [line.split() for line in text.splitlines() if " * " in line]
+    assert [words[:3] for words in marked] == [["16", "*", "MatMul=op"]] * 2  # in the schedule and in the mapping
+
+
+def test_table_says_what_was_verified() -> None:
+    text = render(replace(REPORT, results=(replace(RESULT, max_abs_error=3.2e-8),)), "table", width=120)
+
+    assert "verified MatMul=mv: maximal absolute error 3.2e-08 against the reference" in text
+
+
+def test_narrow_terminal_folds_texts_but_cuts_no_number() -> None:
+    report = replace(REPORT, results=(faster(RESULT, 30, MatMul="mv"), faster(RESULT, 145_730, Softmax="stable")))
+    text = render(report, "table", width=100)
+
+    assert "145,730" in text
+    assert max(map(len, text.splitlines())) <= 100
