@@ -92,7 +92,7 @@ def test_overlap_on_an_element_is_rejected(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(17))
 def test_broken_precedence_is_rejected(seed: int) -> None:
     dag = _chains(seed)
-    result = schedule(dag, ScheduleOptions(12))
+    result = schedule(dag, ScheduleOptions(15))
     check(dag, result)
 
     with pytest.raises(VerificationError, match="starts before its input"):
