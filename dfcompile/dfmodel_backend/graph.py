@@ -1,0 +1,198 @@
+"""The dataflow graph: kernels and the tensors that they exchange [ko24, section 3]."""
+
+from dataclasses import dataclass
+from enum import StrEnum, unique
+from functools import cached_property
+
+from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.errors import UserError, nearest
+
+
+@unique
+class KernelType(StrEnum):
+    """Which units of a core a kernel runs on."""
+
+    SYSTOLIC = "SYSTOLIC"  # a contraction: lanes and stages of a core work together
+    SIMD = "SIMD"  # elementwise: the lanes of a core
+
+
+@unique
+class TensorKind(StrEnum):
+    """How a tensor of the graph is used."""
+
+    INTERMEDIATE = "intermediate"  # made by a kernel, read by kernels
+    INPUT = "input"  # of the model: read from DRAM by each configuration that uses it
+    OUTPUT = "output"  # of the model: written to DRAM, whoever else reads it
+    WEIGHT = "weight"  # of the model: loaded from DRAM and held in SRAM while a configuration runs
+
+
+@dataclass(frozen=True, slots=True)
+class DataflowKernel:
+    """One kernel: ``outer`` products ``weight[m, k] x input[k, n] -> output[m, n]``, or ``outer * m * n`` elements.
+
+    ``k`` is 1 if the kernel is elementwise. Sizes of tensors are in bytes, of the whole tensor.
+    """
+
+    name: str
+    origin: str  # the user's operator
+    type: KernelType
+    variant: KernelVariant
+    outer: int
+    m: int
+    k: int
+    n: int
+
+    @property
+    def flop(self) -> int:
+        """``2 * outer * m * k * n`` of a systolic kernel, ``outer * m * n`` of a SIMD kernel."""
+        elements = self.outer * self.m * self.n
+        return 2 * elements * self.k if self.type is KernelType.SYSTOLIC else elements
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A kernel that reads a tensor."""
+
+    kernel: str
+    operand: int  # position among the operands that are no weights: 0 is the first
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What one kernel (or the outside world) gives to all kernels that read it."""
+
+    name: str
+    kind: TensorKind
+    size_bytes: int
+    source: str  # the kernel that makes it; empty for inputs and weights of the model
+    uses: tuple[Use, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One producer-to-consumer edge."""
+
+    tensor: str
+    source: str
+    target: str
+    size_bytes: int
+    buffer_depth: int  # tiles in flight: levels between the two kernels, both included
+
+
+@dataclass(frozen=True)
+class DataflowGraph:
+    """Kernels in topological order and tensors; see `DataflowGraph.of` for a checked one.
+
+    Attributes:
+        name: of the model.
+        kernels: in topological order.
+        tensors: in a fixed order; every name is unique.
+        assumptions: decisions made when the graph was built.
+    """
+
+    name: str
+    kernels: tuple[DataflowKernel, ...]
+    tensors: tuple[Tensor, ...]
+    assumptions: tuple[Assumption, ...] = ()
+
+    @staticmethod
+    def of(
+        name: str,
+        kernels: tuple[DataflowKernel, ...],
+        tensors: tuple[Tensor, ...],
+        assumptions: tuple[Assumption, ...] = (),
+    ) -> "DataflowGraph":
+        """Check the parts, put the kernels into topological order (ties: as given) and freeze.
+
+        Raises:
+            UserError: an unknown kernel, a name used twice, a dimension or size below 1, or a cycle.
+        """
+        _check_parts(kernels, tensors)
+        return DataflowGraph(name, _in_topological_order(kernels, tensors), tensors, assumptions)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Position of each kernel."""
+        return {kernel.name: position for position, kernel in enumerate(self.kernels)}
+
+    @cached_property
+    def topological_numbers(self) -> tuple[int, ...]:
+        """Length of the longest path from a source kernel, per kernel."""
+        levels = [0] * len(self.kernels)
+        targets: list[list[int]] = [[] for _ in self.kernels]
+        for tensor in self.tensors:
+            if tensor.source:
+                targets[self.index[tensor.source]].extend(self.index[use.kernel] for use in tensor.uses)
+        for position, consumers in enumerate(targets):
+            for consumer in consumers:
+                levels[consumer] = max(levels[consumer], levels[position] + 1)
+        return tuple(levels)
+
+    @cached_property
+    def connections(self) -> tuple[Connection, ...]:
+        """One connection per producer, consumer and tensor, in the order of the tensors."""
+        level = self.topological_numbers
+        return tuple(
+            Connection(
+                tensor=tensor.name,
+                source=tensor.source,
+                target=use.kernel,
+                size_bytes=tensor.size_bytes,
+                buffer_depth=level[self.index[use.kernel]] - level[self.index[tensor.source]] + 1,
+            )
+            for tensor in self.tensors
+            if tensor.source
+            for use in tensor.uses
+        )
+
+    @property
+    def flop(self) -> int:
+        """FLOP of all kernels."""
+        return sum(kernel.flop for kernel in self.kernels)
+
+
+def _check_parts(kernels: tuple[DataflowKernel, ...], tensors: tuple[Tensor, ...]) -> None:
+    known: set[str] = set()
+    for kernel in kernels:
+        if kernel.name in known:
+            raise UserError(f"kernel {kernel.name!r}: found twice against one of each name")
+        known.add(kernel.name)
+        for field, extent in (("outer", kernel.outer), ("m", kernel.m), ("k", kernel.k), ("n", kernel.n)):
+            if extent < 1:
+                raise UserError(f"kernel {kernel.name!r}: found {field} {extent} against at least 1")
+    names: set[str] = set()
+    for tensor in tensors:
+        if tensor.name in names:
+            raise UserError(f"tensor {tensor.name!r}: found twice against one of each name")
+        names.add(tensor.name)
+        if tensor.size_bytes < 0:
+            raise UserError(f"tensor {tensor.name!r}: found {tensor.size_bytes} bytes against at least 0")
+        ends = (*([tensor.source] if tensor.source else []), *(use.kernel for use in tensor.uses))
+        for end in ends:
+            if end not in known:
+                raise UserError(f"tensor {tensor.name!r}: no kernel {end!r}{nearest(end, sorted(known))}")
+
+
+def _in_topological_order(
+    kernels: tuple[DataflowKernel, ...], tensors: tuple[Tensor, ...]
+) -> tuple[DataflowKernel, ...]:
+    waits: dict[str, int] = {kernel.name: 0 for kernel in kernels}
+    feeds: dict[str, list[str]] = {kernel.name: [] for kernel in kernels}
+    for tensor in tensors:
+        for use in tensor.uses if tensor.source else ():
+            waits[use.kernel] += 1
+            feeds[tensor.source].append(use.kernel)
+    ordered: list[DataflowKernel] = []
+    pending = list(kernels)
+    while pending:
+        ready = [kernel for kernel in pending if waits[kernel.name] == 0]
+        if not ready:
+            raise UserError(f"kernel {pending[0].name!r}: part of, or behind, a cycle of kernels (expected a DAG)")
+        # Earliest kernel first and its consumers as soon as they are free keeps the user's order where it is one.
+        first = ready[0]
+        ordered.append(first)
+        pending.remove(first)
+        for consumer in feeds[first.name]:
+            waits[consumer] -= 1
+    return tuple(ordered)

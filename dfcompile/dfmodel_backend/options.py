@@ -1,0 +1,50 @@
+"""What the mapping of a dataflow graph depends on besides graph and system."""
+
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+
+@unique
+class Overlap(StrEnum):
+    """Which of compute C, DRAM traffic M and network traffic N of a configuration run at the same time."""
+
+    PERFECT_OVERLAP = "PERFECT_OVERLAP"  # max(C, M, N)
+    NO_OVERLAP = "NO_OVERLAP"  # C + M + N
+    OVERLAP_COMPUTE_MEMORY = "OVERLAP_COMPUTE_MEMORY"  # max(C, M) + N
+
+    def time_ns(self, compute_ns: float, memory_ns: float, network_ns: float) -> float:
+        """Return the time of a configuration."""
+        if self is Overlap.PERFECT_OVERLAP:
+            return max(compute_ns, memory_ns, network_ns)
+        if self is Overlap.NO_OVERLAP:
+            return compute_ns + memory_ns + network_ns
+        return max(compute_ns, memory_ns) + network_ns
+
+
+@unique
+class Solver(StrEnum):
+    """How configurations are chosen; every one but ``intervals`` proves its optimum."""
+
+    DP = "dp"  # shortest path over down-sets
+    CBC = "cbc"  # the same path as an arc-flow model, solved by CBC
+    HIGHS = "highs"  # and by HiGHS
+    ASSIGNMENT_CBC = "assignment-cbc"  # kernels to configurations, solved by CBC
+    ASSIGNMENT_HIGHS = "assignment-highs"
+    INTERVALS = "intervals"  # the best cut of good topological orders, with a bound
+
+    @property
+    def milp(self) -> str:
+        """Name of the MILP solver, empty if there is none."""
+        return {"cbc": "cbc", "highs": "highs"}.get(self.value.removeprefix("assignment-"), "")
+
+
+@dataclass(frozen=True, slots=True)
+class MappingOptions:
+    """Options of `map_graph`."""
+
+    solver: Solver = Solver.DP
+    overlap: Overlap = Overlap.PERFECT_OVERLAP
+    compute_utilization: float = 0.0  # of the peak; 0: lanes and stages are given to kernels one by one
+    max_configurations: int = 0  # 0: as many as kernels
+    max_down_sets: int = 3000  # above, solvers that list down-sets hand over to `Solver.INTERVALS`, and it is said
+    time_limit_s: float = 0.0  # of a MILP; 0: none, the result then does not depend on the speed of the machine

@@ -1,0 +1,1 @@
+"""System files that come with dfcompile, one machine per file."""
