@@ -1,5 +1,7 @@
 """Frontend: a PyTorch or ONNX model becomes a program of ONNX operators."""
 
+from dfcompile.frontend.file_kind import FileKind
+from dfcompile.frontend.model import Model, Reference, Tensor, reference_outputs
 from dfcompile.frontend.operator_node import (
     CANONICAL,
     ONNX,
@@ -8,18 +10,28 @@ from dfcompile.frontend.operator_node import (
     input_connector,
     output_connector,
 )
+from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import Coverage, Level, ModelNode, Port, Program
+from dfcompile.frontend.reading import file_kind_plugins, read_model
 
 __all__ = [
     "CANONICAL",
     "ONNX",
     "AttributeValue",
     "Coverage",
+    "FileKind",
     "Level",
+    "Model",
     "ModelNode",
     "OperatorNode",
     "Port",
     "Program",
+    "ReadOptions",
+    "Reference",
+    "Tensor",
+    "file_kind_plugins",
     "input_connector",
     "output_connector",
+    "read_model",
+    "reference_outputs",
 ]

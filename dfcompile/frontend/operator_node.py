@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from dace.properties import Property, make_properties
 from dace.sdfg.nodes import LibraryNode
@@ -36,7 +36,7 @@ class OperatorNode(LibraryNode):  # type: ignore[misc]  # dace has no type infor
     origin = Property(dtype=str, default="", desc="name of the user's operator")
     attributes_json = Property(dtype=str, default="{}", desc="attributes as a JSON object")
 
-    implementations: dict[str, object] = {}
+    implementations: ClassVar[dict[str, object]] = {}
     default_implementation = None
 
     def __init__(

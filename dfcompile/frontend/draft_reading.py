@@ -1,0 +1,135 @@
+"""From an ONNX model to a draft: functions inlined, constants apart, dimensions of the inputs fixed."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+from onnx import inliner, numpy_helper
+
+from dfcompile.errors import UserError, nearest
+from dfcompile.frontend.draft import Constant, Draft
+from dfcompile.frontend.element_type import numpy_name, type_of_value
+from dfcompile.frontend.one_line import one_line
+
+
+def read_draft(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> Draft:
+    """Return the draft of a model.
+
+    Args:
+        model: with its external data loaded.
+        shapes: shape of an input by its name, for symbolic dimensions.
+
+    Raises:
+        UserError: a constant or input cannot be held, or a dimension of an input is neither known nor given.
+    """
+    if model.functions:
+        model = _inlined(model)
+    graph = model.graph
+    if graph.sparse_initializer:
+        raise UserError("model: sparse initializers against dense ones (store them as dense tensors)")
+    constants: dict[str, Constant] = {}
+    for tensor in graph.initializer:
+        if tensor.name in constants:
+            raise UserError(f"initializer {tensor.name!r}: stands twice in the model")
+        constants[tensor.name] = _constant(tensor)
+    # Files of the first ONNX versions list each initializer as an input as well.
+    inputs = [value for value in graph.input if value.name not in constants]
+    proto = onnx.ModelProto(ir_version=model.ir_version)
+    proto.opset_import.extend(model.opset_import)
+    proto.graph.name = graph.name or "graph"
+    proto.graph.node.extend(graph.node)
+    proto.graph.output.extend(graph.output)
+    proto.graph.input.extend(_fixed(inputs, shapes))
+    return Draft(proto, constants)
+
+
+def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    try:
+        return inliner.inline_local_functions(model)
+    except (RuntimeError, ValueError) as error:
+        raise UserError(f"model: its functions cannot be inlined: {one_line(error)}") from error
+
+
+def _constant(tensor: onnx.TensorProto) -> Constant:
+    where = f"initializer {tensor.name!r}"
+    numpy_name(tensor.data_type, where)
+    try:
+        value = np.asarray(numpy_helper.to_array(tensor))
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{where}: {one_line(error)}") from error
+    value.flags.writeable = False
+    return value
+
+
+def _fixed(
+    inputs: list[onnx.ValueInfoProto],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> tuple[onnx.ValueInfoProto, ...]:
+    names = [value.name for value in inputs]
+    for name in shapes:
+        if name not in names:
+            raise UserError(f"shape {name!r}: no input of that name{nearest(name, names)}")
+    bound: dict[str, int] = {}
+    for value in inputs:
+        _bind(value, shapes, bound)
+    return tuple(_with_shape(value, _known_shape(value, shapes, bound)) for value in inputs)
+
+
+def _bind(value: onnx.ValueInfoProto, shapes: Mapping[str, tuple[int, ...]], bound: dict[str, int]) -> None:
+    """Check a given shape against the model and note what its symbols stand for."""
+    type_of_value(value, f"input {value.name!r}")
+    given = shapes.get(value.name)
+    if given is None or not value.type.tensor_type.HasField("shape"):
+        return
+    dims = value.type.tensor_type.shape.dim
+    where = f"input {value.name!r}"
+    if len(given) != len(dims):
+        raise UserError(f"{where}: the given shape has {len(given)} dimensions against {len(dims)} in the model")
+    for position, (size, dim) in enumerate(zip(given, dims, strict=True)):
+        if dim.WhichOneof("value") == "dim_value":
+            if dim.dim_value > 0 and size != dim.dim_value:
+                raise UserError(
+                    f"{where}: dimension {position} is given as {size} against {dim.dim_value} in the model"
+                )
+        elif dim.dim_param and bound.setdefault(dim.dim_param, size) != size:
+            raise UserError(f"{where}: {dim.dim_param!r} is given as {size} against {bound[dim.dim_param]} elsewhere")
+
+
+def _known_shape(
+    value: onnx.ValueInfoProto,
+    shapes: Mapping[str, tuple[int, ...]],
+    bound: Mapping[str, int],
+) -> tuple[int, ...]:
+    where = f"input {value.name!r}"
+    given = shapes.get(value.name)
+    if given is not None:
+        for position, size in enumerate(given):
+            if size <= 0:
+                raise UserError(f"{where}: dimension {position} is given as {size} against a positive size")
+        return given
+    if not value.type.tensor_type.HasField("shape"):
+        raise UserError(f"{where}: its shape is not known (give --shape {value.name}=1x3x224x224, say)")
+    dims = value.type.tensor_type.shape.dim
+    hint = "x".join(str(dim.dim_value if dim.dim_value > 0 else bound.get(dim.dim_param, 1)) for dim in dims)
+    sizes = []
+    for position, dim in enumerate(dims):
+        if dim.WhichOneof("value") != "dim_value":
+            if dim.dim_param not in bound:
+                name = repr(dim.dim_param) if dim.dim_param else "not named"
+                raise UserError(
+                    f"{where}: dimension {position} is symbolic ({name}) against a number "
+                    f"(give --shape {value.name}={hint}, say)"
+                )
+            sizes.append(bound[dim.dim_param])
+        elif dim.dim_value <= 0:
+            raise UserError(
+                f"{where}: dimension {position} is {dim.dim_value} against a positive size "
+                f"(give --shape {value.name}={hint}, say)"
+            )
+        else:
+            sizes.append(dim.dim_value)
+    return tuple(sizes)
+
+
+def _with_shape(value: onnx.ValueInfoProto, shape: tuple[int, ...]) -> onnx.ValueInfoProto:
+    return onnx.helper.make_tensor_value_info(value.name, value.type.tensor_type.elem_type, shape)

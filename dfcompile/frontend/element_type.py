@@ -1,0 +1,56 @@
+"""Element types: which of ONNX's a program can hold, and their numpy names."""
+
+import onnx
+from onnx import TensorProto
+
+from dfcompile.errors import UserError
+
+_NUMPY_NAMES: dict[int, str] = {
+    TensorProto.FLOAT16: "float16",
+    TensorProto.FLOAT: "float32",
+    TensorProto.DOUBLE: "float64",
+    TensorProto.INT8: "int8",
+    TensorProto.INT16: "int16",
+    TensorProto.INT32: "int32",
+    TensorProto.INT64: "int64",
+    TensorProto.UINT8: "uint8",
+    TensorProto.UINT16: "uint16",
+    TensorProto.UINT32: "uint32",
+    TensorProto.UINT64: "uint64",
+    TensorProto.BOOL: "bool",
+    TensorProto.COMPLEX64: "complex64",
+    TensorProto.COMPLEX128: "complex128",
+}
+_ONNX_TYPES = {name: number for number, name in _NUMPY_NAMES.items()}
+
+
+def numpy_name(element_type: int, where: str) -> str:
+    """Return the numpy name of an ONNX element type.
+
+    Raises:
+        UserError: no array of that type can be held; the message starts with ``where``.
+    """
+    name = _NUMPY_NAMES.get(element_type)
+    if name is None:
+        names = {number: known.lower() for known, number in TensorProto.DataType.items()}
+        found = names.get(element_type, str(element_type))
+        raise UserError(f"{where}: element type {found!r} against {', '.join(_ONNX_TYPES)} (cast it in the model)")
+    return name
+
+
+def onnx_type(name: str) -> int:
+    """Return the ONNX element type of a numpy name that :func:`numpy_name` gave."""
+    return _ONNX_TYPES[name]
+
+
+def type_of_value(value: onnx.ValueInfoProto, where: str) -> str:
+    """Return the numpy name of a tensor value's element type.
+
+    Raises:
+        UserError: the value is a sequence, map, optional or sparse tensor, or of a type that cannot be held.
+    """
+    kind = value.type.WhichOneof("value")
+    if kind != "tensor_type":
+        found = kind.removesuffix("_type").replace("_", " ") if kind else "nothing"
+        raise UserError(f"{where}: {found} against a tensor (only dense tensors can be compiled)")
+    return numpy_name(value.type.tensor_type.elem_type, where)

@@ -1,0 +1,1 @@
+"""Kinds of model files, one module each."""

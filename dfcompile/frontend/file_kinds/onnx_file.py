@@ -1,0 +1,66 @@
+"""ONNX files: data, never run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx.reference import ReferenceEvaluator
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.file_kind import FileKind
+from dfcompile.frontend.model import Model, Tensor
+from dfcompile.frontend.one_line import one_line
+from dfcompile.frontend.onnx_model import program_of
+from dfcompile.frontend.options import ReadOptions
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxReference:
+    """Runs a model by ONNX's reference implementation."""
+
+    proto: onnx.ModelProto
+
+    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the outputs in the model's order."""
+        constants = {tensor.name for tensor in self.proto.graph.initializer}
+        names = [value.name for value in self.proto.graph.input if value.name not in constants]
+        try:
+            outputs = ReferenceEvaluator(self.proto).run(None, dict(zip(names, inputs, strict=True)))
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            NotImplementedError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise UserError(f"model: onnx's reference implementation cannot run it: {one_line(error)}") from error
+        return tuple(np.asarray(output) for output in outputs)
+
+
+def read_onnx(path: Path, options: ReadOptions) -> Model:
+    """Return the model in an ONNX file, with external data if it has any.
+
+    Raises:
+        UserError: the file is empty, cut off or no ONNX model, its data is missing, or it cannot be compiled.
+    """
+    if path.stat().st_size == 0:
+        raise UserError(f"{path}: an empty file against an ONNX model")
+    try:
+        proto = onnx.load(str(path), load_external_data=False)
+    except DecodeError as error:
+        raise UserError(f"{path}: not an ONNX model, or a truncated one: {one_line(error)}") from error
+    if not proto.HasField("graph"):
+        raise UserError(f"{path}: not an ONNX model: it has no graph")
+    try:
+        onnx.load_external_data_for_model(proto, str(path.parent))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise UserError(f"{path}: its external data cannot be read: {one_line(error)}") from error
+    return Model(program_of(path.stem, proto, options), OnnxReference(proto))
+
+
+ONNX_FILE = FileKind(".onnx", read_onnx)

@@ -1,0 +1,34 @@
+"""Python files that hold a PyTorch model: code, run with the user's rights."""
+
+from pathlib import Path
+
+from dfcompile.frontend.file_kind import FileKind
+from dfcompile.frontend.model import Model
+from dfcompile.frontend.onnx_model import program_of
+from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.python_module import PythonModule, running
+from dfcompile.frontend.torch_model import export_onnx, is_module, seed_torch, torch_model
+
+
+def read_python(path: Path, options: ReadOptions) -> Model:
+    """Return the PyTorch model that a Python file defines.
+
+    The file has a function ``model()`` and a function ``example_inputs()``, or values of these names: an
+    ``nn.Module``, and a tensor or a tuple of tensors. Weights and inputs are those after ``torch.manual_seed(0)``.
+
+    Raises:
+        UserError: the file raises, lacks one of the two, or they are of other types; or the model cannot be exported.
+    """
+    seed_torch()
+    with running(path) as module:
+        found = torch_model(path, _value(module, "model"), _value(module, "example_inputs"))
+        exported = export_onnx(found)
+    return Model(program_of(path.stem, exported, options), found.run, found.examples)
+
+
+def _value(module: PythonModule, name: str) -> object:
+    value = module.value(name)
+    return module.call(name) if callable(value) and not is_module(value) else value
+
+
+PYTHON_FILE = FileKind(".py", read_python)

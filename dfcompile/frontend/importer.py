@@ -1,0 +1,155 @@
+"""The importer: a normalised draft becomes an SDFG of operator nodes in one state."""
+
+from collections.abc import Mapping
+
+import dace
+import numpy as np
+import onnx
+from dace.memlet import Memlet
+from dace.sdfg.nodes import AccessNode
+from onnx import AttributeProto
+
+from dfcompile.errors import InternalError, UnsupportedOpError
+from dfcompile.frontend.dace_settings import apply_dace_settings
+from dfcompile.frontend.draft import Constant, Draft
+from dfcompile.frontend.identifiers import safe_identifier, safe_identifiers
+from dfcompile.frontend.normaliser import Normalised
+from dfcompile.frontend.operator_node import AttributeValue, OperatorNode, input_connector, output_connector
+from dfcompile.frontend.program import Level, Port, Program
+from dfcompile.frontend.shapes import TensorType
+
+
+def import_program(name: str, normalised: Normalised, types: Mapping[str, TensorType]) -> Program:
+    """Return the program of level 0: one state, one array per value, one access node per array.
+
+    Inputs, outputs and parameters are not transient. A value without dimensions is an array of shape ``(1,)``. An
+    operand that a node omits has no connector; an operand that only tells a shape, an axis or the like is an input
+    as any other, whose value stands in the program's parameters.
+
+    Args:
+        name: any text; the program gets an identifier near to it.
+        normalised: all of whose values have a type.
+        types: element type and static shape of every value.
+
+    Raises:
+        UnsupportedOpError: a node has an attribute that is no number, text or list of these.
+    """
+    apply_dace_settings()
+    draft = normalised.draft
+    arrays = safe_identifiers(_values(draft))
+    sdfg = dace.SDFG(safe_identifier(name))
+    border = {*draft.input_names, *draft.output_names, *draft.constants}
+    for value, array in arrays.items():
+        sdfg.add_array(
+            array,
+            array_shape(_shape(value, types)),
+            dace.dtypes.typeclass(np.dtype(types[value].dtype).type),
+            transient=value not in border,
+        )
+    _add_nodes(sdfg, draft, arrays)
+    return Program(
+        name=sdfg.name,
+        level=Level.ONNX,
+        sdfg=sdfg,
+        inputs=tuple(_port(value, arrays, types) for value in draft.input_names),
+        outputs=tuple(_port(value, arrays, types) for value in draft.output_names),
+        parameters={arrays[value]: _frozen(constant) for value, constant in draft.constants.items()},
+        nodes=normalised.nodes,
+    )
+
+
+def array_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the array that holds a value: a scalar is an array of one element."""
+    return shape or (1,)
+
+
+def _values(draft: Draft) -> tuple[str, ...]:
+    produced = [name for node in draft.proto.graph.node for name in node.output if name]
+    return tuple(dict.fromkeys([*draft.input_names, *draft.constants, *produced]))
+
+
+def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
+    shape = types[value].known_shape
+    if shape is None:
+        raise InternalError(f"value {value!r}: no static shape after it was checked")
+    return shape
+
+
+def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None:
+    state = sdfg.add_state("main")
+    access: dict[str, AccessNode] = {}
+    labels = safe_identifiers(node.name for node in draft.proto.graph.node)
+    for node in draft.proto.graph.node:
+        operands = {input_connector(at): name for at, name in enumerate(node.input) if name}
+        results = {output_connector(at): name for at, name in enumerate(node.output) if name}
+        operator = OperatorNode(
+            labels[node.name],
+            op_type=node.op_type,
+            origin=node.name,
+            attributes=_attributes(node),
+            inputs=tuple(operands),
+            outputs=tuple(results),
+        )
+        state.add_node(operator)
+        for name in dict.fromkeys([*operands.values(), *results.values()]):
+            if name not in access:
+                access[name] = state.add_access(arrays[name])
+        for connector, name in operands.items():
+            state.add_edge(access[name], None, operator, connector, _whole(sdfg, arrays[name]))
+        for connector, name in results.items():
+            state.add_edge(operator, connector, access[name], None, _whole(sdfg, arrays[name]))
+    _number_elements(sdfg, state)
+
+
+def _whole(sdfg: dace.SDFG, array: str) -> Memlet:
+    return Memlet.from_array(array, sdfg.arrays[array])
+
+
+def _number_elements(sdfg: dace.SDFG, state: dace.SDFGState) -> None:
+    """Replace DaCe's random identifiers by numbers, so that the same model gives the same bytes."""
+    sdfg.guid = "sdfg"
+    state.guid = "state"
+    for number, node in enumerate(state.nodes()):
+        node.guid = f"node-{number}"
+    for number, edge in enumerate(state.edges()):
+        edge.data.guid = f"edge-{number}"
+
+
+def _attributes(node: onnx.NodeProto) -> Mapping[str, AttributeValue]:
+    return {attribute.name: _attribute(attribute, node) for attribute in node.attribute}
+
+
+def _attribute(attribute: AttributeProto, node: onnx.NodeProto) -> AttributeValue:
+    kind = attribute.type
+    if kind == AttributeProto.INT:
+        return attribute.i
+    if kind == AttributeProto.INTS:
+        return list(attribute.ints)
+    if kind == AttributeProto.FLOAT:
+        return _shortest(attribute.f)
+    if kind == AttributeProto.FLOATS:
+        return [_shortest(value) for value in attribute.floats]
+    if kind == AttributeProto.STRING:
+        return attribute.s.decode("utf-8", errors="replace")
+    if kind == AttributeProto.STRINGS:
+        return [value.decode("utf-8", errors="replace") for value in attribute.strings]
+    found = AttributeProto.AttributeType.Name(kind).lower()
+    raise UnsupportedOpError(
+        f"node {node.name!r}: attribute {attribute.name!r} of {node.op_type} is a {found} "
+        "against a number, a text or a list"
+    )
+
+
+def _shortest(value: float) -> float:
+    """Return the float that reads shortest and is the same in single precision: 1e-05, not 9.999999747378752e-06."""
+    return float(str(np.float32(value)))
+
+
+def _port(value: str, arrays: Mapping[str, str], types: Mapping[str, TensorType]) -> Port:
+    return Port(value, arrays[value], _shape(value, types), types[value].dtype)
+
+
+def _frozen(constant: Constant) -> Constant:
+    value = np.reshape(constant, array_shape(constant.shape)).view()
+    value.flags.writeable = False
+    return value

@@ -1,0 +1,74 @@
+"""The model as read: its program, and what runs the original for comparison."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.program import Port, Program
+
+Tensor: TypeAlias = npt.NDArray[np.generic]
+
+
+class Reference(Protocol):
+    """Whatever runs the user's original model."""
+
+    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """Return the outputs in the model's order, for inputs in the model's order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that was read.
+
+    Attributes:
+        program: of level 0.
+        reference: runs the original: PyTorch itself, or ONNX's reference implementation.
+        examples: the user's inputs in the model's order, read-only; empty if the file has none.
+    """
+
+    program: Program
+    reference: Reference
+    examples: tuple[Tensor, ...] = ()
+
+    def example_feeds(self, seed: int) -> tuple[Tensor, ...]:
+        """Return one input per port: the user's examples, else random values that depend on the seed alone.
+
+        Random floats are standard normal; integers are 0 or 1, which are valid indices of nearly everything.
+        """
+        if self.examples:
+            return self.examples
+        generator = np.random.default_rng(seed)
+        return tuple(_random(port, generator) for port in self.program.inputs)
+
+
+def reference_outputs(model: Model, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Return what the user's original computes for these inputs.
+
+    Args:
+        model: the model.
+        inputs: one array for each of ``model.program.inputs``, in that order.
+
+    Raises:
+        UserError: an input has another shape or element type than its port, or the original cannot be run.
+    """
+    ports = model.program.inputs
+    if len(inputs) != len(ports):
+        raise UserError(f"model {model.program.name!r}: {len(inputs)} inputs against {len(ports)}")
+    for port, value in zip(ports, inputs, strict=True):
+        found = (str(value.dtype), value.shape)
+        if found != (port.dtype, port.shape):
+            raise UserError(f"input {port.name!r}: {found[0]} {found[1]} against {port.dtype} {port.shape}")
+    return model.reference(inputs)
+
+
+def _random(port: Port, generator: np.random.Generator) -> Tensor:
+    dtype = np.dtype(port.dtype)
+    if dtype.kind in "iub":
+        return generator.integers(0, 2, port.shape).astype(dtype)
+    if dtype.kind == "c":
+        return (generator.standard_normal(port.shape) + 1j * generator.standard_normal(port.shape)).astype(dtype)
+    return generator.standard_normal(port.shape).astype(dtype)

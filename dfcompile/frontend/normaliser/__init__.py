@@ -1,0 +1,5 @@
+"""Normaliser: small passes from a draft to a simpler one, with a record of what became of each node."""
+
+from dfcompile.frontend.normaliser.pipeline import Normalised, normalise
+
+__all__ = ["Normalised", "normalise"]

@@ -1,0 +1,65 @@
+"""One operator set: older models are converted, so that an operator means one thing."""
+
+import onnx
+from onnx import version_converter
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.one_line import one_line
+from dfcompile.frontend.shapes import checkable
+
+OLDEST = 7
+COMMON = 18
+
+
+def opset_of(proto: onnx.ModelProto) -> int:
+    """Return the version of ONNX's own operators that a model asks for.
+
+    Raises:
+        UserError: it asks for none, or for one that is too old or too new to be read.
+    """
+    versions = [entry.version for entry in proto.opset_import if entry.domain in {"", "ai.onnx"}]
+    if not versions:
+        raise UserError("model: no operator set of ONNX is imported (is it an ONNX model?)")
+    newest = onnx.defs.onnx_opset_version()
+    if not OLDEST <= versions[0] <= newest:
+        raise UserError(f"model: operator set {versions[0]} against {OLDEST} to {newest} (export or convert it again)")
+    return versions[0]
+
+
+def unify_opset(draft: Draft) -> Draft:
+    """Return the draft with operators as of version 18; newer models, which mean the same, stay as they are.
+
+    Raises:
+        UserError: ONNX has no conversion for an operator.
+    """
+    if opset_of(draft.proto) >= COMMON:
+        return draft
+    try:
+        converted = version_converter.convert_version(checkable(draft), COMMON)
+    except (RuntimeError, ValueError, version_converter.ConvertError) as error:
+        raise UserError(f"model: cannot be converted to operator set {COMMON}: {one_line(error)}") from error
+    proto = draft.shell()
+    del proto.opset_import[:]
+    proto.opset_import.extend(converted.opset_import)
+    proto.graph.node.extend(_named(converted, draft))
+    return Draft(proto, draft.constants)
+
+
+def _named(converted: onnx.ModelProto, draft: Draft) -> list[onnx.NodeProto]:
+    """Give the nodes that the converter put in a name after the first named node that follows them."""
+    taken = {node.name for node in draft.proto.graph.node}
+    nodes = list(converted.graph.node)
+    neighbour = nodes[-1].name or "model"
+    for node in reversed(nodes):
+        if node.name:
+            neighbour = node.name
+            continue
+        base = candidate = f"{neighbour}.{node.op_type.lower()}"
+        count = 0
+        while candidate in taken:
+            count += 1
+            candidate = f"{base}_{count}"
+        taken.add(candidate)
+        node.name = candidate
+    return nodes

@@ -1,0 +1,39 @@
+"""Output copies: an output that is an input, a constant or another output gets a node of its own."""
+
+from onnx import helper
+
+from dfcompile.frontend.draft import Draft
+
+
+def copy_border_outputs(draft: Draft) -> Draft:
+    """Return the draft with an Identity node before each output that no node produces.
+
+    ``x -> y = f(x), x`` becomes ``x -> y = f(x), x_copy = Identity(x)``; the output keeps its position.
+    """
+    produced = {name for node in draft.proto.graph.node for name in node.output}
+    borrowed = [name for name in draft.output_names if name not in produced]
+    if not borrowed:
+        return draft
+    taken = produced | set(draft.input_names) | set(draft.constants)
+    nodes = list(draft.proto.graph.node)
+    names = {node.name for node in nodes}
+    renamed = {}
+    for name in borrowed:
+        copy = _free(f"{name}_copy", taken)
+        node = helper.make_node("Identity", [name], [copy], name=_free(f"{name}.copy", names))
+        nodes.append(node)
+        renamed[name] = copy
+    copied = draft.replaced(nodes)
+    for output in copied.proto.graph.output:
+        output.name = renamed.get(output.name, output.name)
+    return copied
+
+
+def _free(base: str, taken: set[str]) -> str:
+    candidate = base
+    count = 0
+    while candidate in taken:
+        count += 1
+        candidate = f"{base}_{count}"
+    taken.add(candidate)
+    return candidate

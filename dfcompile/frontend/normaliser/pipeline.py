@@ -1,0 +1,60 @@
+"""The normaliser's list of passes, and what became of each node of the model."""
+
+from dataclasses import dataclass
+
+from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.normaliser.constant_folding import fold_constants
+from dfcompile.frontend.normaliser.dead_nodes import remove_dead_nodes
+from dfcompile.frontend.normaliser.normaliser_pass import NormaliserPass
+from dfcompile.frontend.normaliser.opset import unify_opset
+from dfcompile.frontend.normaliser.output_copies import copy_border_outputs
+from dfcompile.frontend.normaliser.pass_through import remove_pass_through
+from dfcompile.frontend.program import Coverage, ModelNode
+
+VIEWS = frozenset(["Flatten", "Reshape", "Squeeze", "Unsqueeze"])
+
+PASSES = (
+    NormaliserPass("unify-opset", unify_opset, Coverage.FOLDED),
+    NormaliserPass("remove-dead-nodes", remove_dead_nodes, Coverage.FOLDED),
+    NormaliserPass("fold-constants", fold_constants, Coverage.FOLDED),
+    NormaliserPass("remove-pass-through", remove_pass_through, Coverage.VIEW),
+    NormaliserPass("remove-unused", remove_dead_nodes, Coverage.FOLDED),
+    NormaliserPass("copy-border-outputs", copy_border_outputs, Coverage.COSTED),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Normalised:
+    """A normalised draft.
+
+    Attributes:
+        draft: what is left to import.
+        nodes: every node of the model as it was read, in its order, then those that the passes had to add.
+    """
+
+    draft: Draft
+    nodes: tuple[ModelNode, ...]
+
+
+def normalise(draft: Draft) -> Normalised:
+    """Return the draft in the form that the importer takes.
+
+    Args:
+        draft: with unique node names and in topological order.
+
+    Raises:
+        UserError: a pass cannot deal with a node.
+    """
+    read = {node.name: node.op_type for node in draft.proto.graph.node}
+    coverage: dict[str, Coverage] = {}
+    for each in PASSES:
+        before = [node.name for node in draft.proto.graph.node]
+        draft = each.run(draft)
+        after = {node.name for node in draft.proto.graph.node}
+        coverage.update((name, each.removed) for name in before if name not in after)
+    for node in draft.proto.graph.node:
+        coverage[node.name] = Coverage.VIEW if node.op_type in VIEWS else Coverage.COSTED
+    added = [node for node in draft.proto.graph.node if node.name not in read]
+    nodes = [ModelNode(name, op_type, coverage[name]) for name, op_type in read.items()]
+    nodes += [ModelNode(node.name, node.op_type, coverage[node.name]) for node in added]
+    return Normalised(draft, tuple(nodes))

@@ -1,0 +1,29 @@
+"""From an ONNX model in memory to a program: the list of the frontend's steps."""
+
+import onnx
+
+from dfcompile.frontend.draft_reading import read_draft
+from dfcompile.frontend.importer import import_program
+from dfcompile.frontend.normaliser import normalise
+from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.origins import name_nodes
+from dfcompile.frontend.program import Program
+from dfcompile.frontend.validation import check_structure, checked_types
+
+
+def program_of(name: str, model: onnx.ModelProto, options: ReadOptions) -> Program:
+    """Return the program of level 0 of an ONNX model.
+
+    Args:
+        name: of the program, as far as it is an identifier.
+        model: with its external data loaded; not changed.
+        options: shapes of the inputs.
+
+    Raises:
+        UserError: the model contradicts itself, or has something that cannot be compiled.
+    """
+    draft = read_draft(model, options.shapes)
+    named = name_nodes(draft)
+    check_structure(named)
+    normalised = normalise(named)
+    return import_program(name, normalised, checked_types(normalised.draft))

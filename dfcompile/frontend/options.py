@@ -1,0 +1,15 @@
+"""The options of reading a model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What reading a model needs to be told.
+
+    Attributes:
+        shapes: shape of an input by its name, for inputs with symbolic dimensions.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

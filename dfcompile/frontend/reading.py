@@ -1,0 +1,41 @@
+"""Reading a model file of any known kind."""
+
+from pathlib import Path
+
+from dfcompile import plugins
+from dfcompile.errors import UserError
+from dfcompile.frontend.file_kind import FileKind
+from dfcompile.frontend.model import Model
+from dfcompile.frontend.options import ReadOptions
+
+ENTRY_POINTS = "dfcompile.frontend"
+_OWN_KINDS = "dfcompile.frontend.file_kinds"
+
+_NO_OPTIONS = ReadOptions()
+
+
+def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
+    """Return the model in a file: ``.py`` runs as Python and is exported, ``.onnx`` is read as data.
+
+    Raises:
+        UserError: there is no such file, its kind is not known, or it holds no model that can be compiled.
+        RegistrationError: two plug-ins read files of one suffix.
+    """
+    kinds = {plugin.value.suffix: plugin.value for plugin in file_kind_plugins()}
+    kind = kinds.get(path.suffix.lower())
+    if kind is None:
+        found = repr(path.suffix) if path.suffix else "no suffix"
+        raise UserError(f"{path}: {found} against a model file ({', '.join(sorted(kinds))})")
+    if not path.exists():
+        raise UserError(f"{path}: no such file")
+    if not path.is_file():
+        raise UserError(f"{path}: a folder against a model file")
+    try:
+        return kind.read(path, options)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from error
+
+
+def file_kind_plugins() -> tuple[plugins.Plugin[FileKind], ...]:
+    """Return every kind of file that can be read, with the module it comes from."""
+    return plugins.collect(FileKind, _OWN_KINDS, ENTRY_POINTS, key=lambda kind: kind.suffix)

@@ -1,0 +1,90 @@
+"""Shape inference: element type and shape of every value of a draft."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import onnx
+from onnx import helper, numpy_helper, shape_inference
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.element_type import onnx_type, type_of_value
+from dfcompile.frontend.one_line import one_line
+
+# Inference looks into constants only for shapes, axes and the like, which are short.
+_LARGEST_VISIBLE_CONSTANT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Element type and shape of a value.
+
+    Attributes:
+        dtype: numpy name.
+        shape: None for a dimension that is not known; None altogether if not even the rank is.
+    """
+
+    dtype: str
+    shape: tuple[int | None, ...] | None
+
+    @property
+    def known_shape(self) -> tuple[int, ...] | None:
+        """The shape if every dimension is known."""
+        if self.shape is None:
+            return None
+        known = tuple(size for size in self.shape if size is not None)
+        return known if len(known) == len(self.shape) else None
+
+
+def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorType]:
+    """Return the type of every value whose element type ONNX can infer.
+
+    Raises:
+        UserError: a value of the model is no dense tensor; with ``strict``, or where ONNX does so anyway: operands do
+            not fit together.
+    """
+    proto = checkable(draft)
+    for output in proto.graph.output:
+        # What is declared may stand for other input shapes than those that were given.
+        output.type.tensor_type.ClearField("shape")
+    try:
+        inferred = shape_inference.infer_shapes(proto, check_type=strict, strict_mode=strict, data_prop=True)
+    except (shape_inference.InferenceError, ValueError) as error:
+        raise UserError(_explained(str(error))) from error
+    types = {name: TensorType(str(value.dtype), value.shape) for name, value in draft.constants.items()}
+    graph = inferred.graph
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if value.name not in types and value.type.WhichOneof("value") is not None:
+            types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), _shape(value))
+    return types
+
+
+def checkable(draft: Draft) -> onnx.ModelProto:
+    """Return the draft as a model for ONNX's own tools: large constants are inputs."""
+    proto = onnx.ModelProto()
+    proto.CopyFrom(draft.proto)
+    for name, value in draft.constants.items():
+        if value.size <= _LARGEST_VISIBLE_CONSTANT:
+            proto.graph.initializer.append(numpy_helper.from_array(value, name))
+        else:
+            proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(str(value.dtype)), value.shape))
+    return proto
+
+
+def _shape(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
+    if not value.type.tensor_type.HasField("shape"):
+        return None
+    return tuple(
+        dim.dim_value if dim.WhichOneof("value") == "dim_value" else None for dim in value.type.tensor_type.shape.dim
+    )
+
+
+def _explained(message: str) -> str:
+    """Turn ONNX's ``[ShapeInferenceError] … (op_type:Conv, node name: c): [ShapeInferenceError] why`` into ours."""
+    line = one_line(message)
+    if "node name: " not in line:
+        return f"model: {line.replace('[ShapeInferenceError] ', '').replace('[TypeInferenceError] ', '')}"
+    node, _, why = line.partition("node name: ")[2].partition("): ")
+    operator = line.partition("op_type:")[2].partition(",")[0]
+    why = why.replace("[ShapeInferenceError] ", "").replace("[TypeInferenceError] ", "")
+    return f"node {node!r}: {operator}: {why[:1].lower()}{why[1:]}"

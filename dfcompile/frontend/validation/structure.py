@@ -1,0 +1,144 @@
+"""Structure: operators that exist, values that are produced once and before they are read."""
+
+import math
+from collections.abc import Mapping
+
+import onnx
+from onnx import AttributeProto, checker
+
+from dfcompile.errors import UnsupportedOpError, UserError, nearest
+from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.normaliser.opset import opset_of
+from dfcompile.frontend.one_line import one_line
+from dfcompile.frontend.shapes import checkable
+
+_OWN_DOMAINS = frozenset(["", "ai.onnx"])
+
+
+def check_structure(draft: Draft) -> None:
+    """Check what needs no shapes.
+
+    Args:
+        draft: with named nodes, as read.
+
+    Raises:
+        UnsupportedOpError: an operator of another domain than ONNX's, or one that holds a graph (control flow).
+        UserError: unknown operator or operator set, a value read but not produced, produced twice or after it is
+            read, a cycle, an attribute that is not finite, or anything that ONNX's checker finds.
+    """
+    opset = opset_of(draft.proto)
+    if not draft.output_names:
+        raise UserError("model: no output (a compiled model computes something)")
+    for node in draft.proto.graph.node:
+        _check_operator(node, opset)
+        _check_attributes(node)
+    producers = _producers(draft)
+    _check_order(draft, producers)
+    _check_outputs(draft, producers)
+    proto = checkable(draft)
+    for output in proto.graph.output:
+        # Outputs without a declared shape are usual, and theirs is inferred anyway.
+        output.type.tensor_type.shape.SetInParent()
+    try:
+        checker.check_model(proto)
+    except (checker.ValidationError, ValueError) as error:
+        raise UserError(_explained(str(error))) from error
+
+
+def _check_operator(node: onnx.NodeProto, opset: int) -> None:
+    where = f"node {node.name!r}"
+    if node.domain not in _OWN_DOMAINS:
+        raise UnsupportedOpError(f"{where}: operator {node.domain}.{node.op_type} against an operator of ONNX itself")
+    try:
+        onnx.defs.get_schema(node.op_type, opset, "")
+    except onnx.defs.SchemaError as error:
+        known = [schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain]
+        if node.op_type in known:
+            raise UserError(f"{where}: {node.op_type} is no operator of set {opset} (convert the model)") from error
+        raise UnsupportedOpError(
+            f"{where}: no operator {node.op_type!r} in ONNX{nearest(node.op_type, known)}"
+        ) from error
+
+
+def _check_attributes(node: onnx.NodeProto) -> None:
+    for attribute in node.attribute:
+        if attribute.type in {AttributeProto.GRAPH, AttributeProto.GRAPHS}:
+            raise UnsupportedOpError(
+                f"node {node.name!r}: {node.op_type} holds a graph against a plain operator (control flow; unroll it)"
+            )
+        numbers = [attribute.f] if attribute.type == AttributeProto.FLOAT else attribute.floats
+        for number in numbers:
+            if not math.isfinite(number):
+                raise UserError(f"node {node.name!r}: attribute {attribute.name!r} is {number} against a finite number")
+
+
+def _producers(draft: Draft) -> Mapping[str, str]:
+    """Return what gives each value, as it reads in errors."""
+    producers = dict.fromkeys(draft.constants, "an initializer")
+    for name in draft.input_names:
+        if name in producers:
+            raise UserError(f"input {name!r}: stands twice in the model")
+        producers[name] = "an input"
+    for node in draft.proto.graph.node:
+        for name in filter(None, node.output):
+            if name in producers:
+                raise UserError(f"node {node.name!r}: output {name!r} is already given by {producers[name]}")
+            producers[name] = f"node {node.name!r}"
+    return producers
+
+
+def _check_order(draft: Draft, producers: Mapping[str, str]) -> None:
+    ready = {*draft.constants, *draft.input_names}
+    for node in draft.proto.graph.node:
+        for name in filter(None, node.input):
+            if name not in producers:
+                raise UserError(
+                    f"node {node.name!r}: input {name!r} is no input, initializer or result of the model"
+                    f"{nearest(name, producers)}"
+                )
+            if name not in ready:
+                cycle = _cycle(draft)
+                raise UserError(
+                    f"model: nodes {cycle} form a cycle"
+                    if cycle
+                    else f"node {node.name!r}: reads {name!r} before {producers[name]} gives it (sort the nodes)"
+                )
+        ready.update(node.output)
+
+
+def _cycle(draft: Draft) -> str:
+    """Return the nodes of a cycle, or nothing if there is none."""
+    waiting = list(draft.proto.graph.node)
+    ready = {"", *draft.constants, *draft.input_names}
+    while True:
+        blocked = [node for node in waiting if not ready.issuperset(node.input)]
+        if len(blocked) == len(waiting):
+            break
+        ready.update(name for node in waiting for name in node.output if ready.issuperset(node.input))
+        waiting = blocked
+    if not blocked:
+        return ""
+    # Every blocked node reads from a blocked one: going back meets some node twice.
+    by_output = {name: node for node in blocked for name in node.output}
+    path = [blocked[0]]
+    while True:
+        before = next(by_output[name] for name in path[-1].input if name in by_output)
+        names = [node.name for node in path]
+        if before.name in names:
+            return ", ".join(repr(name) for name in reversed(names[names.index(before.name) :]))
+        path.append(before)
+
+
+def _check_outputs(draft: Draft, producers: Mapping[str, str]) -> None:
+    seen = set()
+    for name in draft.output_names:
+        if name not in producers:
+            raise UserError(f"output {name!r}: nothing in the model gives it{nearest(name, producers)}")
+        if name in seen:
+            raise UserError(f"output {name!r}: stands twice in the model")
+        seen.add(name)
+
+
+def _explained(message: str) -> str:
+    where = message.partition("Bad node spec for node. Name: ")[2].partition(" OpType:")[0]
+    return f"node {where!r}: {one_line(message)}" if where else f"model: {one_line(message)}"
