@@ -69,12 +69,12 @@ class DagBuilder:
         """Add a computational node and return its number; its kind follows from its volumes."""
         return self._add_node(_TASK, scope, member)
 
-    def add_tasks(self, scope: int, count: int) -> range:
-        """Add a family of ``count`` computational nodes and return their numbers."""
+    def add_tasks(self, scope: int, count: int, first_member: int = 0) -> range:
+        """Add ``count`` computational nodes of a family and return their numbers."""
         first = len(self._node_scope)
-        self._fixed_kind.extend([_TASK] * count)
-        self._node_scope.extend([scope] * count)
-        self._node_member.extend(range(count))
+        self._fixed_kind.frombytes(np.full(count, _TASK, dtype=np.int8).tobytes())
+        self._node_scope.frombytes(np.full(count, scope, dtype=np.int32).tobytes())
+        self._node_member.frombytes(np.arange(first_member, first_member + count, dtype=np.int64).tobytes())
         return range(first, first + count)
 
     def add_memory(self, scope: int, kind: NodeKind = NodeKind.BUFFER) -> int:
@@ -94,18 +94,26 @@ class DagBuilder:
 
     def add_edges(
         self,
-        sources: Sequence[int],
-        targets: Sequence[int],
-        volumes: Sequence[int],
+        sources: Sequence[int] | npt.NDArray[np.integer],
+        targets: Sequence[int] | npt.NDArray[np.integer],
+        volumes: Sequence[int] | npt.NDArray[np.integer],
         element_bytes: int = 4,
         order: str = UNORDERED,
     ) -> None:
-        """Add many edges of one element size and order at once; the three sequences run in parallel."""
-        self._edge_source.extend(sources)
-        self._edge_target.extend(targets)
-        self._edge_volume.extend(volumes)
-        self._edge_bytes.extend([element_bytes] * len(sources))
-        self._edge_order.extend([self._orders.setdefault(order, len(self._orders))] * len(sources))
+        """Add many edges of one element size and order at once; the three sequences run in parallel.
+
+        Raises:
+            InternalError: the sequences differ in length.
+        """
+        count = len(sources)
+        if len(targets) != count or len(volumes) != count:
+            raise InternalError(f"edges: {len(targets)} targets and {len(volumes)} volumes against {count} sources")
+        self._edge_source.frombytes(np.asarray(sources, dtype=np.int32).tobytes())
+        self._edge_target.frombytes(np.asarray(targets, dtype=np.int32).tobytes())
+        self._edge_volume.frombytes(np.asarray(volumes, dtype=np.int64).tobytes())
+        self._edge_bytes.frombytes(np.full(count, element_bytes, dtype=np.int8).tobytes())
+        order_number = self._orders.setdefault(order, len(self._orders))
+        self._edge_order.frombytes(np.full(count, order_number, dtype=np.int32).tobytes())
 
     def finish(self, error: Callable[[str], DfcompileError] = VerificationError) -> CanonicalDag:
         """Derive volumes and kinds, verify, freeze.
