@@ -23,7 +23,6 @@ from dfcompile.options import (
     Overlap,
     Volumes,
     parse_expand,
-    parse_granularity,
     parse_passes,
     parse_pes,
     parse_shapes,
@@ -60,13 +59,13 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="How spatial blocks are filled: sb-rlx, sb-lts or a plug-in's.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
-@click.option("--passes", metavar="NAME[,NAME…]", help="Passes to apply, in order, in place of the default ones.")
+@click.option("--passes", metavar="NAME[,NAME…]", help="Lowering passes to apply, in order.")
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
 @click.option("--system", metavar="FILE|NAME", help="Machine; by default the canonical one, one core per P.")
 @click.option("--overlap", type=click.Choice(OVERLAPS), default="perfect", show_default=True,
               help="Of compute, memory and network time of a configuration.")  # fmt: skip
 @click.option("--solver", default="dp", show_default=True, metavar="NAME",
-              help="For the configurations: dp, cbc, highs or a plug-in's.")  # fmt: skip
+              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals.")  # fmt: skip
 @click.option("--verify", is_flag=True, help="Compile and run the lowered model and compare it with a reference.")
 @click.option(
     "--emit", "emissions", multiple=True, type=(click.Choice(EMITTED), click.Path(path_type=Path)),
@@ -104,11 +103,11 @@ def compile_model(
         model=model,
         pes=parse_pes(pes),
         expand=parse_expand(expand),
-        passes=None if passes is None else parse_passes(passes),
+        passes=() if passes is None else parse_passes(passes),
         shapes=parse_shapes(shapes),
         volumes=cast("Volumes", volumes),
         partition=partition,
-        granularity=parse_granularity(granularity),
+        granularity=granularity,
         system=system,
         overlap=cast("Overlap", overlap),
         solver=solver,
@@ -123,10 +122,10 @@ def compile_model(
     from dfcompile.emissions import emitted_files
     from dfcompile.progress import show_stage
     from dfcompile.rendering import render
-    from dfcompile.report import report
+    from dfcompile.summary import summarize
 
     exploration = explore(options, show_stage)
-    text = render(report(exploration), format_, width=_width())
+    text = render(summarize(exploration), format_, width=_width())
     for kind, folder in emissions:
         write_folder(emitted_files(exploration, kind), folder)
     write_text(text, output)
@@ -188,10 +187,10 @@ def schedule_dag(*, dag: Path, pes: str, partition: str, format_: str, output: P
 
     from dfcompile.driver import schedule_file
     from dfcompile.rendering import render
-    from dfcompile.report import report_schedules
+    from dfcompile.summary import summarize_schedules
 
     scheduled = schedule_file(dag, counts, partition)
-    write_text(render(report_schedules(scheduled), format_, width=_width()), output)
+    write_text(render(summarize_schedules(scheduled), format_, width=_width()), output)
 
 
 COMMANDS: Final = {

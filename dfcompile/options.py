@@ -10,12 +10,12 @@ from typing import Final, Literal
 from dfcompile.errors import UserError
 
 Volumes = Literal["exact", "array"]
-Overlap = Literal["none", "perfect"]
+Overlap = Literal["perfect", "none", "compute-memory"]
 
 VOLUMES: Final[tuple[Volumes, ...]] = ("exact", "array")
-OVERLAPS: Final[tuple[Overlap, ...]] = ("perfect", "none")
+OVERLAPS: Final[tuple[Overlap, ...]] = ("perfect", "none", "compute-memory")
 
-LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension, of tasks
+LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,6 @@ class NamedChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Granularity:
-    """How fine the tasks are: as declared by the expansions, families grouped, or large tasks split."""
-
-    mode: Literal["declared", "max-tasks", "split"] = "declared"
-    tasks: int = 0  # bound on the tasks of a family, or parts of a task; 0 if declared
-
-    def __str__(self) -> str:
-        return self.mode if self.mode == "declared" else f"{self.mode}={self.tasks}"
-
-
-@dataclass(frozen=True, slots=True)
 class Options:
     """A run of the main job.
 
@@ -65,11 +54,11 @@ class Options:
         model: file to read.
         pes: numbers of processing elements, each gives a result.
         expand: rules whose Cartesian product is compared; empty: the defaults.
-        passes: names of passes to apply, in order; ``None``: the default ones.
+        passes: names of lowering passes to apply, in order.
         shapes: sizes of the model's inputs by input name, for models that leave them open.
         volumes: of the edges between tasks: each task's own share, or the whole array.
         partition: name of the partitioner that fills spatial blocks.
-        granularity: of the tasks.
+        granularity: of the tasks: ``declared``, ``max-tasks=N`` or ``split=N``.
         system: name or file of the machine; ``None``: the canonical machine.
         overlap: of compute, memory and network time of a configuration.
         solver: name of the solver for the configurations.
@@ -79,11 +68,11 @@ class Options:
     model: Path
     pes: tuple[int, ...]
     expand: tuple[ExpansionRule, ...] = ()
-    passes: tuple[str, ...] | None = None
+    passes: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
     volumes: Volumes = "exact"
     partition: str = "sb-rlx"
-    granularity: Granularity = field(default_factory=Granularity)
+    granularity: str = "declared"
     system: str | None = None
     overlap: Overlap = "perfect"
     solver: str = "dp"
@@ -136,12 +125,12 @@ def _expansion_rule(text: str) -> ExpansionRule:
 
 
 def parse_passes(text: str) -> tuple[str, ...]:
-    """Read names of passes such as ``fuse,fold``; an empty text means no pass at all.
+    """Read names of passes such as ``fuse,fold``.
 
     Raises:
         UserError: an empty name or one name twice.
     """
-    names = tuple(name.strip() for name in text.split(",")) if text.strip() else ()
+    names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise UserError(f"--passes: found {text!r} against NAME[,NAME…]")
     _reject_duplicates("--passes", names)
@@ -166,25 +155,6 @@ def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
             raise UserError(f"--shape: input {name!r} is given twice")
         shapes[name] = tuple(_count(f"--shape {name}", size) for size in sizes.split("x"))
     return MappingProxyType(shapes)
-
-
-def parse_granularity(text: str) -> Granularity:
-    """Read ``declared``, ``max-tasks=N`` or ``split=N``.
-
-    Raises:
-        UserError: another form.
-
-    >>> str(parse_granularity("split=8"))
-    'split=8'
-    """
-    mode, equals, count = text.partition("=")
-    if mode == "declared" and not equals:
-        return Granularity()
-    if mode == "max-tasks" and equals:
-        return Granularity("max-tasks", _count("--granularity max-tasks", count))
-    if mode == "split" and equals:
-        return Granularity("split", _count("--granularity split", count))
-    raise UserError(f"--granularity: found {text!r} against declared, max-tasks=N or split=N")
 
 
 def _count(where: str, word: str) -> int:

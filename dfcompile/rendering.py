@@ -5,7 +5,7 @@ import io
 
 from dfcompile.errors import InternalError
 from dfcompile.report import Json, Report, to_json, to_record
-from dfcompile.tables import expansion_label, report_table
+from dfcompile.tables import report_table
 
 
 def render(report: Report, format_: str, width: int) -> str:
@@ -29,7 +29,7 @@ def to_csv(report: Report) -> str:
     record = to_record(report)
     results = record["results"]
     assert isinstance(results, list)
-    rows = [_row(result, expansion_label(report.results[position])) for position, result in enumerate(results)]
+    rows = [_row(result) for result in results]
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -37,9 +37,12 @@ def to_csv(report: Report) -> str:
     return text.getvalue()
 
 
-def _row(result: Json, expansions: str) -> dict[str, Json]:
+def _row(result: Json) -> dict[str, Json]:
     assert isinstance(result, dict)
-    row: dict[str, Json] = {"pes": result["pes"], "expansions": expansions}
+    expansions = result["expansions"]
+    assert isinstance(expansions, dict)
+    pairs = " ".join(f"{key}={name}" for key, name in expansions.items())
+    row: dict[str, Json] = {"pes": result["pes"], "expansions": pairs}
     for part in ("schedule", "mapping", "verification"):
         figures = result.get(part, {})
         assert isinstance(figures, dict)

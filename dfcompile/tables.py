@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Literal
 
 from rich import box
@@ -36,7 +37,9 @@ def report_table(report: Report, width: int) -> str:
     for line in _notes(report):
         console.print(line)
     if report.assumptions:
-        console.print(_table("assumptions", _assumption_columns(report)))
+        console.print("\nassumptions")
+    for found in report.assumptions:
+        console.print(*wrap(f" {found.name}: {found.value} ({found.source})", width, subsequent_indent="   "), sep="\n")
     assert isinstance(console.file, io.StringIO)
     return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().rstrip().split("\n"))
 
@@ -58,17 +61,25 @@ def _labels(report: Report) -> list[_Column]:
     if _is_comparison(report):
         best = {id(result) for result in report.best.values()}
         columns.append(_Column("", tuple(BEST if id(result) in best else "" for result in results)))
-        columns.append(_Column("expansions", tuple(map(expansion_label, results)), is_text=True))
+        columns.append(
+            _Column("expansions", tuple(_compared_label(report, result) for result in results), is_text=True)
+        )
     return columns
 
 
 def _is_comparison(report: Report) -> bool:
-    return len({expansion_label(result) for result in report.results}) > 1
+    return len(_compared(report)) > 0
 
 
-def expansion_label(result: Result) -> str:
-    """Return the expansions of a result, such as ``MatMul=mv``."""
-    return " ".join(f"{key}={name}" for key, name in result.expansions.items())
+def _compared(report: Report) -> tuple[str, ...]:
+    """Return the expansions in which results differ."""
+    keys = dict.fromkeys(key for result in report.results for key in result.expansions)
+    return tuple(key for key in keys if len({result.expansions.get(key) for result in report.results}) > 1)
+
+
+def _compared_label(report: Report, result: Result) -> str:
+    found = {key: result.expansions.get(key, "-") for key in _compared(report)}
+    return " ".join(f"{key}={name}" for key, name in found.items())
 
 
 def _schedule_columns(schedules: Sequence[ScheduleSummary]) -> list[_Column]:
@@ -122,7 +133,9 @@ def _configuration_columns(report: Report) -> list[_Column]:
     ]
     columns = [_Column("PEs", tuple(str(result.pes) for result, _, _ in rows))]
     if _is_comparison(report):
-        columns.append(_Column("expansions", tuple(expansion_label(result) for result, _, _ in rows), is_text=True))
+        columns.append(
+            _Column("expansions", tuple(_compared_label(report, result) for result, _, _ in rows), is_text=True)
+        )
     return [
         *columns,
         _Column("config", tuple(str(number) for _, number, _ in rows)),
@@ -150,14 +163,6 @@ def _notes(report: Report) -> Iterable[str]:
     seen: dict[str, float] = {}
     for result in report.results:
         if result.max_abs_error is not None:
-            seen[expansion_label(result)] = result.max_abs_error
+            seen[_compared_label(report, result)] = result.max_abs_error
     for label, error in seen.items():
         yield f"verified{f' {label}' if label else ''}: maximal absolute error {error:.2g} against the reference"
-
-
-def _assumption_columns(report: Report) -> list[_Column]:
-    return [
-        _Column("name", tuple(found.name for found in report.assumptions), is_text=True),
-        _Column("value", tuple(found.value for found in report.assumptions), is_text=True),
-        _Column("source", tuple(found.source for found in report.assumptions), is_text=True),
-    ]

@@ -1,0 +1,96 @@
+"""Lists what is registered: expansions, passes, operators, systems, each with where it comes from."""
+
+import io
+from collections.abc import Iterable, Sequence
+from types import MappingProxyType
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from dfcompile.dfmodel_backend import load_system, shipped_systems
+from dfcompile.frontend import CANONICAL, ONNX
+from dfcompile.lowering import registered_expansions, registered_passes
+
+DEFAULT = "*"
+TITLES = MappingProxyType({ONNX: "operators of ONNX", CANONICAL: "canonical operators"})
+
+
+def expansions_listing(width: int) -> str:
+    """Return a table of every expansion per level; the default of each operator type is marked."""
+    table = registered_expansions()
+    listed = []
+    for dialect, title in TITLES.items():
+        rows = []
+        for found, origin in ((plugin.value, plugin.origin) for plugin in table.plugins):
+            if found.dialect == dialect:
+                alone = len(table.by_operator[dialect, found.op_type]) == 1
+                mark = DEFAULT if found.is_default or alone else ""
+                rows.append((found.op_type, mark, found.name, origin, found.source, _plain(found.summary)))
+        listed.append(f"{title}\n" + _table(("operator", "", "name", "origin", "source", "what it does"), rows, width))
+    return "\n".join((*listed, f"{DEFAULT} taken where --expand names none\n"))
+
+
+def passes_listing(width: int) -> str:
+    """Return a table of every lowering pass."""
+    rows = [
+        (
+            plugin.value.name,
+            plugin.value.level.name.lower(),
+            plugin.origin,
+            plugin.value.source,
+            _plain(plugin.value.summary),
+        )
+        for plugin in registered_passes()
+    ]
+    if not rows:
+        return "no lowering pass is registered\n"
+    return _table(("name", "level", "origin", "source", "what it does"), rows, width)
+
+
+def ops_listing(width: int) -> str:
+    """Return a table of every operator type and its expansions, those of ONNX first."""
+    table = registered_expansions()
+    rows = [
+        (dialect, op_type, ", ".join(sorted(table.by_operator[dialect, op_type])))
+        for dialect in (ONNX, CANONICAL)
+        for op_type in table.op_types(dialect)
+    ]
+    return _table(("level", "operator", "expansions"), rows, width)
+
+
+def systems_listing(width: int) -> str:
+    """Return a table of the machines that are shipped."""
+    rows = []
+    for name in shipped_systems():
+        system = load_system(name)
+        chip = system.accelerator
+        rows.append(
+            (
+                name,
+                f"{system.chips:,}",
+                "as many as --pes" if system.is_per_core else f"{chip.cores:,}",
+                f"{chip.lanes_per_core} x {chip.stages_per_core}",
+                f"{chip.frequency_ghz:g}",
+                f"{system.dram_gb_per_s:,g}",
+            )
+        )
+    return _table(("name", "chips", "cores", "lanes x stages", "GHz", "DRAM GB/s"), rows, width)
+
+
+def _plain(docstring: str) -> str:
+    return docstring.replace("``", "")
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False, markup=False, emoji=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in headings:
+        # The last column takes what room is left, the others are names to copy.
+        table.add_column(heading, overflow="fold", no_wrap=heading != headings[-1])
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
+    return "".join(f"{line}\n" for line in lines if line)
