@@ -23,8 +23,8 @@ def import_program(name: str, normalised: Normalised, types: Mapping[str, Tensor
     """Return the program of level 0: one state, one array per value, one access node per array.
 
     Inputs, outputs and parameters are not transient. A value without dimensions is an array of shape ``(1,)``. An
-    operand that a node omits has no connector; an operand that only tells a shape, an axis or the like is an input
-    as any other, whose value stands in the program's parameters.
+    operand that a node omits, and a constant without elements, has no connector; an operand that only tells a shape,
+    an axis or the like is an input as any other, whose value stands in the program's parameters.
 
     Args:
         name: any text; the program gets an identifier near to it.
@@ -53,7 +53,7 @@ def import_program(name: str, normalised: Normalised, types: Mapping[str, Tensor
         sdfg=sdfg,
         inputs=tuple(_port(value, arrays, types) for value in draft.input_names),
         outputs=tuple(_port(value, arrays, types) for value in draft.output_names),
-        parameters={arrays[value]: _frozen(constant) for value, constant in draft.constants.items()},
+        parameters={arrays[value]: _frozen(constant) for value, constant in draft.constants.items() if value in arrays},
         nodes=normalised.nodes,
     )
 
@@ -64,8 +64,9 @@ def array_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _values(draft: Draft) -> tuple[str, ...]:
+    constants = [name for name, value in draft.constants.items() if value.size]
     produced = [name for node in draft.proto.graph.node for name in node.output if name]
-    return tuple(dict.fromkeys([*draft.input_names, *draft.constants, *produced]))
+    return tuple(dict.fromkeys([*draft.input_names, *constants, *produced]))
 
 
 def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
@@ -80,7 +81,7 @@ def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None
     access: dict[str, AccessNode] = {}
     labels = safe_identifiers(node.name for node in draft.proto.graph.node)
     for node in draft.proto.graph.node:
-        operands = {input_connector(at): name for at, name in enumerate(node.input) if name}
+        operands = {input_connector(at): name for at, name in enumerate(node.input) if name in arrays}
         results = {output_connector(at): name for at, name in enumerate(node.output) if name}
         operator = OperatorNode(
             labels[node.name],

@@ -6,6 +6,15 @@ _LONGEST = 300
 _TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def named(error: BaseException) -> str:
+        r"""Return an exception's type and message in one line.
+
+    >>> named(ValueError("bad\\nvery bad")), named(AssertionError())
+    ('ValueError: bad', 'AssertionError')
+    """
+    return ": ".join(filter(None, [type(error).__name__, one_line(error)]))
+
+
 def one_line(text: object) -> str:
     r"""Return the first line of ``text`` that says something, without colours and cut at 300 characters.
 

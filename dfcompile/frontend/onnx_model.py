@@ -8,7 +8,7 @@ from dfcompile.frontend.normaliser import normalise
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.origins import name_nodes
 from dfcompile.frontend.program import Program
-from dfcompile.frontend.validation import check_structure, checked_types
+from dfcompile.frontend.validation import check_operands, check_structure, checked_types
 
 
 def program_of(name: str, model: onnx.ModelProto, options: ReadOptions) -> Program:
@@ -25,5 +25,7 @@ def program_of(name: str, model: onnx.ModelProto, options: ReadOptions) -> Progr
     draft = read_draft(model, options.shapes)
     named = name_nodes(draft)
     check_structure(named)
+    # Before the passes as well: they would report a contradiction as their own.
+    check_operands(named)
     normalised = normalise(named)
     return import_program(name, normalised, checked_types(normalised.draft))

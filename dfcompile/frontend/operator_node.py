@@ -50,7 +50,7 @@ class OperatorNode(LibraryNode):  # type: ignore[misc]  # dace has no type infor
         inputs: Sequence[str] = (),
         outputs: Sequence[str] = (),
     ) -> None:
-        super().__init__(name, inputs=set(inputs), outputs=set(outputs))
+        super().__init__(name, inputs=dict.fromkeys(inputs), outputs=dict.fromkeys(outputs))
         self.dialect = dialect
         self.op_type = op_type
         self.origin = origin

@@ -22,7 +22,8 @@ def name_nodes(draft: Draft) -> Draft:
        modules (a convolution keeps its name if a batch normalisation was folded into it).
     2. A node that PyTorch's exporter says comes from module ``M`` is ``M`` if it is all that there is of the module;
        otherwise ``M.softmax``, after its operator type (``softmax`` for code outside of any inner module).
-    3. A named node keeps its name, with ``/`` turned into ``.`` and other unusual characters into ``_``.
+    3. A named node keeps its name, with ``/`` turned into ``.`` and other unusual characters into ``_``; but names
+       that PyTorch's exporter makes up from the operator type and a count (``node_Split_579``) do not count as names.
     4. Any other node is ``Conv_0``: its operator type and how many nodes of it came before.
 
     A name that several nodes have is numbered in the model's order: ``relu``, ``relu_1``, ``relu_2``.
@@ -51,7 +52,7 @@ def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...
         if not candidate and module is not None:
             alone = module and members[module] == 1 and module not in inner
             candidate = module if alone else ".".join(filter(None, [module, node.op_type.lower()]))
-        found.append(_cleaned(candidate) or _cleaned(node.name) or f"{node.op_type}_{seen[node.op_type]}")
+        found.append(_cleaned(candidate) or _given_name(node) or f"{node.op_type}_{seen[node.op_type]}")
         seen[node.op_type] += 1
     return tuple(found)
 
@@ -81,6 +82,11 @@ def _module(node: onnx.NodeProto) -> str | None:
             if isinstance(scopes, list) and len(scopes) > 1 and isinstance(scopes[-2], str):
                 return scopes[-2]
     return None
+
+
+def _given_name(node: onnx.NodeProto) -> str:
+    made_up = re.fullmatch(rf"node_{node.op_type}(_\d+)?", node.name)
+    return "" if made_up else _cleaned(node.name)
 
 
 def _cleaned(name: str) -> str:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from dfcompile.errors import DfcompileError, UserError, nearest
-from dfcompile.frontend.one_line import one_line
+from dfcompile.frontend.one_line import named
 
 Result = TypeVar("Result")
 
@@ -64,6 +64,8 @@ def running(path: Path) -> Iterator[PythonModule]:
     assert specification is not None
     module = importlib.util.module_from_spec(specification)
     loaded = frozenset(sys.modules)
+    caching = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     sys.modules[name] = module
     sys.path.insert(0, folder)
     try:
@@ -71,6 +73,7 @@ def running(path: Path) -> Iterator[PythonModule]:
             guarded(path, lambda: loader.exec_module(module))
             yield PythonModule(path, module)
     finally:
+        sys.dont_write_bytecode = caching
         sys.path.remove(folder)
         # Another model's file of the same name must not meet this one's neighbours.
         for fresh in [known for known in sys.modules if known not in loaded]:
@@ -89,7 +92,7 @@ def guarded(path: Path, run: Callable[[], Result]) -> Result:
     except DfcompileError:
         raise
     except (Exception, SystemExit) as error:
-        raise UserError(f"{path}{line_in(path, error)}: {type(error).__name__}: {one_line(error)}") from error
+        raise UserError(f"{path}{line_in(path, error)}: {named(error)}") from error
 
 
 def line_in(path: Path, error: BaseException) -> str:

@@ -46,7 +46,10 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorTyp
     proto = checkable(draft)
     for output in proto.graph.output:
         # What is declared may stand for other input shapes than those that were given.
-        output.type.tensor_type.ClearField("shape")
+        if output.type.tensor_type.elem_type:
+            output.type.tensor_type.ClearField("shape")
+        else:
+            output.ClearField("type")
     try:
         inferred = shape_inference.infer_shapes(proto, check_type=strict, strict_mode=strict, data_prop=True)
     except (shape_inference.InferenceError, ValueError) as error:

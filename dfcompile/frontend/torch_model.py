@@ -14,7 +14,7 @@ import onnx
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.model import Tensor
-from dfcompile.frontend.one_line import one_line
+from dfcompile.frontend.one_line import named
 from dfcompile.frontend.python_module import line_in
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _silence() -> Iterator[None]:
 
 
 def _failure(path: Path, what: str, error: BaseException) -> str:
-    return f"{path}{line_in(path, error)}: {what}: {type(error).__name__}: {one_line(error)}"
+    return f"{path}{line_in(path, error)}: {what}: {named(error)}"
 
 
 def _tensors(path: Path, result: object) -> "tuple[torch.Tensor, ...]":

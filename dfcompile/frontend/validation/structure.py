@@ -37,8 +37,9 @@ def check_structure(draft: Draft) -> None:
     _check_outputs(draft, producers)
     proto = checkable(draft)
     for output in proto.graph.output:
-        # Outputs without a declared shape are usual, and theirs is inferred anyway.
+        # Outputs without a declared type or shape are usual, and theirs is inferred anyway.
         output.type.tensor_type.shape.SetInParent()
+        output.type.tensor_type.elem_type = output.type.tensor_type.elem_type or onnx.TensorProto.FLOAT
     try:
         checker.check_model(proto)
     except (checker.ValidationError, ValueError) as error:

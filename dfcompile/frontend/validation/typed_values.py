@@ -1,22 +1,75 @@
 """Typed values: every value has an element type and a static shape, and the nodes agree with them."""
 
+import math
 from collections.abc import Mapping
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.normaliser import VIEWS
+from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.shapes import TensorType, infer_types
+from dfcompile.frontend.validation.operand_shapes import check_operand_shapes
+from dfcompile.frontend.validation.operand_types import check_operand_types
+
+
+def check_operands(draft: Draft) -> None:
+    """Check that the operands of every node fit together, as far as their types are known.
+
+    ONNX's inference passes over much of this, and where it does not, says less.
+
+    Raises:
+        UserError: operands of a node do not fit together; the first such node is named.
+    """
+    types = infer_types(draft)
+    opset = opset_of(draft.proto)
+    for node in draft.proto.graph.node:
+        check_operand_types(node, types, opset)
+        check_operand_shapes(node, types)
 
 
 def checked_types(draft: Draft) -> Mapping[str, TensorType]:
     """Return element type and static shape of every value of a normalised draft.
 
     Raises:
-        UserError: operands of a node do not fit together, or a shape depends on data.
+        UserError: operands of a node do not fit together, a shape depends on data, or an output is declared otherwise.
     """
-    infer_types(draft)
+    check_operands(draft)
     types = infer_types(draft, strict=True)
     for node in draft.proto.graph.node:
         for name in filter(None, node.output):
+            _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, TensorType("", None)))
             if name not in types or types[name].known_shape is None:
-                raise UserError(f"node {node.name!r}: the shape of {name!r} depends on data against a static shape")
+                raise UserError(
+                    f"node {node.name!r}: the shape of {name!r} depends on data against a static shape "
+                    f"({node.op_type} of values that are no constants)"
+                )
+        if node.op_type in VIEWS:
+            _check_view(f"node {node.name!r}", types[node.input[0]], types[node.output[0]])
+    _check_declared(draft, types)
     return types
+
+
+def _check_sizes(where: str, found: TensorType) -> None:
+    for position, size in enumerate(found.shape or ()):
+        if size is not None and size <= 0:
+            raise UserError(f"{where}: dimension {position} is {size} against a positive size")
+
+
+def _check_view(where: str, source: TensorType, view: TensorType) -> None:
+    before, after = source.known_shape or (), view.known_shape or ()
+    if math.prod(before) != math.prod(after):
+        raise UserError(f"{where}: {math.prod(before)} elements against {math.prod(after)} of the new shape {after}")
+
+
+def _check_declared(draft: Draft, types: Mapping[str, TensorType]) -> None:
+    for output in draft.proto.graph.output:
+        inferred = types[output.name].known_shape or ()
+        if not output.type.tensor_type.HasField("shape"):
+            continue
+        dims = output.type.tensor_type.shape.dim
+        where = f"output {output.name!r}"
+        if len(dims) != len(inferred):
+            raise UserError(f"{where}: declared with {len(dims)} dimensions against {len(inferred)} that are computed")
+        for position, (dim, size) in enumerate(zip(dims, inferred, strict=True)):
+            if dim.dim_value > 0 and dim.dim_value != size:
+                raise UserError(f"{where}: dimension {position} is declared as {dim.dim_value} against {size} computed")
