@@ -7,9 +7,9 @@ _TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def named(error: BaseException) -> str:
-        r"""Return an exception's type and message in one line.
+    r"""Return an exception's type and message in one line.
 
-    >>> named(ValueError("bad\\nvery bad")), named(AssertionError())
+    >>> named(ValueError("bad\nvery bad")), named(AssertionError())
     ('ValueError: bad', 'AssertionError')
     """
     return ": ".join(filter(None, [type(error).__name__, one_line(error)]))
