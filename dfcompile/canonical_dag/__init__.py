@@ -2,22 +2,36 @@
 
 from dfcompile.canonical_dag.builder import DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Scope
+from dfcompile.canonical_dag.granularity import DECLARED, Granularity, parse_granularity
+from dfcompile.canonical_dag.graphviz_form import Cluster, to_dot
+from dfcompile.canonical_dag.json_form import dag_from_json, dag_to_json, read_dag
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor, KernelVariant, TensorRole
 from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.canonical_dag.text_form import format_dag, parse_dag
 from dfcompile.canonical_dag.topology import topological_order
 from dfcompile.canonical_dag.verifier import verify
 
 __all__ = [
+    "DECLARED",
     "NO_KERNEL",
     "NO_MEMBER",
     "CanonicalDag",
+    "Cluster",
     "DagBuilder",
+    "Granularity",
     "Kernel",
     "KernelTensor",
     "KernelVariant",
     "NodeKind",
     "Scope",
     "TensorRole",
+    "dag_from_json",
+    "dag_to_json",
+    "format_dag",
+    "parse_dag",
+    "parse_granularity",
+    "read_dag",
+    "to_dot",
     "topological_order",
     "verify",
 ]

@@ -53,6 +53,10 @@ class DagBuilder:
         """Register an array that kernels exchange."""
         self._tensors[tensor.name] = tensor
 
+    def add_order(self, order: str) -> int:
+        """Register the text of an access order and return its index; edges register theirs themselves."""
+        return self._orders.setdefault(order, len(self._orders))
+
     def add_scope(self, name: str, kernel: int = NO_KERNEL, origin: str = "") -> int:
         """Register a family of nodes and return its index.
 
@@ -89,7 +93,7 @@ class DagBuilder:
         self._edge_target.append(target)
         self._edge_volume.append(volume)
         self._edge_bytes.append(element_bytes)
-        self._edge_order.append(self._orders.setdefault(order, len(self._orders)))
+        self._edge_order.append(self.add_order(order))
         return len(self._edge_source) - 1
 
     def add_edges(
@@ -112,8 +116,7 @@ class DagBuilder:
         self._edge_target.frombytes(np.asarray(targets, dtype=np.int32).tobytes())
         self._edge_volume.frombytes(np.asarray(volumes, dtype=np.int64).tobytes())
         self._edge_bytes.frombytes(np.full(count, element_bytes, dtype=np.int8).tobytes())
-        order_number = self._orders.setdefault(order, len(self._orders))
-        self._edge_order.frombytes(np.full(count, order_number, dtype=np.int32).tobytes())
+        self._edge_order.frombytes(np.full(count, self.add_order(order), dtype=np.int32).tobytes())
 
     def finish(self, error: Callable[[str], DfcompileError] = VerificationError) -> CanonicalDag:
         """Derive volumes and kinds, verify, freeze.
