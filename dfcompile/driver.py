@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ from dfcompile import scheduler
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Volumes, extract
 from dfcompile.canonical_dag.granularity import parse_granularity
+from dfcompile.canonical_dag.json_form import read_dag
 from dfcompile.errors import UserError, VerificationError, nearest
 from dfcompile.frontend import Model, OperatorNode, Program, ReadOptions, read_model, reference_outputs
 from dfcompile.lowering import (
@@ -112,6 +114,34 @@ class Exploration:
 def show_nothing(_title: str) -> Iterator[None]:
     """Show no progress."""
     yield
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScheduledFile:
+    """A canonical DAG from a file and its schedules, one per number of processing elements."""
+
+    dag: CanonicalDag
+    figures: tuple[scheduler.ScheduleFigures, ...]
+    partition: str
+
+
+def schedule_file(path: Path, pes: Sequence[int], partition: str) -> ScheduledFile:
+    """Read a canonical DAG, as text or JSON, and schedule it.
+
+    Raises:
+        UserError: the file cannot be read, or it holds no canonical DAG; the message names the line or the record.
+    """
+    known = _known("partition", partition, scheduler.collect_partitioners())
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise UserError(f"{path}: {reason}") from error
+    try:
+        dag = read_dag(text)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+    return ScheduledFile(dag, tuple(_schedule(dag, count, known)[1] for count in pes), known)
 
 
 def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.driver import Exploration, Point
+from dfcompile.driver import Exploration, Point, ScheduledFile
 from dfcompile.frontend import Coverage, ModelNode
 from dfcompile.options import Options
 from dfcompile.report import (
@@ -19,6 +19,10 @@ from dfcompile.scheduler import ScheduleFigures
 
 NS_PER_S = 1e9
 
+_PROCESSING_ELEMENT = AssumptionSummary(
+    "processing element", "one element per edge and cycle, contention-free", "[dematteis23]"
+)
+
 
 def summarize(exploration: Exploration) -> Report:
     """Return the report of a run."""
@@ -28,6 +32,13 @@ def summarize(exploration: Exploration) -> Report:
         results=tuple(_result(point) for point in exploration.points),
         assumptions=_assumptions(exploration.options, exploration.points),
     )
+
+
+def summarize_schedules(scheduled: ScheduledFile) -> Report:
+    """Return the report of a canonical DAG from a file: no model, no mapping."""
+    results = tuple(Result(found.pes, {}, _schedule(found), mapping=None) for found in scheduled.figures)
+    model = ModelSummary(scheduled.dag.name, nodes=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
+    return Report(model, results, (_PROCESSING_ELEMENT, _partition(scheduled.partition)))
 
 
 def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
@@ -42,13 +53,13 @@ def _result(point: Point) -> Result:
     return Result(
         pes=point.pes,
         expansions=variant.expansions,
-        schedule=schedule_summary(point.figures),
+        schedule=_schedule(point.figures),
         mapping=_mapping(point.mapping),
         max_abs_error=variant.max_abs_error,
     )
 
 
-def schedule_summary(figures: ScheduleFigures) -> ScheduleSummary:
+def _schedule(figures: ScheduleFigures) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
     return ScheduleSummary(
         makespan_cycles=figures.makespan_cycles,
@@ -88,10 +99,10 @@ def _mapping(mapping: backend.Mapping) -> MappingSummary:
 def _assumptions(options: Options, points: Iterable[Point]) -> tuple[AssumptionSummary, ...]:
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     found = [
-        AssumptionSummary("processing element", "one element per edge and cycle, contention-free", "[dematteis23]"),
+        _PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
         AssumptionSummary("granularity of tasks", options.granularity, "--granularity"),
-        AssumptionSummary("spatial blocks", options.partition, "--partition [dematteis23]"),
+        _partition(options.partition),
     ]
     found += [
         AssumptionSummary(assumption.name, assumption.value, assumption.source)
@@ -100,3 +111,7 @@ def _assumptions(options: Options, points: Iterable[Point]) -> tuple[AssumptionS
         if assumption.source != "--pes"  # every result says it
     ]
     return tuple(dict.fromkeys(found))
+
+
+def _partition(name: str) -> AssumptionSummary:
+    return AssumptionSummary("spatial blocks", name, "--partition [dematteis23]")

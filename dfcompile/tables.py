@@ -39,7 +39,7 @@ def report_table(report: Report, width: int) -> str:
     if report.assumptions:
         console.print("\nassumptions")
     for found in report.assumptions:
-        console.print(*wrap(f" {found.name}: {found.value} ({found.source})", width, subsequent_indent="   "), sep="\n")
+        console.print(*wrap(f" {found.name}: {found.value} — {found.source}", width, subsequent_indent="   "), sep="\n")
     assert isinstance(console.file, io.StringIO)
     return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().rstrip().split("\n"))
 

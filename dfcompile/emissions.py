@@ -1,0 +1,64 @@
+"""The files that --emit writes: the value that each stage handed over, to look at, compare and read back."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from dfcompile.canonical_dag.graphviz_form import to_dot
+from dfcompile.canonical_dag.json_form import dag_to_json
+from dfcompile.canonical_dag.text_form import format_dag
+from dfcompile.driver import Exploration, Variant
+from dfcompile.frontend import Program
+from dfcompile.schedule_form import schedule_to_json
+
+Files = Iterator[tuple[str, str]]  # name and text; several variants have a folder each
+
+
+def emitted_files(exploration: Exploration, kind: str) -> Mapping[str, str]:
+    """Return texts by file name for ``onnx``, ``library``, ``maps``, ``canonical`` or ``schedule``."""
+    return MappingProxyType(dict(WRITERS[kind](exploration)))
+
+
+def _onnx(exploration: Exploration) -> Files:
+    yield from _program(exploration.model.program, "")
+
+
+def _library(exploration: Exploration) -> Files:
+    for variant in exploration.variants:
+        yield from _program(variant.library, _folder(exploration, variant))
+
+
+def _maps(exploration: Exploration) -> Files:
+    for variant in exploration.variants:
+        yield from _program(variant.maps, _folder(exploration, variant))
+
+
+def _canonical(exploration: Exploration) -> Files:
+    for variant in exploration.variants:
+        folder = _folder(exploration, variant)
+        yield f"{folder}{variant.dag.name}.dag", format_dag(variant.dag)
+        yield f"{folder}{variant.dag.name}.json", dag_to_json(variant.dag)
+        yield f"{folder}{variant.dag.name}.dot", to_dot(variant.dag)
+
+
+def _schedule(exploration: Exploration) -> Files:
+    for point in exploration.points:
+        folder = _folder(exploration, point.variant)
+        yield f"{folder}{point.variant.dag.name}-{point.pes}.json", schedule_to_json(point.variant.dag, point.schedule)
+
+
+WRITERS: Mapping[str, Callable[[Exploration], Files]] = MappingProxyType(
+    {"onnx": _onnx, "library": _library, "maps": _maps, "canonical": _canonical, "schedule": _schedule}
+)
+
+
+def _folder(exploration: Exploration, variant: Variant) -> str:
+    if len(exploration.variants) == 1:
+        return ""
+    # Names of the user's operators may hold what a file name may not.
+    label = " ".join(f"{choice.key}={choice.name}" for choice in variant.choices)
+    return f"{label.replace('/', '_')}/"
+
+
+def _program(program: Program, folder: str) -> Files:
+    yield f"{folder}{program.name}.sdfg", json.dumps(program.sdfg.to_json(), indent=1) + "\n"

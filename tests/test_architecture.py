@@ -1,0 +1,143 @@
+"""The rules that hold the project together: imports, sizes, names, sources, documents."""
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from dfcompile import cli
+from dfcompile.report import Json, report_schema
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted((ROOT / "dfcompile").rglob("*.py"))
+DOCUMENTS = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+LONGEST_MODULE = 400
+NAMELESS = ("common", "helpers", "manager", "misc", "utils")
+CITATION = re.compile(r"""source=["']([\w-]+)["']|\[([a-z]+(?:-[a-z]+)?\d\d[a-z]?)(?=[\]:, ])""")
+
+# One import that breaks each contract: contract, module to plant, what it must not import.
+PLANTED = (
+    ("imports point back along the flow of data", "frontend/planted.py", "dfcompile.lowering"),
+    ("the canonical DAG imports no other stage", "canonical_dag/planted.py", "dfcompile.frontend"),
+    ("scheduler and back end never see an SDFG", "scheduler/planted.py", "dace"),
+    ("scheduler and back end know nothing of each other", "dfmodel_backend/planted.py", "dfcompile.scheduler"),
+    ("torch and onnx stay in the frontend", "lowering/planted.py", "onnx"),
+)
+
+
+def lint_imports(folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command as main; main()", "--no-cache"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"},
+    )
+    return done.stdout + done.stderr
+
+
+def test_every_import_contract_holds_and_fails_on_a_planted_violation(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "dfcompile", tmp_path / "dfcompile", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    contracts = {
+        found["name"]
+        for found in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    }
+    before = lint_imports(tmp_path)
+    for _, module, forbidden in PLANTED:
+        (tmp_path / "dfcompile" / module).write_text(f"import {forbidden}\n")
+    after = lint_imports(tmp_path)
+
+    assert contracts == {contract for contract, _, _ in PLANTED}
+    for contract in contracts:
+        assert f"{contract} KEPT" in before
+        assert f"{contract} BROKEN" in after
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_module_is_one_concept(module: Path) -> None:
+    assert len(module.read_text().splitlines()) <= LONGEST_MODULE
+    assert module.stem not in NAMELESS
+
+
+def test_every_cited_source_stands_in_the_references() -> None:
+    listed = set(re.findall(r"^([\w-]+)\n:   ", (ROOT / "docs" / "references.md").read_text(), re.MULTILINE))
+    files = [*MODULES, *(ROOT / "dfcompile").rglob("*.yaml"), *DOCUMENTS]
+    cited = {
+        key: file.relative_to(ROOT)
+        for file in files
+        for match in CITATION.finditer(file.read_text())
+        for key in match.groups()
+        if key
+        and "tests/plugin" not in file.read_text()  # a document that shows the plug-in cites the plug-in's source
+    }
+
+    assert {"dematteis23", "ko24", "onnx"} <= set(cited)
+    assert {key: file for key, file in cited.items() if key not in listed} == {}
+
+
+def test_command_line_document_has_every_option_and_command() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    options = {
+        max(parameter.opts, key=len)
+        for parameter in cli.compile_model.params
+        if isinstance(parameter, click.Option) and parameter.name != "version"
+    }
+
+    documented = set(re.findall(r"^\| `(--?[a-z]+)", text, re.MULTILINE))
+    assert documented == {"-o" if option == "--output" else option for option in options}
+    for command in cli.COMMANDS:
+        assert f"dfcompile {command}" in text or f"| {command}" in text
+
+
+def test_report_document_has_every_field_of_the_schema() -> None:
+    documented = set(re.findall(r"`([a-z_]+)(?:\[\])?`", (ROOT / "docs" / "report-format.md").read_text()))
+
+    assert field_names(report_schema()) - documented == set()
+
+
+def field_names(schema: Json) -> set[str]:
+    if not isinstance(schema, dict):
+        return set()
+    names: set[str] = set()
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        names |= set(properties)
+        for part in properties.values():
+            names |= field_names(part)
+    return names | field_names(schema.get("items"))
+
+
+def test_names_of_the_package_in_documents_exist() -> None:
+    named = {
+        name: document.relative_to(ROOT)
+        for document in DOCUMENTS
+        for name in re.findall(r"`(dfcompile(?:\.[A-Za-z_]+)+)(?:\([^`]*\))?`", document.read_text())
+        # Names of entry-point groups are no modules.
+        if name.split(".")[1] not in ("dag_passes", "schedulers", "solvers")
+    }
+
+    assert {name: document for name, document in named.items() if not exists(name)} == {}
+
+
+def exists(name: str) -> bool:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        module, _, attribute = name.rpartition(".")
+        return bool(module) and hasattr(importlib.import_module(module), attribute)
+    return True
+
+
+def test_documents_name_no_file_that_does_not_exist() -> None:
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([\w/.-]+\.(?:md|py))\)", document.read_text()):
+            assert (document.parent / target).is_file(), f"{document.name}: {target}"
