@@ -40,7 +40,7 @@ def run_program(program: Program, inputs: Values) -> dict[str, npt.NDArray[np.ge
         given = inputs[port.name]
         if (given.shape, given.dtype.name) != (port.shape, port.dtype):
             raise InternalError(f"input {port.name!r}: {given.dtype}{given.shape} against {port.dtype}{port.shape}")
-        arguments[port.array] = np.array(given).reshape(_shape(program, port.array))
+        arguments[port.array] = np.array(given.reshape(_shape(program, port.array)), order="C")  # DaCe takes no views
     for port in program.outputs:
         if port.array not in arguments:
             dtype = program.sdfg.arrays[port.array].dtype.type
