@@ -118,7 +118,9 @@ def parse_system(text: str, where: str) -> System:
     try:
         model = _SystemModel.model_validate(document)
     except ValidationError as error:
-        raise UserError(_explain(error.errors()[0], document, where)) from error
+        # A misspelled key is also a missing one: the misspelling is what helps.
+        details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+        raise UserError(_explain(details[0], document, where)) from error
     return _system(model, document, where)
 
 
