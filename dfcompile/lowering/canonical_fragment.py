@@ -43,7 +43,7 @@ class CanonicalFragment:
         if self._builder.can_be_view(source, target.name):
             self._builder.add_view(source, target.name, target.shape)
         else:
-            self.op("Reshape", "", [source], [target])
+            self.op("Copy", "", [self.view(source, "view", target.shape)], [target])
 
     def op(
         self,
