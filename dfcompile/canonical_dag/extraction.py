@@ -69,6 +69,7 @@ class _Assembly:
         self._builder = DagBuilder(name)
         self._tasks: dict[int, Int32] = {}  # family -> its nodes
         self._buffers: dict[str, int] = {}
+        self._task_scopes = frozenset(family.scope.name for family in flow.families)
 
     def assemble(self) -> CanonicalDag:
         self._add_nodes()
@@ -99,7 +100,9 @@ class _Assembly:
     def _add_buffer(self, use: ArrayUse) -> None:
         name = use.array.name
         if use.is_buffer and name not in self._buffers:
-            self._buffers[name] = self._builder.add_memory(self._builder.add_scope(name))
+            # An array may be named like a scope of tasks, which has the older right to the name.
+            scope = f"{name}.buffer" if name in self._task_scopes else name
+            self._buffers[name] = self._builder.add_memory(self._builder.add_scope(scope, origin=name))
 
     # -- edges
 

@@ -29,18 +29,12 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     """
     _expect(program, Level.ONNX)
     builder = ProgramBuilder(program)
-    costed: set[str] = set()
+    coverage: dict[str, Coverage] = {}
     for op in _operators(program, builder):
         fragment = CanonicalFragment(builder, op)
         table.select(op, choices).rewrite(op, fragment)
-        if fragment.operators_count:
-            costed.add(op.origin)
-    nodes = tuple(
-        replace(node, coverage=Coverage.VIEW)
-        if node.coverage is Coverage.COSTED and node.name not in costed
-        else node
-        for node in program.nodes
-    )  # fmt: skip
+        coverage[op.origin] = Coverage.COSTED if fragment.operators_count else Coverage.VIEW
+    nodes = tuple(replace(node, coverage=coverage.get(node.name, node.coverage)) for node in program.nodes)
     return builder.finish(Level.CANONICAL, nodes)
 
 
