@@ -1,5 +1,7 @@
 """Element types: which of ONNX's a program can hold, and their numpy names."""
 
+from collections.abc import Iterable
+
 import onnx
 from onnx import TensorProto
 
@@ -22,6 +24,7 @@ _NUMPY_NAMES: dict[int, str] = {
     TensorProto.COMPLEX128: "complex128",
 }
 _ONNX_TYPES = {name: number for number, name in _NUMPY_NAMES.items()}
+_SCHEMA_NAMES = {"float32": "tensor(float)", "float64": "tensor(double)"}
 
 
 def numpy_name(element_type: int, where: str) -> str:
@@ -41,6 +44,21 @@ def numpy_name(element_type: int, where: str) -> str:
 def onnx_type(name: str) -> int:
     """Return the ONNX element type of a numpy name that :func:`numpy_name` gave."""
     return _ONNX_TYPES[name]
+
+
+def schema_name(name: str) -> str:
+    """Return how ONNX's operator schemas write an element type, given its numpy name.
+
+    >>> schema_name("float32"), schema_name("int8")
+    ('tensor(float)', 'tensor(int8)')
+    """
+    return _SCHEMA_NAMES.get(name, f"tensor({name})")
+
+
+def taken_names(schema_types: Iterable[str]) -> tuple[str, ...]:
+    """Return the numpy names of those types of a schema that an array can be of."""
+    allowed = frozenset(schema_types)
+    return tuple(name for name in _ONNX_TYPES if schema_name(name) in allowed)
 
 
 def type_of_value(value: onnx.ValueInfoProto, where: str) -> str:

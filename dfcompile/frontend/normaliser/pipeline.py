@@ -14,12 +14,13 @@ from dfcompile.frontend.program import Coverage, ModelNode
 VIEWS = frozenset(["Flatten", "Reshape", "Squeeze", "Unsqueeze"])
 
 PASSES = (
+    # First, since ONNX infers nothing for a graph that has an input or constant among its outputs.
+    NormaliserPass("copy-border-outputs", copy_border_outputs, Coverage.COSTED),
     NormaliserPass("unify-opset", unify_opset, Coverage.FOLDED),
     NormaliserPass("remove-dead-nodes", remove_dead_nodes, Coverage.FOLDED),
     NormaliserPass("fold-constants", fold_constants, Coverage.FOLDED),
     NormaliserPass("remove-pass-through", remove_pass_through, Coverage.VIEW),
     NormaliserPass("remove-unused", remove_dead_nodes, Coverage.FOLDED),
-    NormaliserPass("copy-border-outputs", copy_border_outputs, Coverage.COSTED),
 )
 
 

@@ -6,9 +6,8 @@ import onnx
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.element_type import schema_name, taken_names
 from dfcompile.frontend.shapes import TensorType
-
-_SCHEMA_NAMES = {"float32": "float", "float64": "double"}
 
 
 def check_operand_types(node: onnx.NodeProto, types: Mapping[str, TensorType], opset: int) -> None:
@@ -24,10 +23,10 @@ def check_operand_types(node: onnx.NodeProto, types: Mapping[str, TensorType], o
             continue
         formal = _formal(schema, position)
         found = types[name].dtype
-        if f"tensor({_SCHEMA_NAMES.get(found, found)})" not in formal.types:
+        if schema_name(found) not in formal.types:
+            taken = ", ".join(taken_names(formal.types))
             raise UserError(
-                f"node {node.name!r}: input {name!r} is {found} against {_listed(formal)} for {formal.name} "
-                f"of {node.op_type}"
+                f"node {node.name!r}: input {name!r} is {found} against {taken} for {formal.name} of {node.op_type}"
             )
         if formal.type_str.startswith("tensor(") or not formal.is_homogeneous:
             continue
@@ -41,11 +40,3 @@ def check_operand_types(node: onnx.NodeProto, types: Mapping[str, TensorType], o
 
 def _formal(schema: OpSchema, position: int) -> OpSchema.FormalParameter:
     return schema.inputs[min(position, len(schema.inputs) - 1)]
-
-
-def _listed(formal: OpSchema.FormalParameter) -> str:
-    numpy_names = {schema: name for name, schema in _SCHEMA_NAMES.items()}
-    names = sorted(
-        kind.removeprefix("tensor(").removesuffix(")") for kind in formal.types if kind.startswith("tensor(")
-    )
-    return ", ".join(numpy_names.get(name, name) for name in names)

@@ -1,0 +1,140 @@
+"""Model files: external data, damage, kinds."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from dfcompile.errors import UserError
+from dfcompile.frontend import Coverage, file_kind_plugins, read_model, reference_outputs
+
+ModelWriter = Callable[[str], Path]
+LINEAR = "g (float[2,3] x) => (float[2,4] y) <float[3,4] w = {0,1,2,3,4,5,6,7,8,9,10,11}> { [m] y = MatMul(x, w) }"
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(UserError) as caught:
+        read_model(path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def write_external(path: Path, folder: Path) -> Path:
+    """Write a model again, with its weights in a file beside it."""
+    proto = onnx.load(str(path))
+    (weights,) = proto.graph.initializer
+    weights.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weights), weights.name))
+    onnx.convert_model_to_external_data(proto, location="weights.bin", size_threshold=0)
+    external = folder / "external.onnx"
+    onnx.save(proto, str(external))
+    return external
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "no.onnx") == f"{tmp_path}/no.onnx: no such file"
+
+
+def test_empty_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "empty.onnx"
+    path.touch()
+
+    assert refusal(path) == f"{path}: an empty file against an ONNX model"
+
+
+def test_folder_is_no_model(tmp_path: Path) -> None:
+    folder = tmp_path / "model.onnx"
+    folder.mkdir()
+
+    assert refusal(folder) == f"{folder}: a folder against a model file"
+
+
+def test_other_suffix_lists_the_known_ones(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.touch()
+
+    assert refusal(path) == f"{path}: '.tflite' against a model file (.onnx, .py)"
+
+
+def test_text_is_no_onnx_model(tmp_path: Path) -> None:
+    path = tmp_path / "text.onnx"
+    path.write_text("hello, I am no protocol buffer")
+
+    assert refusal(path).startswith(f"{path}: not an ONNX model")
+
+
+def test_every_truncation_is_refused(write_model: ModelWriter) -> None:
+    path = write_model(LINEAR)
+    content = path.read_bytes()
+
+    for length in range(1, len(content)):
+        path.write_bytes(content[:length])
+        refusal(path)
+
+
+def test_external_data_is_read(write_model: ModelWriter, tmp_path: Path) -> None:
+    path = write_external(write_model(LINEAR), tmp_path)
+    assert (tmp_path / "weights.bin").stat().st_size >= 48
+
+    model = read_model(path)
+    inputs = model.example_feeds(seed=3)
+
+    weights = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(model.program.parameters["w"], weights)
+    expected = inputs[0].astype(np.float32) @ weights
+    np.testing.assert_allclose(reference_outputs(model, inputs)[0].astype(np.float32), expected, rtol=1e-5)
+
+
+def test_missing_external_data_is_named(write_model: ModelWriter, tmp_path: Path) -> None:
+    path = write_external(write_model(LINEAR), tmp_path)
+    (tmp_path / "weights.bin").unlink()
+
+    message = refusal(path)
+
+    assert message.startswith(f"{path}: its external data cannot be read")
+    assert "weights.bin" in message
+
+
+def test_example_feeds_depend_on_the_seed_alone(write_model: ModelWriter) -> None:
+    model = read_model(
+        write_model("g (float[2,3] x, int64[4] i, bool[2] b) => (y, j, c) { y = Relu(x) j = Neg(i) c = Not(b) }")
+    )
+
+    first, again, other = (model.example_feeds(seed) for seed in (1, 1, 2))
+
+    assert [str(value.dtype) for value in first] == ["float32", "int64", "bool"]
+    assert all(np.array_equal(value, same) for value, same in zip(first, again, strict=True))
+    assert not np.array_equal(first[0], other[0])
+    assert set(first[1].tolist()) <= {0, 1}
+
+
+def test_reference_refuses_other_shapes(write_model: ModelWriter) -> None:
+    model = read_model(write_model(LINEAR))
+
+    with pytest.raises(UserError, match=r"^input 'x': float32 \(3, 2\) against float32 \(2, 3\)$"):
+        reference_outputs(model, [np.zeros((3, 2), np.float32)])
+    with pytest.raises(UserError, match=r"^model 'model': 0 inputs against 1$"):
+        reference_outputs(model, [])
+
+
+def test_functions_of_the_model_are_inlined(write_model: ModelWriter) -> None:
+    model = read_model(
+        write_model(
+            '<ir_version: 8, opset_import: ["": 18, "my.lab": 1]> '
+            "g (float[2] x) => (float[2] y) { y = my.lab.twice(x) } "
+            '<domain: "my.lab", opset_import: ["": 18]> twice (a) => (c) { b = Exp(a) c = Exp(b) }'
+        )
+    )
+
+    assert [(node.op_type, node.coverage) for node in model.program.nodes] == [("Exp", Coverage.COSTED)] * 2
+
+
+def test_file_kinds_are_plugins() -> None:
+    kinds = {plugin.value.suffix: plugin.origin for plugin in file_kind_plugins()}
+
+    assert kinds == {
+        ".onnx": "dfcompile.frontend.file_kinds.onnx_file",
+        ".py": "dfcompile.frontend.file_kinds.python_file",
+    }

@@ -1,0 +1,194 @@
+"""PyTorch files: the protocol of a model file, and models of several families.
+
+One export takes two to three seconds, hence few of them.
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dfcompile.errors import UserError
+from dfcompile.frontend import Coverage, read_model, reference_outputs
+
+LENET = Path("examples/lenet/model.py")
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "user_model.py"
+    path.write_text(text)
+    return path
+
+
+def test_lenet_has_thirteen_nodes_with_the_users_names() -> None:
+    model = read_model(LENET)
+
+    assert [node.name for node in model.program.nodes] == [
+        *["conv1", "relu", "maxpool", "conv2", "relu_1", "maxpool_1", "reshape"],
+        *["fc1", "relu_2", "fc2", "relu_3", "fc3", "softmax"],
+    ]
+    assert [node.name for node in model.program.nodes if node.coverage is not Coverage.COSTED] == ["reshape"]
+    assert [(port.shape, port.dtype) for port in model.program.outputs] == [((1, 10), "float32")]
+    (probabilities,) = reference_outputs(model, model.example_feeds(seed=0))
+    assert probabilities.sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_first_convolution_is_one_node_of_the_same_weights_each_time() -> None:
+    first, again = (read_model(Path("examples/lenet/conv1.py")) for _ in range(2))
+
+    assert [(node.name, node.op_type) for node in first.program.nodes] == [("conv1", "Conv")]
+    assert {name: value.shape for name, value in first.program.parameters.items()} == {
+        "conv1_weight": (6, 1, 5, 5),
+        "conv1_bias": (6,),
+    }
+    for name, value in first.program.parameters.items():
+        np.testing.assert_array_equal(again.program.parameters[name], value)
+    np.testing.assert_array_equal(again.examples[0], first.examples[0])
+
+
+FAMILIES = """
+import math
+import torch
+from torch import nn
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 3, padding=1)
+        self.norm = nn.BatchNorm2d(4)
+        self.short = nn.Conv2d(4, 4, 1)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.conv(x)) + self.short(x))
+
+
+class Causal(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.project = nn.Linear(width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        query, key, value = (
+            part.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+            for part in self.qkv(x).split(width, dim=2)
+        )
+        scores = query @ key.transpose(-2, -1) / math.sqrt(width // self.heads)
+        mask = torch.tril(torch.ones(length, length, dtype=torch.bool))
+        mixed = torch.softmax(scores.masked_fill(~mask, -1e9), dim=-1) @ value
+        return self.project(mixed.transpose(1, 2).reshape(batch, length, width))
+
+
+class All(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.residual = Residual()
+        self.encoder = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+        self.embedding = nn.Embedding(10, 16)
+        self.causal = Causal(16, 2)
+        self.norm = nn.LayerNorm(16)
+        self.gelu = nn.GELU(approximate="tanh")
+        self.dropout = nn.Dropout(0.5)
+
+    def forward(self, image, tokens):
+        words = self.embedding(tokens)
+        words = words + self.causal(self.norm(words))
+        return self.residual(image), self.dropout(self.gelu(self.encoder(words)))
+
+
+def model():
+    return All()
+
+
+def example_inputs():
+    return torch.randn(1, 4, 5, 7), torch.randint(0, 10, (2, 6))
+"""
+
+
+def test_residual_encoder_and_causal_blocks_are_read(tmp_path: Path) -> None:
+    model = read_model(write(tmp_path, FAMILIES))
+
+    program = model.program
+    names = {node.name: node.op_type for node in program.nodes}
+    counts = Counter(node.op_type for node in program.nodes)
+
+    assert [(port.shape, port.dtype) for port in program.inputs] == [((1, 4, 5, 7), "float32"), ((2, 6), "int64")]
+    assert [port.shape for port in program.outputs] == [(1, 4, 5, 7), (2, 6, 16)]
+    # The batch normalisation is folded into the convolution, whose name stays.
+    assert (names["residual.conv"], names["residual.short"]) == ("Conv", "Conv")
+    assert names["encoder.norm1"] == names["encoder.norm2"] == names["norm"] == "LayerNormalization"
+    assert counts["Softmax"] == 2
+    assert all(int(size) > 0 for array in program.sdfg.arrays.values() for size in array.shape)
+    program.sdfg.validate()
+    found = reference_outputs(model, model.example_feeds(seed=0))
+    assert [value.shape for value in found] == [(1, 4, 5, 7), (2, 6, 16)]
+
+
+BRANCH = """import torch
+from torch import nn
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+model = Branch
+example_inputs = torch.ones(2)
+"""
+WRONG_INPUT = """import torch
+from torch import nn
+model = nn.Identity()
+example_inputs = (torch.ones(1), 4)
+"""
+PROTOCOL = "(a model file defines model() and example_inputs())"
+FAULTS = {
+    "import torch\n\n\ndef model():\n    return 1 / 0\n": ":5: ZeroDivisionError: division by zero",
+    "raise ValueError('two\\nlines')\n": ":1: ValueError: two",
+    "def model():\n    assert False\n": ":2: AssertionError",
+    "import sys\nsys.exit(3)\n": ":2: SystemExit: 3",
+    "def model(: pass\n": ":1: SyntaxError: invalid syntax (user_model.py, line 1)",
+    "import no_such_module\n": ":1: ModuleNotFoundError: No module named 'no_such_module'",
+    "modle = 1\n": f": no 'model' is defined (did you mean 'modle'?) {PROTOCOL}",
+    "from torch import nn\nmodel = nn.Identity()\n": f": no 'example_inputs' is defined {PROTOCOL}",
+    "model = 3\nexample_inputs = 4\n": ": model() gives a value of type int against an nn.Module",
+    WRONG_INPUT: ": example_inputs() gives a value of type int at position 1 against a tensor",
+    BRANCH: ":7: the model cannot be exported to ONNX: GuardOnDataDependentSymNode: ",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), FAULTS.items(), ids=FAULTS.values())
+def test_faulty_file_is_one_line_with_its_place(text: str, message: str, tmp_path: Path) -> None:
+    path = write(tmp_path, text)
+
+    with pytest.raises(UserError) as caught:
+        read_model(path)
+
+    assert str(caught.value).startswith(f"{path}{message}")
+    assert "\n" not in str(caught.value)
+    assert [found.name for found in tmp_path.iterdir()] == ["user_model.py"]
+
+
+def test_file_may_import_its_neighbours_and_leaves_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "neighbour_layers.py").write_text("from torch import nn\nlayer = nn.Linear(3, 4)\n")
+    path = write(
+        tmp_path,
+        "import neighbour_layers\nimport torch\nprint('hello')\nmodel = neighbour_layers.layer\n"
+        "example_inputs = torch.zeros(2, 3)\n",
+    )
+    search_path = list(sys.path)
+
+    program = read_model(path).program
+
+    assert [node.op_type for node in program.nodes] == ["Gemm"]
+    assert sys.path == search_path
+    assert not {"neighbour_layers", "model_file_user_model"} & set(sys.modules)
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["neighbour_layers.py", "user_model.py"]
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "hello\n"

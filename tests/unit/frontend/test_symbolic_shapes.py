@@ -1,0 +1,65 @@
+"""Symbolic dimensions of inputs, and the shapes that fix them."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from dfcompile.errors import UserError
+from dfcompile.frontend import ReadOptions, read_model
+
+ModelWriter = Callable[[str], Path]
+SYMBOLIC = "g (float[N,3,H] image, float[N,3,1] scale) => (float[N,3,H] y) { y = Mul(image, scale) }"
+
+
+def test_one_shape_fixes_a_symbol_everywhere(write_model: ModelWriter) -> None:
+    program = read_model(write_model(SYMBOLIC), ReadOptions(shapes={"image": (4, 3, 5)})).program
+
+    assert [port.shape for port in program.inputs] == [(4, 3, 5), (4, 3, 1)]
+    assert [port.shape for port in program.outputs] == [(4, 3, 5)]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({}, "input 'image': dimension 0 is symbolic ('N') against a number (give --shape image=1x3x1, say)"),
+        (
+            {"scale": (4, 3, 1)},
+            "input 'image': dimension 2 is symbolic ('H') against a number (give --shape image=4x3x1, say)",
+        ),
+        ({"imege": (4, 3, 5)}, "shape 'imege': no input of that name (did you mean 'image'?)"),
+        ({"image": (4, 3)}, "input 'image': the given shape has 2 dimensions against 3 in the model"),
+        ({"image": (4, 7, 5)}, "input 'image': dimension 1 is given as 7 against 3 in the model"),
+        ({"image": (0, 3, 5)}, "input 'image': dimension 0 is given as 0 against a positive size"),
+        ({"image": (4, 3, 5), "scale": (2, 3, 1)}, "input 'scale': 'N' is given as 2 against 4 elsewhere"),
+    ],
+)
+def test_shapes_must_fit(shapes: Mapping[str, tuple[int, ...]], message: str, write_model: ModelWriter) -> None:
+    path = write_model(SYMBOLIC)
+
+    with pytest.raises(UserError) as caught:
+        read_model(path, ReadOptions(shapes=shapes))
+
+    assert str(caught.value) == message
+
+
+def test_shape_arithmetic_of_dynamic_exports_is_folded(write_model: ModelWriter) -> None:
+    model = read_model(
+        write_model(
+            """g (float[N,3,4] x) => (float[a,b] y)
+            <int64 zero = {0}, int64[1] rest = {-1}, int64[1] axes = {0}> {
+              [shape] s = Shape(x)
+              [pick] n = Gather<axis=0>(s, zero)
+              [wrap] m = Unsqueeze(n, axes)
+              [join] t = Concat<axis=0>(m, rest)
+              [flat] y = Reshape(x, t)
+            }"""
+        ),
+        ReadOptions(shapes={"x": (2, 3, 4)}),
+    )
+
+    coverage = {node.name: node.coverage.name for node in model.program.nodes}
+
+    assert coverage == {"shape": "FOLDED", "pick": "FOLDED", "wrap": "FOLDED", "join": "FOLDED", "flat": "VIEW"}
+    assert model.program.outputs[0].shape == (2, 12)
+    assert model.program.parameters["t"].tolist() == [2, -1]
