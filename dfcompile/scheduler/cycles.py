@@ -1,8 +1,8 @@
-"""Undirected cycles: only edges on one can deadlock."""
+"""Cycles among edges: only what lies on one can deadlock."""
 
 import numpy as np
 
-from dfcompile.canonical_dag.dag import Bool, Int32
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 
 _UNSEEN = -1
 
@@ -53,3 +53,25 @@ def _adjacency(nodes: int, source: Int32, target: Int32) -> tuple[list[int], lis
     np.cumsum(np.bincount(ends, minlength=nodes), out=starts[1:])
     edges = np.tile(np.arange(len(source)), 2)
     return np.concatenate([target, source])[order].tolist(), edges[order].tolist(), starts.tolist()
+
+
+def edges_on_loops(nodes: int, source: Int64, target: Int64) -> Bool:
+    """Return which edges remain when nodes without an edge in, or without an edge out, are peeled off.
+
+    These are the edges on a directed cycle or on a path between two of them, shape [edges].
+    """
+    left = np.ones(len(source), dtype=np.bool_)
+    for tail, head in ((source, target), (target, source)):
+        missing = np.bincount(head, minlength=nodes).tolist()
+        order = np.argsort(tail, kind="stable")
+        heads, starts = head[order].tolist(), np.searchsorted(tail[order], np.arange(nodes + 1)).tolist()
+        peeled = [node for node in range(nodes) if not missing[node]]
+        for node in peeled:  # grows while it is read
+            for neighbour in heads[starts[node] : starts[node + 1]]:
+                missing[neighbour] -= 1
+                if not missing[neighbour]:
+                    peeled.append(neighbour)
+        gone = np.zeros(nodes, dtype=np.bool_)
+        gone[peeled] = True
+        left &= ~(gone[source] | gone[target])
+    return left

@@ -16,10 +16,9 @@ def ceil_ratio(left: Int64, right: Int64, divisor: Int64) -> Int64:
     Raises:
         UserError: a result does not fit in 64 bits.
     """
-    if not len(left):
-        return np.zeros(0, dtype=np.int64)
-    if int(left.max()) * int(right.max()) + int(divisor.max()) <= _INT64_MAX:
-        return (left * right + divisor - 1) // divisor
+    if not len(left) or int(left.max()) * int(right.max()) + int(divisor.max()) <= _INT64_MAX:
+        rounded: Int64 = (left * right + divisor - 1) // divisor
+        return rounded
     wide = [-(-a * b // c) for a, b, c in zip(left.tolist(), right.tolist(), divisor.tolist(), strict=True)]
     return int64_column(wide)
 

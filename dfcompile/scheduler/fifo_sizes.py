@@ -4,36 +4,61 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
-from dfcompile.scheduler.cycles import edges_on_cycles
+from dfcompile.scheduler.cycles import edges_on_cycles, edges_on_loops
 from dfcompile.scheduler.exact import ceil_ratio
 from dfcompile.scheduler.steady_state import Times
+from dfcompile.scheduler.streaming import streaming_components
 
 
 def fifo_capacities(dag: CanonicalDag, block: Int32, streamed: Bool, times: Times) -> Int64:
     """Return the capacity of each streamed FIFO in elements, 0 for the other edges, shape [edges].
 
     A join v cannot fire before its slowest input is there; until then its input (u, v) receives
-    ``(max over predecessors t of v in the block of FO(t) - FO(u)) / s(u, v)`` elements, with LO(t) for a
-    predecessor that does not stream to v. So much room, at least 1 and at most the edge's volume, is given to
-    every streamed edge on an undirected cycle of its block; any other FIFO holds 1 [dematteis23, section 6].
+    ``skew / s(u, v)`` elements, ``skew = max over predecessors t of v in the block of FO(t) - FO(u)``. So much
+    room, at least 1 and at most the edge's volume, is given to every streamed edge on an undirected cycle of its
+    block; any other FIFO holds 1 [dematteis23, section 6].
+
+    A predecessor t that reaches v through memory counts with LO(t). If its end depends on the streaming component
+    of v itself, that component must run to its end before v begins: then (u, v) must hold its whole volume.
     """
     source, target = dag.edge_source, dag.edge_target
     inside = block[source] == block[target]
-    available = np.where(streamed, times.first_out[source], times.last_out[source])
-    fires = np.zeros(dag.nodes_count, dtype=np.int64)
-    np.maximum.at(fires, target[inside], available[inside])
-    skew = np.where(streamed, fires[target] - times.first_out[source], 0)
-    needed = np.zeros(dag.edges_count, dtype=np.int64)
-    needed[streamed] = ceil_ratio(
-        np.maximum(skew, 0)[streamed], dag.edge_volume[streamed], times.peak[target[streamed]]
-    )
-    capacity = np.where(streamed, np.clip(needed, 1, dag.edge_volume), 0)
+    streams_at = _latest(dag, inside & streamed, times.first_out)
+    memory_at = _latest(dag, inside & ~streamed, times.last_out)
+    edges = np.flatnonzero(streamed)
+    join, emits_at = target[edges], times.first_out[source[edges]]
+    skew = np.maximum(streams_at, memory_at)[join] - emits_at
+    capacity = np.zeros(dag.edges_count, dtype=np.int64)
+    whole = dag.edge_volume[edges]
+    capacity[edges] = np.clip(ceil_ratio(np.maximum(skew, 0), whole, times.peak[join]), 1, whole)
+    late = edges[memory_at[join] > emits_at]
+    if len(late):
+        own = late[_awaits_own_component(dag, inside, streamed)[target[late]]]
+        capacity[own] = dag.edge_volume[own]
     deep = np.flatnonzero(capacity > 1)
     # Sizes above 1 are rare: only the blocks that have one are searched for cycles.
     spared = deep[~_on_cycle_of_block(dag, block, inside, deep)]
     capacity[spared] = 1
     capacity.setflags(write=False)
     return capacity
+
+
+def _awaits_own_component(dag: CanonicalDag, inside: Bool, streamed: Bool) -> Bool:
+    """Return which nodes wait for memory that their own streaming component fills first, shape [nodes]."""
+    component = streaming_components(dag, streamed)
+    memory = np.flatnonzero(inside & ~streamed)
+    target = dag.edge_target[memory]
+    on_loop = edges_on_loops(dag.nodes_count, component[dag.edge_source[memory]], component[target])
+    awaits = np.zeros(dag.nodes_count, dtype=np.bool_)
+    awaits[target[on_loop]] = True
+    return awaits
+
+
+def _latest(dag: CanonicalDag, edges: Bool, time: Int64) -> Int64:
+    """Return the latest time among the sources of the given edges, 0 without any, shape [nodes]."""
+    latest = np.zeros(dag.nodes_count, dtype=np.int64)
+    np.maximum.at(latest, dag.edge_target[edges], time[dag.edge_source[edges]])
+    return latest
 
 
 def _on_cycle_of_block(dag: CanonicalDag, block: Int32, inside: Bool, asked: Int64) -> Bool:

@@ -24,23 +24,23 @@ def peak_volumes(dag: CanonicalDag, streamed: Bool) -> Int64:
     feasible constant makes the largest-volume edge run at interval 1: the streaming interval of an edge is
     ``peak / volume`` [dematteis23, theorem 4.1].
     """
-    source, target = dag.edge_source[streamed], dag.edge_target[streamed]
-    component = _components(dag.nodes_count, source, target)
+    component = streaming_components(dag, streamed)
     emits_inside = np.zeros(dag.nodes_count, dtype=np.bool_)
-    emits_inside[source] = True
+    emits_inside[dag.edge_source[streamed]] = True
     largest = np.maximum(dag.volume_in, np.where(emits_inside, 0, dag.volume_out))
     peak = np.zeros(dag.nodes_count, dtype=np.int64)
     np.maximum.at(peak, component, largest)
     return peak[component]
 
 
-def _components(nodes: int, source: Int32, target: Int32) -> Int64:
-    """Return the smallest node of each node's weakly connected component, shape [nodes].
+def streaming_components(dag: CanonicalDag, streamed: Bool) -> Int64:
+    """Return the smallest node of each node's weakly connected component over streamed edges, shape [nodes].
 
     Every root with a smaller neighbour hooks on to the smallest one, then all paths are compressed, until no
     edge joins two trees.
     """
-    root = np.arange(nodes, dtype=np.int64)
+    root = np.arange(dag.nodes_count, dtype=np.int64)
+    source, target = dag.edge_source[streamed], dag.edge_target[streamed]
     while len(source):
         left, right = root[source], root[target]
         low, high = np.minimum(left, right), np.maximum(left, right)

@@ -9,6 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, NodeKind
+from dfcompile.scheduler import Schedule
+from dfcompile.scheduler.blocks import Blocks
+from dfcompile.scheduler.fifo_sizes import fifo_capacities
+from dfcompile.scheduler.steady_state import steady_times
 
 _FILE = Path(__file__).parents[2] / "data" / "canonical" / "schedules.json"
 
@@ -29,7 +33,7 @@ class ReferenceSchedule:
     end: list[int]
     fifo: dict[int, int] | None  # capacity by edge; None where none were recorded
     simulated_makespan: float | None
-    has_buffers: bool
+    pe: list[int]  # each node of a block on its own, in the order of the recorded times; -1 for no task
 
 
 @cache
@@ -81,8 +85,36 @@ def _read(record: dict[str, object]) -> ReferenceSchedule:
         end=[int(times[str(node)][1]) for node in nodes],
         fifo=None if fifo is None else {number[source, target]: size for source, target, size in fifo},
         simulated_makespan=simulated,
-        has_buffers=bool(buffers),
+        pe=_own_elements(dag, [block[node] for node in nodes], [int(node) for node in times]),
     )
+
+
+def schedule_of(record: ReferenceSchedule) -> Schedule:
+    """Return the recorded blocks and streams as a schedule, with times and capacities of our own."""
+    blocks = Blocks.of(record.dag, record.block)
+    times = steady_times(record.dag, blocks, record.streamed)
+    return Schedule(
+        pes=record.pes,
+        partition=record.partition,
+        block=blocks.block,
+        pe=np.array(record.pe, dtype=np.int32),
+        start=times.start,
+        first_out=times.first_out,
+        last_out=times.last_out,
+        streamed=record.streamed,
+        fifo_capacity=fifo_capacities(record.dag, blocks.block, record.streamed, times),
+        makespan_cycles=times.makespan_cycles,
+    )
+
+
+def _own_elements(dag: CanonicalDag, block: list[int], order: list[int]) -> list[int]:
+    taken: dict[int, int] = {}
+    element = [-1] * dag.nodes_count
+    for node in order:
+        if dag.is_computational[node]:
+            element[node] = taken.get(block[node], 0)
+            taken[block[node]] = element[node] + 1
+    return element
 
 
 def _integers(values: object) -> list[int]:
