@@ -8,10 +8,13 @@ from dfcompile.dfmodel_backend.bounds import lower_bound_ns, no_chain_error, req
 from dfcompile.dfmodel_backend.chain import chain_space
 from dfcompile.dfmodel_backend.configuration import ConfigurationModel
 from dfcompile.dfmodel_backend.evaluator import NS_PER_S, total_figures
+from dfcompile.dfmodel_backend.fusion_arc_flow import fuse_by_arc_flow
+from dfcompile.dfmodel_backend.fusion_assignment import fuse_by_assignment
 from dfcompile.dfmodel_backend.fusion_dp import Chain, fuse_by_dp
 from dfcompile.dfmodel_backend.fusion_intervals import fuse_by_intervals
 from dfcompile.dfmodel_backend.graph import DataflowGraph
 from dfcompile.dfmodel_backend.mapping import Mapping
+from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.dfmodel_backend.system import System
 from dfcompile.dfmodel_backend.workload import one_chip_workload
@@ -72,16 +75,31 @@ def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | No
 
 
 def _choose(model: ConfigurationModel) -> Choice:
+    solver = model.options.solver
     if not model.workload.kernels:
-        return Choice((), 0.0, optimal=True, solver=model.options.solver.value)
-    if model.options.solver is not Solver.INTERVALS:
-        space = chain_space(model)
-        if space is not None:
-            chain = fuse_by_dp(space)
-            if chain is None:
-                raise no_chain_error(model)
-            return Choice(chain, 0.0, optimal=True, solver=model.options.solver.value)
-    return _by_intervals(model)
+        return Choice((), 0.0, optimal=True, solver=solver.value)
+    if solver is Solver.INTERVALS:
+        return _by_intervals(model)
+    if solver in (Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS):
+        return _by_milp(model, fuse_by_assignment(model))
+    space = chain_space(model)
+    if space is None:
+        return _by_intervals(model)
+    if solver is not Solver.DP:
+        return _by_milp(model, fuse_by_arc_flow(space))
+    chain = fuse_by_dp(space)
+    if chain is None:
+        raise no_chain_error(model)
+    return Choice(chain, 0.0, optimal=True, solver=solver.value)
+
+
+def _by_milp(model: ConfigurationModel, found: tuple[Chain, Outcome] | None) -> Choice:
+    if found is None:
+        if model.options.time_limit_s:  # stopped without a solution, or there is none: the orders know
+            return _by_intervals(model)
+        raise no_chain_error(model)
+    chain, outcome = found
+    return Choice(chain, lower_bound_ns(model), optimal=outcome is Outcome.OPTIMAL, solver=model.options.solver.value)
 
 
 def _by_intervals(model: ConfigurationModel) -> Choice:

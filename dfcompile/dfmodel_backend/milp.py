@@ -1,0 +1,59 @@
+"""The one place that calls MILP solvers, through PuLP."""
+
+from __future__ import annotations
+
+from enum import Enum, unique
+from typing import TYPE_CHECKING
+
+from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.errors import InternalError, UserError
+
+if TYPE_CHECKING:
+    import pulp
+
+
+@unique
+class Outcome(Enum):
+    """How a solve ended."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"  # stopped by the time limit with a solution
+    INFEASIBLE = "infeasible"
+    NOTHING = "nothing"  # stopped by the time limit without a solution
+
+
+def solve(problem: pulp.LpProblem, options: MappingOptions) -> Outcome:
+    """Solve a problem in place, on one thread so that the result is always the same.
+
+    Raises:
+        UserError: the solver is not installed.
+        InternalError: the solver failed.
+    """
+    import pulp
+
+    limit_s = options.time_limit_s or None
+    if options.solver.milp == "highs":
+        # A process may set the thread count of HiGHS only once, so it is 1 everywhere.
+        solver = pulp.HiGHS(msg=False, threads=1, timeLimit=limit_s, gapRel=0.0)
+    else:
+        # The CBC that comes with PuLP, whatever else is on the path: one version, one result.
+        solver = pulp.COIN_CMD(
+            path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, threads=1, timeLimit=limit_s, gapRel=0.0
+        )
+    if not solver.available():
+        raise UserError(f"solver {options.solver.milp!r}: not installed (pip install 'dfcompile[highs]')")
+    problem.solve(solver)
+    outcomes = {
+        pulp.LpSolutionOptimal: Outcome.OPTIMAL,
+        pulp.LpSolutionIntegerFeasible: Outcome.FEASIBLE,
+        pulp.LpSolutionInfeasible: Outcome.INFEASIBLE,
+        pulp.LpSolutionNoSolutionFound: Outcome.NOTHING,
+    }
+    if problem.sol_status not in outcomes:
+        raise InternalError(f"solver {options.solver.milp!r}: found status {pulp.LpStatus[problem.status]!r}")
+    return outcomes[problem.sol_status]
+
+
+def is_one(variable: pulp.LpVariable) -> bool:
+    """Return whether a 0/1 variable of a solved problem is 1."""
+    return (variable.value() or 0.0) > 0.5
