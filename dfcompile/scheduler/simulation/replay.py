@@ -1,0 +1,87 @@
+"""What is replayed: a schedule reduced to who runs where, in which order, and through which FIFOs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.canonical_dag.verifier import edge_name
+from dfcompile.errors import VerificationError
+
+NO_NODE = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """A schedule without its times: the simulator finds those.
+
+    Attributes:
+        pe: processing element of each computational node, negative for the others, shape [nodes].
+        order: tasks of one processing element run one after another by increasing order; a start time or the number
+            of the spatial block will do, shape [nodes].
+        streamed: whether the edge is an on-chip FIFO, shape [edges].
+        fifo_capacity: elements that the FIFO of a streamed edge holds; one as large as the volume never blocks.
+            Not read for other edges, shape [edges].
+        block: spatial block of each node, read only with ``barrier``, shape [nodes].
+        barrier: whether no node of a block starts before all nodes of the blocks before it have ended.
+    """
+
+    pe: Int32
+    order: Int64
+    streamed: Bool
+    fifo_capacity: Int64
+    block: Int32
+    barrier: bool = False
+
+
+def check_replay(dag: CanonicalDag, replay: Replay) -> None:
+    """Check that a replay fits the graph.
+
+    Raises:
+        VerificationError: a column of the wrong length, a FIFO that is not between two tasks or holds nothing, a task
+            without a processing element, or two tasks of one processing element without an order.
+    """
+    for name, column, count in (
+        ("pe", replay.pe, dag.nodes_count),
+        ("order", replay.order, dag.nodes_count),
+        ("block", replay.block, dag.nodes_count),
+        ("streamed", replay.streamed, dag.edges_count),
+        ("fifo_capacity", replay.fifo_capacity, dag.edges_count),
+    ):
+        if column.shape != (count,):
+            raise VerificationError(f"replay of {dag.name!r}: {len(column)} values in {name} against {count}")
+    task = dag.is_computational
+    outside = replay.streamed & ~(task[dag.edge_source] & task[dag.edge_target])
+    if outside.any():
+        raise VerificationError(f"edge {edge_name(dag, int(np.argmax(outside)))}: streamed, but not between two tasks")
+    flat = replay.streamed & (replay.fifo_capacity < 1)
+    if flat.any():
+        edge = int(np.argmax(flat))
+        raise VerificationError(
+            f"edge {edge_name(dag, edge)}: a fifo of {replay.fifo_capacity[edge]} elements against 1 or more"
+        )
+    lost = task & (replay.pe < 0)
+    if lost.any():
+        raise VerificationError(f"node {dag.node_name(int(np.argmax(lost)))!r}: on no processing element")
+    tasks = _by_element(dag, replay)
+    before, after = tasks[:-1], tasks[1:]
+    tied = (replay.pe[before] == replay.pe[after]) & (replay.order[before] == replay.order[after])
+    if tied.any():
+        names = [dag.node_name(int(end[np.argmax(tied)])) for end in (before, after)]
+        raise VerificationError(f"nodes {names[0]!r} and {names[1]!r}: on one processing element without an order")
+
+
+def previous_on_element(dag: CanonicalDag, replay: Replay) -> Int32:
+    """Return the task that runs before each node on its processing element, or ``NO_NODE``, shape [nodes]."""
+    previous = np.full(dag.nodes_count, NO_NODE, dtype=np.int32)
+    tasks = _by_element(dag, replay)
+    before, after = tasks[:-1], tasks[1:]
+    same = replay.pe[before] == replay.pe[after]
+    previous[after[same]] = before[same]
+    return previous
+
+
+def _by_element(dag: CanonicalDag, replay: Replay) -> Int64:
+    tasks = np.flatnonzero(dag.is_computational)
+    return tasks[np.lexsort((replay.order[tasks], replay.pe[tasks]))]

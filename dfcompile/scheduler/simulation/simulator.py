@@ -1,0 +1,117 @@
+"""Replays schedules with bounded FIFOs."""
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.scheduler.simulation.plan import Plan, plan_replay
+from dfcompile.scheduler.simulation.replay import Replay, check_replay
+from dfcompile.scheduler.simulation.result import NEVER, NO_EDGE, Simulation, Wait, WaitReason
+from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED
+from dfcompile.scheduler.simulation.stretch import StreamingUnit
+from dfcompile.scheduler.simulation.unit_replay import replay_unit
+
+
+def simulate(dag: CanonicalDag, replay: Replay) -> Simulation:
+    """Replay a schedule element by element; see `dfcompile.scheduler.simulation` for the rules.
+
+    Raises:
+        VerificationError: the replay does not fit the graph.
+    """
+    check_replay(dag, replay)
+    plan = plan_replay(dag, replay)
+    return _Replaying(dag, plan).run()
+
+
+class _Replaying:
+    """The columns of the result, filled unit by unit."""
+
+    def __init__(self, dag: CanonicalDag, plan: Plan) -> None:
+        self._dag = dag
+        self._plan = plan
+        self._start = [NEVER] * len(plan.work)
+        self._end = [NEVER] * len(plan.work)
+        self._read_stall = np.zeros(dag.edges_count, dtype=np.int64)
+        self._write_stall = np.zeros(dag.edges_count, dtype=np.int64)
+        self._peak = np.zeros(dag.edges_count, dtype=np.int64)
+        self._deadlock: tuple[Wait, ...] = ()
+
+    def run(self) -> Simulation:
+        for unit, waits in zip(self._plan.units, self._plan.outer_waits, strict=True):
+            release = self._release(waits)
+            if release is None:
+                continue
+            if len(unit.nodes) == 1 and not unit.waits[0]:
+                node = unit.nodes[0]
+                self._start[node], self._end[node] = release[0], release[0] + self._plan.work[node]
+            else:
+                self._replay(unit, release)
+        nodes = self._dag.nodes_count
+        end = np.array(self._end[:nodes], dtype=np.int64)
+        return Simulation(
+            makespan_cycles=NEVER if self._deadlock else int(end.max(initial=0)),
+            start=_frozen(np.array(self._start[:nodes], dtype=np.int64)),
+            end=_frozen(end),
+            read_stall=_frozen(self._read_stall),
+            write_stall=_frozen(self._write_stall),
+            peak=_frozen(self._peak),
+            deadlock=self._deadlock,
+        )
+
+    def _release(self, waits: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
+        """Return from when on each node of a unit may run, or None if that is never."""
+        release = []
+        for others in waits:
+            ends = [self._end[other] for other in others]
+            if NEVER in ends:
+                return None
+            release.append(max(ends, default=0))
+        return tuple(release)
+
+    def _replay(self, unit: StreamingUnit, release: tuple[int, ...]) -> None:
+        times = replay_unit(unit, release, details=True)
+        if times.stuck:
+            self._deadlock = self._deadlock or self._wait_cycle(unit, times.stuck)
+            return
+        for node, start, end in zip(unit.nodes, times.start, times.end, strict=True):
+            self._start[node], self._end[node] = start, end
+        edges = np.array(unit.edges, dtype=np.int64)
+        self._read_stall[edges] = times.read_stall
+        self._write_stall[edges] = times.write_stall
+        self._peak[edges] = times.peak
+
+    def _wait_cycle(self, unit: StreamingUnit, stuck: tuple[int, ...]) -> tuple[Wait, ...]:
+        """Follow the waits from the first stuck node until they close."""
+        place: dict[int, int] = {}
+        path: list[Wait] = []
+        node = next(number for number, edge in enumerate(stuck) if edge != FINISHED)
+        while node not in place:
+            place[node] = len(path)
+            path.append(_wait(unit, node, stuck))
+            node = path[-1].on
+        cycle = [wait for wait in path[place[node] :] if unit.nodes[wait.node] < self._dag.nodes_count]
+        return tuple(
+            Wait(
+                unit.nodes[wait.node],
+                wait.reason,
+                unit.nodes[after.node],
+                NO_EDGE if wait.edge == NO_EDGE else unit.edges[wait.edge],
+            )
+            for wait, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True)
+        )
+
+
+def _wait(unit: StreamingUnit, node: int, stuck: tuple[int, ...]) -> Wait:
+    """Return what a stuck node of a unit waits for, numbered within the unit."""
+    edge = stuck[node]
+    if edge == NOT_STARTED:
+        on = next(other for other in unit.waits[node] if stuck[other] != FINISHED)
+        return Wait(node, WaitReason.END, on, NO_EDGE)
+    if edge in unit.inputs[node]:
+        return Wait(node, WaitReason.ELEMENT, unit.source[edge], edge)
+    return Wait(node, WaitReason.PLACE, unit.target[edge], edge)
+
+
+def _frozen(column: Int64) -> Int64:
+    column.setflags(write=False)
+    return column

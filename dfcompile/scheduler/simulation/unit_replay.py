@@ -1,0 +1,190 @@
+"""Replays one streaming unit, stretch by stretch, and leaps over what repeats."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.scheduler.simulation.occupancy import Traffic, peak_occupancy
+from dfcompile.scheduler.simulation.program import Program, task_program
+from dfcompile.scheduler.simulation.relaxation import relax
+from dfcompile.scheduler.simulation.repetition import Repetition, find_repetition
+from dfcompile.scheduler.simulation.stepping import FINISHED, step
+from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
+
+_FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
+_MOST_ELEMENTS = 8192
+_TRIES = 3  # stretches of one length before longer ones are tried
+_FEWEST_STRETCHES = 4  # below, leaping cannot pay
+_GROWTH = (2, 3, 2, 2, 2)  # so that most short periods divide the length of a stretch
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTimes:
+    """When the tasks of a unit run, and where they wait.
+
+    Attributes:
+        start: cycle of each node's first read (of a node without streamed inputs: from which on it may run).
+        end: cycle in which each node has ended.
+        read_stall: cycles after its start that the reader of each edge waited for elements.
+        write_stall: cycles that the writer of each edge waited for a place.
+        peak: most elements in the FIFO of each edge.
+        stuck: of a deadlock, where each node is stuck: an edge, ``FINISHED`` or ``NOT_STARTED``; else empty. The other
+            columns are empty then.
+    """
+
+    start: tuple[int, ...]
+    end: tuple[int, ...]
+    read_stall: tuple[int, ...]
+    write_stall: tuple[int, ...]
+    peak: tuple[int, ...]
+    stuck: tuple[int, ...]
+
+
+def replay_unit(unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> UnitTimes:
+    """Replay one unit.
+
+    Args:
+        unit: the tasks.
+        release: cycle from which on each node may run.
+        details: whether to find stalls and peaks too; they are 0 without.
+    """
+    return _UnitReplay(unit, release, details=details).run()
+
+
+class _UnitReplay:
+    """The state between two stretches, and the sums so far."""
+
+    def __init__(self, unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> None:
+        self._unit = unit
+        self._details = details
+        self._clock = list(release)
+        self._history = [
+            np.full(unit.capacity[edge] if unit.is_bounded(edge) else 0, LONG_AGO, dtype=np.int64)
+            for edge in range(len(unit.edges))
+        ]
+        self._programs: dict[tuple[int, int, int, int], Program] = {}
+        self._start: list[int] = []
+        self._read_stall = [0] * len(unit.edges)
+        self._write_stall = [0] * len(unit.edges)
+        self._traffic: list[list[Traffic]] = [[] for _ in unit.edges]
+
+    def run(self) -> UnitTimes:
+        rounds = self._unit.rounds
+        size, tries, growth = self._first_size(), 0, 0
+        done = 0
+        before: Stretch | None = None
+        while done < rounds:
+            stretch = self._stretch(min(size, rounds - done))
+            stuck = self._simulate(stretch)
+            if stuck:
+                return UnitTimes((), (), (), (), (), tuple(stuck))
+            done += stretch.rounds
+            ends = self._ends(stretch)
+            found = find_repetition(self._unit, before, stretch, ends, (rounds - done) // stretch.rounds)
+            self._account(stretch, ends, found.count)
+            self._move_on(stretch, ends, found)
+            done += found.count * stretch.rounds
+            before = None if found.count else stretch
+            tries = 0 if found.count else tries + 1
+            if tries == _TRIES:
+                size, tries, growth, before = self._longer(size, growth), 0, growth + 1, None
+        return UnitTimes(
+            tuple(self._start),
+            tuple(self._clock),
+            tuple(self._read_stall),
+            tuple(self._write_stall),
+            tuple(peak_occupancy(traffic) if traffic else 0 for traffic in self._traffic),
+            (),
+        )
+
+    def _busiest(self) -> int:
+        """Elements per round of the busiest task."""
+        return max(*self._unit.reads, *self._unit.writes) // self._unit.rounds
+
+    def _first_size(self) -> int:
+        size = -(-_FIRST_ELEMENTS // max(self._busiest(), 1))
+        return size if self._unit.rounds >= _FEWEST_STRETCHES * size else self._unit.rounds
+
+    def _longer(self, size: int, growth: int) -> int:
+        longer = size * _GROWTH[growth % len(_GROWTH)]
+        return longer if longer * self._busiest() <= _MOST_ELEMENTS else size
+
+    def _stretch(self, rounds: int) -> Stretch:
+        unit = self._unit
+        programs = [self._program(node, rounds) for node in range(len(unit.nodes))]
+        puts, gets = [], []
+        for edge, history in enumerate(self._history):
+            volume = unit.volume(edge) // unit.rounds * rounds
+            puts.append(np.full(volume, LONG_AGO, dtype=np.int64))
+            gets.append(np.concatenate([history, puts[-1]]))
+        return Stretch(rounds, programs, list(self._clock), puts, gets, [len(history) for history in self._history])
+
+    def _program(self, node: int, rounds: int) -> Program:
+        unit = self._unit
+        reads, writes = (volume // unit.rounds * rounds for volume in (unit.reads[node], unit.writes[node]))
+        key = (reads, writes, len(unit.inputs[node]), len(unit.outputs[node]))
+        if key not in self._programs:
+            self._programs[key] = task_program(*key)
+        return self._programs[key]
+
+    def _simulate(self, stretch: Stretch) -> list[int]:
+        """Fill in the access times; return where the tasks are stuck if there is a deadlock, else nothing."""
+        if not any(self._unit.waits) and relax(self._unit, stretch):
+            return []
+        stuck = step(self._unit, stretch)
+        return [] if all(place == FINISHED for place in stuck) else stuck
+
+    def _ends(self, stretch: Stretch) -> list[int]:
+        unit = self._unit
+        ends = []
+        for node, program in enumerate(stretch.programs):
+            delay = stretch.clock[node]
+            for edge in unit.inputs[node]:
+                delay = max(delay, int(stretch.reads(edge)[-1] - program.get_waits[-1]))
+            for edge in unit.outputs[node]:
+                delay = max(delay, int(stretch.puts[edge][-1] - program.put_waits[-1]))
+            ends.append(delay + program.cycles)
+        return ends
+
+    def _account(self, stretch: Stretch, ends: list[int], repetitions: int) -> None:
+        unit = self._unit
+        first = not self._start
+        if first:
+            self._start = [
+                max([stretch.clock[node], *(int(stretch.reads(edge)[0]) for edge in unit.inputs[node])])
+                for node in range(len(unit.nodes))
+            ]
+        if not self._details:
+            return
+        for node, program in enumerate(stretch.programs):
+            later = np.diff(stretch.delays(node, unit), prepend=stretch.clock[node])
+            if first:
+                later[: len(unit.inputs[node])] = 0  # until the first elements are there a task has not started
+            for edge, position in zip(unit.inputs[node], program.gets, strict=True):
+                self._read_stall[edge] += int(later[position].sum()) * (1 + repetitions)
+            for edge, position in zip(unit.outputs[node], program.puts, strict=True):
+                self._write_stall[edge] += int(later[position].sum()) * (1 + repetitions)
+        cycles = [end - begin for end, begin in zip(ends, stretch.clock, strict=True)]
+        for edge, traffic in enumerate(self._traffic):
+            writer, reader = unit.source[edge], unit.target[edge]
+            reads = stretch.reads(edge)
+            traffic.append(Traffic(stretch.puts[edge], reads, 1 + repetitions, cycles[writer], cycles[reader]))
+
+    def _move_on(self, stretch: Stretch, ends: list[int], found: Repetition) -> None:
+        unit, count = self._unit, found.count
+        cycles = [end - begin for end, begin in zip(ends, stretch.clock, strict=True)]
+        self._clock = [end + count * lasts for end, lasts in zip(ends, cycles, strict=True)]
+        for edge, past in enumerate(stretch.past):
+            lasts = cycles[unit.target[edge]]
+            if not past:
+                continue
+            if edge in found.young:
+                repeated = [stretch.reads(edge) + lasts * number for number in range(1, count + 1)]
+                self._history[edge] = _last(np.concatenate([stretch.gets[edge], *repeated]), past)
+            else:
+                self._history[edge] = _last(stretch.gets[edge], past) + count * lasts
+
+
+def _last(times: Int64, count: int) -> Int64:
+    return times[len(times) - count :]
