@@ -25,6 +25,7 @@ def read_draft(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) ->
     if model.functions:
         model = _inlined(model)
     graph = model.graph
+    _check_names(model)
     if graph.sparse_initializer:
         raise UserError("model: sparse initializers against dense ones (store them as dense tensors)")
     constants: dict[str, Constant] = {}
@@ -41,6 +42,21 @@ def read_draft(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) ->
     proto.graph.output.extend(graph.output)
     proto.graph.input.extend(_fixed(inputs, shapes))
     return Draft(proto, constants)
+
+
+def _check_names(model: onnx.ModelProto) -> None:
+    """Refuse what a damaged file can hold: names that are no UTF-8, which reach Python as bytes."""
+    graph = model.graph
+    names: list[object] = [graph.name, *(entry.domain for entry in model.opset_import)]
+    for node in graph.node:
+        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        names += [attribute.name for attribute in node.attribute]
+    names += [tensor.name for tensor in graph.initializer]
+    for value in (*graph.input, *graph.output):
+        names += [value.name, *(dim.dim_param for dim in value.type.tensor_type.shape.dim)]
+    for name in names:
+        if not isinstance(name, str):
+            raise UserError(f"model: a name is {name!r} against UTF-8 text (is the file damaged?)")
 
 
 def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:

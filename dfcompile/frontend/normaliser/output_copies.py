@@ -4,17 +4,21 @@ from onnx import helper
 
 from dfcompile.frontend.draft import Draft
 
+# Nodes that are nothing but a constant, and are folded into one.
+_CONSTANTS = frozenset(["Constant", "ConstantOfShape"])
+
 
 def copy_border_outputs(draft: Draft) -> Draft:
-    """Return the draft with an Identity node before each output that no node produces.
+    """Return the draft with an Identity node before each output that no node computes.
 
     ``x -> y = f(x), x`` becomes ``x -> y = f(x), x_copy = Identity(x)``; the output keeps its position.
     """
-    produced = {name for node in draft.proto.graph.node for name in node.output}
+    produced = {name for node in draft.proto.graph.node if node.op_type not in _CONSTANTS for name in node.output}
     borrowed = [name for name in draft.output_names if name not in produced]
     if not borrowed:
         return draft
-    taken = produced | set(draft.input_names) | set(draft.constants)
+    taken = {name for node in draft.proto.graph.node for name in node.output}
+    taken.update(draft.input_names, draft.constants)
     nodes = list(draft.proto.graph.node)
     names = {node.name for node in nodes}
     renamed = {}

@@ -84,7 +84,10 @@ def test_attributes_are_plain_values(write_model: ModelWriter) -> None:
 
 def test_tensor_attribute_is_refused(write_model: ModelWriter) -> None:
     path = write_model(
-        "g (float[2] x) => (float[3] y) <int64[1] n = {3}> { [c] y = ConstantOfShape<value = float[1] {2}>(n) }"
+        """g (float[1] x) => (y) <int64[2] huge = {1000000, 1000000}> {
+          [c] z = ConstantOfShape<value = float[1] {2}>(huge)
+          [a] y = Add(x, z)
+        }"""
     )
 
     with pytest.raises(

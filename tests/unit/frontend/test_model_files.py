@@ -1,5 +1,6 @@
 """Model files: external data, damage, kinds."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,6 +73,30 @@ def test_every_truncation_is_refused(write_model: ModelWriter) -> None:
     for length in range(1, len(content)):
         path.write_bytes(content[:length])
         refusal(path)
+
+
+def test_damaged_bytes_end_in_one_line_or_a_valid_program(write_model: ModelWriter) -> None:
+    path = write_model(
+        """g (float[1,1,6,6] x) => (float[1,4] y) <float[1,1,3,3] w={1,2,3,4,5,6,7,8,9}, int64[2] s={1,4}> {
+          [c] a = Conv<pads=[0,0,0,0]>(x, w) [r] h = Relu(a) [m] p = MaxPool<kernel_shape=[2,2], strides=[2,2]>(h)
+          [v] q = Reshape(p, s) [s] y = Softmax<axis=1>(q)
+        }"""
+    )
+    content = path.read_bytes()
+    generator = random.Random(0)
+    refusals = []
+
+    for _ in range(300):
+        damaged = bytearray(content)
+        damaged[generator.randrange(len(damaged))] = generator.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            read_model(path).program.sdfg.validate()
+        except UserError as error:
+            refusals.append(str(error))
+
+    assert len(refusals) > 200
+    assert not [message for message in refusals if "\n" in message]
 
 
 def test_external_data_is_read(write_model: ModelWriter, tmp_path: Path) -> None:

@@ -80,6 +80,18 @@ def test_constant_output_is_computed_by_a_node(write_model: ModelWriter) -> None
     assert coverage_of(path) == {"a": "COSTED", "w.copy": "COSTED"}
 
 
+def test_constant_node_may_be_an_output(write_model: ModelWriter) -> None:
+    path = write_model(
+        "g (float[2] x) => (float[2] y, float[1] c) { [r] y = Relu(x) [k] c = Constant<value = float[1] {7}>() }"
+    )
+
+    program = read_model(path).program
+
+    assert coverage_of(path) == {"r": "COSTED", "k": "FOLDED", "c.copy": "COSTED"}
+    assert [(port.array, port.shape) for port in program.outputs] == [("y", (2,)), ("c_copy", (1,))]
+    assert {name: value.tolist() for name, value in program.parameters.items()} == {"c": [7.0]}
+
+
 def test_input_may_be_an_output(write_model: ModelWriter) -> None:
     path = write_model("g (float[2] x) => (float[2] x, float[2] y) { [r] y = Relu(x) }")
 
