@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool
+from dfcompile.scheduler.bounds import lower_bound_cycles
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 
 
@@ -18,6 +19,7 @@ class ScheduleFigures:
         blocks: number of spatial blocks.
         makespan_cycles: of the streaming schedule.
         non_streaming_makespan_cycles: of the baseline.
+        lower_bound_cycles: what every streaming schedule on P processing elements takes at least.
         total_work_cycles: T1, the work of all tasks.
         io_elements: volume of all edges that touch a buffer.
         io_bytes: the same in bytes.
@@ -30,6 +32,7 @@ class ScheduleFigures:
     blocks: int
     makespan_cycles: int
     non_streaming_makespan_cycles: int
+    lower_bound_cycles: int
     total_work_cycles: int
     io_elements: int
     io_bytes: int
@@ -40,6 +43,13 @@ class ScheduleFigures:
     def speedup(self) -> Fraction:
         """``T1 / makespan``; 1 for a graph without work."""
         return Fraction(self.total_work_cycles, self.makespan_cycles) if self.makespan_cycles else Fraction(1)
+
+    @property
+    def gap(self) -> Fraction:
+        """How far the makespan is above its lower bound, as a part of the bound; 0 is optimal."""
+        if not self.lower_bound_cycles:
+            return Fraction(0)
+        return Fraction(self.makespan_cycles - self.lower_bound_cycles, self.lower_bound_cycles)
 
     @property
     def pe_utilization(self) -> Fraction:
@@ -60,6 +70,7 @@ def figures(dag: CanonicalDag, schedule: Schedule, baseline: NonStreamingSchedul
         blocks=schedule.blocks_count,
         makespan_cycles=max(schedule.last_out.tolist(), default=0),
         non_streaming_makespan_cycles=max(baseline.end.tolist(), default=0),
+        lower_bound_cycles=lower_bound_cycles(dag, schedule.pes),
         total_work_cycles=sum(dag.work.tolist()),
         io_elements=_elements(dag, touches_buffer),
         io_bytes=_bytes(dag, touches_buffer),

@@ -1,0 +1,142 @@
+"""A plain replay, cycle by cycle with counters for FIFOs: what the simulator has to agree with."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.scheduler.simulation import NEVER, Replay
+from tests.strategies import DagShape, canonical_dags
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTimes:
+    """Start and end of each node (``NEVER`` for what does not happen), elements that passed through each FIFO."""
+
+    start: list[int]
+    end: list[int]
+    passed: list[int]
+
+
+class _Machine:
+    """The clock, the FIFOs and who has ended."""
+
+    def __init__(self, dag: CanonicalDag, replay: Replay) -> None:
+        self.now = 0
+        self.dag = dag
+        self.replay = replay
+        self.start = [NEVER] * dag.nodes_count
+        self.end = [NEVER] * dag.nodes_count
+        self.held = [0] * dag.edges_count
+        self.passed = [0] * dag.edges_count
+        self.progress = 0
+
+    def awaited(self, node: int) -> list[int]:
+        replay, dag = self.replay, self.dag
+        memory = (dag.edge_target == node) & ~replay.streamed
+        awaited = dag.edge_source[memory].tolist()
+        if dag.is_computational[node]:
+            same = (replay.pe == replay.pe[node]) & dag.is_computational & (replay.order < replay.order[node])
+            awaited += np.flatnonzero(same).tolist()
+        if replay.barrier:
+            awaited += np.flatnonzero(replay.block < replay.block[node]).tolist()
+        return awaited
+
+    def streamed(self, ends: np.ndarray, node: int) -> list[int]:  # type: ignore[type-arg]
+        return np.flatnonzero(self.replay.streamed & (ends == node)).tolist()
+
+    def run(self, node: int) -> Iterator[bool]:
+        """The life of a node; yields True where a cycle passes, False where it is blocked."""
+        dag = self.dag
+        awaited = self.awaited(node)
+        while any(self.end[other] == NEVER for other in awaited):
+            yield False
+        inputs, outputs = self.streamed(dag.edge_target, node), self.streamed(dag.edge_source, node)
+        reads = int(dag.volume_in[node] or dag.volume_out[node])
+        writes = int(dag.volume_out[node] or dag.volume_in[node])
+        if not inputs:
+            self._now(self.start, node)
+        read = written = 0
+        while dag.is_computational[node] and (read < reads or written < writes):
+            if written < read * writes // reads:
+                for edge in outputs:
+                    while self.held[edge] == self.replay.fifo_capacity[edge]:
+                        yield False
+                    self.held[edge] += 1
+                    self.progress += 1
+                written += 1
+            if written == read * writes // reads and read < reads:
+                for edge in inputs:
+                    while not self.held[edge]:
+                        yield False
+                    self.held[edge] -= 1
+                    self.passed[edge] += 1
+                    self.progress += 1
+                read += 1
+                if read == 1 and inputs:
+                    self._now(self.start, node)
+            if read < reads or written < writes:
+                yield True
+        if dag.is_computational[node] and not dag.volume_out[node]:
+            pass
+        self._now(self.end, node)
+
+    def _now(self, column: list[int], node: int) -> None:
+        column[node] = self.now
+        self.progress += 1
+
+
+def plain_replay(dag: CanonicalDag, replay: Replay) -> PlainTimes:
+    """Let every node go on as far as it gets in this cycle, then let the cycle pass."""
+    machine = _Machine(dag, replay)
+    lives = {node: machine.run(node) for node in range(dag.nodes_count)}
+    asleep: set[int] = set()
+    while lives:
+        before = -1
+        while machine.progress != before:
+            before = machine.progress
+            for node in [node for node in lives if node not in asleep]:
+                passes = next(lives[node], None)
+                if passes is None:
+                    del lives[node]
+                elif passes:
+                    asleep.add(node)
+                    machine.progress += 1
+        if lives and not asleep:
+            break
+        asleep.clear()
+        machine.now += 1
+    return PlainTimes(machine.start, machine.end, machine.passed)
+
+
+@st.composite
+def replays(
+    draw: st.DrawFn,
+    *,
+    max_volume: int = 24,
+    fractional: bool = True,
+    buffers: bool = True,
+    all_streamed: bool = False,
+    most_capacity: int = 4,
+) -> tuple[CanonicalDag, Replay]:
+    """Random canonical DAGs with random FIFOs, placements, orders and barriers, sensible or not."""
+    dag = draw(canonical_dags(DagShape(max_volume=max_volume, fractional=fractional, buffers=buffers)))
+    task = dag.is_computational
+    possible = task[dag.edge_source] & task[dag.edge_target]
+    chosen = [all_streamed or draw(st.integers(0, 3)) > 0 for _ in range(dag.edges_count)]
+    capacity = [draw(st.integers(1, most_capacity)) for _ in range(dag.edges_count)]
+    order = np.arange(dag.nodes_count, dtype=np.int64)
+    own = np.arange(dag.nodes_count, dtype=np.int32)
+    pes = own if draw(st.booleans()) else own % draw(st.integers(1, 6))
+    block = own // draw(st.integers(1, 8))
+    replay = Replay(
+        pe=np.where(task, pes, -1).astype(np.int32),
+        order=order,
+        streamed=possible & np.array(chosen, dtype=np.bool_),
+        fifo_capacity=np.array(capacity, dtype=np.int64),
+        block=block.astype(np.int32),
+        barrier=draw(st.integers(0, 3)) == 0,
+    )
+    return dag, replay

@@ -1,0 +1,101 @@
+"""Depths and lower bounds against closed forms and against schedules."""
+
+from fractions import Fraction
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.scheduler import (
+    Depths,
+    ScheduleOptions,
+    depths,
+    figures,
+    lower_bound_cycles,
+    schedule,
+    schedule_non_streaming,
+)
+from tests.strategies import canonical_dags
+from tests.unit.scheduler.convolution import convolution_dag
+from tests.unit.scheduler.element_simulator import simulate
+
+
+def _graph(*edges: tuple[str, str, int]) -> CanonicalDag:
+    """Return a graph in which nodes with a capital name are buffers."""
+    builder = DagBuilder("graph")
+    number: dict[str, int] = {}
+    for name in dict.fromkeys(name for source, target, _ in edges for name in (source, target)):
+        scope = builder.add_scope(name)
+        number[name] = builder.add_memory(scope) if name.isupper() else builder.add_task(scope)
+    for source, target, volume in edges:
+        builder.add_edge(number[source], number[target], volume)
+    return builder.finish()
+
+
+def test_elementwise_chain_has_a_streaming_depth_of_volume_plus_levels() -> None:
+    dag = _graph(("IN", "a", 100), ("a", "b", 100), ("b", "c", 100), ("c", "OUT", 100))
+
+    assert depths(dag) == Depths(total_work_cycles=300, depth_cycles=300, streaming_depth_cycles=102)
+    assert lower_bound_cycles(dag, 3) == 102
+    assert lower_bound_cycles(dag, 1) == 300
+
+
+def test_components_behind_each_other_add_up() -> None:
+    dag = _graph(
+        ("IN", "a", 100),
+        ("a", "b", 100),
+        ("b", "MID", 100),
+        ("MID", "c", 40),
+        ("c", "OUT", 40),
+        ("IN", "d", 60),
+        ("d", "OUT", 60),
+    )
+
+    assert depths(dag).streaming_depth_cycles == 101 + 40
+    assert lower_bound_cycles(dag, 4) == 101 + 40
+
+
+def test_component_that_feeds_itself_through_memory_counts_once() -> None:
+    dag = _graph(
+        ("IN", "a", 10), ("a", "sum", 10), ("sum", "TOTAL", 1), ("TOTAL", "b", 10), ("a", "b", 10), ("b", "OUT", 10)
+    )
+
+    # levels: a 1, sum 2, b 2
+    assert depths(dag).streaming_depth_cycles == 10 + 2 - 1
+    assert lower_bound_cycles(dag, 3) == 11 + 10
+
+
+def test_downsampler_delays_what_follows() -> None:
+    dag = _graph(("IN", "sum", 64), ("sum", "spread", 2), ("spread", "OUT", 64))
+
+    # the first sum is there after 32 cycles; spreading takes 64
+    assert lower_bound_cycles(dag, 2) == 32 + 64
+
+
+def test_work_that_cannot_start_early_is_shared_late() -> None:
+    tail = [edge for task in "bcdef" for edge in (("MID", task, 50), (task, "OUT", 50))]
+    dag = _graph(("IN", "a", 100), ("a", "MID", 100), *tail)
+
+    assert lower_bound_cycles(dag, 2) == 100 + 125
+    assert lower_bound_cycles(dag, 5) == 150
+
+
+def test_published_outer_product_is_optimal_on_many_elements() -> None:
+    dag = convolution_dag("op", whole_arrays=False)
+    result = figures(dag, schedule(dag, ScheduleOptions(32)), schedule_non_streaming(dag, 32))
+
+    assert (result.makespan_cycles, result.lower_bound_cycles, result.gap) == (24_769, 24_769, Fraction(0))
+    assert result.speedup == Fraction(111_318, 24_769)
+    assert result.pe_utilization == result.speedup / 32
+
+
+@settings(max_examples=150, deadline=None)
+@given(canonical_dags(), st.integers(1, 8), st.sampled_from(["sb-rlx", "sb-lts", "work-ordered"]))
+def test_nothing_beats_the_lower_bound(dag: CanonicalDag, pes: int, partition: str) -> None:
+    bound = lower_bound_cycles(dag, pes)
+    result = schedule(dag, ScheduleOptions(pes, partition))
+    baseline = schedule_non_streaming(dag, pes)
+
+    assert bound <= result.makespan_cycles
+    assert bound <= simulate(dag, result, barrier=False).makespan_cycles
+    assert max(bound, depths(dag).depth_cycles) <= baseline.makespan_cycles
