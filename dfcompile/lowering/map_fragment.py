@@ -35,8 +35,12 @@ class Reduction(Enum):
         if self is Reduction.PRODUCT:
             return "1"
         kind = np.dtype(dtype)
-        limits = np.iinfo(kind) if kind.kind in "iu" else np.finfo(kind)
-        return repr(np.array(limits.min if self is Reduction.MAX else limits.max).item())
+        if kind.kind == "b":
+            return "False" if self is Reduction.MAX else "True"
+        if kind.kind not in "iu":
+            return "-inf" if self is Reduction.MAX else "inf"
+        limits = np.iinfo(kind)
+        return repr(int(limits.min if self is Reduction.MAX else limits.max))
 
 
 class MapFragment:

@@ -1,26 +1,55 @@
 """Element-wise operators: one task, every element read and written once, in row order.
 
 The canonical Elementwise has an ``expression`` of its operands ``a``, ``b``, ``c`` …; operands are broadcast as in
-numpy, or as the attribute ``axes`` says: per operand the list of result dimensions that its own dimensions stand for.
+numpy, or as the attribute ``axes`` says: per operand the list of result dimensions that its own dimensions stand
+for.
 """
 
-from string import ascii_lowercase
+from collections.abc import Sequence
 
-from dfcompile.lowering import MapFragment, Operator, expansion
+from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, Tensor, expansion
+from dfcompile.lowering.expressions import inlined, operand_names, widened
+
+
+def add_elementwise(
+    build: CanonicalFragment,
+    step: str,
+    expression: str,
+    operands: Sequence[Tensor],
+    result: Tensor,
+    axes: Sequence[Sequence[int]] | None = None,
+) -> None:
+    """Add a canonical Elementwise; constants of one element are written into its expression.
+
+    Args:
+        build: the fragment.
+        step: see `CanonicalFragment.op`.
+        expression: of ``a``, ``b``, ``c`` … for the operands in order.
+        operands: broadcast to the result as in numpy unless ``axes`` says otherwise; at most 26.
+        result: written once, in row order.
+        axes: per operand the result dimensions that its dimensions stand for.
+    """
+    source, kept = inlined(expression, operands)
+    left = [operands[position] for position in kept]
+    if axes is None:
+        build.op("Elementwise", step, left, [result], expression=source)
+    else:
+        chosen = [list(axes[position]) for position in kept]
+        build.op("Elementwise", step, left, [result], expression=source, axes=chosen)
 
 
 @expansion("Elementwise", "map", source="dematteis23", default=True)
 def elementwise(op: Operator, build: MapFragment) -> None:
     """``Y[i, …] = expression(a[i, …], b[i, …], …)``: one element-wise task in row order."""
-    result = op.output()
+    result, operands = op.output(), op.operands()
     loops = {f"i{axis}": extent for axis, extent in enumerate(result.shape)}
-    reads = {}
-    for letter, tensor, axes in zip(ascii_lowercase, op.operands(), operand_axes(op), strict=False):
-        reads[letter] = (
-            tensor,
-            [f"i{axis}" if extent > 1 else "0" for axis, extent in zip(axes, tensor.shape, strict=True)],
-        )
-    build.map("", loops=loops, reads=reads, write=(result, list(loops)), code=op.text("expression", "a"))
+    names = operand_names(len(operands))
+    reads = {
+        name: (tensor, [f"i{axis}" if extent > 1 else "0" for axis, extent in zip(axes, tensor.shape, strict=True)])
+        for name, tensor, axes in zip(names, operands, operand_axes(op), strict=True)
+    }
+    code = widened(op.text("expression", "a"), {name: tensor.dtype for name, (tensor, _) in reads.items()})
+    build.map("", loops=loops, reads=reads, write=(result, list(loops)), code=code)
 
 
 def operand_axes(op: Operator) -> list[list[int]]:

@@ -1,16 +1,119 @@
-"""Padding with a constant, and the canonical Pad."""
+"""Padding, ONNX's and the canonical Pad.
 
-from dfcompile.lowering import MapFragment, Operator, expansion
+The canonical Pad has ``pads`` (all begins, then all ends; negative ones crop), ``mode`` and ``value``.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import product
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering.expressions import literal
+
+Piece = tuple[int, str, str]  # extent, where to read and where to write, both in the loop "i"
+
+
+def _constant_pieces(extent: int, begin: int, end: int) -> list[Piece]:
+    return [(extent + min(begin, 0) + min(end, 0), f"{max(-begin, 0)} + i", f"{max(begin, 0)} + i")]
+
+
+def _edge_pieces(extent: int, begin: int, end: int) -> list[Piece]:
+    return [(begin, "0", "i"), *_constant_pieces(extent, begin, end), (end, f"{extent - 1}", f"{begin + extent} + i")]
+
+
+def _reflect_pieces(extent: int, begin: int, end: int) -> list[Piece]:
+    last = f"{extent - 2} - i"
+    return [(begin, f"{begin} - i", "i"), *_constant_pieces(extent, begin, end), (end, last, f"{begin + extent} + i")]
+
+
+def _wrap_pieces(extent: int, begin: int, end: int) -> list[Piece]:
+    front = (begin, f"{extent - begin} + i", "i")
+    return [front, *_constant_pieces(extent, begin, end), (end, "i", f"{begin + extent} + i")]
+
+
+# How an axis of some extent is put together.
+_MODES: Mapping[str, Callable[[int, int, int], list[Piece]]] = {
+    "constant": _constant_pieces,
+    "edge": _edge_pieces,
+    "reflect": _reflect_pieces,
+    "wrap": _wrap_pieces,
+}
+
+
+@onnx_expansion("Pad", "pieces", default=True)
+def pad(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[begin + i, …] = X[i, …]`` and around it a constant, the edge, a reflection or the other side; or cropped."""
+    x, y = op.input(0), op.output()
+    mode = op.text("mode", "constant")
+    if mode not in _MODES:
+        raise op.unsupported(f"attribute 'mode' is {mode!r} against {', '.join(_MODES)}")
+    pads = _pads(op)
+    if not any(pads):
+        build.view_as(x, y)
+        return
+    for axis, extent in enumerate(x.shape):
+        sides = pads[axis], pads[axis + x.rank]
+        most = {"reflect": extent - 1, "wrap": extent}.get(mode)
+        if mode != "constant" and min(sides) < 0:
+            raise op.unsupported(f"negative padding {sides} of axis {axis} in mode {mode!r}")
+        if most is not None and max(sides) > most:
+            raise op.unsupported(f"padding {sides} of axis {axis} against {most} at most in mode {mode!r}")
+    build.op("Pad", "", [x], [y], pads=pads, mode=mode, value=_value(op))
+
+
+def _pads(op: Operator) -> list[int]:
+    rank = op.input(0).rank
+    given = op.integers("pads") if "pads" in op.attributes else op.static_integers(1, "pads") or ()
+    axes = op.static_integers(3, "axes") or range(rank)
+    if len(given) != 2 * len(axes):
+        raise op.unsupported(f"{len(given)} pads against {2 * len(axes)}")
+    pads = [0] * (2 * rank)
+    for position, axis in enumerate(axes):
+        front = op.front_axis(axis, rank)
+        pads[front], pads[front + rank] = given[position], given[position + len(axes)]
+    return pads
+
+
+def _value(op: Operator) -> float:
+    operand = op.optional_input(2)
+    if operand is None:
+        return op.real("value", 0.0)
+    if operand.value is None:
+        raise op.unsupported("operand 'constant_value' is computed by the model against a constant")
+    found = operand.value.item()
+    return found if isinstance(found, int | float) else 0.0
 
 
 @expansion("Pad", "fill", source="onnx", default=True)
 def pad_with_fill(op: Operator, build: MapFragment) -> None:
-    """A task fills the whole result, another one copies the data into its place."""
+    """A task fills the whole result, another one copies the data into its place; other modes: a task per piece."""
     x, y = op.input(0), op.output()
-    pads = op.integers("pads")
-    outer = {f"i{axis}": extent for axis, extent in enumerate(y.shape)}
-    inner = {f"i{axis}": extent for axis, extent in enumerate(x.shape)}
-    place = [f"{name} + {begin}" for name, begin in zip(inner, pads, strict=False)]
-    value = op.attributes.get("value", 0)
-    build.map("fill", loops=outer, reads={}, write=(y, list(outer)), code=repr(value))
-    build.map("", loops=inner, reads={"x": (x, list(inner))}, write=(y, place), code="x", after_write=True)
+    pads, mode = op.integers("pads"), op.text("mode", "constant")
+    if mode == "constant" and any(padding > 0 for padding in pads):
+        loops = {f"i{axis}": extent for axis, extent in enumerate(y.shape)}
+        build.map("fill", loops=loops, reads={}, write=(y, list(loops)), code=_source(op, y.dtype))
+    pieces_of = _MODES[mode]
+    pieces = [pieces_of(extent, pads[axis], pads[axis + x.rank]) for axis, extent in enumerate(x.shape)]
+    places = [place for place in product(*pieces) if all(extent > 0 for extent, _, _ in place)]
+    for position, place in enumerate(places):
+        loops = {f"i{axis}": extent for axis, (extent, _, _) in enumerate(place)}
+        read = [source.replace("i", f"i{axis}") for axis, (_, source, _) in enumerate(place)]
+        write = [target.replace("i", f"i{axis}") for axis, (_, _, target) in enumerate(place)]
+        build.map(
+            "" if len(places) == 1 else f"piece{position}",
+            loops=loops,
+            reads={"x": (x, read)},
+            write=(y, write),
+            code="x",
+            after_write=mode == "constant" and any(padding > 0 for padding in pads),
+        )
+
+
+def _source(op: Operator, dtype: str) -> str:
+    value = op.real("value", 0.0)
+    if np.dtype(dtype).kind in "iu" and not np.isfinite(value):
+        # The border of a maximum: the smallest number there is.
+        limits = np.iinfo(dtype)
+        return repr(int(limits.min if value < 0 else limits.max))
+    return literal(value, dtype)

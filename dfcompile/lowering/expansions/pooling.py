@@ -1,50 +1,132 @@
-"""Pooling: a reduction over windows."""
+"""ONNX's pooling: a reduction over windows, of what is padded first."""
 
-from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, Reduction, expansion, onnx_expansion
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.windows import Windows, windows_of
 
 
 @onnx_expansion("MaxPool", "window", default=True)
 def max_pool(op: Operator, build: CanonicalFragment) -> None:
     """The largest element of every window; padding counts as minus infinity."""
-    x, y = op.input(0), op.output()
     if len(op.outputs) > 1 and op.outputs[1] is not None:
         raise op.unsupported("the result 'Indices' has no expansion (use the values only)")
     windows = windows_of(op, op.integers("kernel_shape"))
-    if windows.is_padded:
-        padded = build.array("padded", windows.padded_shape(x.shape))
-        build.op("Pad", "pad", [x], [padded], pads=windows.pads(), value=float("-inf"))
-        x = padded
+    x = _padded(build, op.input(0), windows, float("-inf"))
+    add_window(build, "window" if windows.is_padded else "", Reduction.MAX, x, op.output(), windows)
+
+
+@onnx_expansion("AveragePool", "window", default=True)
+def average_pool(op: Operator, build: CanonicalFragment) -> None:
+    """The sum of every window divided by its number of elements: one downsampler, one element-wise task.
+
+    Where windows lie partly outside, the numbers of elements are a constant array.
+    """
+    y = op.output()
+    windows = windows_of(op, op.integers("kernel_shape"))
+    x = _padded(build, op.input(0), windows, 0)
+    total = build.array("total", y.shape)
+    add_window(build, "window", Reduction.SUM, x, total, windows)
+    counts = element_counts(op, windows)
+    divisor = np.ones((1, 1), np.int64)
+    for axis_counts in counts:
+        divisor = divisor[..., None] * axis_counts
+    if divisor.min() == divisor.max():
+        add_elementwise(build, "divide", f"a / {divisor.max()}", [total], y)
+    else:
+        sizes = build.parameter("sizes", divisor.astype(y.dtype))
+        add_elementwise(build, "divide", "a / b", [total, sizes], y)
+
+
+@onnx_expansion("LpPool", "window", default=True)
+def lp_pool(op: Operator, build: CanonicalFragment) -> None:
+    """``(sum |x| ** p) ** (1/p)`` of every window: one downsampler, one element-wise task."""
+    y = op.output()
+    before, after = norm_expressions(op)
+    windows = windows_of(op, op.integers("kernel_shape"))
+    x = _padded(build, op.input(0), windows, 0)
+    total = build.array("total", y.shape) if after != "a" else y
+    add_window(build, "window", Reduction.SUM, x, total, windows, before)
+    if after != "a":
+        add_elementwise(build, "root", after, [total], y)
+
+
+def add_window(
+    build: CanonicalFragment,
+    step: str,
+    reduction: Reduction,
+    x: Tensor,
+    y: Tensor,
+    windows: Windows,
+    expression: str = "a",
+) -> None:
+    """Add a canonical Window over the (padded) array ``x``."""
     build.op(
         "Window",
-        "window" if windows.is_padded else "",
+        step,
         [x],
         [y],
-        reduction="MAX",
+        reduction=reduction.name,
         kernel=windows.kernel,
         strides=windows.strides,
         dilations=windows.dilations,
+        expression=expression,
     )
 
 
-@expansion("Window", "rows", source="dematteis23", default=True)
-def window_rows(op: Operator, build: MapFragment) -> None:
-    """``Y[b, c, y…] = reduce_k X[b, c, stride*y + dilation*k …]``: one downsampler.
+def norm_expressions(op: Operator) -> tuple[str, str]:
+    """Return what is summed up for the norm of order ``p``, and what is made of the sum."""
+    order = op.integer("p", 2)
+    if order < 1:
+        raise op.unsupported(f"attribute 'p' is {order} against at least 1")
+    if order == 1:
+        return "abs(a)", "a"
+    return ("a * a", "sqrt(a)") if order == 2 else (f"pow(abs(a), {order})", f"pow(a, {1 / order!r})")
 
-    Row by row over the data: where the windows tile it, every element is read once, in row order, so that it streams.
+
+def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """Return per spatial dimension how many elements of a window count, for every window.
+
+    With ``count_include_pad`` those in the padding that the model asks for count as well; those that ``ceil_mode`` adds
+    behind it never do.
     """
-    x, y = op.input(0), op.output()
-    windows = Windows(op.integers("kernel"), op.integers("strides"), op.integers("dilations"), (), (), y.shape[2:])
-    loops = {"b": y.shape[0], "c": y.shape[1]}
-    for window, count, element, extent in zip(
-        windows.window_names, windows.counts, windows.kernel_names, windows.kernel, strict=True
-    ):
-        loops |= {window: count, element: extent}
-    build.map(
-        "",
-        loops=loops,
-        reads={"x": (x, ["b", "c", *windows.positions()])},
-        write=(y, ["b", "c", *windows.window_names]),
-        code="x",
-        accumulate=Reduction[op.text("reduction", "MAX")],
-    )
+    extents = op.input(0).shape[2:]
+    before: Sequence[int] = (0,) * len(extents)
+    behind: Sequence[int] = before
+    if op.integer("count_include_pad", 0):
+        before, behind = windows.pads_begin, windows.pads_end
+        if op.text("auto_pad", "NOTSET") == "NOTSET":
+            behind = op.integers("pads", (0,) * (2 * len(extents)))[len(extents) :]
+    counts = []
+    for axis, extent in enumerate(extents):
+        first = np.arange(windows.counts[axis]) * windows.strides[axis] - windows.pads_begin[axis]
+        inside = first[:, None] + np.arange(windows.kernel[axis]) * windows.dilations[axis]
+        counts.append(((inside >= -before[axis]) & (inside < extent + behind[axis])).sum(axis=1).astype(np.int64))
+    return counts
+
+
+def _padded(build: CanonicalFragment, x: Tensor, windows: Windows, value: float) -> Tensor:
+    if not windows.is_padded:
+        return x
+    padded = build.array("padded", windows.padded_shape(x.shape))
+    build.op("Pad", "pad", [x], [padded], pads=windows.pads(), value=value)
+    return padded
+
+
+@onnx_expansion("LRN", "window", default=True)
+def local_response_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b, c, …] = X / (bias + alpha / size * sum_j X[b, c + j, …] ** 2) ** beta`` over neighbouring channels."""
+    x, y, size = op.input(0), op.output(), op.integer("size", 1)
+    batch, channels, rest = x.shape[0], x.shape[1], prod(x.shape[2:])
+    before = (size - 1) // 2
+    windows = Windows((size, 1), (1, 1), (1, 1), (before, 0), (size - 1 - before, 0), (channels, rest))
+    planes = build.view(x, "planes", (batch, 1, channels, rest))
+    squares = build.array("squares", planes.shape)
+    add_window(build, "window", Reduction.SUM, _padded(build, planes, windows, 0), squares, windows, "a * a")
+    alpha, beta, bias = op.real("alpha", 1e-4), op.real("beta", 0.75), op.real("bias", 1.0)
+    sums = build.view(squares, "sums", x.shape)
+    add_elementwise(build, "scale", f"a / pow({bias!r} + {alpha / size!r} * b, {beta!r})", [x, sums], y)

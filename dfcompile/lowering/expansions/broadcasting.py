@@ -1,0 +1,102 @@
+"""ONNX's element-wise operators of several operands, which are broadcast to one shape."""
+
+from collections.abc import Mapping
+
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.elementwise import add_elementwise
+from dfcompile.lowering.expressions import literal, operand_names
+
+_FORMULAS: Mapping[str, str] = {
+    "Add": "a + b",
+    "And": "a and b",
+    "BitwiseAnd": "a & b",
+    "BitwiseOr": "a | b",
+    "BitwiseXor": "a ^ b",
+    "Div": "a / b",
+    "Equal": "a == b",
+    "Greater": "a > b",
+    "GreaterOrEqual": "a >= b",
+    "Less": "a < b",
+    "LessOrEqual": "a <= b",
+    "Mul": "a * b",
+    "Or": "a or b",
+    "PRelu": "a if a > 0 else a * b",
+    "Sub": "a - b",
+    "Where": "b if a else c",
+    "Xor": "a != b",
+}
+_MOST_OPERANDS = 26
+
+
+def several(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[i, …] = f(A[i, …], B[i, …], …)``: one element-wise task; operands are broadcast."""
+    add_elementwise(build, "", _FORMULAS[op.op_type], _operands(op), op.output())
+
+
+EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(several) for op_type in _FORMULAS)
+
+
+def variadic(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = f(A, B, C, …)`` of any number of operands: one element-wise task; a view of a single operand."""
+    operands = _operands(op)
+    names = operand_names(len(operands))
+    if len(operands) == 1:
+        build.view_as(operands[0], op.output())
+        return
+    total = " + ".join(names)
+    source = {
+        "Max": f"max({', '.join(names)})",
+        "Mean": f"({total}) / {len(names)}",
+        "Min": f"min({', '.join(names)})",
+        "Sum": total,
+    }[op.op_type]
+    add_elementwise(build, "", source, operands, op.output())
+
+
+VARIADIC = tuple(onnx_expansion(op_type, "map", default=True)(variadic) for op_type in ("Max", "Mean", "Min", "Sum"))
+
+
+@onnx_expansion("BitShift", "map", default=True)
+def bit_shift(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = A << B`` or ``A >> B``; bits shifted out of the data type are lost."""
+    direction = op.text("direction", "")
+    if direction not in ("LEFT", "RIGHT"):
+        raise op.unsupported(f"attribute 'direction' is {direction!r} against 'LEFT' or 'RIGHT'")
+    add_elementwise(build, "", "a << b" if direction == "LEFT" else "a >> b", _operands(op), op.output())
+
+
+@onnx_expansion("Mod", "map", default=True)
+def mod(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = A mod B`` with the sign of the divisor, or with that of the dividend if ``fmod`` is set."""
+    is_integer = op.input(0).dtype.startswith(("int", "uint"))
+    if op.integer("fmod", 0):
+        source = "a % b" if is_integer else "fmod(a, b)"
+    elif is_integer:
+        source = "py_mod(a, b)"
+    else:
+        source = "fmod(a, b) + (b if fmod(a, b) * b < 0 else 0)"
+    add_elementwise(build, "", source, _operands(op), op.output())
+
+
+@onnx_expansion("Pow", "map", default=True)
+def power(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = A ** B`` in the data type of A; products and roots for the simple constant exponents."""
+    base, exponent = op.input(0), op.input(1)
+    if exponent.value is not None and exponent.elements == 1:
+        value = float(exponent.value.item())
+        simple = {1.0: "a", 2.0: "a * a", 3.0: "a * a * a", 0.5: "sqrt(a)", -1.0: "1 / a", -0.5: "1 / sqrt(a)"}
+        is_real = base.dtype.startswith("float")
+        if is_real or value in (1.0, 2.0, 3.0):
+            source = simple.get(value, f"pow(a, {literal(exponent.value.item(), exponent.dtype)})")
+            add_elementwise(build, "", source, [base], op.output())
+            return
+    add_elementwise(build, "", "pow(a, b)", [base, exponent], op.output())
+
+
+def _operands(op: Operator) -> tuple[Tensor, ...]:
+    operands = op.operands()
+    if len(operands) != len(op.inputs):
+        raise op.unsupported("an operand is omitted")
+    if len(operands) > _MOST_OPERANDS:
+        raise op.unsupported(f"{len(operands)} operands against {_MOST_OPERANDS} at most (nest the operator)")
+    return operands

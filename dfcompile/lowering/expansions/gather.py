@@ -1,0 +1,67 @@
+"""ONNX Gather with constant indices, and the canonical Gather.
+
+The canonical Gather has ``axis`` and ``runs``, a list of ``[first, step, count]``: the indices as arithmetic
+progressions, so that every access is affine.
+"""
+
+from collections.abc import Sequence
+
+from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, expansion, onnx_expansion
+
+_MOST_RUNS = 64
+
+
+@onnx_expansion("Gather", "runs", default=True)
+def gather(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[…, j, …] = X[…, indices[j], …]`` for constant indices: one task per arithmetic progression of indices."""
+    x, y, axis = op.input(0), op.output(), op.axis()
+    indices = op.static_integers(1, "indices") or ()
+    extent = x.shape[axis]
+    if any(not -extent <= index < extent for index in indices):
+        raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
+    runs = progressions([index % extent for index in indices])
+    if len(runs) > _MOST_RUNS:
+        raise op.unsupported(
+            f"{len(indices)} indices in {len(runs)} arithmetic progressions against {_MOST_RUNS} at most"
+        )
+    shape = (*x.shape[:axis], len(indices), *x.shape[axis + 1 :])
+    gathered = y if y.shape == shape else build.array("gathered", shape)
+    build.op("Gather", "", [x], [gathered], axis=axis, runs=[list(run) for run in runs])
+    if gathered is not y:
+        build.view_as(gathered, y)
+
+
+def progressions(indices: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
+    """Cut indices into arithmetic progressions ``(first, step, count)``, each as long as possible from the left.
+
+    >>> progressions([0, 2, 4, 3, 2, 7])
+    ((0, 2, 3), (3, -1, 2), (7, 1, 1))
+    """
+    runs = []
+    at = 0
+    while at < len(indices):
+        count = 1
+        step = indices[at + 1] - indices[at] if at + 1 < len(indices) else 1
+        while at + count < len(indices) and indices[at + count] - indices[at + count - 1] == step:
+            count += 1
+        runs.append((indices[at], step if count > 1 else 1, count))
+        at += count
+    return tuple(runs)
+
+
+@expansion("Gather", "runs", source="onnx", default=True)
+def gather_runs(op: Operator, build: MapFragment) -> None:
+    """``Y[…, offset + j, …] = X[…, first + step * j, …]``: one task per run."""
+    x, y, axis = op.input(0), op.output(), op.integer("axis", 0)
+    given = op.attributes["runs"]
+    runs = [tuple(run) for run in given if isinstance(run, list)] if isinstance(given, list) else []
+    offset = 0
+    for position, (first, step, count) in enumerate(runs):
+        extents = [count if at == axis else extent for at, extent in enumerate(y.shape)]
+        loops = {f"i{at}": int(extent) for at, extent in enumerate(extents)}
+        read = [f"{first} + {step}*{name}" if at == axis else name for at, name in enumerate(loops)]
+        write = [f"{offset} + {name}" if at == axis else name for at, name in enumerate(loops)]
+        build.map(
+            f"run{position}" if len(runs) > 1 else "", loops=loops, reads={"x": (x, read)}, write=(y, write), code="x"
+        )
+        offset += int(count)

@@ -1,0 +1,160 @@
+"""Normalisations: elements relative to mean and variance of their batch, layer, instance or group."""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.elementwise import add_elementwise
+from dfcompile.lowering.expansions.reduce import add_reduce, kept_shape
+from dfcompile.lowering.expressions import literal
+
+
+@onnx_expansion("BatchNormalization", "affine", default=True)
+def batch_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b, c, …] = X[b, c, …] * factor[c] + offset[c]``: one element-wise task; the factors are computed once."""
+    if op.integer("training_mode", 0):
+        raise op.unsupported("attribute 'training_mode' is 1 against 0 (export the model for inference)")
+    x, y = op.input(0), op.output()
+    scale, bias, mean, variance = (op.input(position) for position in range(1, 5))
+    epsilon = op.real("epsilon", 1e-5)
+    x_axes = list(range(x.rank))
+    channel = [1] if x.rank > 1 else [0]
+    values = [tensor.value for tensor in (scale, bias, mean, variance)]
+    known = [np.asarray(value, np.float64) for value in values if value is not None]
+    if len(known) == len(values):
+        factor = known[0] / np.sqrt(known[3] + epsilon)
+        factors = build.parameter("factor", factor.astype(x.dtype))
+        offsets = build.parameter("offset", (known[1] - known[2] * factor).astype(x.dtype))
+        add_elementwise(build, "", "a * b + c", [x, factors, offsets], y, [x_axes, channel, channel])
+        return
+    source = f"(a - d) / sqrt(e + {literal(epsilon, 'float32')}) * b + c"
+    axes = [x_axes, channel, channel, channel, channel]
+    add_elementwise(build, "", source, [x, scale, bias, mean, variance], y, axes)
+
+
+@onnx_expansion("LayerNormalization", "two-pass", default=True)
+def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = (X - mean) / sqrt(var + epsilon) * scale + bias`` over the last axes, from ``axis`` on."""
+    x, axes = op.input(0), _last_axes(op)
+    _check_precision(op)
+    mean, inverse = _statistics(op, build, x, axes)
+    for position, statistic in ((1, mean), (2, inverse)):
+        if position < len(op.outputs) and op.outputs[position] is not None:
+            add_elementwise(build, ("mean_out", "inverse_out")[position - 1], "a", [statistic], op.output(position))
+    source, operands = "(a - b) * c * d", [x, mean, inverse, op.input(1)]
+    bias = op.optional_input(2)
+    if bias is not None:
+        source, operands = f"{source} + e", [*operands, bias]
+    add_elementwise(build, "scale", source, operands, op.output())
+
+
+@onnx_expansion("RMSNormalization", "map", default=True)
+def rms_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = X / sqrt(mean(X * X) + epsilon) * scale`` over the last axes, from ``axis`` on."""
+    x, axes = op.input(0), _last_axes(op)
+    _check_precision(op)
+    dtype, kept = _wide(x.dtype), kept_shape(x.shape, axes)
+    squares, inverse = build.array("squares", kept, dtype), build.array("inverse", kept, dtype)
+    add_reduce(build, "squares", Reduction.SUM, [x], squares, axes, "a * a")
+    _add_inverse_root(op, build, squares, inverse, prod(x.shape[axis] for axis in axes))
+    add_elementwise(build, "scale", "a * b * c", [x, inverse, op.input(1)], op.output())
+
+
+@onnx_expansion("InstanceNormalization", "two-pass", default=True)
+def instance_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[b, c, …] = (X - mean[b, c]) / sqrt(var[b, c] + epsilon) * scale[c] + bias[c]``."""
+    x, channel = op.input(0), [1]
+    x_axes = list(range(x.rank))
+    mean, inverse = _statistics(op, build, x, x_axes[2:])
+    axes = [x_axes, x_axes, x_axes, channel, channel]
+    operands = [x, mean, inverse, op.input(1), op.input(2)]
+    add_elementwise(build, "scale", "(a - b) * c * d + e", operands, op.output(), axes)
+
+
+@onnx_expansion("GroupNormalization", "two-pass", default=True)
+def group_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """As InstanceNormalization, with mean and variance of several channels together; scale and bias per channel."""
+    x, y, scale, bias = op.input(0), op.output(), op.input(1), op.input(2)
+    _check_precision(op)
+    batch, channels = x.shape[:2]
+    groups = op.integer("num_groups", 0)
+    if groups < 1 or channels % groups:
+        raise op.unsupported(f"attribute 'num_groups' is {groups} against a divisor of {channels} channels")
+    size, rest = channels // groups, prod(x.shape[2:])
+    grouped = build.view(x, "grouped", (batch, groups, size, rest))
+    all_axes = [0, 1, 2, 3]
+    mean, inverse = _statistics(op, build, grouped, all_axes[2:])
+    if scale.shape == (channels,):
+        scale, bias = build.view(scale, "scales", (groups, size)), build.view(bias, "biases", (groups, size))
+        channel = [1, 2]
+    elif scale.shape == (groups,):  # before opset 21
+        channel = [1]
+    else:
+        raise op.unsupported(f"scale of shape {scale.shape} against one element per channel")
+    result = build.array("result", grouped.shape)
+    axes = [all_axes, all_axes, all_axes, channel, channel]
+    add_elementwise(build, "scale", "(a - b) * c * d + e", [grouped, mean, inverse, scale, bias], result, axes)
+    build.view_as(result, y)
+
+
+@onnx_expansion("MeanVarianceNormalization", "two-pass", default=True)
+def mean_variance_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = (X - mean) / (sqrt(var) + 1e-9)`` over the axes."""
+    x = op.input(0)
+    axes = sorted(op.front_axis(axis, x.rank) for axis in op.integers("axes", (0, 2, 3)))
+    mean, squares = _moments(build, x, axes)
+    count = prod(x.shape[axis] for axis in axes)
+    add_elementwise(build, "scale", f"(a - b) / (sqrt(c / {count}) + 1e-9)", [x, mean, squares], op.output())
+
+
+@onnx_expansion("LpNormalization", "map", default=True)
+def lp_normalization(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = X / sum(|X| ** p) ** (1/p)`` along an axis, p = 1 or 2; 0 where the norm is 0."""
+    x, axis, order = op.input(0), op.axis(default=-1), op.integer("p", 2)
+    if order not in (1, 2):
+        raise op.unsupported(f"attribute 'p' is {order} against 1 or 2")
+    norm = build.array("norm", kept_shape(x.shape, [axis]))
+    add_reduce(build, "norm", Reduction.SUM, [x], norm, [axis], "abs(a)" if order == 1 else "a * a")
+    root = "b" if order == 1 else "sqrt(b)"
+    add_elementwise(build, "divide", f"a / {root} if b != 0 else 0", [x, norm], op.output())
+
+
+def _last_axes(op: Operator) -> tuple[int, ...]:
+    rank = op.input(0).rank
+    return tuple(range(op.axis(default=-1), rank))
+
+
+def _statistics(op: Operator, build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Return ``mean`` and ``1 / sqrt(var + epsilon)`` over the axes, with extent 1 there."""
+    mean, squares = _moments(build, x, axes)
+    inverse = build.array("inverse", mean.shape, mean.dtype)
+    _add_inverse_root(op, build, squares, inverse, prod(x.shape[axis] for axis in axes))
+    return mean, inverse
+
+
+def _moments(build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Return the mean and the sum of the squared distances from it, over the axes, with extent 1 there."""
+    kept, dtype = kept_shape(x.shape, axes), _wide(x.dtype)
+    total, mean, squares = (build.array(name, kept, dtype) for name in ("total", "mean", "squares"))
+    add_reduce(build, "sum", Reduction.SUM, [x], total, axes)
+    add_elementwise(build, "mean", f"a / {prod(x.shape[axis] for axis in axes)}", [total], mean)
+    add_reduce(build, "squares", Reduction.SUM, [x, mean], squares, axes, "(a - b) * (a - b)")
+    return mean, squares
+
+
+def _add_inverse_root(op: Operator, build: CanonicalFragment, squares: Tensor, inverse: Tensor, count: int) -> None:
+    epsilon = literal(op.real("epsilon", 1e-5), "float32")
+    add_elementwise(build, "inverse", f"1 / sqrt(a / {count} + {epsilon})", [squares], inverse)
+
+
+def _wide(dtype: str) -> str:
+    """Return the data type of statistics: half precision is summed up in single precision."""
+    return "float32" if dtype == "float16" else dtype
+
+
+def _check_precision(op: Operator) -> None:
+    stash_type = op.integer("stash_type", 1)
+    if stash_type != 1 and op.input(0).dtype != "float64":
+        raise op.unsupported(f"attribute 'stash_type' is {stash_type} against 1 (single precision)")

@@ -1,0 +1,30 @@
+"""ONNX Transpose."""
+
+from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
+
+
+@onnx_expansion("Transpose", "result-order", default=True)
+def transpose_by_result(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[i] = X[i permuted]`` in the row order of Y, which can stream; a view if only extents of 1 move."""
+    _transpose(op, build, by_result=True)
+
+
+@onnx_expansion("Transpose", "data-order")
+def transpose_by_data(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[i permuted] = X[i]`` in the row order of X, which can stream; a view if only extents of 1 move."""
+    _transpose(op, build, by_result=False)
+
+
+def _transpose(op: Operator, build: CanonicalFragment, *, by_result: bool) -> None:
+    x, y = op.input(0), op.output()
+    permutation = op.integers("perm", tuple(reversed(range(x.rank))))
+    if sorted(permutation) != list(range(x.rank)):
+        raise op.unsupported(f"attribute 'perm' is {list(permutation)} against a permutation of {x.rank} axes")
+    moved = [axis for axis in permutation if x.shape[axis] > 1]
+    if moved == sorted(moved):
+        build.view_as(x, y)
+    elif by_result:
+        read = [f"i{permutation.index(axis)}" for axis in range(x.rank)]
+        build.op("Copy", "", [x], [y], read=read)
+    else:
+        build.op("Copy", "", [x], [y], loops=x.shape, write=[f"i{axis}" for axis in permutation])

@@ -1,0 +1,128 @@
+"""ONNX's element-wise operators of one operand: formulas with their attributes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import pi, sqrt
+from types import MappingProxyType
+
+from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
+from dfcompile.lowering.expansions.elementwise import add_elementwise
+from dfcompile.lowering.expressions import literal, substitute
+
+_NONE: Mapping[str, float] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """An expression of operand ``a`` and of attributes, with the attributes' defaults."""
+
+    expression: str
+    defaults: Mapping[str, float] = field(default_factory=lambda: _NONE)
+
+
+_SIGMOID = "1 / (1 + exp(-a))"
+_SOFTPLUS = "max(a, 0) + log1p(exp(-abs(a)))"  # exp of what is never positive: no overflow
+
+FORMULAS: Mapping[str, Formula] = {
+    "Abs": Formula("abs(a)"),
+    "Acos": Formula("acos(a)"),
+    "Acosh": Formula("acosh(a)"),
+    "Asin": Formula("asin(a)"),
+    "Asinh": Formula("asinh(a)"),
+    "Atan": Formula("atan(a)"),
+    "Atanh": Formula("atanh(a)"),
+    "BitwiseNot": Formula("~a"),
+    "Ceil": Formula("ceil(a)"),
+    "Celu": Formula("a if a > 0 else alpha * expm1(a / alpha)", {"alpha": 1.0}),
+    "Cos": Formula("cos(a)"),
+    "Cosh": Formula("cosh(a)"),
+    "Elu": Formula("a if a > 0 else alpha * expm1(a)", {"alpha": 1.0}),
+    "Erf": Formula("erf(a)"),
+    "Exp": Formula("exp(a)"),
+    "Floor": Formula("floor(a)"),
+    "HardSigmoid": Formula("min(1.0, max(0.0, alpha * a + beta))", {"alpha": 0.2, "beta": 0.5}),
+    "HardSwish": Formula("a * min(1.0, max(0.0, a / 6 + 0.5))"),
+    "IsNaN": Formula("isnan(a)"),
+    "LeakyRelu": Formula("a if a > 0 else alpha * a", {"alpha": 0.01}),
+    "Log": Formula("log(a)"),
+    "Mish": Formula(f"a * tanh({_SOFTPLUS})"),
+    "Neg": Formula("-a"),
+    "Not": Formula("not a"),
+    "Reciprocal": Formula("1 / a"),
+    "Relu": Formula("max(0, a)"),  # in this order a NaN stays one
+    "Round": Formula("rint(a)"),
+    "Selu": Formula(
+        "gamma * (a if a > 0 else alpha * expm1(a))",
+        {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
+    ),
+    "Shrink": Formula("a + bias if a < -lambd else a - bias if a > lambd else 0", {"bias": 0.0, "lambd": 0.5}),
+    "Sigmoid": Formula(_SIGMOID),
+    "Sign": Formula("1 if a > 0 else -1 if a < 0 else a"),
+    "Sin": Formula("sin(a)"),
+    "Sinh": Formula("sinh(a)"),
+    "Softplus": Formula(_SOFTPLUS),
+    "Softsign": Formula("a / (1 + abs(a))"),
+    "Sqrt": Formula("sqrt(a)"),
+    "Swish": Formula("a / (1 + exp(-alpha * a))", {"alpha": 1.0}),
+    "Tan": Formula("tan(a)"),
+    "Tanh": Formula("tanh(a)"),
+    "ThresholdedRelu": Formula("a if a > alpha else 0", {"alpha": 1.0}),
+}
+
+
+def unary(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[i, …] = f(X[i, …])``: one element-wise task."""
+    formula, x = FORMULAS[op.op_type], op.input(0)
+    attributes = {
+        name: literal(op.real(name, default), "float32")  # ONNX has single precision attributes only
+        for name, default in formula.defaults.items()
+    }
+    add_elementwise(build, "", substitute(formula.expression, attributes), [x], op.output())
+
+
+EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(unary) for op_type in FORMULAS)
+
+
+@onnx_expansion("Gelu", "map", default=True)
+def gelu(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = X/2 * (1 + erf(X / sqrt(2)))``, or its approximation with the hyperbolic tangent."""
+    approximation = op.text("approximate", "none")
+    if approximation == "none":
+        source = f"0.5 * a * (1 + erf(a * {sqrt(0.5)!r}))"
+    elif approximation == "tanh":
+        source = f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))"
+    else:
+        raise op.unsupported(f"attribute 'approximate' is {approximation!r} against 'none' or 'tanh'")
+    add_elementwise(build, "", source, [op.input(0)], op.output())
+
+
+@onnx_expansion("IsInf", "map", default=True)
+def is_inf(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = (X is infinite)``, of both signs or of one."""
+    signs = (op.integer("detect_negative", 1) != 0, op.integer("detect_positive", 1) != 0)
+    source = {
+        (True, True): "isinf(a)",
+        (True, False): "a == -inf",
+        (False, True): "a == inf",
+        (False, False): "a != a and a == a",  # nothing is to be found
+    }[signs]
+    add_elementwise(build, "", source, [op.input(0)], op.output())
+
+
+@onnx_expansion("Clip", "map", default=True)
+def clip(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = min(high, max(low, X))``; a bound that is omitted does not bound. In this order a NaN stays one."""
+    x = op.input(0)
+    source = "a"
+    operands = [x]
+    for position, name, function in ((1, "min", "max"), (2, "max", "min")):
+        bound = op.optional_input(position)
+        if bound is not None:
+            source = f"{function}({'abc'[len(operands)]}, {source})"
+            operands.append(bound)
+        elif name in op.attributes:  # before opset 11
+            source = f"{function}({literal(op.real(name, 0.0), x.dtype)}, {source})"
+    if source == "a":
+        build.view_as(x, op.output())
+    else:
+        add_elementwise(build, "", source, operands, op.output())

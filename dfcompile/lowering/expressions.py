@@ -1,0 +1,85 @@
+"""Expressions: Python source of what one iteration of a canonical operator computes from its operands.
+
+The operands are ``a``, ``b``, ``c`` … Arithmetic is that of C++: ``/`` of integers truncates, ``%`` has the sign of the
+dividend (``py_mod`` that of the divisor). Functions are those of C++'s cmath, ``max`` and ``min`` of any number of
+arguments, and casts such as ``dace.float32(a)``; ``inf`` and ``nan`` are constants. ``max(0, a)`` is
+NaN for a NaN ``a``, ``max(a, 0)`` is 0.
+"""
+
+import ast
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
+
+import numpy as np
+
+from dfcompile.lowering.operator import Tensor
+
+
+def literal(value: float, dtype: str) -> str:
+    """Return a number as source, exactly as an array of ``dtype`` would hold it.
+
+    >>> literal(0.1, "float64"), literal(0.1, "float32"), literal(True, "bool"), literal(float("-inf"), "float32")
+    ('0.1', '0.10000000149011612', 'True', '-inf')
+    """
+    held = np.asarray(value).astype(dtype).item()
+    if isinstance(held, complex):
+        raise TypeError(f"literal {held}: complex")
+    return repr(held)
+
+
+def substitute(expression: str, replacements: Mapping[str, str]) -> str:
+    """Put expressions in the place of names.
+
+    >>> substitute("a * b", {"a": "b - 2", "b": "c"})
+    '(b - 2) * c'
+    """
+    trees = {name: ast.parse(source, mode="eval").body for name, source in replacements.items()}
+    return ast.unparse(_Substitution(trees).visit(ast.parse(expression, mode="eval")))
+
+
+class _Substitution(ast.NodeTransformer):
+    def __init__(self, trees: Mapping[str, ast.expr]) -> None:
+        self._trees = trees
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._trees.get(node.id, node)
+
+
+def operand_names(count: int) -> tuple[str, ...]:
+    """Return the names of the first operands of an expression: a, b, c and so on."""
+    return tuple(ascii_lowercase[:count])
+
+
+def inlined(expression: str, operands: Sequence[Tensor]) -> tuple[str, tuple[int, ...]]:
+    """Write constants of one element into the expression, so that no task reads them in every iteration.
+
+    Returns:
+        The expression in the names of the operands that are left, and their positions; at least one is left.
+    """
+    literals = {
+        position: literal(tensor.value.item(), tensor.dtype)
+        for position, tensor in enumerate(operands)
+        if tensor.value is not None and tensor.elements == 1 and tensor.value.dtype.kind in "biuf"
+    }
+    kept = tuple(position for position in range(len(operands)) if position not in literals)
+    if not kept:
+        kept = (0,)
+        literals.pop(0, None)
+    before = operand_names(len(operands))
+    after = operand_names(len(kept))
+    replacements = {before[position]: source for position, source in literals.items()}
+    replacements |= {before[position]: name for position, name in zip(kept, after, strict=True)}
+    return substitute(expression, replacements), kept
+
+
+def widened(expression: str, dtypes: Mapping[str, str]) -> str:
+    """Compute in single precision what is stored in half precision, which has no conversions to other types.
+
+    >>> widened("a + b", {"a": "float16", "b": "float32"})
+    'dace.float32(a) + b'
+    """
+    if expression in dtypes:
+        return expression
+    return substitute(
+        expression, {name: f"dace.float32({name})" for name, dtype in dtypes.items() if dtype == "float16"}
+    )
