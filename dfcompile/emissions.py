@@ -9,6 +9,7 @@ from dfcompile.canonical_dag.json_form import dag_to_json
 from dfcompile.canonical_dag.text_form import format_dag
 from dfcompile.driver import Exploration, Variant
 from dfcompile.frontend import Program
+from dfcompile.program_form import format_program
 from dfcompile.schedule_form import schedule_to_json
 
 Files = Iterator[tuple[str, str]]  # name and text; several variants have a folder each
@@ -61,4 +62,5 @@ def _folder(exploration: Exploration, variant: Variant) -> str:
 
 
 def _program(program: Program, folder: str) -> Files:
+    yield f"{folder}{program.name}.txt", format_program(program)
     yield f"{folder}{program.name}.sdfg", json.dumps(program.sdfg.to_json(), indent=1) + "\n"

@@ -1,0 +1,167 @@
+"""The main job from the command line to the report, on the first convolution of LeNet."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict
+
+import jsonschema
+import pytest
+
+from dfcompile import cli
+from dfcompile.report import report_schema
+from tests.onnx_files import save_convolution
+
+ROOT = Path(__file__).parent.parent.parent
+
+Capture = pytest.CaptureFixture[str]
+
+
+class Schedule(TypedDict):
+    io_elements: int
+    makespan_cycles: int
+
+
+class Result(TypedDict):
+    pes: int
+    expansions: dict[str, str]
+    schedule: Schedule
+    mapping: dict[str, float]
+    verification: dict[str, float]
+
+
+@pytest.fixture(scope="module")
+def convolution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_convolution(tmp_path_factory.mktemp("models") / "conv1.onnx")
+
+
+def results(capture: Capture, *words: str) -> Sequence[Result]:
+    status = cli.main([*words, "--format", "json"])
+    printed = capture.readouterr()
+    assert (status, printed.err) == (0, "")
+    report = json.loads(printed.out)
+    jsonschema.validate(report, report_schema())
+    found: Sequence[Result] = report["results"]
+    return found
+
+
+# The published table of the first convolution: I/O in elements, makespan in cycles on 16 and 128 processing elements.
+WHOLE_ARRAYS = {
+    "mv": (129_474, 145_730, 35_138),
+    "op": (222_636, 194_113, 107_713),
+    "lmv": (150_636, 35_715, 35_715),
+}
+OWN_SHARES = {"mv": (26_738, 21_938), "op": (28_225, 24_769), "lmv": (35_735, 35_735)}
+
+
+def test_published_table_with_volumes_of_whole_arrays(convolution: Path, capsys: Capture) -> None:
+    found = results(
+        capsys, str(convolution), "--pes", "16,128", "--expand", "MatMul=mv,op,lmv", "--volumes", "array",
+        "--partition", "sb-rlx",
+    )  # fmt: skip
+    table = {(result["expansions"]["MatMul"], result["pes"]): result["schedule"] for result in found}
+
+    for name, (io_elements, on_16, on_128) in WHOLE_ARRAYS.items():
+        for pes, makespan in ((16, on_16), (128, on_128)):
+            schedule = table[name, pes]
+            assert (schedule["io_elements"], schedule["makespan_cycles"]) == (io_elements, makespan), (name, pes)
+
+
+def test_exact_volumes_are_the_default(convolution: Path, capsys: Capture) -> None:
+    found = results(capsys, str(convolution), "--pes", "16,128", "--expand", "MatMul=mv,op,lmv")
+    table = {(result["expansions"]["MatMul"], result["pes"]): result["schedule"]["makespan_cycles"] for result in found}
+
+    assert table == {
+        (name, pes): makespan
+        for name, makespans in OWN_SHARES.items()
+        for pes, makespan in zip((16, 128), makespans, strict=True)
+    }
+
+
+def test_results_are_ordered_by_pes_then_by_combination(convolution: Path, capsys: Capture) -> None:
+    found = results(capsys, str(convolution), "--pes", "128,16", "--expand", "MatMul=op,mv")
+
+    assert [(result["pes"], result["expansions"]["MatMul"]) for result in found] == [
+        (128, "op"),
+        (128, "mv"),
+        (16, "op"),
+        (16, "mv"),
+    ]
+
+
+def test_expansion_of_one_operator_is_named_beside_the_default(convolution: Path, capsys: Capture) -> None:
+    (found,) = results(capsys, str(convolution), "--pes", "16", "--expand", "conv1:MatMul=lmv")
+
+    assert (found["expansions"], found["schedule"]["makespan_cycles"]) == (
+        {"Conv": "im2col", "MatMul": "mv", "conv1:MatMul": "lmv"},
+        35_735,
+    )
+
+
+def test_choice_may_be_lowered_away_by_another_combination(convolution: Path, capsys: Capture) -> None:
+    found = results(capsys, str(convolution), "--pes", "16", "--expand", "Conv=im2col,direct", "--expand", "MatMul=mv")
+
+    assert [result["expansions"]["Conv"] for result in found] == ["im2col", "direct"]
+
+
+@pytest.mark.parametrize("solver", ["cbc", "highs", "assignment-cbc"])
+def test_solvers_agree(convolution: Path, capsys: Capture, solver: str) -> None:
+    (by_dp,) = results(capsys, str(convolution), "--pes", "16")
+    (by_other,) = results(capsys, str(convolution), "--pes", "16", "--solver", solver)
+
+    assert by_dp["mapping"]["time_s"] == pytest.approx(by_other["mapping"]["time_s"], rel=1e-6)
+
+
+def test_lowered_model_agrees_with_the_reference(convolution: Path, capsys: Capture) -> None:
+    (found,) = results(capsys, str(convolution), "--pes", "16", "--verify")
+
+    assert 0 <= found["verification"]["max_abs_error"] < 1e-5
+
+
+def test_report_has_the_same_bytes_under_two_hash_seeds(convolution: Path) -> None:
+    texts = []
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [
+                sys.executable, "-c", "import sys; from dfcompile.cli import main; sys.exit(main())",
+                str(convolution), "--pes", "16,128", "--expand", "MatMul=mv,lmv", "--format", "json",
+            ],
+            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        texts.append([line for line in done.stdout.splitlines() if '"solver_s"' not in line])
+
+    assert texts[0] == texts[1]
+
+
+def test_every_stage_can_be_written_and_the_dag_scheduled_again(
+    convolution: Path, capsys: Capture, tmp_path: Path
+) -> None:
+    kinds = ("onnx", "library", "maps", "canonical", "schedule")
+    words = [word for kind in kinds for word in ("--emit", kind, str(tmp_path / kind))]
+    (before,) = results(capsys, str(convolution), "--pes", "16", *words)
+    for dag in ("conv1.dag", "conv1.json"):
+        (after,) = results(capsys, "schedule", str(tmp_path / "canonical" / dag), "--pes", "16")
+        assert after["schedule"] == before["schedule"]
+
+    schedule = json.loads((tmp_path / "schedule" / "conv1-16.json").read_text())
+    assert schedule["makespan_cycles"] == before["schedule"]["makespan_cycles"]
+    assert {kind: sorted(file.suffix for file in (tmp_path / kind).glob("conv1*")) for kind in kinds} == {
+        "onnx": [".sdfg", ".txt"],
+        "library": [".sdfg", ".txt"],
+        "maps": [".sdfg", ".txt"],
+        "canonical": [".dag", ".dot", ".json"],
+        "schedule": [".json"],
+    }
+
+
+@pytest.mark.slow
+def test_lenet_from_pytorch_is_costed_whole(capsys: Capture) -> None:
+    status = cli.main([str(ROOT / "examples" / "lenet" / "model.py"), "--pes", "16,128"])
+
+    text = capsys.readouterr().out
+    assert status == 0
+    assert "13 of 13 nodes costed" in text
+    assert max(map(len, text.splitlines())) <= cli.PLAIN_WIDTH
