@@ -178,7 +178,7 @@ CHAIN = ("task a", "task b", "task c", "edge a -> b volume=4", "edge b -> c volu
         (text(*CHAIN, "edge a -> b volum=4"), "line 7: 'volum=4' against volume=…, bytes=…, order=… "),
         (
             text("magic a"),
-            "line 2: node 'a': kind 'magic' against task, elementwise, downsampler, upsampler, source, sink, buffer, pseudo",
+            "line 2: node 'a': kind 'magic' against task, elementwise, downsampler, upsampler, source, sink, buffer, ",
         ),
         (text("task a", "task a"), "line 3: node 'a': given twice against once"),
         (text("task a[0:4]", "task a[3]"), "line 3: node 'a[3]': given twice against once"),
