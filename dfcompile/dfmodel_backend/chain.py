@@ -37,15 +37,12 @@ class ChainSpace:
 
     def arcs_from(self, before: int) -> Iterator[Arc]:
         """Yield the possible configurations after a down-set, smaller ones first."""
-        capacity = self.model.system.dram_capacity_bytes
         most = min(self.model.system.accelerator.cores, len(self.model.workload.kernels))
-        for after in supersets(self.model.workload.predecessors, before, most):
-            time_ns = self.time_ns(after ^ before)
-            if time_ns is None:
-                continue
-            if capacity and self.model.live_bytes(before, after ^ before) > capacity:
-                continue
-            yield Arc(before, after, time_ns)
+        for after in supersets(self.model.workload.predecessors, before, most, self.model.may_grow):
+            kernels = after ^ before
+            time_ns = self.time_ns(kernels)
+            if time_ns is not None and self.model.fits_dram(before, kernels):
+                yield Arc(before, after, time_ns)
 
 
 def chain_space(model: ConfigurationModel) -> ChainSpace | None:

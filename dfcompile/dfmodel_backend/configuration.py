@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from dfcompile.dfmodel_backend.cores import CoreSplit, CoreTable, core_table, least_cycles, share_cores
+from dfcompile.dfmodel_backend.cores import CoreSplit, CoreTable, core_table, least_cycles
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.system import System
 from dfcompile.dfmodel_backend.workload import NO_SOURCE, Flow, Workload
@@ -53,7 +53,7 @@ class ConfigurationModel:
 
     @cached_property
     def tables(self) -> tuple[CoreTable, ...]:
-        """Pareto table of each kernel."""
+        """Pareto table of each kernel; kernels of one shape share one."""
         known: dict[tuple[bool, int, int, int], CoreTable] = {}
         tables = []
         for kernel in self.workload.kernels:
@@ -70,15 +70,29 @@ class ConfigurationModel:
         if self.options.compute_utilization > 0:
             flop = sum(self.workload.kernels[member].flop for member in members)
             return flop / (self.options.compute_utilization * self.system.accelerator.peak_gflops)
-        cycles = least_cycles([self.tables[member] for member in members], self.system.accelerator.cores)
+        cycles = self._least_cycles(members)
         return None if cycles is None else cycles / self.system.accelerator.frequency_ghz
 
     def core_splits(self, members: tuple[int, ...]) -> tuple[CoreSplit, ...]:
-        """Return the cores of each kernel of a set that fits."""
-        if self.options.compute_utilization > 0:
+        """Return the cores of each kernel of a set: the fewest with which none is slower than the slowest must be."""
+        cycles = self._least_cycles(members) if self.options.compute_utilization <= 0 else None
+        if cycles is None:
             return ()
-        splits = share_cores([self.tables[member] for member in members], self.system.accelerator.cores)
-        return tuple(splits or ())
+        return tuple(self.tables[member].splits[self.tables[member].fewest(cycles)] for member in members)
+
+    def _least_cycles(self, members: tuple[int, ...]) -> int | None:
+        counts: dict[int, int] = {}
+        for member in members:
+            number = self._table_numbers[member]
+            counts[number] = counts.get(number, 0) + 1
+        wanted = [(self.tables[number], count) for number, count in counts.items()]
+        return least_cycles(wanted, self.system.accelerator.cores)
+
+    @cached_property
+    def _table_numbers(self) -> tuple[int, ...]:
+        """Number of the first kernel with the same table, per kernel."""
+        first: dict[int, int] = {}
+        return tuple(first.setdefault(id(table), number) for number, table in enumerate(self.tables))
 
     def traffic(self, kernels: int, members: tuple[int, ...]) -> Traffic:
         """Return the DRAM bytes of a set: a tensor is written once and read once, whatever its fan-out."""
@@ -141,14 +155,34 @@ class ConfigurationModel:
     def time_ns(self, kernels: int) -> float | None:
         """Return the time of a set, or None if it breaks a limit of cores or SRAM."""
         members = self.workload.members(kernels)
-        compute_ns = self.compute_ns(members)
-        if compute_ns is None:
-            return None
         weight_tiles = self.fitting_weight_tiles(kernels, members)
         if weight_tiles is None:
             return None
+        compute_ns = self.compute_ns(members)
+        if compute_ns is None:
+            return None
         memory_ns = self.traffic(kernels, members).total_bytes(weight_tiles) / self.system.dram_gb_per_s
         return self.options.overlap.time_ns(compute_ns, memory_ns, 0.0)
+
+    @cached_property
+    def dram_always_fits(self) -> bool:
+        """Whether DRAM holds all tensors at once, so that no mapping can exceed it."""
+        capacity = self.system.dram_capacity_bytes
+        everything = sum(weight.size_bytes for weight in self.workload.weights)
+        everything += sum(flow.size_bytes for flow in self.workload.flows)
+        return not capacity or everything <= capacity
+
+    def fits_dram(self, before: int, kernels: int) -> bool:
+        """Return whether DRAM holds all that is alive while ``kernels`` run after ``before``."""
+        return self.dram_always_fits or self.live_bytes(before, kernels) <= self.system.dram_capacity_bytes
+
+    def may_grow(self, kernels: int) -> bool:
+        """Return whether a larger set may still fit SRAM: weights of several kernels are all held, and whole."""
+        capacity = self.system.accelerator.sram_bytes
+        if not capacity:
+            return True
+        held = self.touched_weights(self.workload.members(kernels))
+        return sum(self.workload.weights[number].size_bytes for number in held) <= capacity
 
     def live_bytes(self, before: int, kernels: int) -> int:
         """Return the DRAM bytes alive while ``kernels`` run after ``before``: weights and waiting tensors."""

@@ -30,7 +30,7 @@ class CoreTable:
     least_area: int  # the least cores x cycles of any choice
 
     def fewest(self, cycles: int) -> int:
-        """Return the row with the fewest cores among those of at most ``cycles``, or -1."""
+        """Return the row with the fewest cores among those of at most ``cycles``; there must be one."""
         return bisect_left(self.cycles, cycles + 1) - 1
 
 
@@ -69,45 +69,44 @@ def core_table(kernel: KernelWork, chip: Accelerator) -> CoreTable:
     )
 
 
-def share_cores(tables: list[CoreTable], cores: int) -> list[CoreSplit] | None:
-    """Split a chip so that the slowest kernel is as fast as possible; each kernel gets the fewest cores for that.
+def least_cycles(wanted: list[tuple[CoreTable, int]], cores: int) -> int | None:
+    """Split a chip so that the slowest kernel is as fast as possible, and return its cycles.
 
-    Exact: the time of a split is one of the kernels' cycle counts, and a time is possible if the fewest cores
-    with which every kernel meets it fit. Returns None if even one core each is too many.
+    Exact: a time is possible if the fewest cores with which every kernel meets it fit, and the least possible
+    time is found by bisection.
+
+    Args:
+        wanted: tables, and how many kernels have each; kernels of one shape share a table.
+        cores: of the chip.
+
+    Returns:
+        Cycles of the slowest kernel, or None if even one core each is too many.
     """
-    cycles = _least_time(tables, cores)
-    if cycles is None:
+    if sum(count for _, count in wanted) > cores:
         return None
-    return [table.splits[table.fewest(cycles)] for table in tables]
-
-
-def least_cycles(tables: list[CoreTable], cores: int) -> int | None:
-    """Return the cycles of the slowest kernel of the best split, or None if there are too few cores."""
-    return _least_time(tables, cores)
-
-
-def _least_time(tables: list[CoreTable], cores: int) -> int | None:
-    if len(tables) > cores:
-        return None
-    if not tables:
-        return 0
-    area = -(-sum(table.least_area for table in tables) // cores)
-    low = max(area, *(table.cycles[0] for table in tables))
-    high = max(table.cycles[-1] for table in tables)
-    # Invariant: `high` is possible. The answer is a cycle count of some table, found by bisection of the range.
+    area = -(-sum(table.least_area * count for table, count in wanted) // cores)
+    low = max(area, *(table.cycles[0] for table, _ in wanted))
+    high = max(table.cycles[-1] for table, _ in wanted)
+    # `high` is always possible. The answer is rarely far above the area bound: widen from there, then bisect.
+    step = max(1, low >> 7)
+    while low + step < high:
+        if _cores_for(wanted, low + step, cores) <= cores:
+            high = low + step
+            break
+        low, step = low + step + 1, step * 2
     while low < high:
         middle = (low + high) // 2
-        if _cores_for(tables, middle, cores) <= cores:
+        if _cores_for(wanted, middle, cores) <= cores:
             high = middle
         else:
             low = middle + 1
-    return max(table.cycles[table.fewest(high)] for table in tables)
+    return max(table.cycles[table.fewest(high)] for table, _ in wanted)
 
 
-def _cores_for(tables: list[CoreTable], cycles: int, limit: int) -> int:
+def _cores_for(wanted: list[tuple[CoreTable, int]], cycles: int, limit: int) -> int:
     total = 0
-    for table in tables:
-        total += table.cores[bisect_left(table.cycles, cycles + 1) - 1]
+    for table, count in wanted:
+        total += count * table.cores[bisect_left(table.cycles, cycles + 1) - 1]
         if total > limit:
             break
     return total

@@ -4,7 +4,7 @@ A mapping into configurations is a chain of down-sets from the empty set to all 
 difference of two neighbours.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 
 def list_down_sets(predecessors: tuple[int, ...], limit: int) -> list[int] | None:
@@ -30,8 +30,14 @@ def free_kernels(predecessors: tuple[int, ...], down_set: int) -> Iterator[int]:
             yield 1 << kernel
 
 
-def supersets(predecessors: tuple[int, ...], down_set: int, most: int) -> Iterator[int]:
-    """Yield all larger down-sets with at most ``most`` kernels more, fewer kernels first."""
+def supersets(
+    predecessors: tuple[int, ...], down_set: int, most: int, may_grow: Callable[[int], bool]
+) -> Iterator[int]:
+    """Yield larger down-sets with at most ``most`` kernels more, fewer kernels first.
+
+    ``may_grow`` tells of a set of added kernels whether larger ones are of interest; where it says no, no set
+    that holds them is yielded but for those reached another way.
+    """
     layer = [down_set]
     for _ in range(most):
         following: dict[int, None] = {}
@@ -42,3 +48,4 @@ def supersets(predecessors: tuple[int, ...], down_set: int, most: int) -> Iterat
         if not layer:
             return
         yield from layer
+        layer = [larger for larger in layer if may_grow(larger ^ down_set)]

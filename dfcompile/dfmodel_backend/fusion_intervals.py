@@ -41,7 +41,6 @@ def cut_order(model: ConfigurationModel, order: tuple[int, ...]) -> tuple[float,
 def _best_end(
     model: ConfigurationModel, prefix: list[int], layers: list[tuple[float, int, Chain] | None], end: int
 ) -> tuple[float, int, Chain] | None:
-    capacity = model.system.dram_capacity_bytes
     best: tuple[float, int, Chain] | None = None
     for start in range(end - 1, max(-1, end - 1 - model.system.accelerator.cores), -1):
         so_far = layers[start]
@@ -49,7 +48,9 @@ def _best_end(
             continue
         kernels = prefix[end] ^ prefix[start]
         time_ns = model.time_ns(kernels)
-        if time_ns is None or (capacity and model.live_bytes(prefix[start], kernels) > capacity):
+        if time_ns is None or not model.fits_dram(prefix[start], kernels):
+            if not model.may_grow(kernels):
+                break
             continue
         found = (so_far[0] + time_ns, so_far[1] + 1)
         if best is None or found < best[:2]:
