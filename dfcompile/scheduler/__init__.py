@@ -1,6 +1,6 @@
 """Streaming schedules of canonical DAGs: spatial blocks, times, FIFO sizes, baseline, checker, figures."""
 
-from dfcompile.scheduler.bounds import Depths, depths, lower_bound_cycles
+from dfcompile.scheduler.bounds import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
 from dfcompile.scheduler.gang import schedule
@@ -11,7 +11,6 @@ from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
 
 __all__ = [
     "NO_PE",
-    "Depths",
     "NonStreamingSchedule",
     "Partitioner",
     "Schedule",
@@ -20,7 +19,6 @@ __all__ = [
     "check",
     "check_non_streaming",
     "collect_partitioners",
-    "depths",
     "figures",
     "lower_bound_cycles",
     "partitioner",

@@ -1,41 +1,10 @@
-"""Work, depth and lower bounds: what no schedule can beat."""
+"""The lower bound on the makespan: what no schedule can beat."""
 
-from dataclasses import dataclass
-
-import networkx as nx
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.exact import int64_column
-from dfcompile.scheduler.streaming import streaming_components
-
-
-@dataclass(frozen=True, slots=True)
-class Depths:
-    """Figures of a graph alone, in cycles.
-
-    Attributes:
-        total_work_cycles: T1, the work of all tasks.
-        depth_cycles: T_inf, the longest path of work: no schedule without streaming is shorter.
-        streaming_depth_cycles: T_s_inf, what a streaming schedule takes on unlimited elements [dematteis23,
-            section 4]: an estimate, not a bound.
-    """
-
-    total_work_cycles: int
-    depth_cycles: int
-    streaming_depth_cycles: int
-
-
-def depths(dag: CanonicalDag) -> Depths:
-    """Compute work and depths; O(nodes + edges)."""
-    order = Blocks.of(dag, [0] * dag.nodes_count).order.tolist()
-    return Depths(
-        total_work_cycles=sum(dag.work.tolist()),
-        depth_cycles=_depth(dag, order),
-        streaming_depth_cycles=_streaming_depth(dag, order),
-    )
 
 
 def lower_bound_cycles(dag: CanonicalDag, pes: int) -> int:
@@ -104,55 +73,3 @@ def _latest(dag: CanonicalDag, order: list[int]) -> list[int]:
 def _awaited_inputs(dag: CanonicalDag) -> Int64:
     awaited: Int64 = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)
     return awaited
-
-
-def _depth(dag: CanonicalDag, order: list[int]) -> int:
-    parents, in_start = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
-    work = dag.work.tolist()
-    end = [0] * dag.nodes_count
-    for node in order:
-        end[node] = work[node] + max(
-            (end[parent] for parent in parents[in_start[node] : in_start[node + 1]]), default=0
-        )
-    return max(end, default=0)
-
-
-def _streaming_depth(dag: CanonicalDag, order: list[int]) -> int:
-    """Return the longest path over streaming components; buffers separate them.
-
-    A component of levels L and largest volume V takes ``L + V - 1`` cycles, where each node adds ``max(R, 1)`` levels
-    (rounded up). Components that feed each other through buffers run one after the other.
-    """
-    streamed: Bool = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
-    component = streaming_components(dag, streamed)
-    cycles = _component_depths(dag, order, component, streamed)
-    memory = np.flatnonzero(~streamed)
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(np.unique(component).tolist())
-    sources, targets = component[dag.edge_source[memory]], component[dag.edge_target[memory]]
-    graph.add_edges_from(zip(sources.tolist(), targets.tolist(), strict=True))
-    whole = nx.condensation(graph)
-    end: dict[int, int] = {}
-    for group in nx.topological_sort(whole):
-        members = whole.nodes[group]["members"]
-        before = max((end[other] for other in whole.predecessors(group)), default=0)
-        end[group] = before + sum(cycles[member] for member in members)
-    return max(end.values(), default=0)
-
-
-def _component_depths(dag: CanonicalDag, order: list[int], component: Int64, streamed: Bool) -> list[int]:
-    """Return the depth of each component at its smallest node, 0 for buffers and pseudo nodes, shape [nodes]."""
-    parents, in_start = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
-    streams = streamed[dag.in_edges].tolist()
-    rate = np.maximum(-(-dag.volume_out // np.maximum(dag.volume_in, 1)), 1)
-    rate = np.where(dag.volume_in == 0, 1, rate).tolist()
-    level = [0] * dag.nodes_count
-    for node in order:
-        above = (level[parents[edge]] for edge in range(in_start[node], in_start[node + 1]) if streams[edge])
-        highest = max(above, default=0)
-        level[node] = highest + rate[node] if highest else 1
-    levels, largest = np.zeros(dag.nodes_count, dtype=np.int64), np.zeros(dag.nodes_count, dtype=np.int64)
-    np.maximum.at(levels, component, int64_column(level))
-    np.maximum.at(largest, component, dag.work)
-    depth: list[int] = np.where(largest > 0, levels + largest - 1, 0).tolist()
-    return depth

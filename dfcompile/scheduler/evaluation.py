@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool
+from dfcompile.canonical_dag import CanonicalDag, io_elements, total_work
 from dfcompile.scheduler.bounds import lower_bound_cycles
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 
@@ -59,10 +58,7 @@ class ScheduleFigures:
 
 def figures(dag: CanonicalDag, schedule: Schedule, baseline: NonStreamingSchedule) -> ScheduleFigures:
     """Recompute all figures of a schedule; nothing is taken on trust but its columns."""
-    buffer, task = dag.is_buffer, dag.is_computational
-    touches_buffer = buffer[dag.edge_source] | buffer[dag.edge_target]
-    pseudo = ~(buffer | task)
-    touches_buffer &= ~(pseudo[dag.edge_source] | pseudo[dag.edge_target])
+    task = dag.is_computational
     between_tasks = task[dag.edge_source] & task[dag.edge_target]
     return ScheduleFigures(
         pes=schedule.pes,
@@ -71,18 +67,17 @@ def figures(dag: CanonicalDag, schedule: Schedule, baseline: NonStreamingSchedul
         makespan_cycles=max(schedule.last_out.tolist(), default=0),
         non_streaming_makespan_cycles=max(baseline.end.tolist(), default=0),
         lower_bound_cycles=lower_bound_cycles(dag, schedule.pes),
-        total_work_cycles=sum(dag.work.tolist()),
-        io_elements=_elements(dag, touches_buffer),
-        io_bytes=_bytes(dag, touches_buffer),
-        spilled_elements=_elements(dag, between_tasks & ~schedule.streamed),
+        total_work_cycles=total_work(dag),
+        io_elements=io_elements(dag),
+        io_bytes=_io_bytes(dag),
+        spilled_elements=sum(dag.edge_volume[between_tasks & ~schedule.streamed].tolist()),
         fifo_elements=sum(schedule.fifo_capacity.tolist()),
     )
 
 
-def _elements(dag: CanonicalDag, edges: Bool) -> int:
-    return sum(dag.edge_volume[edges].tolist())  # Python integers: the sum may not fit in 64 bits
-
-
-def _bytes(dag: CanonicalDag, edges: Bool) -> int:
-    sizes = zip(dag.edge_volume[edges].tolist(), dag.edge_element_bytes[edges].tolist(), strict=True)
+def _io_bytes(dag: CanonicalDag) -> int:
+    pseudo = ~(dag.is_buffer | dag.is_computational)
+    stored = dag.is_buffer[dag.edge_source] | dag.is_buffer[dag.edge_target]
+    stored &= ~(pseudo[dag.edge_source] | pseudo[dag.edge_target])
+    sizes = zip(dag.edge_volume[stored].tolist(), dag.edge_element_bytes[stored].tolist(), strict=True)
     return sum(volume * width for volume, width in sizes)

@@ -7,7 +7,7 @@ from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.scheduler.cycles import edges_on_cycles, edges_on_loops
 from dfcompile.scheduler.exact import ceil_ratio
 from dfcompile.scheduler.steady_state import Times
-from dfcompile.scheduler.streaming import streaming_components
+from dfcompile.scheduler.streaming import streamed_components
 
 
 def fifo_capacities(dag: CanonicalDag, block: Int32, streamed: Bool, times: Times) -> Int64:
@@ -45,7 +45,7 @@ def fifo_capacities(dag: CanonicalDag, block: Int32, streamed: Bool, times: Time
 
 def _awaits_own_component(dag: CanonicalDag, inside: Bool, streamed: Bool) -> Bool:
     """Return which nodes wait for memory that their own streaming component fills first, shape [nodes]."""
-    component = streaming_components(dag, streamed)
+    component = streamed_components(dag, streamed)
     memory = np.flatnonzero(inside & ~streamed)
     target = dag.edge_target[memory]
     on_loop = edges_on_loops(dag.nodes_count, component[dag.edge_source[memory]], component[target])

@@ -24,7 +24,7 @@ def peak_volumes(dag: CanonicalDag, streamed: Bool) -> Int64:
     feasible constant makes the largest-volume edge run at interval 1: the streaming interval of an edge is
     ``peak / volume`` [dematteis23, theorem 4.1].
     """
-    component = streaming_components(dag, streamed)
+    component = streamed_components(dag, streamed)
     emits_inside = np.zeros(dag.nodes_count, dtype=np.bool_)
     emits_inside[dag.edge_source[streamed]] = True
     largest = np.maximum(dag.volume_in, np.where(emits_inside, 0, dag.volume_out))
@@ -33,7 +33,7 @@ def peak_volumes(dag: CanonicalDag, streamed: Bool) -> Int64:
     return peak[component]
 
 
-def streaming_components(dag: CanonicalDag, streamed: Bool) -> Int64:
+def streamed_components(dag: CanonicalDag, streamed: Bool) -> Int64:
     """Return the smallest node of each node's weakly connected component over streamed edges, shape [nodes].
 
     Every root with a smaller neighbour hooks on to the smallest one, then all paths are compressed, until no

@@ -1,15 +1,13 @@
-"""Depths and lower bounds against closed forms and against schedules."""
+"""The lower bound against closed forms and against schedules."""
 
 from fractions import Fraction
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder, critical_path
 from dfcompile.scheduler import (
-    Depths,
     ScheduleOptions,
-    depths,
     figures,
     lower_bound_cycles,
     schedule,
@@ -32,10 +30,9 @@ def _graph(*edges: tuple[str, str, int]) -> CanonicalDag:
     return builder.finish()
 
 
-def test_elementwise_chain_has_a_streaming_depth_of_volume_plus_levels() -> None:
+def test_elementwise_chain_takes_volume_plus_levels_or_all_its_work() -> None:
     dag = _graph(("IN", "a", 100), ("a", "b", 100), ("b", "c", 100), ("c", "OUT", 100))
 
-    assert depths(dag) == Depths(total_work_cycles=300, depth_cycles=300, streaming_depth_cycles=102)
     assert lower_bound_cycles(dag, 3) == 102
     assert lower_bound_cycles(dag, 1) == 300
 
@@ -51,17 +48,14 @@ def test_components_behind_each_other_add_up() -> None:
         ("d", "OUT", 60),
     )
 
-    assert depths(dag).streaming_depth_cycles == 101 + 40
     assert lower_bound_cycles(dag, 4) == 101 + 40
 
 
-def test_component_that_feeds_itself_through_memory_counts_once() -> None:
+def test_stream_past_a_memory_waits_for_it() -> None:
     dag = _graph(
         ("IN", "a", 10), ("a", "sum", 10), ("sum", "TOTAL", 1), ("TOTAL", "b", 10), ("a", "b", 10), ("b", "OUT", 10)
     )
 
-    # levels: a 1, sum 2, b 2
-    assert depths(dag).streaming_depth_cycles == 10 + 2 - 1
     assert lower_bound_cycles(dag, 3) == 11 + 10
 
 
@@ -98,4 +92,4 @@ def test_nothing_beats_the_lower_bound(dag: CanonicalDag, pes: int, partition: s
 
     assert bound <= result.makespan_cycles
     assert bound <= simulate(dag, result, barrier=False).makespan_cycles
-    assert max(bound, depths(dag).depth_cycles) <= baseline.makespan_cycles
+    assert max(bound, critical_path(dag)) <= baseline.makespan_cycles
