@@ -21,15 +21,21 @@ class Traffic:
     read_cycles: int
 
 
-def peak_occupancy(traffic: list[Traffic]) -> int:
-    """Return the smallest capacity that would delay no write of a FIFO's traffic.
+def peak_occupancy(traffic: list[Traffic], capacity: int, *, hand_over: bool) -> int:
+    """Return the smallest capacity that is known to delay no write of a FIFO's traffic.
 
-    An element that is read in the instant in which another is written leaves its place to it.
+    Args:
+        traffic: all of it, in order.
+        capacity: of the FIFO.
+        hand_over: whether an element that is read in an instant may leave its place to one written in that instant.
+            Not so where tasks also wait for the end of one another: the read might itself await that write.
     """
+    if not traffic:
+        return 0
     puts, reads = (np.concatenate(times) for times in _expanded(traffic))
     number = np.arange(len(puts), dtype=np.int64)
-    gone = np.minimum(np.searchsorted(reads, puts, side="right"), number)
-    return int((number + 1 - gone).max())
+    gone = np.minimum(np.searchsorted(reads, puts, side="right" if hand_over else "left"), number)
+    return min(int((number + 1 - gone).max()), capacity)
 
 
 def _expanded(traffic: list[Traffic]) -> tuple[list[Int64], list[Int64]]:

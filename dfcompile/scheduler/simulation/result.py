@@ -51,7 +51,7 @@ class Simulation:
         end: cycle in which each node has ended, or ``NEVER``, shape [nodes].
         read_stall: cycles after its start that the reader of each edge waited for elements, shape [edges].
         write_stall: cycles that the writer of each edge waited for places, shape [edges].
-        peak: most elements in the FIFO of each edge: the smallest capacity that delays no write, shape [edges].
+        peak: most elements in the FIFO of each edge: a capacity that changes no time, shape [edges].
         deadlock: the links of one wait cycle, each waiting for the next and the last for the first; else empty.
 
     Of tasks in a deadlock no stalls and peaks are known. Else ``end - start`` is the work of a task plus its stalls.

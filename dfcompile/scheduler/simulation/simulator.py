@@ -39,11 +39,10 @@ class _Replaying:
     def run(self) -> Simulation:
         for unit, waits in zip(self._plan.units, self._plan.outer_waits, strict=True):
             release = self._release(waits)
-            if release is None:
-                continue
             if len(unit.nodes) == 1 and not unit.waits[0]:
                 node = unit.nodes[0]
-                self._start[node], self._end[node] = release[0], release[0] + self._plan.work[node]
+                if release[0] != NEVER:
+                    self._start[node], self._end[node] = release[0], release[0] + self._plan.work[node]
             else:
                 self._replay(unit, release)
         nodes = self._dag.nodes_count
@@ -58,21 +57,18 @@ class _Replaying:
             deadlock=self._deadlock,
         )
 
-    def _release(self, waits: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
-        """Return from when on each node of a unit may run, or None if that is never."""
+    def _release(self, waits: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+        """Return from when on each node of a unit may run, or ``NEVER``."""
         release = []
         for others in waits:
             ends = [self._end[other] for other in others]
-            if NEVER in ends:
-                return None
-            release.append(max(ends, default=0))
+            release.append(NEVER if NEVER in ends else max(ends, default=0))
         return tuple(release)
 
     def _replay(self, unit: StreamingUnit, release: tuple[int, ...]) -> None:
         times = replay_unit(unit, release, details=True)
         if times.stuck:
             self._deadlock = self._deadlock or self._wait_cycle(unit, times.stuck)
-            return
         for node, start, end in zip(unit.nodes, times.start, times.end, strict=True):
             self._start[node], self._end[node] = start, end
         edges = np.array(unit.edges, dtype=np.int64)

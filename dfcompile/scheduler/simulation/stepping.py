@@ -4,6 +4,7 @@ from collections import deque
 
 import numpy as np
 
+from dfcompile.scheduler.simulation.result import NEVER
 from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
 
 FINISHED = -1
@@ -36,7 +37,8 @@ class _Steps:
         for node, waits in enumerate(unit.waits):
             for other in waits:
                 self._followers[other].append(node)
-        self._missing = [len(waits) for waits in unit.waits]
+        # A task that may never run waits for one more end than there will be.
+        self._missing = [len(waits) + (clock == NEVER) for waits, clock in zip(unit.waits, stretch.clock, strict=True)]
         self._puts: list[list[int]] = [[] for _ in unit.edges]
         self._gets = [gets[:past].tolist() for gets, past in zip(stretch.gets, stretch.past, strict=True)]
         self._programs = [_listed(unit, stretch, node) for node in range(len(unit.nodes))]

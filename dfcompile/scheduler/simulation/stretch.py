@@ -58,7 +58,7 @@ class Stretch:
     Attributes:
         rounds: how many rounds of the unit.
         programs: of each node.
-        clock: time at which each node begins the stretch; ``LONG_AGO`` if it must be found from the nodes it waits for.
+        clock: time at which each node begins the stretch, or ``NEVER``.
         puts: times of the writes on each edge, shape [edges][elements].
         gets: of a bounded FIFO the times of the last ``capacity`` reads before the stretch, then of all edges those
             in the stretch: write j waits for entry j of a bounded one, shape [edges][capacity + elements].

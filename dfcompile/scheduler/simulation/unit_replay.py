@@ -9,7 +9,8 @@ from dfcompile.scheduler.simulation.occupancy import Traffic, peak_occupancy
 from dfcompile.scheduler.simulation.program import Program, task_program
 from dfcompile.scheduler.simulation.relaxation import relax
 from dfcompile.scheduler.simulation.repetition import Repetition, find_repetition
-from dfcompile.scheduler.simulation.stepping import FINISHED, step
+from dfcompile.scheduler.simulation.result import NEVER
+from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED, step
 from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
@@ -29,8 +30,8 @@ class UnitTimes:
         read_stall: cycles after its start that the reader of each edge waited for elements.
         write_stall: cycles that the writer of each edge waited for a place.
         peak: most elements in the FIFO of each edge.
-        stuck: of a deadlock, where each node is stuck: an edge, ``FINISHED`` or ``NOT_STARTED``; else empty. The other
-            columns are empty then.
+        stuck: of a deadlock, where each node is stuck: an edge, ``FINISHED`` or ``NOT_STARTED``; else empty. Starts and
+            ends that do not happen are ``NEVER`` then, stalls and peaks 0.
     """
 
     start: tuple[int, ...]
@@ -46,10 +47,11 @@ def replay_unit(unit: StreamingUnit, release: tuple[int, ...], *, details: bool)
 
     Args:
         unit: the tasks.
-        release: cycle from which on each node may run.
+        release: cycle from which on each node may run, or ``NEVER``.
         details: whether to find stalls and peaks too; they are 0 without.
     """
-    return _UnitReplay(unit, release, details=details).run()
+    replay = _UnitReplay(unit, release, details=details)
+    return replay.until_stuck() if NEVER in release else replay.run()
 
 
 class _UnitReplay:
@@ -76,9 +78,8 @@ class _UnitReplay:
         before: Stretch | None = None
         while done < rounds:
             stretch = self._stretch(min(size, rounds - done))
-            stuck = self._simulate(stretch)
-            if stuck:
-                return UnitTimes((), (), (), (), (), tuple(stuck))
+            if not self._simulate(stretch):
+                return self.until_stuck()
             done += stretch.rounds
             ends = self._ends(stretch)
             found = find_repetition(self._unit, before, stretch, ends, (rounds - done) // stretch.rounds)
@@ -94,8 +95,15 @@ class _UnitReplay:
             tuple(self._clock),
             tuple(self._read_stall),
             tuple(self._write_stall),
-            tuple(peak_occupancy(traffic) if traffic else 0 for traffic in self._traffic),
+            self._peaks(),
             (),
+        )
+
+    def _peaks(self) -> tuple[int, ...]:
+        hand_over = not any(self._unit.waits)
+        return tuple(
+            peak_occupancy(traffic, capacity, hand_over=hand_over)
+            for traffic, capacity in zip(self._traffic, self._unit.capacity, strict=True)
         )
 
     def _busiest(self) -> int:
@@ -128,12 +136,30 @@ class _UnitReplay:
             self._programs[key] = task_program(*key)
         return self._programs[key]
 
-    def _simulate(self, stretch: Stretch) -> list[int]:
-        """Fill in the access times; return where the tasks are stuck if there is a deadlock, else nothing."""
+    def _simulate(self, stretch: Stretch) -> bool:
+        """Fill in the access times; return whether there are any, or a deadlock."""
         if not any(self._unit.waits) and relax(self._unit, stretch):
-            return []
-        stuck = step(self._unit, stretch)
-        return [] if all(place == FINISHED for place in stuck) else stuck
+            return True
+        return all(place == FINISHED for place in step(self._unit, stretch))
+
+    def until_stuck(self) -> UnitTimes:
+        """Replay the unit from the beginning as far as it gets.
+
+        After each round all FIFOs are as empty as in the beginning: a deadlock happens in the first stretch or never.
+        """
+        unit = self._unit
+        stretch = self._stretch(unit.rounds)
+        stuck = step(unit, stretch)
+        ends = self._ends(stretch)
+        starts = [NEVER if stuck[node] == NOT_STARTED else start for node, start in enumerate(self._starts(stretch))]
+        return UnitTimes(
+            tuple(start if start >= 0 else NEVER for start in starts),
+            tuple(end if place == FINISHED else NEVER for end, place in zip(ends, stuck, strict=True)),
+            tuple(self._read_stall),
+            tuple(self._write_stall),
+            tuple(0 for _ in unit.edges),
+            tuple(stuck),
+        )
 
     def _ends(self, stretch: Stretch) -> list[int]:
         unit = self._unit
@@ -147,14 +173,18 @@ class _UnitReplay:
             ends.append(delay + program.cycles)
         return ends
 
+    def _starts(self, stretch: Stretch) -> list[int]:
+        """Return when each node has read its first element of every streamed input; ``LONG_AGO`` if that is never."""
+        return [
+            int(stretch.reads(inputs[-1])[0]) if inputs else stretch.clock[node]
+            for node, inputs in enumerate(self._unit.inputs)
+        ]
+
     def _account(self, stretch: Stretch, ends: list[int], repetitions: int) -> None:
         unit = self._unit
         first = not self._start
         if first:
-            self._start = [
-                max([stretch.clock[node], *(int(stretch.reads(edge)[0]) for edge in unit.inputs[node])])
-                for node in range(len(unit.nodes))
-            ]
+            self._start = self._starts(stretch)
         if not self._details:
             return
         for node, program in enumerate(stretch.programs):
