@@ -1,7 +1,7 @@
 """The report as tables for people: schedule, mapping, what bounds each configuration, coverage, assumptions."""
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Literal
@@ -10,10 +10,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from dfcompile.report import MappingSummary, Report, Result, ScheduleSummary
+from dfcompile.report import ConfigurationSummary, MappingSummary, Report, Result, ScheduleSummary
 
 BEST = "*"
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+DIGITS = 4
 NAMED_KERNELS = 2  # of a configuration: the first and the last
 
 
@@ -119,30 +120,45 @@ def _proof(mapping: MappingSummary) -> str:
 
 
 def _scaled(heading: str, values: Sequence[float]) -> _Column:
+    """Write values in the unit prefix of the largest, which gets four digits; smaller ones as many decimals."""
     largest = max(map(abs, values))
     factor, prefix = next((pair for pair in PREFIXES if largest >= pair[0]), (1.0, ""))
-    return _Column(heading.format(prefix), tuple(f"{value / factor:,.4g}" for value in values))
+    decimals = max(0, DIGITS - len(str(int(largest / factor))))
+    cells = []
+    for value in values:
+        cell = f"{value / factor:,.{decimals}f}"
+        cells.append(f"{value / factor:.1g}" if value and float(cell.replace(",", "")) == 0 else cell)
+    return _Column(heading.format(prefix), tuple(cells))
 
 
 def _configuration_columns(report: Report) -> list[_Column]:
     rows = [
-        (result, number, configuration)
-        for result in report.results
-        if result.mapping is not None
-        for number, configuration in enumerate(result.mapping.configurations)
+        (result, label, number, configuration)
+        for result, label in _by_mapping(report)
+        for number, configuration in enumerate(result.mapping.configurations if result.mapping else ())
     ]
-    columns = [_Column("PEs", tuple(str(result.pes) for result, _, _ in rows))]
+    columns = [_Column("PEs", tuple(str(result.pes) for result, _, _, _ in rows))]
     if _is_comparison(report):
-        columns.append(
-            _Column("expansions", tuple(_compared_label(report, result) for result, _, _ in rows), is_text=True)
-        )
+        columns.append(_Column("expansions", tuple(label for _, label, _, _ in rows), is_text=True))
     return [
         *columns,
-        _Column("config", tuple(str(number) for _, number, _ in rows)),
-        _scaled("time\n{}s", [configuration.time_s for _, _, configuration in rows]),
-        _Column("bound by", tuple(configuration.bound_by for _, _, configuration in rows), is_text=True),
-        _Column("kernels", tuple(_span(configuration.kernels) for _, _, configuration in rows), is_text=True),
+        _Column("config", tuple(str(number) for _, _, number, _ in rows)),
+        _scaled("time\n{}s", [configuration.time_s for _, _, _, configuration in rows]),
+        _Column("bound by", tuple(configuration.bound_by for _, _, _, configuration in rows), is_text=True),
+        _Column("kernels", tuple(_span(configuration.kernels) for _, _, _, configuration in rows), is_text=True),
     ]
+
+
+def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:
+    """Yield the first result of each different list of configurations, with the expansions that share it."""
+    sharing: dict[tuple[int, tuple[ConfigurationSummary, ...]], list[Result]] = {}
+    for result in report.results:
+        if result.mapping is not None:
+            sharing.setdefault((result.pes, result.mapping.configurations), []).append(result)
+    for (pes, _), equal in sharing.items():
+        everything = len(equal) == sum(result.pes == pes for result in report.results)
+        label = "all" if everything else ", ".join(_compared_label(report, result) for result in equal)
+        yield equal[0], label
 
 
 def _span(kernels: Sequence[str]) -> str:

@@ -175,3 +175,19 @@ def test_narrow_terminal_folds_texts_but_cuts_no_number() -> None:
 
     assert "145,730" in text
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_configurations_that_expansions_share_are_listed_once() -> None:
+    other = replace(MAPPING, configurations=(ConfigurationSummary(("conv1.matmul",), 0.3, "compute"),))
+    results = (
+        faster(RESULT, 30, MatMul="mv"),
+        faster(RESULT, 20, MatMul="op"),
+        replace(faster(RESULT, 20, MatMul="ip"), mapping=other),
+        replace(faster(RESULT, 20, MatMul="mv"), pes=128),
+    )
+    text = render(replace(REPORT, results=results), "table", width=120)
+
+    listed = text[text.index("configurations") :].splitlines()
+    assert sum("conv1.im2col … conv1.bias (3)" in line for line in listed) == 2
+    assert any("MatMul=mv, MatMul=op" in line for line in listed)
+    assert any(line.split()[:2] == ["128", "all"] for line in listed)

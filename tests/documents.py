@@ -1,0 +1,51 @@
+"""Commands and files that documents show: taken anew, so that no document shows what is not so.
+
+``python -m tests.documents`` writes what the commands print and the files hold now.
+"""
+
+import io
+import re
+import shlex
+from contextlib import chdir, redirect_stdout
+from pathlib import Path
+
+from dfcompile import cli
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = (ROOT / "README.md", ROOT / "examples" / "lenet" / "README.md")
+# A fenced block whose first line is a command; what follows a last line of three dots is not shown.
+SHOWN = re.compile(r"^```\n\$ dfcompile (?P<words>.*)\n(?P<output>(?:.*\n)*?)```$", re.MULTILINE)
+CUT = "…\n"
+# A fenced block whose first line names the file whose content follows.
+CONTENT = re.compile(r"^```python\n# (?P<file>[\w/.]+)\n(?:(?:.*\n)*?)```$", re.MULTILINE)
+
+
+def shown_now(text: str) -> str:
+    """Return a document with the output that its commands print and the content that its files hold now."""
+    return CONTENT.sub(_content_again, SHOWN.sub(_shown_again, text))
+
+
+def _content_again(block: re.Match[str]) -> str:
+    return f"```python\n# {block['file']}\n{(ROOT / block['file']).read_text()}```"
+
+
+def _shown_again(block: re.Match[str]) -> str:
+    output = _output(shlex.split(block["words"]))
+    if block["output"].endswith(CUT):
+        # Cut at the same heading.
+        lines = block["output"].splitlines(keepends=True)
+        following = output.find("\nassumptions\n")
+        output = output[: following + 1] + CUT if following >= 0 else "".join(lines)
+    return f"```\n$ dfcompile {block['words']}\n{output}```"
+
+
+def _output(words: list[str]) -> str:
+    with chdir(ROOT), redirect_stdout(io.StringIO()) as printed:
+        status = cli.main(words)
+    assert status == 0, words
+    return printed.getvalue()
+
+
+if __name__ == "__main__":
+    for document in DOCUMENTS:
+        document.write_text(shown_now(document.read_text()))
