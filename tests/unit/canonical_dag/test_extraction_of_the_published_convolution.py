@@ -1,5 +1,8 @@
 """The convolution of the published table: 28x28 input, 6 filters 5x5, bias, by three expansions of its product."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -116,3 +119,65 @@ def test_edge_volumes(expansion: str, source: str, target: str, exact: list[int]
 
     assert volumes_between(extract(sdfg), source, target) == exact
     assert volumes_between(extract(sdfg, ExtractionOptions(Volumes.ARRAY)), source, target) == array
+
+
+RECORDS = Path(__file__).parents[2] / "data" / "canonical" / "schedules.json"
+
+# The record's node numbers in blocks: scope name and number of nodes, from node 1; node 0 is a pseudo source.
+FIRST = (("X", 1), ("conv1.im2col", 1), ("B", 1), ("W", 1), ("conv1.weights", 1), ("A", 1))
+NUMBERED = {
+    "MV": (
+        *FIRST,
+        ("conv1.matmul.broadcast", 1),
+        ("conv1.matmul.mv", 100),
+        ("conv1.matmul.gather", 1),
+        ("bias", 1),
+        ("conv1.bias", 1),
+        ("conv1.output", 1),
+        ("biased", 1),
+        ("Y", 1),
+    ),
+    "OP": (
+        *FIRST,
+        ("conv1.matmul.op", 9),
+        ("conv1.matmul.reduce", 1),
+        ("bias", 1),
+        ("conv1.bias", 1),
+        ("C", 1),
+        ("conv1.output", 1),
+        ("biased", 1),
+        ("Y", 1),
+    ),
+    "LMV": (
+        *FIRST,
+        ("conv1.matmul.broadcast", 1),
+        ("conv1.matmul.lmv", 3),
+        ("conv1.matmul.gather", 1),
+        ("bias", 1),
+        ("conv1.bias", 1),
+        ("C", 1),
+        ("conv1.output", 1),
+        ("biased", 1),
+        ("Y", 1),
+    ),
+}
+
+
+def recorded_edges(expansion: str, convention: str) -> list[tuple[str, str, int]]:
+    records = json.loads(RECORDS.read_text())
+    record = next(row for row in records if row["generator"] == f"conv-{expansion}-12x12-3x3x3-{convention}-volumes")
+    names = ["start"]
+    for scope, count in NUMBERED[expansion]:
+        names.extend([scope] if count == 1 else [f"{scope}[{member}]" for member in range(count)])
+    return sorted((names[source], names[target], volume) for source, target, volume, _ in record["edges"] if source)
+
+
+@pytest.mark.parametrize(("convention", "volumes"), [("own", Volumes.EXACT), ("array", Volumes.ARRAY)])
+@pytest.mark.parametrize("expansion", ["MV", "OP", "LMV"])
+def test_edges_are_those_of_the_recorded_graphs(expansion: str, convention: str, volumes: Volumes) -> None:
+    dag = extract(convolution(expansion.lower(), 12, 3, 3).sdfg, ExtractionOptions(volumes))
+
+    assert sorted(
+        (dag.node_name(int(source)), dag.node_name(int(target)), int(volume))
+        for source, target, volume in zip(dag.edge_source, dag.edge_target, dag.edge_volume, strict=True)
+    ) == recorded_edges(expansion, convention)
