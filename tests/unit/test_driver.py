@@ -1,0 +1,71 @@
+"""The driver runs stages, checks what they hand over, and compares with the reference."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dfcompile import dfmodel_backend, driver, scheduler
+from dfcompile.driver import explore
+from dfcompile.errors import UserError, VerificationError
+from dfcompile.frontend import Model, read_model
+from dfcompile.options import Options, parse_expand
+from tests.onnx_files import save_convolution
+
+
+@pytest.fixture(scope="module")
+def convolution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_convolution(tmp_path_factory.mktemp("models") / "small.onnx", shape=(1, 1, 8, 8), filters=(2, 1, 3, 3))
+
+
+def test_points_are_the_product_of_pes_and_combinations(convolution: Path) -> None:
+    found = explore(Options(convolution, (4, 2), parse_expand(["MatMul=mv,op"])))
+
+    assert [(point.pes, point.variant.expansions["MatMul"]) for point in found.points] == [
+        (4, "mv"),
+        (4, "op"),
+        (2, "mv"),
+        (2, "op"),
+    ]
+    assert found.points[0].variant is found.points[2].variant
+
+
+def test_wrong_options_are_found_before_the_model_is_read(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="MatMul has no 'nope'"):
+        explore(Options(tmp_path / "missing.onnx", (4,), parse_expand(["MatMul=nope"])))
+
+
+def test_lowered_model_that_computes_something_else_is_a_bug(
+    convolution: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(inputs: object) -> tuple[npt.NDArray[np.float32], ...]:
+        del inputs
+        return (np.zeros((1, 2, 6, 6), np.float32),)
+
+    def read_wrong(path: Path, options: object) -> Model:
+        del options
+        return replace(read_model(path), reference=wrong)
+
+    monkeypatch.setattr(driver, "read_model", read_wrong)
+    with pytest.raises(VerificationError, match=r"output 'y': absolute error .* against at most 0.0001"):
+        explore(Options(convolution, (4,), verify=True))
+
+
+def test_schedule_that_the_checker_rejects_is_a_bug(convolution: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reject(*_: object) -> None:
+        raise VerificationError("rejected")
+
+    monkeypatch.setattr(scheduler, "check", reject)
+    with pytest.raises(VerificationError, match="rejected"):
+        explore(Options(convolution, (4,)))
+
+
+def test_mapping_that_the_checker_rejects_is_a_bug(convolution: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reject(*_: object) -> None:
+        raise VerificationError("rejected")
+
+    monkeypatch.setattr(dfmodel_backend, "check", reject)
+    with pytest.raises(VerificationError, match="rejected"):
+        explore(Options(convolution, (4,)))

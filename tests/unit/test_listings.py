@@ -1,0 +1,40 @@
+"""Listings show what is registered and where it comes from."""
+
+from dfcompile.listings import expansions_listing, ops_listing, passes_listing, systems_listing
+
+WIDTH = 120
+
+
+def row(listing: str, *words: str) -> list[str]:
+    """The one row that holds all the words."""
+    (found,) = [line.split() for line in listing.splitlines() if set(words) <= set(line.split())]
+    return found
+
+
+def test_expansions_come_with_their_module_and_source_and_the_default_is_marked() -> None:
+    listing = expansions_listing(WIDTH)
+
+    assert row(listing, "MatMul", "mv")[:5] == [
+        "MatMul",
+        "*",
+        "mv",
+        "dfcompile.lowering.expansions.matmul",
+        "dematteis23",
+    ]
+    assert row(listing, "MatMul", "lmv")[:2] == ["MatMul", "lmv"]
+    assert "operators of ONNX" in listing
+    assert "canonical operators" in listing
+    assert max(map(len, listing.splitlines())) <= WIDTH
+
+
+def test_operators_come_with_their_expansions() -> None:
+    assert row(ops_listing(WIDTH), "canonical", "MatMul")[2:] == ["ip,", "lmv,", "mv,", "op"]
+    assert row(ops_listing(WIDTH), "onnx", "Conv")[2:] == ["direct,", "im2col"]
+
+
+def test_passes_are_listed_or_it_is_said_that_there_is_none() -> None:
+    assert "what it does" in passes_listing(WIDTH) or passes_listing(WIDTH) == "no lowering pass is registered\n"
+
+
+def test_systems_come_with_their_size() -> None:
+    assert row(systems_listing(WIDTH), "canonical")[:5] == ["canonical", "1", "as", "many", "as"]
