@@ -194,10 +194,16 @@ def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> Non
     _same("time", mapping.time_s, time_s)
     _same("dram bytes", mapping.dram_bytes, sum(c.dram_read_bytes + c.dram_write_bytes for c in mapping.configs))
     _same("flop", mapping.flop, sum(kernel.flop for kernel in graph.kernels))
+    chip, dram = system.accelerator, system.dram
+    scale = {True: chip.cores, False: 1}
+    bandwidth = dram.bandwidth.value * scale[dram.bandwidth.per_core]
+    price = chip.price.value * scale[chip.price.per_core] + bandwidth * dram.price_usd_per_gb_per_s
+    power = chip.power.value * scale[chip.power.per_core] + bandwidth * dram.power_w_per_gb_per_s
+    _same("cost", mapping.cost_usd, price)
+    _same("power", mapping.power_w, power)
     _same("energy", mapping.energy_j, mapping.power_w * time_s)
     if time_s:
-        chip = system.accelerator
-        units = chip.lanes_per_core * chip.stages_per_core * chip.cores * system.chips
+        units = chip.lanes_per_core * chip.stages_per_core * chip.cores
         _same("utilization", mapping.utilization, mapping.flop / (time_s * 2e9 * units * chip.frequency_ghz))
         _same("gap", mapping.gap, 1 - mapping.bound_time_s / mapping.time_s)
     if mapping.bound_time_s > mapping.time_s * (1 + _RELATIVE):

@@ -122,6 +122,7 @@ def _assumptions(system: System, options: MappingOptions) -> tuple[Assumption, .
     return (
         Assumption("system", system.name, "--system" if system.name != "canonical" else "default"),
         *system.sources,
+        Assumption("chips", "1", "the graph is not sharded"),
         Assumption("cores", str(chip.cores), "--pes"),
         compute,
         Assumption("overlap in a configuration", options.overlap.value, "option overlap [ko24]"),

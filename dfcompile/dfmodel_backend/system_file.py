@@ -26,7 +26,7 @@ def _finite(value: float) -> float:
     return value
 
 
-Count = Annotated[int, Field(ge=1, strict=True)]
+Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
 Positive = Annotated[float, Field(gt=0), AfterValidator(_finite)]
 NotNegative = Annotated[float, Field(ge=0), AfterValidator(_finite)]
 

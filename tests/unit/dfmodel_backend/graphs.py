@@ -1,0 +1,72 @@
+"""Small dataflow graphs and systems for the tests of this stage."""
+
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend import DataflowGraph, DataflowKernel, KernelType, System, Tensor, TensorKind, Use
+from dfcompile.dfmodel_backend.system import ONE_CHIP, Accelerator, Amount, Dram
+
+
+def gemm(name: str, m: int, k: int, n: int, outer: int = 1, *, weight: bool = True) -> DataflowKernel:
+    variant = KernelVariant.GEMM_INPUT1_WEIGHT if weight else KernelVariant.GEMM_INPUT1_INPUT2
+    return DataflowKernel(name, name, KernelType.SYSTOLIC, variant, outer, m, k, n)
+
+
+def elementwise(name: str, elements: int) -> DataflowKernel:
+    return DataflowKernel(name, name, KernelType.SIMD, KernelVariant.ELEMENTWISE_INPUT1, 1, elements, 1, 1)
+
+
+def tensor(name: str, kind: TensorKind, size_bytes: int, source: str, *kernels: str) -> Tensor:
+    return Tensor(name, kind, size_bytes, source, tuple(Use(kernel, 0) for kernel in kernels))
+
+
+def machine(
+    cores: int = 4, sram_bytes: float = 0, gb_per_s: float = 1.0, capacity_bytes: float = 0, lanes: int = 1
+) -> System:
+    chip = Accelerator(cores, lanes, 1, 1.0, Amount(sram_bytes), Amount(100.0), Amount(10.0))
+    return System("test", 1, chip, Dram(Amount(gb_per_s), Amount(capacity_bytes), 1.0, 0.5), ONE_CHIP, ())
+
+
+def chain() -> DataflowGraph:
+    """x -> a (4x3x2 gemm, 48-byte weight) -> b (8 elements) -> y; every stream is 32 bytes."""
+    return DataflowGraph.of(
+        "chain",
+        (gemm("a", 4, 3, 2), elementwise("b", 8)),
+        (
+            tensor("x", TensorKind.INPUT, 32, "", "a"),
+            tensor("w", TensorKind.WEIGHT, 48, "", "a"),
+            tensor("t", TensorKind.INTERMEDIATE, 32, "a", "b"),
+            tensor("y", TensorKind.OUTPUT, 32, "b"),
+        ),
+    )
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int = 5) -> DataflowGraph:
+    count = draw(st.integers(1, most))
+    small = st.integers(1, 6)
+    size = st.integers(0, 300)
+    kernels = []
+    tensors = [tensor("x", TensorKind.INPUT, draw(size), "", *(["k0", "k1"] if count > 1 else ["k0"]))]
+    for number in range(count):
+        name = f"k{number}"
+        if draw(st.booleans()):
+            kernels.append(gemm(name, draw(small), draw(small), draw(small), draw(st.integers(1, 2))))
+            tensors.append(tensor(f"w{number}", TensorKind.WEIGHT, draw(size), "", name))
+        else:
+            kernels.append(elementwise(name, draw(st.integers(1, 30))))
+        users = [f"k{later}" for later in range(number + 1, count) if draw(st.integers(0, 2)) == 0]
+        kind = TensorKind.INTERMEDIATE if draw(st.booleans()) and users else TensorKind.OUTPUT
+        tensors.append(tensor(f"t{number}", kind, draw(size), name, *users))
+    return DataflowGraph.of("random", tuple(kernels), tuple(tensors))
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> System:
+    return machine(
+        cores=draw(st.integers(1, 8)),
+        sram_bytes=draw(st.sampled_from([0, 300, 600, 1200])),
+        gb_per_s=draw(st.sampled_from([0.5, 2.0, 8.0, 100.0])),
+        capacity_bytes=draw(st.sampled_from([0, 0, 1200, 2500])),
+        lanes=draw(st.integers(1, 2)),
+    )

@@ -1,0 +1,116 @@
+"""Every solver finds the same optimum, and the checker accepts what each of them returns."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dfcompile.dfmodel_backend import (
+    DataflowGraph,
+    Mapping,
+    MappingOptions,
+    Overlap,
+    Solver,
+    System,
+    check,
+    evaluate,
+    map_graph,
+)
+from dfcompile.errors import InfeasibleError
+from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines
+
+EXACT = (Solver.DP, Solver.CBC, Solver.HIGHS, Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS)
+
+
+def brute_force_time_s(graph: DataflowGraph, system: System, options: MappingOptions) -> float | None:
+    """Try every assignment of kernels to configurations."""
+    names = [kernel.name for kernel in graph.kernels]
+    times = []
+    for places in itertools.product(range(options.max_configurations or len(names)), repeat=len(names)):
+        if sorted(set(places)) != list(range(len(set(places)))):
+            continue
+        if any(places[graph.index[e.source]] > places[graph.index[e.target]] for e in graph.connections):
+            continue
+        assignment = tuple(
+            tuple(name for name, place in zip(names, places, strict=True) if place == number)
+            for number in range(max(places) + 1)
+        )
+        try:
+            figures = evaluate(graph, system, assignment, options)
+        except InfeasibleError:
+            continue
+        capacity = system.dram_capacity_bytes
+        if not capacity or all(config.dram_live_bytes <= capacity for config in figures.configs):
+            times.append(figures.time_s)
+    return min(times, default=None)
+
+
+def checked_time_s(graph: DataflowGraph, system: System, options: MappingOptions) -> float | None:
+    try:
+        mapping = map_graph(graph, system, options)
+    except InfeasibleError:
+        return None
+    check(graph, system, mapping)
+    assert mapping.bound_time_s <= mapping.time_s
+    return mapping.time_s
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    graph=graphs(),
+    system=machines(),
+    overlap=st.sampled_from(Overlap),
+    utilization=st.sampled_from([0.0, 0.7]),
+    configurations=st.integers(0, 3),
+)
+def test_shortest_path_arc_flow_assignment_and_brute_force_agree(
+    graph: DataflowGraph, system: System, overlap: Overlap, utilization: float, configurations: int
+) -> None:
+    def options(solver: Solver) -> MappingOptions:
+        return MappingOptions(
+            solver=solver, overlap=overlap, compute_utilization=utilization, max_configurations=configurations
+        )
+
+    expected = brute_force_time_s(graph, system, options(Solver.DP))
+    for solver in EXACT:
+        found = checked_time_s(graph, system, options(solver))
+
+        assert (found is None) == (expected is None), solver
+        assert found is None or found == pytest.approx(expected, rel=1e-6), solver
+
+
+@settings(max_examples=60, deadline=None)
+@given(graph=graphs(most=9), system=machines(), overlap=st.sampled_from(Overlap))
+def test_interval_cuts_are_valid_and_never_below_the_optimum(
+    graph: DataflowGraph, system: System, overlap: Overlap
+) -> None:
+    exact = checked_time_s(graph, system, MappingOptions(overlap=overlap))
+    cut = checked_time_s(graph, system, MappingOptions(overlap=overlap, solver=Solver.INTERVALS))
+
+    if cut is not None:
+        assert exact is not None
+        assert cut >= exact * (1 - 1e-12)
+
+
+def test_too_many_down_sets_fall_back_to_intervals_with_a_bound() -> None:
+    kernels = tuple(elementwise(f"k{number}", 8) for number in range(12))
+    graph = DataflowGraph.of("independent", kernels, ())
+
+    mapping = map_graph(graph, machine(cores=3), MappingOptions(max_down_sets=100))
+
+    check(graph, machine(cores=3), mapping)
+    assert mapping.solver == "intervals"
+    assert not mapping.optimal or mapping.gap == 0.0
+    assert mapping.time_s == pytest.approx(32e-9)  # 12 kernels of 8 elements: 96 cycles on 3 cores
+    assert mapping.bound_time_s == pytest.approx(32e-9)
+
+
+def test_same_mapping_twice() -> None:
+    graph = chain()
+
+    def settled(solver: Solver) -> Mapping:
+        return map_graph(graph, machine(sram_bytes=300), MappingOptions(solver=solver))
+
+    for solver in Solver:
+        assert settled(solver).configs == settled(solver).configs
