@@ -27,16 +27,16 @@ class CanonicalFragment:
             dtype: numpy name; of operand 0 unless given.
             materialised: the array lives in memory, its producer and consumer are never joined by a stream.
         """
-        full = f"{identifier(self._op.name)}_{name}"
+        full = self._full_name(name)
         return self._builder.add_array(full, shape, dtype or self._op.input(0).dtype, materialised=materialised)
 
     def parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
         """Add a constant array that is computed here, once."""
-        return self._builder.add_parameter(f"{identifier(self._op.name)}_{name}", value)
+        return self._builder.add_parameter(self._full_name(name), value)
 
     def view(self, source: Tensor, name: str, shape: Iterable[int]) -> Tensor:
         """Return the same elements in the same order under another shape: no data moves."""
-        return self._builder.add_view(source, f"{identifier(self._op.name)}_{name}", shape)
+        return self._builder.add_view(source, self._full_name(name), shape)
 
     def view_as(self, source: Tensor, target: Tensor) -> None:
         """Make the operator's result a view of ``source``; a copy where the result must be an array of its own."""
@@ -44,6 +44,9 @@ class CanonicalFragment:
             self._builder.add_view(source, target.name, target.shape)
         else:
             self.op("Copy", "", [self.view(source, "view", target.shape)], [target])
+
+    def _full_name(self, name: str) -> str:
+        return self._builder.free_name(f"{identifier(self._op.name)}_{name}")
 
     def op(
         self,

@@ -57,7 +57,7 @@ class MapFragment:
 
     def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
         """Add an intermediate array and return it; see `CanonicalFragment.array`."""
-        full = f"{identifier(self._op.name)}_{name}"
+        full = self._builder.free_name(f"{identifier(self._op.name)}_{name}")
         return self._builder.add_array(full, shape, dtype or self._op.output().dtype, materialised=materialised)
 
     def map(
@@ -89,7 +89,7 @@ class MapFragment:
         if any(extent < 1 for extent in extents.values()):
             raise InternalError(f"scope {self._op.name}.{step}: empty loop in {extents}")
         scope = f"{self._op.name}.{step}" if step else self._op.name
-        renamed = {name: self._free_name(name) for name in (*extents, *reads, "result")}
+        renamed = {name: self._builder.free_name(name) for name in (*extents, *reads, "result")}
         target, indices = write
         output_node = self._builder.write(target.name)
         before = None
@@ -111,15 +111,9 @@ class MapFragment:
             self._builder.state.add_nedge(before, entry, dace.Memlet())
         tasklet.location = self._location(scope, [renamed[name] for name in spatial])
 
-    def _free_name(self, name: str) -> str:
-        """Return the name, or one with underscores behind it that no array of the program has."""
-        while name in self._builder.sdfg.arrays:
-            name += "_"
-        return name
-
     def _initialise(self, scope: str, target: Tensor, reduction: Reduction) -> None:
-        loops = {self._free_name(f"i{axis}"): f"0:{extent}" for axis, extent in enumerate(target.shape)}
-        result = self._free_name("result")
+        loops = {self._builder.free_name(f"i{axis}"): f"0:{extent}" for axis, extent in enumerate(target.shape)}
+        result = self._builder.free_name("result")
         tasklet, _, _ = self._builder.state.add_mapped_tasklet(
             f"{identifier(scope)}_init",
             loops or {"once": "0:1"},

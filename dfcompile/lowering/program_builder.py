@@ -33,6 +33,7 @@ class ProgramBuilder:
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
         self._current: dict[str, AccessNode] = {}
         self._views: dict[str, str] = {}
+        self._reserved = frozenset(program.sdfg.arrays)  # names that this level may still give to arrays
         for port in program.inputs:
             self._copy_array(program.sdfg, port.array)
         for name in program.parameters:
@@ -41,6 +42,12 @@ class ProgramBuilder:
     def _copy_array(self, source: dace.SDFG, name: str) -> None:
         if name not in self.sdfg.arrays:
             self.sdfg.add_datadesc(name, source.arrays[name].clone())
+
+    def free_name(self, name: str) -> str:
+        """Return the name, or one with underscores behind it that no array has or is going to have."""
+        while name in self._reserved or name in self.sdfg.arrays:
+            name += "_"
+        return name
 
     def tensor(self, name: str) -> Tensor:
         """Return the view of an array that expansions see."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.expressions import literal, operand_names
@@ -58,11 +60,15 @@ VARIADIC = tuple(onnx_expansion(op_type, "map", default=True)(variadic) for op_t
 
 @onnx_expansion("BitShift", "map", default=True)
 def bit_shift(op: Operator, build: CanonicalFragment) -> None:
-    """``Y = A << B`` or ``A >> B``; bits shifted out of the data type are lost."""
-    direction = op.text("direction", "")
+    """``Y = A << B`` or ``A >> B``; beyond the width of the data type nothing is left but the sign."""
+    direction, dtype = op.text("direction", ""), np.dtype(op.output().dtype)
     if direction not in ("LEFT", "RIGHT"):
         raise op.unsupported(f"attribute 'direction' is {direction!r} against 'LEFT' or 'RIGHT'")
-    add_elementwise(build, "", "a << b" if direction == "LEFT" else "a >> b", _operands(op), op.output())
+    source = "a << b" if direction == "LEFT" else "a >> b"
+    rest = "(-1 if a < 0 else 0)" if direction == "RIGHT" and dtype.kind == "i" else "0"
+    # C++ leaves a shift of at least the width undefined.
+    in_range = f"b < {8 * dtype.itemsize}" if dtype.kind == "u" else f"b >= 0 and b < {8 * dtype.itemsize}"
+    add_elementwise(build, "", f"{source} if {in_range} else {rest}", _operands(op), op.output())
 
 
 @onnx_expansion("Mod", "map", default=True)
