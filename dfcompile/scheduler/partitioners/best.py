@@ -1,0 +1,88 @@
+"""The best of many partitions: optimal cuts of several orders."""
+
+from __future__ import annotations
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.scheduler.block_clock import BlockClock
+from dfcompile.scheduler.blocks import Blocks
+from dfcompile.scheduler.partitioner import partitioner
+from dfcompile.scheduler.partitioners.spatial import sb_lts, sb_rlx
+from dfcompile.scheduler.partitioners.work_ordered import work_ordered
+from dfcompile.scheduler.steady_state import steady_times
+from dfcompile.scheduler.streaming import streamable_edges
+
+_NODE_EVALUATIONS = 1_000_000  # per order: about a second
+_NARROW = 4
+
+
+@partitioner("best", source="own")
+def best(dag: CanonicalDag, pes: int) -> Blocks:
+    """Cut the orders of the other partitioners anew, each optimally, and take the shortest schedule.
+
+    A partition is an order of the nodes and a set of cuts. The order in which SB-LTS places nodes, for this and for
+    narrower and wider machines, keeps together what should stream at one pace; but it closes a block when the block
+    is full or the next node is slower, not when the whole schedule gains. Given the order, a block is a stretch of
+    it, its time depends on its nodes alone, and the cuts of least total time are a shortest path.
+
+    On graphs too large to try every cut, cuts are tried at every so many tasks. The result is never longer than that
+    of SB-LTS, SB-RLX or work-ordered blocks. Among equals the first found is taken.
+    """
+    widths = dict.fromkeys((pes, 1, min(_NARROW, pes), max(pes // 2, 1), max(dag.tasks_count, 1)))
+    plain = [sb_lts.partition(dag, pes), sb_rlx.partition(dag, pes), work_ordered.partition(dag, pes)]
+    orders = [sb_lts.partition(dag, width).order.tolist() for width in widths]
+    orders.append(plain[-1].order.tolist())
+    clock = BlockClock(dag)
+    found = [*plain, *(_cut(dag, clock, order, pes) for order in orders)]
+    return min(found, key=lambda blocks: _makespan(dag, blocks))
+
+
+def _makespan(dag: CanonicalDag, blocks: Blocks) -> int:
+    return steady_times(dag, blocks, streamable_edges(dag, blocks.block)).makespan_cycles
+
+
+def _cut(dag: CanonicalDag, clock: BlockClock, order: list[int], pes: int) -> Blocks:
+    """Return the cuts of an order into blocks of at most P tasks whose times have the least sum."""
+    step = _step(dag.tasks_count, pes)
+    chunks = _chunks(dag, order, step)
+    least, cut_before = [0], [0]
+    for end in range(1, len(chunks) + 1):
+        choices = []
+        nodes: list[int] = []
+        for begin in range(end - 1, max(end - pes // step, 0) - 1, -1):
+            nodes = chunks[begin] + nodes
+            choices.append((least[begin] + clock.cycles(nodes), begin))
+        shortest, begin = min(choices)
+        least.append(shortest)
+        cut_before.append(begin)
+    block = [0] * dag.nodes_count
+    end = len(chunks)
+    number = end
+    while end:
+        for chunk in chunks[cut_before[end] : end]:
+            for node in chunk:
+                block[node] = number
+        number, end = number - 1, cut_before[end]
+    return Blocks.in_order(block, order)
+
+
+def _step(tasks: int, pes: int) -> int:
+    """Return the smallest divisor of P that keeps the evaluations affordable: ``tasks * (width / step)^2 / 2`` nodes."""
+    width = min(pes, tasks)
+    for step in range(1, pes):
+        if pes % step == 0 and tasks * (width // step) ** 2 <= 2 * _NODE_EVALUATIONS:
+            return step
+    return pes
+
+
+def _chunks(dag: CanonicalDag, order: list[int], step: int) -> list[list[int]]:
+    """Split an order into chunks of ``step`` tasks; buffers stay with the task before them."""
+    task = dag.is_computational.tolist()
+    chunks: list[list[int]] = [[]]
+    held = 0
+    for node in order:
+        if task[node] and held == step:
+            chunks.append([])
+            held = 0
+        held += task[node]
+        chunks[-1].append(node)
+    return chunks
