@@ -66,7 +66,7 @@ def _cut(dag: CanonicalDag, clock: BlockClock, order: list[int], pes: int) -> Bl
 
 
 def _step(tasks: int, pes: int) -> int:
-    """Return the smallest divisor of P that keeps the evaluations affordable: ``tasks * (width / step)^2 / 2`` nodes."""
+    """Return the smallest divisor of P for which evaluating ``tasks * (width / step)^2 / 2`` nodes is affordable."""
     width = min(pes, tasks)
     for step in range(1, pes):
         if pes % step == 0 and tasks * (width // step) ** 2 <= 2 * _NODE_EVALUATIONS:
