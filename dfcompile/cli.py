@@ -56,7 +56,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--volumes", type=click.Choice(VOLUMES), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
 @click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
-              help="How spatial blocks are filled: sb-rlx, sb-lts or a plug-in's.")  # fmt: skip
+              help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered or a plug-in's.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
 @click.option("--passes", metavar="NAME[,NAME…]", help="Lowering passes to apply, in order.")
@@ -177,7 +177,7 @@ def list_systems() -> None:
 @click.argument("dag", type=click.Path(path_type=Path))
 @click.option("--pes", required=True, metavar="P[,P…]", help="Numbers of processing elements; one result each.")
 @click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
-              help="How spatial blocks are filled: sb-rlx, sb-lts or a plug-in's.")  # fmt: skip
+              help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered or a plug-in's.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
 def schedule_dag(*, dag: Path, pes: str, partition: str, format_: str, output: Path | None) -> None:

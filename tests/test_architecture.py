@@ -141,3 +141,15 @@ def test_documents_name_no_file_that_does_not_exist() -> None:
     for document in DOCUMENTS:
         for target in re.findall(r"\]\(([\w/.-]+\.(?:md|py))\)", document.read_text()):
             assert (document.parent / target).is_file(), f"{document.name}: {target}"
+
+
+def test_system_document_has_every_key_of_the_shipped_systems() -> None:
+    text = (ROOT / "docs" / "system-files.md").read_text()
+    keys = {
+        key
+        for file in (ROOT / "dfcompile" / "dfmodel_backend" / "systems").glob("*.yaml")
+        for key in re.findall(r"([a-z_]+):(?= |$)", file.read_text().partition("\nsources:")[0], re.MULTILINE)
+    }
+
+    assert {"frequency_ghz", "bandwidth_gb_per_s", "link_bandwidth_gb_per_s"} <= keys
+    assert {key for key in keys if not re.search(rf"[`.]{key}[`\[]", text)} <= {"accelerator", "dram", "network"}
