@@ -19,7 +19,7 @@ class Partitioner:
     """A named way to fill spatial blocks of at most P computational nodes."""
 
     name: str
-    source: str  # citation key, or "own"
+    source: str  # citation key
     module: str
     partition: Partition
 

@@ -15,7 +15,7 @@ _NODE_EVALUATIONS = 1_000_000  # per order: about a second
 _NARROW = 4
 
 
-@partitioner("best", source="own")
+@partitioner("best", source="dematteis23")
 def best(dag: CanonicalDag, pes: int) -> Blocks:
     """Cut the orders of the other partitioners anew, each optimally, and take the shortest schedule.
 
@@ -23,6 +23,8 @@ def best(dag: CanonicalDag, pes: int) -> Blocks:
     narrower and wider machines, keeps together what should stream at one pace; but it closes a block when the block
     is full or the next node is slower, not when the whole schedule gains. Given the order, a block is a stretch of
     it, its time depends on its nodes alone, and the cuts of least total time are a shortest path.
+
+    Times and orders are those of [dematteis23, section 5]; cutting an order optimally is not in it.
 
     On graphs too large to try every cut, cuts are tried at every so many tasks. The result is never longer than that
     of SB-LTS, SB-RLX or work-ordered blocks. Among equals the first found is taken.
