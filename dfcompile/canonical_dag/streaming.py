@@ -2,7 +2,7 @@
 
 from dfcompile.canonical_dag.families import TaskFamily
 from dfcompile.canonical_dag.scopes import Access
-from dfcompile.canonical_dag.traversal import is_round_robin, merged
+from dfcompile.canonical_dag.traversal import Traversal, is_round_robin, merged
 
 
 def can_stream(producer: TaskFamily, write: Access, consumer: TaskFamily, read: Access) -> bool:
@@ -13,7 +13,7 @@ def can_stream(producer: TaskFamily, write: Access, consumer: TaskFamily, read: 
     * from a family to a family of as many: member to member.
     """
     written = producer.member(write).completion
-    if written is None:
+    if written is None or not _is_disjoint(producer, write, written):
         return False
     wanted = consumer.member(read)
     if producer.members > 1 and consumer.members == 1:
@@ -23,6 +23,11 @@ def can_stream(producer: TaskFamily, write: Access, consumer: TaskFamily, read: 
     if producer.members == 1:
         return all(loop.stride == 0 for loop in merged(consumer.over_members(read)))
     return merged(producer.over_members(write)) == merged(consumer.over_members(read))
+
+
+def _is_disjoint(producer: TaskFamily, write: Access, written: Traversal) -> bool:
+    """Whether no element is written by two members: such an element is final only when both have ended."""
+    return Traversal(0, (*producer.over_members(write), *written.loops)).is_injective
 
 
 def _agree_on_last(producer: TaskFamily, write: Access, consumer: TaskFamily, read: Access) -> bool:
