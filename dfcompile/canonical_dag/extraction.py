@@ -9,7 +9,7 @@ import numpy as np
 
 from dfcompile.canonical_dag.builder import DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64
-from dfcompile.canonical_dag.families import divide
+from dfcompile.canonical_dag.families import divide, split
 from dfcompile.canonical_dag.flow import ArrayUse, Flow, Stream, find_flow
 from dfcompile.canonical_dag.granularity import DECLARED, Granularity
 from dfcompile.canonical_dag.kernel import KernelTensor, TensorRole
@@ -55,8 +55,12 @@ def extract(
         UserError: the SDFG is not of that form or not canonical; the message names the scope or the array.
     """
     graph = read_lowered(sdfg)
-    families = divide(graph.scopes, options.granularity)
-    flow = find_flow(families, graph.arrays, whole_arrays=options.volumes is Volumes.ARRAY)
+    whole_arrays = options.volumes is Volumes.ARRAY
+    flow = find_flow(divide(graph.scopes, options.granularity.max_tasks), graph.arrays, whole_arrays=whole_arrays)
+    if options.granularity.split is not None:
+        work = [flow.work(number) for number in range(len(flow.families))]
+        families = split(flow.families, work, options.granularity.split)
+        flow = find_flow(families, graph.arrays, whole_arrays=whole_arrays)
     return _Assembly(graph.name, flow, frozenset(parameters)).assemble()
 
 

@@ -8,7 +8,6 @@ from math import prod
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.canonical_dag.granularity import Granularity
 from dfcompile.canonical_dag.scopes import Access, MapScope
 from dfcompile.canonical_dag.traversal import Loop, Traversal
 from dfcompile.errors import UserError
@@ -77,15 +76,30 @@ class TaskFamily:
         return volumes
 
 
-def divide(scopes: Sequence[MapScope], granularity: Granularity) -> tuple[TaskFamily, ...]:
-    """Divide scopes into tasks as declared, then group or split as the granularity says."""
-    families = [_declared(scope) for scope in scopes]
-    if granularity.max_tasks is not None:
-        families = [_grouped(family, granularity.max_tasks) for family in families]
-    if granularity.split is not None:
-        total = sum(map(_work, families))
-        families = [_split(family, granularity.split, total) for family in families]
-    return tuple(families)
+def divide(scopes: Sequence[MapScope], max_tasks: int | None = None) -> tuple[TaskFamily, ...]:
+    """Divide scopes into tasks as declared, then group the iterations of families of more than ``max_tasks``."""
+    families = tuple(_declared(scope) for scope in scopes)
+    if max_tasks is None:
+        return families
+    return tuple(
+        _spread(family.scope, family.scope.is_spatial, max_tasks) if family.members > max_tasks else family
+        for family in families
+    )
+
+
+def split(families: Sequence[TaskFamily], work: Sequence[int], pieces: int) -> tuple[TaskFamily, ...]:
+    """Cut every single task that has more than one in ``pieces`` of all work into at most so many tasks.
+
+    A task is cut along its outermost parallel loops. Smaller tasks stay whole: on that many processing elements they
+    do not bound the time.
+    """
+    total = sum(work)
+    return tuple(
+        _spread(family.scope, _parallel_loops(family.scope), pieces)
+        if family.is_single and cycles * pieces > total
+        else family
+        for family, cycles in zip(families, work, strict=True)
+    )
 
 
 def _declared(scope: MapScope) -> TaskFamily:
@@ -96,27 +110,13 @@ def _declared(scope: MapScope) -> TaskFamily:
     return TaskFamily(scope, tuple(cuts), is_single=not any(scope.is_spatial))
 
 
-def _work(family: TaskFamily) -> int:
-    volumes = [int(family.volumes_in().sum())] if family.scope.reads else [0]
-    return max(volumes + [int(family.volumes_out(access).sum()) for access in family.scope.writes])
-
-
-def _grouped(family: TaskFamily, most: int) -> TaskFamily:
-    if family.members <= most:
-        return family
-    return _spread(family.scope, family.scope.is_spatial, most)
-
-
-def _split(family: TaskFamily, pieces: int, total: int) -> TaskFamily:
-    """Cut a task that alone would take longer than ``pieces`` elements that share the total work."""
-    if not family.is_single or _work(family) * pieces <= total:
-        return family
-    divisible = []
-    is_outermost = True
-    for parameter, extent in enumerate(family.scope.extents):
-        is_outermost = is_outermost and (extent == 1 or _is_parallel(family.scope, parameter))
-        divisible.append(is_outermost)
-    return _spread(family.scope, divisible, pieces)
+def _parallel_loops(scope: MapScope) -> list[bool]:
+    """Return whether each loop can be divided: it and all loops around it write other elements in each iteration."""
+    divisible: list[bool] = []
+    for parameter, extent in enumerate(scope.extents):
+        around = all(divisible)
+        divisible.append(around and (extent == 1 or _is_parallel(scope, parameter)))
+    return divisible
 
 
 def _is_parallel(scope: MapScope, parameter: int) -> bool:

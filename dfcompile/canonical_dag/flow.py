@@ -71,6 +71,18 @@ class Flow:
             return np.full(count, self.uses[stream.array].array.elements, dtype=np.int64)
         return np.resize(producer.volumes_out(stream.write), count)
 
+    def work(self, family: int) -> int:
+        """Return the cycles of all tasks of a family: ``max(I, O)`` of each, whatever feeds them."""
+        tasks = self.families[family]
+        iterations = tasks.volumes_in()
+        streams = (self.uses[read.array].stream_of(family, read) for read in tasks.scope.reads)
+        first = next(streams, None)
+        # All input edges of a task are equal, so the first one tells; a task in turn with a family reads its slice.
+        if first is not None:
+            iterations = self.stream_volumes(first)[: tasks.members]
+        read = int(iterations.sum()) if tasks.scope.reads else 0
+        return max([read, *(int(tasks.volumes_out(write).sum()) for write in tasks.scope.writes)])
+
 
 def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, whole_arrays: bool) -> Flow:
     """Decide for every array which reads are streams, so that all tasks are canonical.

@@ -14,7 +14,7 @@ class Granularity:
     Attributes:
         max_tasks: a family has at most so many tasks, each of which does several iterations; None: one per iteration.
         split: a single task with more than ``1 / split`` of the total work is cut along its outermost parallel loops
-            into at most so many tasks; None: not.
+            into at most so many tasks; None: not. A task with less does not bound the time on that many elements.
     """
 
     max_tasks: int | None = None

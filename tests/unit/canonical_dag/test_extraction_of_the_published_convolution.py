@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag import CanonicalDag, Granularity
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Volumes, extract
 from tests.lowered_sdfg import LoweredSdfg
 
@@ -119,6 +119,13 @@ def test_edge_volumes(expansion: str, source: str, target: str, exact: list[int]
 
     assert volumes_between(extract(sdfg), source, target) == exact
     assert volumes_between(extract(sdfg, ExtractionOptions(Volumes.ARRAY)), source, target) == array
+
+
+def test_splitting_cuts_im2col_and_keeps_the_streams_of_the_product() -> None:
+    dag = extract(convolution("op").sdfg, ExtractionOptions(granularity=Granularity(split=16)))
+
+    assert volumes_between(dag, "X", "conv1.im2col") == [1_152, 1_152, 576] * 5
+    assert volumes_between(dag, "conv1.matmul.op", "conv1.matmul.reduce") == [NM] * 25
 
 
 RECORDS = Path(__file__).parents[2] / "data" / "canonical" / "schedules.json"

@@ -6,7 +6,6 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.families import TaskFamily, divide
-from dfcompile.canonical_dag.granularity import DECLARED, Granularity
 from dfcompile.canonical_dag.scopes import Access, MapScope
 from dfcompile.canonical_dag.streaming import can_stream
 from dfcompile.canonical_dag.traversal import Loop, Traversal, merged, order_text
@@ -64,8 +63,7 @@ def nests(draw: st.DrawFn, *, writes: bool) -> TaskFamily:
     spatial = tuple(draw(st.lists(st.sampled_from([False, False, True]), min_size=count, max_size=count)))
     access = Access("T", draw(st.sampled_from([0, 0, 0, 1])), strides)
     scope = MapScope("f", "f", None, extents, spatial, () if writes else (access,), (access,) if writes else ())
-    granularity = draw(st.sampled_from([DECLARED, DECLARED, Granularity(max_tasks=2), Granularity(max_tasks=3)]))
-    return divide([scope], granularity)[0]
+    return divide([scope], draw(st.sampled_from([None, None, 2, 3])))[0]
 
 
 @given(nests(writes=True), nests(writes=False))
@@ -99,7 +97,7 @@ def dense_pairs(draw: st.DrawFn) -> tuple[TaskFamily, TaskFamily]:
         access = Access("T", 0, tuple(loop.stride for loop in loops))
         extents = tuple(loop.extent for loop in loops)
         scope = MapScope("f", "f", None, extents, spatial, () if writes else (access,), (access,) if writes else ())
-        return divide([scope], DECLARED)[0]
+        return divide([scope])[0]
 
     return nest(writes=True), nest(writes=False)
 
