@@ -1,0 +1,1 @@
+"""The message format of DFModel design files [ko24]."""

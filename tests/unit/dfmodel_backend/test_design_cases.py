@@ -1,0 +1,92 @@
+"""Published designs: with the logged assignment the evaluator gives the logged figures."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from dfcompile.dfmodel_backend.compatibility import Compatibility
+from dfcompile.dfmodel_backend.design import Design, Dim
+from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignFigures, evaluate_design
+from dfcompile.dfmodel_backend.design_file import read_design
+from dfcompile.dfmodel_backend.network_cost import machine_cost_usd, machine_power_w
+
+DATA = Path(__file__).parents[2] / "data" / "dfmodel"
+TOLERANCE = 1e-9
+
+
+class Case(BaseModel):
+    cost_usd: float
+    power_w: float
+    flop: float
+    utilization: float = 0.0
+    final_s: float = 0.0
+    config_ns: dict[int, float] = {}
+    configs: dict[int, int] | str = ""
+    sharding: dict[int, Dim] = {}
+    tiles: int = 1
+    stopped_early: bool = False
+    compatibility: dict[str, float | bool] = {}
+
+
+CASES = {name: Case.model_validate(case) for name, case in json.loads((DATA / "cases.json").read_text()).items()}
+TIMED = [name for name, case in CASES.items() if case.utilization]
+EXACT = [name for name in TIMED if not CASES[name].stopped_early]
+
+
+def figures_of(name: str) -> DesignFigures:
+    case, design = CASES[name], read_design(DATA / f"{name}.txt")
+    decision = Decision(case.sharding, case.tiles, configs_of(case, design))
+    known = Compatibility.__dataclass_fields__
+    assert not [switch for switch in case.compatibility if switch not in known]
+    switches = case.compatibility
+    return evaluate_design(
+        design,
+        decision,
+        Compatibility(
+            all_reduce_factor=switches.get("all_reduce_factor", 0.0),
+            periodic_factor=switches.get("periodic_factor", 0.0),
+            network_is_sum=bool(switches.get("network_is_sum", False)),
+            periodic_gb_per_s=switches.get("periodic_gb_per_s", 0.0),
+            all_to_all_as_given=bool(switches.get("all_to_all_as_given", False)),
+            oldest_all_to_all=bool(switches.get("oldest_all_to_all", False)),
+        ),
+    )
+
+
+def configs_of(case: Case, design: Design) -> dict[int, int]:
+    if isinstance(case.configs, dict):
+        return case.configs
+    return {k.id: 0 if case.configs == "all in one" else number for number, k in enumerate(design.kernels)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cost_power_and_flop(name: str) -> None:
+    case, design = CASES[name], read_design(DATA / f"{name}.txt")
+    batch = design.execution.batch
+
+    assert machine_cost_usd(design.machine, batch.copies) == pytest.approx(case.cost_usd, rel=TOLERANCE)
+    assert machine_power_w(design.machine, batch.copies) == pytest.approx(case.power_w, rel=TOLERANCE)
+    flop = sum(kernel.flop for kernel in design.kernels) * batch.layers * batch.global_batch
+    assert flop == pytest.approx(case.flop, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_times_and_utilization_are_the_logged_ones(name: str) -> None:
+    case, figures = CASES[name], figures_of(name)
+
+    for number, time_ns in case.config_ns.items():
+        assert figures.steps[number].time_ns == pytest.approx(time_ns, rel=TOLERANCE), number
+    assert figures.batch_ns / 1e9 == pytest.approx(case.final_s, rel=TOLERANCE)
+    assert figures.utilization == pytest.approx(case.utilization, rel=TOLERANCE)
+    assert figures.flop == pytest.approx(case.flop, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", [name for name in TIMED if CASES[name].stopped_early])
+def test_times_are_at_most_those_of_logs_that_stopped_early(name: str) -> None:
+    case, figures = CASES[name], figures_of(name)
+
+    for number, time_ns in case.config_ns.items():
+        assert figures.steps[number].time_ns <= time_ns * (1 + TOLERANCE), number
+    assert figures.utilization >= case.utilization
