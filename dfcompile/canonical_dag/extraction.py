@@ -58,8 +58,8 @@ def extract(
     whole_arrays = options.volumes is Volumes.ARRAY
     flow = find_flow(divide(graph.scopes, options.granularity.max_tasks), graph.arrays, whole_arrays=whole_arrays)
     if options.granularity.split is not None:
-        work = [flow.work(number) for number in range(len(flow.families))]
-        families = split(flow.families, work, options.granularity.split)
+        pieces = options.granularity.split
+        families = split(flow.families, flow.big_tasks(pieces), pieces)
         flow = find_flow(families, graph.arrays, whole_arrays=whole_arrays)
     return _Assembly(graph.name, flow, frozenset(parameters)).assemble()
 

@@ -87,18 +87,11 @@ def divide(scopes: Sequence[MapScope], max_tasks: int | None = None) -> tuple[Ta
     )
 
 
-def split(families: Sequence[TaskFamily], work: Sequence[int], pieces: int) -> tuple[TaskFamily, ...]:
-    """Cut every single task that has more than one in ``pieces`` of all work into at most so many tasks.
-
-    A task is cut along its outermost parallel loops. Smaller tasks stay whole: on that many processing elements they
-    do not bound the time.
-    """
-    total = sum(work)
+def split(families: Sequence[TaskFamily], big: Sequence[bool], pieces: int) -> tuple[TaskFamily, ...]:
+    """Cut big single tasks along their outermost parallel loops into at most so many tasks each."""
     return tuple(
-        _spread(family.scope, _parallel_loops(family.scope), pieces)
-        if family.is_single and cycles * pieces > total
-        else family
-        for family, cycles in zip(families, work, strict=True)
+        _spread(family.scope, _parallel_loops(family.scope), pieces) if is_big and family.is_single else family
+        for family, is_big in zip(families, big, strict=True)
     )
 
 

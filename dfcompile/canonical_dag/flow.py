@@ -83,6 +83,34 @@ class Flow:
         read = int(iterations.sum()) if tasks.scope.reads else 0
         return max([read, *(int(tasks.volumes_out(write).sum()) for write in tasks.scope.writes)])
 
+    def big_tasks(self, pieces: int) -> tuple[bool, ...]:
+        """Return which families do more than one in ``pieces`` of the work of all that stream with them.
+
+        Tasks joined by streams run together; on so many processing elements the largest of them bounds their time if
+        it has more than its share. Tasks that are nothing beside the whole graph are not big.
+        """
+        work = [self.work(number) for number in range(len(self.families))]
+        total = sum(work)
+        component = list(range(len(self.families)))
+        for use in self.uses.values():
+            for stream in use.streams:
+                low, high = sorted((_root(component, stream.producer), _root(component, stream.consumer)))
+                component[high] = low
+        together = [0] * len(self.families)
+        for number, cycles in enumerate(work):
+            together[_root(component, number)] += cycles
+        return tuple(
+            cycles * pieces > together[_root(component, number)] and cycles * pieces**2 > total
+            for number, cycles in enumerate(work)
+        )
+
+
+def _root(parent: list[int], member: int) -> int:
+    while parent[member] != member:
+        parent[member] = parent[parent[member]]
+        member = parent[member]
+    return member
+
 
 def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, whole_arrays: bool) -> Flow:
     """Decide for every array which reads are streams, so that all tasks are canonical.

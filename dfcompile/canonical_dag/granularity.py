@@ -13,8 +13,9 @@ class Granularity:
 
     Attributes:
         max_tasks: a family has at most so many tasks, each of which does several iterations; None: one per iteration.
-        split: a single task with more than ``1 / split`` of the total work is cut along its outermost parallel loops
-            into at most so many tasks; None: not. A task with less does not bound the time on that many elements.
+        split: a big single task is cut along its outermost parallel loops into at most so many tasks; None: not. Big
+            is what has more than ``1 / split`` of the work of all tasks that stream with it, so that it bounds their
+            time on that many processing elements, and more than ``1 / split^2`` of the work of the whole graph.
     """
 
     max_tasks: int | None = None

@@ -380,15 +380,29 @@ def test_accumulation_loops_are_not_split() -> None:
 def test_small_tasks_are_not_split() -> None:
     low = LoweredSdfg()
     low.border("X", 100)
-    low.border("x", 10)
+    low.border("x", 6)
     low.border("Y", 100)
-    low.border("y", 10)
+    low.border("y", 6)
     low.scope("big", {"i": 100}, ["X[i]"], "Y[i]")
-    low.scope("small", {"i": 10}, ["x[i]"], "y[i]")
+    low.scope("small", {"i": 6}, ["x[i]"], "y[i]")
 
     dag = extract(low.sdfg, ExtractionOptions(granularity=Granularity(split=4)))
 
     assert [dag.scopes[scope].name for scope in dag.node_scope[dag.is_computational]] == ["big"] * 4 + ["small"]
+
+
+def test_tasks_that_stream_with_larger_ones_are_not_split() -> None:
+    """The family has 8 * 60 cycles of work, the gather 8 * 6: less than one in 4 of what runs together."""
+    low = LoweredSdfg()
+    low.border("X", 8, 6, 10)
+    low.border("Y", 8, 6)
+    low.inner("T", 8, 6)
+    loops = {"j": 6, "i": 8, "k": 10}
+    low.scope("f", loops, ["X[i,j,k]"], "T[i,j]", spatial="j", wcr=True)
+    low.scope("gather", ROWS, ["T[i,j]"], "Y[i,j]")
+
+    assert extract(low.sdfg, ExtractionOptions(granularity=Granularity(split=4))).tasks_count == 7
+    assert extract(low.sdfg, ExtractionOptions(granularity=Granularity(split=16))).tasks_count == 6 + 16
 
 
 def test_split_tasks_still_stream_one_to_one() -> None:
