@@ -7,6 +7,8 @@ from dfcompile.errors import InternalError
 from dfcompile.report import Json, Report, to_json, to_record
 from dfcompile.tables import report_table
 
+AMBIGUOUS = ("gap", "utilization")  # the schedule has one, too
+
 
 def render(report: Report, format_: str, width: int) -> str:
     """Return the report as ``table``, ``json`` or ``csv``; ``width`` in columns concerns the table alone.
@@ -46,10 +48,10 @@ def _row(result: Json) -> dict[str, Json]:
     for part in ("schedule", "mapping", "verification"):
         figures = result.get(part, {})
         assert isinstance(figures, dict)
-        # Both parts know a utilization; and a list does not fit in a cell.
+        # A list does not fit in a cell.
         row |= {_heading(part, name): value for name, value in figures.items() if not isinstance(value, list)}
     return row
 
 
 def _heading(part: str, name: str) -> str:
-    return "mapping_utilization" if (part, name) == ("mapping", "utilization") else name
+    return f"mapping_{name}" if part == "mapping" and name in AMBIGUOUS else name

@@ -36,6 +36,8 @@ class ScheduleSummary:
 
     makespan_cycles: int
     non_streaming_makespan_cycles: int
+    lower_bound_cycles: int  # no streaming schedule on that many processing elements is shorter
+    gap: Fraction  # (makespan - bound) / bound
     io_elements: int  # volumes of all edges that touch a buffer node
     io_bytes: int
     spilled_elements: int  # volumes of edges between tasks that the schedule sends through memory
@@ -161,6 +163,8 @@ def _schedule_record(schedule: ScheduleSummary) -> dict[str, Json]:
     return {
         "makespan_cycles": schedule.makespan_cycles,
         "non_streaming_makespan_cycles": schedule.non_streaming_makespan_cycles,
+        "lower_bound_cycles": schedule.lower_bound_cycles,
+        "gap": rounded(schedule.gap),
         "io_elements": schedule.io_elements,
         "io_bytes": schedule.io_bytes,
         "spilled_elements": schedule.spilled_elements,

@@ -64,6 +64,8 @@ def _schedule(figures: ScheduleFigures) -> ScheduleSummary:
     return ScheduleSummary(
         makespan_cycles=figures.makespan_cycles,
         non_streaming_makespan_cycles=figures.non_streaming_makespan_cycles,
+        lower_bound_cycles=figures.lower_bound_cycles,
+        gap=figures.gap,
         io_elements=figures.io_elements,
         io_bytes=figures.io_bytes,
         spilled_elements=figures.spilled_elements,

@@ -15,6 +15,8 @@ from dfcompile.report import ConfigurationSummary, MappingSummary, Report, Resul
 BEST = "*"
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
 DIGITS = 4
+FOLDED = 20
+GAP = 2
 NAMED_KERNELS = 2  # of a configuration: the first and the last
 
 
@@ -24,17 +26,23 @@ class _Column:
     cells: tuple[str, ...]
     is_text: bool = False
 
+    @property
+    def width(self) -> int:
+        """Columns of the screen with the gap to the next; a text can be folded to ``FOLDED`` columns."""
+        lines = [line for cell in (self.heading, *self.cells) for line in cell.split("\n")]
+        widest = max(map(len, lines))
+        return (min(widest, FOLDED) if self.is_text else widest) + GAP
+
 
 def report_table(report: Report, width: int) -> str:
     """Return the report as text of at most ``width`` columns."""
     console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False, markup=False, emoji=False)
     labels = _labels(report)
-    console.print(_table("schedule", [*labels, *_schedule_columns([result.schedule for result in report.results])]))
-    mapped = [result for result in report.results if result.mapping is not None]
-    if mapped:
-        mappings = [result.mapping for result in mapped if result.mapping is not None]
-        console.print(_table("mapping", [*_labels(report), *_mapping_columns(mappings)]))
-        console.print(_table("configurations", _configuration_columns(report)))
+    _print(console, "schedule", labels, _schedule_columns([result.schedule for result in report.results]))
+    mappings = [result.mapping for result in report.results if result.mapping is not None]
+    if mappings:
+        _print(console, "mapping", labels, _mapping_columns(mappings))
+        _print(console, "configurations", (), _configuration_columns(report))
     for line in _notes(report):
         console.print(line)
     if report.assumptions:
@@ -43,6 +51,18 @@ def report_table(report: Report, width: int) -> str:
         console.print(*wrap(f" {found.name}: {found.value} — {found.source}", width, subsequent_indent="   "), sep="\n")
     assert isinstance(console.file, io.StringIO)
     return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().rstrip().split("\n"))
+
+
+def _print(console: Console, title: str, labels: Sequence[_Column], columns: Sequence[_Column]) -> None:
+    """Print a table; columns that do not fit beside the labels follow in further tables."""
+    room = console.width - sum(column.width for column in labels)
+    parts: list[list[_Column]] = [[]]
+    for column in columns:
+        if parts[-1] and sum(other.width for other in parts[-1]) + column.width > room:
+            parts.append([])
+        parts[-1].append(column)
+    for number, part in enumerate(parts):
+        console.print(_table(f"{title}, continued" if number else title, [*labels, *part]))
 
 
 def _table(title: str, columns: Sequence[_Column]) -> Table:
@@ -57,15 +77,15 @@ def _table(title: str, columns: Sequence[_Column]) -> Table:
 
 
 def _labels(report: Report) -> list[_Column]:
+    """Return what tells results apart: the number of processing elements and the compared expansions."""
     results = report.results
     columns = [_Column("PEs", tuple(str(result.pes) for result in results))]
-    if _is_comparison(report):
+    compared = _compared(report)
+    if compared:
         best = {id(result) for result in report.best.values()}
         columns.append(_Column("", tuple(BEST if id(result) in best else "" for result in results)))
-        columns.append(
-            _Column("expansions", tuple(_compared_label(report, result) for result in results), is_text=True)
-        )
-    return columns
+    named = (tuple(result.expansions.get(key, "-") for result in results) for key in compared)
+    return [*columns, *(_Column(key, names, is_text=True) for key, names in zip(compared, named, strict=True))]
 
 
 def _is_comparison(report: Report) -> bool:
@@ -90,6 +110,7 @@ def _schedule_columns(schedules: Sequence[ScheduleSummary]) -> list[_Column]:
     return [
         column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
         column("non-\nstreaming\ncycles", lambda found: f"{found.non_streaming_makespan_cycles:,}"),
+        column("gap\n%", lambda found: f"{100 * float(found.gap):.1f}"),
         column("speedup", lambda found: f"{float(found.speedup):.2f}"),
         column("PE util.\n%", lambda found: f"{100 * float(found.pe_utilization):.1f}"),
         column("I/O\nelements", lambda found: f"{found.io_elements:,}"),
@@ -174,6 +195,7 @@ def _notes(report: Report) -> Iterable[str]:
             f"{model.name}: {model.nodes_costed} of {model.nodes} nodes costed "
             f"({model.nodes_as_tasks} as tasks, {model.nodes_as_views} as views, {model.nodes_folded} folded)"
         )
+    yield "gap: the makespan above what every streaming schedule on that many PEs takes at least"
     if _is_comparison(report):
         yield f"{BEST} least makespan of its number of PEs"
     seen: dict[str, float] = {}
