@@ -13,6 +13,7 @@ class Compatibility:
     periodic_gb_per_s: float = 0.0  # 0: the bandwidth of the links
     all_to_all_as_given: bool = False  # size is that of one chip already
     oldest_all_to_all: bool = False  # bytes per pair rounded up; last dimension with a quarter of its bandwidth
+    tile_size_is_a_hint: bool = False  # a given tile size only bounds the tiles from above
 
 
 RIGHT = Compatibility()
