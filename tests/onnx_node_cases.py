@@ -1,0 +1,149 @@
+"""ONNX's own node tests: models of one operator with operands and expected results, as ONNX publishes them."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+from tests.onnx_nodes import TABLE, Array
+
+# Operands that tell a shape, axes and the like: constants in any model that can be compiled.
+_STRUCTURE: Mapping[str, Sequence[int]] = {
+    "Dropout": (1, 2),
+    "Expand": (1,),
+    "Gather": (1,),
+    "Pad": (1, 2, 3),
+    "Reshape": (1,),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Squeeze": (1,),
+    "Tile": (1,),
+    "Unsqueeze": (1,),
+}
+
+
+@dataclass(frozen=True)
+class NodeCase:
+    """A published test of one operator.
+
+    Attributes:
+        name: as ONNX calls it, without ``test_``.
+        model: with constants as initializers.
+        feeds: the inputs.
+        expected: the outputs.
+    """
+
+    name: str
+    model: onnx.ModelProto
+    feeds: Mapping[str, Array]
+    expected: Mapping[str, Array]
+
+    @property
+    def node(self) -> onnx.NodeProto:
+        node: onnx.NodeProto = self.model.graph.node[0]
+        return node
+
+    @property
+    def opset(self) -> int:
+        return int(self.model.opset_import[0].version)
+
+
+def node_cases(*, constants: bool) -> tuple[NodeCase, ...]:
+    """Return the published tests of every operator that has an expansion.
+
+    Args:
+        constants: all operands but the first are constants, rather than only those that must be; tests for which that
+            is the same are left out then.
+    """
+    known = set(TABLE.op_types("onnx"))
+    return tuple(
+        _case(name, model, sets, constants=constants)
+        for name, model, sets in _published()
+        if model.graph.node[0].op_type in known
+        and model.graph.node[0].domain in ("", "ai.onnx")
+        and not _is_beyond_arrays(sets)
+        and (not constants or _has_more_constants(model.graph.node[0]))
+    )
+
+
+def _has_more_constants(node: onnx.NodeProto) -> bool:
+    most, least = (set(_constant_names(node, constants=constants)) for constants in (True, False))
+    return most != least
+
+
+@cache
+def _published() -> tuple[tuple[str, onnx.ModelProto, Sequence[Sequence[object]]], ...]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the tests compute overflows on purpose
+        found = collect_testcases(None)
+    return tuple(
+        (case.name.removeprefix("test_"), case.model, (case.data_sets or [((), ())])[0])
+        for case in found
+        if case.model is not None and len(case.model.graph.node) == 1
+    )
+
+
+def _is_beyond_arrays(sets: Sequence[Sequence[object]]) -> bool:
+    """Whether operands or results are sequences or optional values: no tensors."""
+    return any(isinstance(value, list | tuple) or value is None for values in sets for value in values)
+
+
+def _case(name: str, published: onnx.ModelProto, sets: Sequence[Sequence[object]], *, constants: bool) -> NodeCase:
+    operands = dict(zip((value.name for value in published.graph.input), map(_array, sets[0]), strict=True))
+    results = dict(zip((value.name for value in published.graph.output), map(_array, sets[1]), strict=True))
+    fixed = {
+        name for name in _constant_names(published.graph.node[0], constants=constants)
+        if operands[name].dtype.kind in "biuf"  # others can only be refused
+    }  # fmt: skip
+    model = onnx.ModelProto()
+    model.CopyFrom(published)
+    model.ir_version = 8  # before 4, constants were inputs as well
+    del model.graph.input[:]
+    for value in published.graph.input:
+        if value.name in fixed:
+            model.graph.initializer.append(numpy_helper.from_array(operands[value.name], value.name))
+        else:
+            model.graph.input.append(value)
+    feeds = {name: value for name, value in operands.items() if name not in fixed}
+    return NodeCase(name, model, feeds, results)
+
+
+def _constant_names(node: onnx.NodeProto, *, constants: bool) -> Iterator[str]:
+    structure = (1,) if node.op_type.startswith("Reduce") else _STRUCTURE.get(node.op_type, ())
+    for position, name in enumerate(node.input):
+        if position and name and (constants or position in structure) and name != node.input[0]:
+            yield name
+
+
+def _array(value: object) -> Array:
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+
+
+def merged(cases: Sequence[NodeCase]) -> tuple[onnx.ModelProto, dict[str, Array], dict[str, Array]]:
+    """Return one model that has all of the cases side by side, its inputs and its expected outputs."""
+    graph = onnx.GraphProto(name="merged")
+    feeds: dict[str, Array] = {}
+    expected: dict[str, Array] = {}
+    for number, case in enumerate(cases):
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        prefix = f"v{number}_"
+        for value in (*model.graph.input, *model.graph.output):
+            value.name = prefix + value.name
+        for constant in model.graph.initializer:
+            constant.name = prefix + constant.name
+        (node,) = model.graph.node
+        node.name = f"n{number}"
+        node.input[:] = [prefix + name if name else "" for name in node.input]
+        node.output[:] = [prefix + name if name else "" for name in node.output]
+        for field in ("input", "output", "initializer", "node"):
+            getattr(graph, field).extend(getattr(model.graph, field))
+        feeds |= {prefix + name: value for name, value in case.feeds.items()}
+        expected |= {prefix + name: value for name, value in case.expected.items()}
+    version = onnx.helper.make_opsetid("", cases[0].opset)
+    return onnx.helper.make_model(graph, opset_imports=[version]), feeds, expected

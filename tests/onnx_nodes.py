@@ -1,0 +1,141 @@
+"""Programs of a single ONNX operator, and what ONNX's reference implementation says to them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from dace.sdfg.nodes import Tasklet
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from dfcompile.canonical_dag.extraction import extract
+from dfcompile.frontend import Program, ReadOptions
+from dfcompile.frontend.onnx_model import program_of
+from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
+from tests.interpreter import interpret
+
+Array = npt.NDArray[np.generic]
+Attribute = int | float | str | Sequence[int]
+
+TABLE = registered_expansions()
+
+
+@dataclass(frozen=True)
+class Node:
+    """An ONNX operator with its operands.
+
+    Attributes:
+        op_type: such as ``Relu``.
+        operands: by position, ``None`` for one that is omitted.
+        constants: positions of the operands that are parameters of the model; the others are inputs.
+        attributes: of the operator.
+        results: 1 for a result that is used, 0 for one that is not.
+        opset: version of ONNX's operators.
+    """
+
+    op_type: str
+    operands: Sequence[Array | None]
+    constants: Sequence[int] = ()
+    attributes: Mapping[str, Attribute] | None = None
+    results: Sequence[int] = (1,)
+    opset: int = 18
+
+    @property
+    def names(self) -> list[str]:
+        return ["" if value is None else f"x{position}" for position, value in enumerate(self.operands)]
+
+    @property
+    def feeds(self) -> dict[str, Array]:
+        """The operands that are inputs."""
+        return {name: value for name, value in self._values().items() if int(name[1:]) not in self.constants}
+
+    def model(self) -> onnx.ModelProto:
+        outputs = [f"y{position}" if used else "" for position, used in enumerate(self.results)]
+        node = helper.make_node(self.op_type, self.names, outputs, name="op")
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in (self.attributes or {}).items())
+        feeds = self.feeds
+        graph = helper.make_graph(
+            [node],
+            self.op_type,
+            [_typed(name, value) for name, value in feeds.items()],
+            [onnx.ValueInfoProto(name=name) for name in outputs if name],
+            [numpy_helper.from_array(value, name) for name, value in self._values().items() if name not in feeds],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+
+    def reference(self) -> dict[str, Array]:
+        """Return what ONNX's reference implementation computes."""
+        model = self.model()
+        with np.errstate(all="ignore"):
+            results = ReferenceEvaluator(model).run(None, self.feeds)
+        return {output.name: np.asarray(value) for output, value in zip(model.graph.output, results, strict=True)}
+
+    def _values(self) -> dict[str, Array]:
+        found = zip(self.names, self.operands, strict=True)
+        return {name: np.asarray(value) for name, value in found if value is not None}
+
+
+def _typed(name: str, value: Array) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+
+
+def lowered(model: onnx.ModelProto, choices: Sequence[Choice] = ()) -> Program:
+    """Return the model as map scopes, from which a canonical DAG can be extracted."""
+    program = program_of("model", model, ReadOptions())
+    maps = lower_to_maps(lower_to_canonical(program, TABLE, choices), TABLE, choices)
+    extract(maps.sdfg)
+    return maps
+
+
+def check_node(
+    node: Node,
+    expected: Array | None = None,
+    *,
+    choices: Sequence[Choice] = (),
+    rtol: float = 1e-5,
+    atol: float = 1e-5,
+) -> Program:
+    """Check the lowered operator against the expected result, or else against ONNX's reference implementation.
+
+    Returns:
+        Its map scopes.
+
+    Raises:
+        AssertionError: shape, data type or values differ.
+        UserError: the operator, or this form of it, is not supported.
+    """
+    program = lowered(node.model(), choices)
+    results = node.reference() if expected is None else {"y0": expected}
+    assert_same(interpret(program, node.feeds), results, rtol, atol)
+    return program
+
+
+def assert_same(found: Mapping[str, Array], expected: Mapping[str, Array], rtol: float, atol: float) -> None:
+    """Compare results by name: shapes, data types, values."""
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        assert found[name].shape == value.shape, name
+        assert found[name].dtype == value.dtype, name
+        np.testing.assert_allclose(
+            found[name].astype(np.float64), value.astype(np.float64), rtol=rtol, atol=atol, err_msg=name
+        )
+
+
+def random(shape: Sequence[int], dtype: str = "float32", seed: int = 0) -> npt.NDArray[np.float32]:
+    """Return random data: standard normal, small integers, or truth values (typed as what it mostly is)."""
+    generator = np.random.default_rng(seed)
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        return generator.integers(0, 2, shape).astype(dtype)
+    if kind in "iu":
+        return generator.integers(-9 if kind == "i" else 0, 10, shape).astype(dtype)
+    return generator.standard_normal(shape).astype(dtype)
+
+
+def scopes(program: Program) -> list[str]:
+    """Return the names of the tasks, in the order in which they were made."""
+    tasklets = [node for node in program.sdfg.start_state.nodes() if isinstance(node, Tasklet)]
+    return [tasklet.location["scope"] for tasklet in tasklets if "role" not in tasklet.location]

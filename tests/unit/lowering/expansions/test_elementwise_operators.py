@@ -1,0 +1,236 @@
+"""Element-wise operators in every data type that ONNX allows them: interpreted one by one, compiled all at once."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import onnx
+import pytest
+from onnx import defs, helper
+
+from dfcompile.frontend import ReadOptions
+from dfcompile.frontend.onnx_model import program_of
+from dfcompile.lowering import lower_to_canonical, lower_to_maps
+from dfcompile.lowering.execution import run_program
+from dfcompile.lowering.expansions.broadcasting import EXPANSIONS as BINARY
+from dfcompile.lowering.expansions.broadcasting import VARIADIC
+from dfcompile.lowering.expansions.unary import FORMULAS
+from tests.interpreter import interpret
+from tests.onnx_nodes import TABLE, Array, Node, assert_same, check_node, random, scopes
+
+DTYPES = (
+    "float32",
+    "float64",
+    "float16",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+)
+COMPILED_DTYPES = ("float32", "float16", "int32", "uint8", "bool")  # the compiler takes a second per fifty tasks
+ONNX_NAMES = {"float32": "float", "float64": "double"}
+OPSET = 24
+ABOVE_ONE = {"Acosh"}
+WITHIN_ONE = {"Acos", "Asin", "Atanh"}
+POSITIVE = {"Log", "Reciprocal", "Sqrt"}
+
+
+def allowed_dtypes(op_type: str) -> list[str]:
+    schema = defs.get_schema(op_type, OPSET)
+    operand_types = next(
+        (
+            constraint.allowed_type_strs
+            for constraint in schema.type_constraints
+            if constraint.type_param_str == schema.inputs[-1].type_str
+        ),
+        [schema.inputs[-1].type_str],
+    )
+    return [dtype for dtype in DTYPES if f"tensor({ONNX_NAMES.get(dtype, dtype)})" in operand_types]
+
+
+def operand(op_type: str, dtype: str, seed: int = 0) -> Array:
+    values = random((2, 3), dtype, seed)
+    if np.dtype(dtype).kind != "f":
+        return values
+    if op_type in WITHIN_ONE:
+        return np.tanh(values)
+    return 1 + np.abs(values) if op_type in ABOVE_ONE | POSITIVE else values
+
+
+def unary_nodes() -> Iterator[Node]:
+    for op_type in [*FORMULAS, "Gelu", "IsInf"]:
+        for dtype in allowed_dtypes(op_type):
+            yield Node(op_type, [operand(op_type, dtype)], opset=OPSET)
+
+
+def binary_nodes() -> Iterator[Node]:
+    for op_type in [*(found.op_type for found in (*BINARY, *VARIADIC)), "Mod"]:
+        for dtype in allowed_dtypes(op_type):
+            first, second = operand(op_type, dtype), operand(op_type, dtype, 1)[:1]
+            if op_type in ("Div", "Mod") and np.dtype(dtype).kind in "iu":
+                second = second + (second == 0).astype(dtype)
+            condition = [random((2, 3), "bool", 2)] if op_type == "Where" else []
+            attributes = {"fmod": 1} if np.dtype(dtype).kind == "f" and op_type == "Mod" else {}
+            yield Node(op_type, [*condition, first, second], attributes=attributes, opset=OPSET)
+
+
+def nodes() -> list[Node]:
+    return [*unary_nodes(), *binary_nodes()]
+
+
+def tolerance(node: Node) -> float:
+    return 4e-3 if any(value is not None and value.dtype == np.float16 for value in node.operands) else 1e-5
+
+
+def name_of(node: Node) -> str:
+    return f"{node.op_type}-{node.operands[-1].dtype if node.operands[-1] is not None else ''}"
+
+
+@pytest.mark.parametrize("node", nodes(), ids=name_of)
+def test_every_data_type_gives_the_reference_values(node: Node) -> None:
+    check_node(node, rtol=tolerance(node), atol=tolerance(node))
+
+
+@pytest.mark.slow
+def test_generated_code_gives_what_the_interpreter_gives() -> None:
+    feeds: dict[str, Array] = {}
+    graph = onnx.GraphProto(name="all")
+    compiled = [node for node in nodes() if name_of(node).rpartition("-")[2] in COMPILED_DTYPES]
+    for number, node in enumerate(compiled):
+        model = node.model()
+        rename = {value.name: f"v{number}_{value.name}" for value in (*model.graph.input, *model.graph.output)}
+        for value in (*model.graph.input, *model.graph.output):
+            value.name = rename[value.name]
+        graph.input.extend(model.graph.input)
+        graph.output.extend(model.graph.output)
+        (copied,) = model.graph.node
+        copied.name = f"n{number}"
+        copied.input[:] = [rename[name] for name in copied.input]
+        copied.output[:] = [rename[name] for name in copied.output]
+        graph.node.append(copied)
+        feeds |= {rename[name]: value for name, value in node.feeds.items()}
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
+    program = lower_to_maps(lower_to_canonical(program_of("all", model, ReadOptions()), TABLE), TABLE)
+
+    assert_same(run_program(program, feeds), interpret(program, feeds), rtol=2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "shapes"),
+    [
+        ("Add", [(2, 1, 4), (3, 1)]),
+        ("Mul", [(1,), (2, 3)]),
+        ("Sub", [(4,), (3, 4)]),
+        ("Less", [(2, 1), (1, 3)]),
+        ("Sum", [(2, 3), (3,), (2, 1)]),
+        ("Max", [(2, 3), (3,), (1, 1)]),
+        ("Mean", [(2, 3), (3,), (1,), (2, 1)]),
+        ("PRelu", [(2, 3, 4), (3, 1)]),
+        ("Where", [(2, 1), (1, 3), (3,)]),
+    ],
+)
+def test_operands_are_broadcast(op_type: str, shapes: list[tuple[int, ...]]) -> None:
+    values: list[Array] = [random(shape, seed=position) for position, shape in enumerate(shapes)]
+    if op_type == "Where":
+        values[0] = random(shapes[0], "bool")
+    program = check_node(Node(op_type, values))
+
+    assert scopes(program) == ["op"]
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, -0.5, 1.0, 2.0, 3.0, -1.0, -2.0, 1.5, 2.7])
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_pow_takes_fractional_and_negative_exponents(exponent: float, *, is_constant: bool) -> None:
+    base = np.array([0.25, 1.0, 2.5, 9.0], np.float32)
+    check_node(Node("Pow", [base, np.array(exponent, np.float32)], constants=[1] if is_constant else []))
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 5])
+def test_pow_of_integers_is_exact(exponent: int) -> None:
+    check_node(
+        Node("Pow", [np.array([-7, 0, 1001], np.int64), np.array(exponent, np.int64)], constants=[1]), rtol=0, atol=0
+    )
+
+
+def test_integer_division_truncates_towards_zero() -> None:
+    operands = [np.array([7, -7, 7, -7], np.int32), np.array([3, 3, -3, -3], np.int32)]
+    found = interpret(check_node(Node("Div", operands)), {"x0": operands[0], "x1": operands[1]})
+
+    assert found["y0"].tolist() == [2, -2, -2, 2]
+
+
+@pytest.mark.parametrize("fmod", [0, 1])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "float64"])
+def test_mod_has_the_sign_of_the_divisor_or_of_the_dividend(fmod: int, dtype: str) -> None:
+    a, b = np.array([7, -7, 7, -7, 6], dtype), np.array([3, 3, -3, -3, -3], dtype)
+    check_node(Node("Mod", [a, b], attributes={"fmod": fmod}, opset=28))
+
+
+@pytest.mark.parametrize("is_constant", [True, False])
+@pytest.mark.parametrize("bounds", [(-0.5, 0.7), (None, 0.7), (-0.5, None), (0.7, -0.5), (None, None)])
+def test_clip_with_and_without_bounds(bounds: tuple[float | None, float | None], *, is_constant: bool) -> None:
+    limits = [None if bound is None else np.array(bound, np.float32) for bound in bounds]
+    check_node(Node("Clip", [random((3, 4)), *limits], constants=[1, 2] if is_constant else []))
+
+
+@pytest.mark.parametrize("source", DTYPES)
+@pytest.mark.parametrize("target", DTYPES)
+def test_cast_between_all_data_types(source: str, target: str) -> None:
+    value = np.abs(random((2, 3), source))
+    check_node(Node("Cast", [value], attributes={"to": helper.np_dtype_to_tensor_dtype(np.dtype(target))}), rtol=1e-3)
+
+
+@pytest.mark.parametrize(("op_type", "attributes"), [
+    ("Celu", {"alpha": 0.3}), ("Elu", {"alpha": 0.3}), ("HardSigmoid", {"alpha": 0.4, "beta": 0.1}),
+    ("LeakyRelu", {"alpha": 0.3}), ("Selu", {"alpha": 0.3, "gamma": 1.7}), ("Shrink", {"lambd": 0.1, "bias": 0.2}),
+    ("ThresholdedRelu", {"alpha": 0.3}), ("Gelu", {"approximate": "tanh"}), ("Swish", {"alpha": 0.3}),
+    ("IsInf", {"detect_negative": 0}), ("IsInf", {"detect_positive": 0}),
+    ("IsInf", {"detect_positive": 0, "detect_negative": 0}),
+])  # fmt: skip
+def test_attributes_take_part(op_type: str, attributes: dict[str, float | str]) -> None:
+    value = np.array([-np.inf, -2, -0.3, -0.1, 0, 0.1, 0.3, 2, np.inf], np.float32)
+    finite = value if op_type == "IsInf" else value[1:-1]
+    check_node(Node(op_type, [finite], attributes=attributes, opset=OPSET))
+
+
+@pytest.mark.parametrize("op_type", ["Relu", "Sign", "Abs", "Softplus", "LeakyRelu", "Clip", "IsNaN", "Exp"])
+def test_undefined_and_infinite_stay_what_they_are(op_type: str) -> None:
+    value = np.array([np.nan, np.inf, -np.inf, 0.0], np.float32)
+    bounds = [np.array(-1, np.float32), np.array(1, np.float32)] if op_type == "Clip" else []
+    check_node(Node(op_type, [value, *bounds], constants=[1, 2]))
+
+
+@pytest.mark.parametrize("op_type", ["Softplus", "Mish", "Sigmoid", "Elu", "Selu", "Celu"])
+def test_large_operands_do_not_overflow(op_type: str) -> None:
+    value = np.array([-1000.0, 1000.0], np.float32)
+    found = interpret(check_node(Node(op_type, [value * 0.01])), {"x0": value})
+
+    assert np.isfinite(found["y0"]).all()
+
+
+def test_a_threshold_is_compared_in_single_precision() -> None:
+    value = np.array([0.1], np.float32)  # is more than 0.1
+    check_node(Node("ThresholdedRelu", [value], attributes={"alpha": 0.1}), rtol=0, atol=0)
+
+
+def test_constant_of_one_element_is_written_into_the_task() -> None:
+    program = check_node(Node("Mul", [random((2, 3)), np.array([0.1], np.float32)], constants=[1]))
+
+    assert not program.parameters
+
+
+def test_constant_of_several_elements_is_read() -> None:
+    program = check_node(Node("Mul", [random((2, 3)), random((3,), seed=1)], constants=[1]))
+
+    assert len(program.parameters) == 1
+
+
+def test_bit_shift_beyond_the_width_leaves_the_sign() -> None:
+    values = [np.array([-5, 5, -1], np.int32), np.array([40, 32, 31], np.int32)]
+    program = check_node(Node("BitShift", values, attributes={"direction": "RIGHT"}, opset=28))
+
+    assert scopes(program) == ["op"]
