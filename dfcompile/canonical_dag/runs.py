@@ -60,13 +60,21 @@ def edge_runs(dag: CanonicalDag) -> Iterator[EdgeRun]:
     alike = (np.diff(dag.node_scope[source]) == 0) & (np.diff(dag.node_scope[target]) == 0)
     alike &= (np.diff(dag.edge_volume) == 0) & (np.diff(dag.edge_order) == 0)
     alike &= np.diff(dag.edge_element_bytes) == 0
-    for first, end in _edge_pieces(np.where(alike, _direction(step_source, step_target), 0).tolist(), dag.edges_count):
+    pieces = _edge_pieces(np.where(alike, _direction(step_source, step_target), 0).tolist(), dag.edges_count)
+    # Plain lists: reading single elements of arrays would take most of the time.
+    names = [scope.name for scope in dag.scopes]
+    nodes = [
+        (names[scope], member) for scope, member in zip(dag.node_scope.tolist(), dag.node_member.tolist(), strict=True)
+    ]
+    sources, targets = source.tolist(), target.tolist()
+    volumes, sizes, orders = dag.edge_volume.tolist(), dag.edge_element_bytes.tolist(), dag.edge_order.tolist()
+    for first, end in pieces:
         yield EdgeRun(
-            _end(dag, int(source[first]), int(source[end - 1])),
-            _end(dag, int(target[first]), int(target[end - 1])),
-            int(dag.edge_volume[first]),
-            int(dag.edge_element_bytes[first]),
-            dag.orders[dag.edge_order[first]],
+            _span(nodes[sources[first]], nodes[sources[end - 1]]),
+            _span(nodes[targets[first]], nodes[targets[end - 1]]),
+            volumes[first],
+            sizes[first],
+            dag.orders[orders[first]],
         )
 
 
@@ -96,7 +104,6 @@ def _edge_pieces(directions: list[int], count: int) -> Iterator[tuple[int, int]]
         yield first, count
 
 
-def _end(dag: CanonicalDag, first: int, last: int) -> Reference:
-    scope = dag.scopes[dag.node_scope[first]].name
-    member = int(dag.node_member[first])
-    return Reference(scope, member, 1 + int(dag.node_member[last]) - member)
+def _span(first: tuple[str, int], last: tuple[str, int]) -> Reference:
+    scope, member = first
+    return Reference(scope, member, 1 + last[1] - member)
