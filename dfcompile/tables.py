@@ -17,6 +17,7 @@ PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "
 DIGITS = 4
 FOLDED = 20
 GAP = 2
+MOST_CONFIGURATIONS = 12  # of one mapping, in the table; JSON has all
 NAMED_KERNELS = 2  # of a configuration: the first and the last
 
 
@@ -152,22 +153,45 @@ def _scaled(heading: str, values: Sequence[float]) -> _Column:
     return _Column(heading.format(prefix), tuple(cells))
 
 
+@dataclass(frozen=True, slots=True)
+class _ConfigurationRow:
+    pes: int
+    label: str
+    number: str
+    time_s: float
+    bound_by: str
+    kernels: str
+
+
 def _configuration_columns(report: Report) -> list[_Column]:
-    rows = [
-        (result, label, number, configuration)
-        for result, label in _by_mapping(report)
-        for number, configuration in enumerate(result.mapping.configurations if result.mapping else ())
-    ]
-    columns = [_Column("PEs", tuple(str(result.pes) for result, _, _, _ in rows))]
+    rows = [row for result, label in _by_mapping(report) for row in _configuration_rows(result, label)]
+    columns = [_Column("PEs", tuple(str(row.pes) for row in rows))]
     if _is_comparison(report):
-        columns.append(_Column("expansions", tuple(label for _, label, _, _ in rows), is_text=True))
+        columns.append(_Column("expansions", tuple(row.label for row in rows), is_text=True))
     return [
         *columns,
-        _Column("config", tuple(str(number) for _, _, number, _ in rows)),
-        _scaled("time\n{}s", [configuration.time_s for _, _, _, configuration in rows]),
-        _Column("bound by", tuple(configuration.bound_by for _, _, _, configuration in rows), is_text=True),
-        _Column("kernels", tuple(_span(configuration.kernels) for _, _, _, configuration in rows), is_text=True),
+        _Column("config", tuple(row.number for row in rows)),
+        _scaled("time\n{}s", [row.time_s for row in rows]),
+        _Column("bound by", tuple(row.bound_by for row in rows), is_text=True),
+        _Column("kernels", tuple(row.kernels for row in rows), is_text=True),
     ]
+
+
+def _configuration_rows(result: Result, label: str) -> Iterator[_ConfigurationRow]:
+    """Yield a row per configuration; of many, the slowest ones and the sum of the others."""
+    configurations = result.mapping.configurations if result.mapping else ()
+    numbers = range(len(configurations))
+    slowest = sorted(numbers, key=lambda number: -configurations[number].time_s)
+    shown = numbers if len(numbers) <= MOST_CONFIGURATIONS else sorted(slowest[: MOST_CONFIGURATIONS - 1])
+    for number in shown:
+        found = configurations[number]
+        yield _ConfigurationRow(result.pes, label, str(number), found.time_s, found.bound_by, _span(found.kernels))
+    others = [configurations[number] for number in numbers if number not in shown]
+    if others:
+        count = f"{len(others)} more"
+        bound_by = ", ".join(dict.fromkeys(found.bound_by for found in others))
+        kernels = f"{sum(len(found.kernels) for found in others)} kernels"
+        yield _ConfigurationRow(result.pes, label, count, sum(found.time_s for found in others), bound_by, kernels)
 
 
 def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:

@@ -198,3 +198,27 @@ def test_configurations_that_expansions_share_are_listed_once() -> None:
     assert sum("conv1.im2col … conv1.bias (3)" in line for line in listed) == 2
     assert any("MatMul=mv, MatMul=op" in line for line in listed)
     assert any(line.split()[:2] == ["128", "all"] for line in listed)
+
+
+def test_of_many_configurations_the_slowest_are_shown_and_the_others_summed() -> None:
+    times_s = [1e-6 * (number % 7 + 1) for number in range(40)]
+    configurations = tuple(
+        ConfigurationSummary((f"kernel{number}",), time_s, "compute") for number, time_s in enumerate(times_s)
+    )
+    many = replace(RESULT, mapping=replace(MAPPING, configurations=configurations))
+    text = render(replace(REPORT, results=(many,)), "table", width=120)
+
+    rows = [line for line in text.splitlines() if "kernel" in line and "kernels" not in line]
+    (others,) = [line.split() for line in text.splitlines() if "29 more" in line]
+    assert len(rows) == 11
+    assert "kernel6" in text  # one of the slowest
+    assert "kernel7 " not in text  # one of the fastest
+    assert others == [
+        "16",
+        "29",
+        "more",
+        f"{1e6 * (sum(times_s) - sum(sorted(times_s)[-11:])):.3f}",
+        "compute",
+        "29",
+        "kernels",
+    ]
