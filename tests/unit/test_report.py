@@ -213,12 +213,5 @@ def test_of_many_configurations_the_slowest_are_shown_and_the_others_summed() ->
     assert len(rows) == 11
     assert "kernel6" in text  # one of the slowest
     assert "kernel7 " not in text  # one of the fastest
-    assert others == [
-        "16",
-        "29",
-        "more",
-        f"{1e6 * (sum(times_s) - sum(sorted(times_s)[-11:])):.3f}",
-        "compute",
-        "29",
-        "kernels",
-    ]
+    assert others[:3] + others[4:] == ["16", "29", "more", "compute", "29", "kernels"]
+    assert float(others[3]) == pytest.approx(1e6 * (sum(times_s) - sum(sorted(times_s)[-11:])))
