@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dfcompile.dfmodel_backend.configuration import ConfigurationModel
-from dfcompile.dfmodel_backend.down_sets import list_down_sets, supersets
+from dfcompile.dfmodel_backend.down_sets import DownSets, list_down_sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class ChainSpace:
     """All chains of down-sets that keep every limit of the chip."""
 
     model: ConfigurationModel
-    down_sets: tuple[int, ...]  # smaller ones first
+    down_sets: DownSets
 
     @cached_property
     def _time_ns(self) -> dict[int, float | None]:
@@ -38,7 +38,7 @@ class ChainSpace:
     def arcs_from(self, before: int) -> Iterator[Arc]:
         """Yield the possible configurations after a down-set, smaller ones first."""
         most = min(self.model.system.accelerator.cores, len(self.model.workload.kernels))
-        for after in supersets(self.model.workload.predecessors, before, most, self.model.may_grow):
+        for after in self.down_sets.supersets(before, most, self.model.may_grow):
             kernels = after ^ before
             time_ns = self.time_ns(kernels)
             if time_ns is not None and self.model.fits_dram(before, kernels):
@@ -48,4 +48,4 @@ class ChainSpace:
 def chain_space(model: ConfigurationModel) -> ChainSpace | None:
     """Return the space of a workload, or None if it has more down-sets than the options allow."""
     found = list_down_sets(model.workload.predecessors, model.options.max_down_sets)
-    return None if found is None else ChainSpace(model, tuple(found))
+    return None if found is None else ChainSpace(model, found)

@@ -12,7 +12,7 @@ from dfcompile.dfmodel_backend.collectives import (
     all_to_all_ratio,
 )
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.cores import core_table, least_cycles
+from dfcompile.dfmodel_backend.cores import CoreTable, core_table, least_cycles
 from dfcompile.dfmodel_backend.degrees import Degrees, degrees_of
 from dfcompile.dfmodel_backend.design import Collective, Design, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.network_cost import machine_cost_usd, machine_power_w
@@ -82,7 +82,6 @@ class DesignModel:
         self.shares = shares_of(design, self._degrees, sharding, tiles, float(self._micro_batches))
         self.edges = edge_shares(design, self.shares)
         self._factor = 2.0 if design.execution.separate_reduce_scatter else 1.0
-        self._tables = [core_table(_work(share), _chip(design)) for share in self.shares]
 
     def figures(self, configs: dict[int, int]) -> DesignFigures:
         """Return the figures of an assignment of kernels, by id, to configurations."""
@@ -123,6 +122,11 @@ class DesignModel:
         word = self.design.execution.word_bytes
         return busy + 2 * batch.hidden * batch.sequence * word * layers / degrees.pipeline_link.gb_per_s
 
+    @cached_property
+    def _tables(self) -> tuple[CoreTable, ...]:
+        chip = _chip(self.design)
+        return tuple(core_table(_work(share), chip) for share in self.shares)
+
     def step(self, inside: list[int], weight_tiles: int = 1) -> StepFigures:
         """Return the figures of a configuration of the kernels at some positions."""
         execution = self.design.execution
@@ -139,15 +143,17 @@ class DesignModel:
         return StepFigures(compute_ns, memory_ns, network_ns, time_ns)
 
     @cached_property
-    def _least(self) -> tuple[tuple[float, float, float], ...]:
+    def least_parts(self) -> tuple[tuple[float, float, float], ...]:
         """Unavoidable compute, DRAM and network time of each kernel; all three add up over any set of kernels."""
         execution, machine = self.design.execution, self.design.machine
         found = []
         for position, share in enumerate(self.shares):
             tiles = 1 if share.kernel.num_input else self.tiles
             inputs = max(1, share.kernel.num_input)
-            area_ns = self._tables[position].least_area / (machine.cores * machine.frequency_ghz)
-            compute_ns = self._compute_ns([position]) if execution.compute_utilization > 0 else area_ns
+            if execution.compute_utilization > 0:
+                compute_ns = self._compute_ns([position])
+            else:
+                compute_ns = self._tables[position].least_area / (machine.cores * machine.frequency_ghz)
             # Groups that exchange at the same time do not add up: only the tensor parallel one is counted then.
             network_ns = self._network_ns([position], tiles, tensor_only=not self._compatibility.network_is_sum)
             found.append(
@@ -161,13 +167,8 @@ class DesignModel:
 
     def least_ns(self, inside: Iterable[int]) -> float:
         """Return a time that no configurations of these kernels beat: no core idle, no tensor between them in DRAM."""
-        compute_ns = memory_ns = network_ns = 0.0
-        for position in inside:
-            least = self._least[position]
-            compute_ns += least[0]
-            memory_ns += least[1]
-            network_ns += least[2]
-        return self.design.execution.overlap.time_ns(compute_ns, memory_ns, network_ns)
+        parts = [self.least_parts[position] for position in inside]
+        return self.design.execution.overlap.time_ns(*(sum(part[kind] for part in parts) for kind in range(3)))
 
     def sram_bytes(self, inside: list[int], weight_tiles: int = 1) -> float:
         """Return the SRAM of a configuration: tiles of tensors, weights, and what the design adds."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design import Design, Dim
 from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignModel
-from dfcompile.dfmodel_backend.down_sets import list_down_sets, supersets
+from dfcompile.dfmodel_backend.down_sets import DownSets, list_down_sets
 from dfcompile.errors import InfeasibleError
 
 _MOST_DOWN_SETS = 20_000
@@ -32,12 +32,13 @@ def optimize_tiles(design: Design, sharding: dict[int, Dim], compatibility: Comp
     """
     models = [DesignModel(design, sharding, tiles, compatibility) for tiles in tile_counts(design, compatibility)]
     bounds = [(model.least_ns(range(len(model.shares))), model.tiles, model) for model in models]
+    lattice = None if _is_kernel_by_kernel(design) else lattice_of(design)
     best: tuple[float, int, Decision] | None = None
     for least_ns, tiles, model in sorted(bounds, key=lambda one: one[:2]):
         if best is not None and least_ns > best[0]:
             break
         # Equal times count too: of tile counts that tie the smallest is wanted.
-        fused = fuse(model, best[0] * (1 + 1e-12) if best else math.inf)
+        fused = fuse(model, best[0] * (1 + 1e-12) if best else math.inf, lattice)
         if fused is not None and (best is None or (fused.time_ns, tiles) < best[:2]):
             best = (fused.time_ns, tiles, Decision(sharding, tiles, fused.configs))
     if best is None:
@@ -60,7 +61,7 @@ def tile_counts(design: Design, compatibility: Compatibility = RIGHT) -> list[in
     return sorted({-(-batch.sequence // size) for size in sizes})
 
 
-def fuse(model: DesignModel, below_ns: float = math.inf) -> Fused | None:
+def fuse(model: DesignModel, below_ns: float = math.inf, lattice: DownSets | None = None) -> Fused | None:
     """Return the fastest assignment into at most as many configurations as the design allows, or None.
 
     Assignments slower than ``below_ns`` are of no interest: what cannot become faster is dropped on the way.
@@ -71,9 +72,9 @@ def fuse(model: DesignModel, below_ns: float = math.inf) -> Fused | None:
     execution = model.design.execution
     count = len(model.shares)
     slots = execution.configurations or count
-    if execution.kernel_by_kernel or slots == count:
+    if _is_kernel_by_kernel(model.design):
         return _kernel_by_kernel(model)
-    space = _space(model)
+    space = _space(model, lattice_of(model.design) if lattice is None else lattice)
     every = (1 << count) - 1
     best: dict[int, _State] = {0: (0.0, ())}
     for slot in range(slots):
@@ -97,36 +98,54 @@ _State = tuple[float, tuple[int, ...]]  # time so far, and the set of kernels of
 class _Space:
     """Down-sets of the graph, smaller ones first, and what the kernels outside of each take at least."""
 
-    predecessors: tuple[int, ...]
+    down_sets: DownSets
     rest_ns: dict[int, float]
     costs: _Costs
 
 
-def _space(model: DesignModel) -> _Space:
-    count = len(model.shares)
-    predecessors = [0] * count
-    for edge in model.edges:
-        predecessors[edge.target] |= 1 << edge.source
-    down_sets = list_down_sets(tuple(predecessors), _MOST_DOWN_SETS)
-    if down_sets is None:
-        raise InfeasibleError(
-            f"design: more than {_MOST_DOWN_SETS} down-sets (give the configurations of some kernels)"
-        )
-    every = (1 << count) - 1
-    rest_ns = {down_set: model.least_ns(_positions(every ^ down_set)) for down_set in down_sets}
-    return _Space(tuple(predecessors), rest_ns, _Costs(model))
+def lattice_of(design: Design) -> DownSets:
+    """Return the down-sets of a design's kernels, by position; they depend on neither sharding nor tiles.
+
+    Raises:
+        InfeasibleError: there are too many.
+    """
+    position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
+    predecessors = [0] * len(position)
+    for edge in design.edges:
+        predecessors[position[edge.target]] |= 1 << position[edge.source]
+    found = list_down_sets(tuple(predecessors), _MOST_DOWN_SETS)
+    if found is None:
+        raise InfeasibleError(f"design: more than {_MOST_DOWN_SETS} down-sets (pin some kernels to configurations)")
+    return found
+
+
+def _space(model: DesignModel, down_sets: DownSets) -> _Space:
+    """Sum what kernels take at least along the lattice; the rest of a down-set is the total less its own sum."""
+    sums: dict[int, tuple[float, float, float]] = {0: (0.0, 0.0, 0.0)}
+    total = sums[0]
+    for smaller, larger in down_sets.larger.items():
+        total = sums[smaller]
+        for one in larger:
+            added = model.least_parts[(one ^ smaller).bit_length() - 1]
+            sums[one] = (total[0] + added[0], total[1] + added[1], total[2] + added[2])
+    overlap = model.design.execution.overlap
+    rest_ns = {
+        down_set: overlap.time_ns(total[0] - own[0], total[1] - own[1], total[2] - own[2]) * (1 - 1e-9)
+        for down_set, own in sums.items()
+    }
+    return _Space(down_sets, rest_ns, _Costs(model))
 
 
 def _fill_slot(space: _Space, best: dict[int, _State], allowed: int, below_ns: float) -> dict[int, _State]:
     """Return the states after one more configuration, which may be empty."""
     following = {down_set: (time_ns, (*chain, 0)) for down_set, (time_ns, chain) in best.items()}
-    most = len(space.predecessors)
+    every = max(space.rest_ns).bit_length()
     for before, rest_ns in space.rest_ns.items():
         if before not in best or best[before][0] + rest_ns > below_ns:
             continue
         time_ns, chain = best[before]
-        for after in supersets(
-            space.predecessors, before, most, lambda added: added & ~allowed == 0 and space.costs.may_grow(added)
+        for after in space.down_sets.supersets(
+            before, every, lambda added: added & ~allowed == 0 and space.costs.may_grow(added)
         ):
             added = after ^ before
             cost = None if added & ~allowed else space.costs.time_ns(added)
@@ -135,6 +154,12 @@ def _fill_slot(space: _Space, best: dict[int, _State], allowed: int, below_ns: f
             if after not in following or time_ns + cost < following[after][0]:
                 following[after] = (time_ns + cost, (*chain, added))
     return following
+
+
+def _is_kernel_by_kernel(design: Design) -> bool:
+    """As many configurations as kernels mean kernel by kernel, too [ko24]."""
+    execution, count = design.execution, len(design.kernels)
+    return execution.kernel_by_kernel or execution.configurations in (0, count)
 
 
 def _kernel_by_kernel(model: DesignModel) -> Fused | None:
@@ -169,6 +194,7 @@ class _Costs:
         self._model = model
         self._capacity = model.design.machine.sram_bytes
         self._known: dict[int, float | None] = {}
+        self._grows: dict[int, bool] = {}
 
     def time_ns(self, kernels: int) -> float | None:
         if kernels not in self._known:
@@ -177,11 +203,12 @@ class _Costs:
 
     def may_grow(self, kernels: int) -> bool:
         """Return whether a larger set may fit: weights of several kernels are all held, and whole."""
-        shares = [self._model.shares[position] for position in _positions(kernels)]
-        if len(shares) > self._model.design.machine.cores:
-            return False
-        held = sum(share.weight_bytes for share in shares if not share.kernel.skip_weight)
-        return not self._capacity or held <= self._capacity
+        if kernels not in self._grows:
+            shares = [self._model.shares[position] for position in _positions(kernels)]
+            held = sum(share.weight_bytes for share in shares if not share.kernel.skip_weight)
+            few = len(shares) < self._model.design.machine.cores
+            self._grows[kernels] = few and (not self._capacity or held <= self._capacity)
+        return self._grows[kernels]
 
     def _time_ns(self, inside: list[int]) -> float | None:
         if len(inside) > self._model.design.machine.cores:
