@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 
@@ -52,6 +54,17 @@ def find_repetition(
                 count = min(count, _lasting_while_young(stretch, edge, writing))
         count = min(count, _lasting(stretch.puts[edge], writing, stretch.reads(edge), reading, most))
     return Repetition(count, tuple(young)) if count > 0 else NO_REPETITION
+
+
+def find_period(stretch: Stretch) -> int:
+    """Return after how many rounds the times in the second half of a stretch repeat; 1 if they do not."""
+    first_puts = np.stack([puts[:: len(puts) // stretch.rounds] for puts in stretch.puts], axis=1)
+    gaps = np.diff(first_puts, axis=0)[stretch.rounds // 2 :]  # [rounds - 1 - rounds // 2][edges]
+    if len(gaps) < 2:
+        return 1
+    alike = np.flatnonzero((gaps[:-1] == gaps[-1]).all(axis=1))
+    periods: list[int] = (len(gaps) - 1 - alike[::-1]).tolist()
+    return next((period for period in periods if np.array_equal(gaps[period:], gaps[:-period])), 1)
 
 
 def _later_by(times: Int64, earlier: Int64, cycles: int) -> bool:

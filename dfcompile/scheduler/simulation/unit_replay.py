@@ -8,7 +8,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.occupancy import Traffic, peak_occupancy
 from dfcompile.scheduler.simulation.program import Program, task_program
 from dfcompile.scheduler.simulation.relaxation import relax
-from dfcompile.scheduler.simulation.repetition import Repetition, find_repetition
+from dfcompile.scheduler.simulation.repetition import Repetition, find_period, find_repetition
 from dfcompile.scheduler.simulation.result import NEVER
 from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED, step
 from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
@@ -17,7 +17,6 @@ _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
 _MOST_ELEMENTS = 8192
 _TRIES = 3  # stretches of one length before longer ones are tried
 _FEWEST_STRETCHES = 4  # below, leaping cannot pay
-_GROWTH = (2, 3, 2, 2, 2)  # so that most short periods divide the length of a stretch
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class _UnitReplay:
 
     def run(self) -> UnitTimes:
         rounds = self._unit.rounds
-        size, tries, growth = self._first_size(), 0, 0
+        size, tries = self._first_size(), 0
         done = 0
         before: Stretch | None = None
         while done < rounds:
@@ -89,7 +88,7 @@ class _UnitReplay:
             before = None if found.count else stretch
             tries = 0 if found.count else tries + 1
             if tries == _TRIES:
-                size, tries, growth, before = self._longer(size, growth), 0, growth + 1, None
+                size, tries, before = self._next_size(stretch), 0, None
         return UnitTimes(
             tuple(self._start),
             tuple(self._clock),
@@ -114,9 +113,13 @@ class _UnitReplay:
         size = -(-_FIRST_ELEMENTS // max(self._busiest(), 1))
         return size if self._unit.rounds >= _FEWEST_STRETCHES * size else self._unit.rounds
 
-    def _longer(self, size: int, growth: int) -> int:
-        longer = size * _GROWTH[growth % len(_GROWTH)]
-        return longer if longer * self._busiest() <= _MOST_ELEMENTS else size
+    def _next_size(self, stretch: Stretch) -> int:
+        """Return a longer stretch, a multiple of the period that shows in the last one."""
+        longer = stretch.rounds * 2
+        if longer * self._busiest() > _MOST_ELEMENTS:
+            longer = stretch.rounds
+        period = find_period(stretch)
+        return -(-longer // period) * period
 
     def _stretch(self, rounds: int) -> Stretch:
         unit = self._unit
@@ -148,8 +151,13 @@ class _UnitReplay:
         After each round all FIFOs are as empty as in the beginning: a deadlock happens in the first stretch or never.
         """
         unit = self._unit
-        stretch = self._stretch(unit.rounds)
+        rounds = min(self._first_size(), unit.rounds)
+        stretch = self._stretch(rounds)
         stuck = step(unit, stretch)
+        while FINISHED in stuck and rounds < unit.rounds:  # a task that has not ended may go on
+            rounds = min(2 * rounds, unit.rounds)
+            stretch = self._stretch(rounds)
+            stuck = step(unit, stretch)
         ends = self._ends(stretch)
         starts = [NEVER if stuck[node] == NOT_STARTED else start for node, start in enumerate(self._starts(stretch))]
         return UnitTimes(
