@@ -114,7 +114,7 @@ class _AssignmentBuilder:
             tiles = self._model.fitting_weight_tiles(kernels, members)
             if tiles is None or tiles == 1:
                 continue
-            saved = self._model.sram_bytes(kernels, members, FINEST, 1) - capacity
+            saved = self._model.sram_bytes(kernels, members, FINEST, 1) - math.floor(capacity)
             traffic = self._model.traffic(kernels, members)
             extra = traffic.total_bytes(tiles) - traffic.total_bytes(1)
             for c in self._slots:
