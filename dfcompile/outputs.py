@@ -41,14 +41,20 @@ def check_folder(folder: Path) -> None:
 def write_text(text: str, target: Path | None) -> None:
     """Write a text to a file, whole or not at all, or to standard output if there is no file.
 
+    What is no regular file, such as a pipe or ``/dev/null``, is written to and not replaced.
+
     Raises:
         UserError: the file cannot be written.
     """
     if target is None:
         sys.stdout.write(text)
         return
+    target = target.resolve()  # the file behind a link, not the link
     try:
-        handle, name = tempfile.mkstemp(dir=target.absolute().parent, prefix=f".{target.name}.")
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")
+            return
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         draft = Path(name)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:

@@ -1,5 +1,6 @@
 """Outputs appear whole or not at all."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,27 @@ def test_text_without_a_file_goes_to_standard_output(capsys: pytest.CaptureFixtu
     write_text("text\n", None)
 
     assert capsys.readouterr().out == "text\n"
+
+
+def test_text_goes_through_a_link(tmp_path: Path) -> None:
+    link, target = tmp_path / "link", tmp_path / "out.json"
+    target.write_text("old")
+    link.symlink_to(target)
+
+    write_text("new", link)
+
+    assert (link.is_symlink(), target.read_text()) == (True, "new")
+
+
+def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    write_text("text", pipe)
+
+    assert (os.read(reader, 100), pipe.is_fifo()) == (b"text", True)
+    os.close(reader)
 
 
 def test_failed_text_leaves_the_old_file(tmp_path: Path) -> None:
