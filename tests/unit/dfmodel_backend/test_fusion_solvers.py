@@ -119,6 +119,6 @@ def test_same_mapping_twice() -> None:
 @pytest.mark.parametrize("solver", EXACT)
 def test_sram_of_a_fraction_of_a_byte_holds_weight_tiles(solver: Solver) -> None:
     """`a` fits 32 bytes only with its weights in tiles, and the capacity is no whole number of bytes."""
-    mapping = map_graph(chain(), machine(sram_bytes=32.3), MappingOptions(solver=solver))
+    mapping = map_graph(chain(), machine(sram_bytes=32.7), MappingOptions(solver=solver))
 
     assert [config.weight_tiles for config in mapping.configs] == [4, 1]
