@@ -22,7 +22,8 @@ def check_target(target: Path | None) -> None:
         return
     if target.is_dir():
         raise UserError(f"output {str(target)!r}: found a folder against a file name")
-    _check_parent("output", target)
+    if not target.exists() or target.is_file():
+        _check_parent(target.resolve())
 
 
 def check_folder(folder: Path) -> None:
@@ -35,7 +36,7 @@ def check_folder(folder: Path) -> None:
         raise UserError(f"output {str(folder)!r}: found a file against a folder name")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARKER).is_file():
         raise UserError(f"output {str(folder)!r}: found other files in it against a new or empty folder")
-    _check_parent("output", folder)
+    _check_parent(folder)
 
 
 def write_text(text: str, target: Path | None) -> None:
@@ -99,12 +100,12 @@ def _swap(draft: Path, folder: Path) -> None:
         draft.replace(folder)
 
 
-def _check_parent(what: str, target: Path) -> None:
+def _check_parent(target: Path) -> None:
     parent = target.absolute().parent
     if not parent.is_dir():
-        raise UserError(f"{what} {str(target)!r}: no folder {str(parent)!r}")
+        raise UserError(f"output {str(target)!r}: no folder {str(parent)!r}")
     if not os.access(parent, os.W_OK):
-        raise UserError(f"{what} {str(target)!r}: folder {str(parent)!r} is not writable")
+        raise UserError(f"output {str(target)!r}: folder {str(parent)!r} is not writable")
 
 
 def _give_usual_mode(draft: Path, mode: int) -> None:

@@ -59,7 +59,7 @@ def test_version(capsys: CaptureFixture) -> None:
         (["m.onnx", "--pes", "4", "--pse"], "no such option '--pse'"),
         (["m.onnx", "--pes", "4", "--volumes", "all"], "'all' is not one of 'exact', 'array'"),
         (["m.onnx", "--pes", "4", "--emit", "maps"], "option '--emit' requires 2 arguments"),
-        (["m.onnx", "--pes", "4", "-o", "missing/out"], "output 'missing/out': no folder"),
+        (["m.onnx", "--pes", "4", "-o", "missing/out"], "missing/out': no folder"),
         (["schedule", "--pes", "4"], "missing argument 'DAG'"),
     ],
 )
