@@ -63,13 +63,15 @@ def _run_scope(state: SDFGState, entry: MapEntry, memory: Mapping[str, Array]) -
         for axis, (name, extent) in enumerate(zip(entry.map.params, extents, strict=True))
     }
     values = {
-        edge.dst_conn: memory[edge.data.data][_index(edge.data, loops)]
+        edge.dst_conn: memory[edge.data.data]
+        if _is_table(edge.data)
+        else memory[edge.data.data][_index(edge.data, loops)]
         for edge in state.in_edges(tasklet)
         if edge.data.data is not None
     }
     (out,) = state.out_edges(tasklet)
     target = memory[out.data.data]
-    result = np.broadcast_to(_evaluate(tasklet.code.as_string, out.src_conn, values), extents)
+    result = np.broadcast_to(_evaluate(tasklet.code.as_string, out.src_conn, {**loops, **values}), extents)
     index = tuple(np.broadcast_to(position, extents) for position in _index(out.data, loops))
     if out.data.wcr is None:
         target[index] = result.astype(target.dtype)
@@ -82,6 +84,11 @@ def _accumulate(reduction: np.ufunc, target: Array, index: tuple[Array, ...], va
     for position, extent in zip(index, target.shape, strict=True):
         offsets = offsets * extent + position
     reduction.at(target.reshape(-1), offsets.ravel(), values.ravel())
+
+
+def _is_table(memlet: dace.Memlet) -> bool:
+    """Whether the tasklet gets the whole array and takes the element that it wants."""
+    return bool(memlet.volume == 1 and memlet.subset.num_elements() > 1)
 
 
 def _index(memlet: dace.Memlet, loops: Mapping[str, Array]) -> tuple[Array, ...]:

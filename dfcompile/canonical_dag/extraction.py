@@ -7,7 +7,7 @@ from enum import StrEnum, unique
 import dace
 import numpy as np
 
-from dfcompile.canonical_dag.builder import DagBuilder
+from dfcompile.canonical_dag.builder import UNORDERED, DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64
 from dfcompile.canonical_dag.families import divide, split
 from dfcompile.canonical_dag.flow import ArrayUse, Flow, Stream, find_flow
@@ -119,7 +119,8 @@ class _Assembly:
             stream = use.stream_of(number, access)
             if stream is None:
                 buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
-                self._add(buffers, tasks, family.volumes_in(), use.array, family.member(access))
+                order = None if access.is_indirect else family.member(access)
+                self._add(buffers, tasks, family.volumes_in(), use.array, order)
             else:
                 self._add_stream(stream, use.array)
         for access in family.scope.writes:
@@ -140,8 +141,8 @@ class _Assembly:
         volumes = self._flow.stream_volumes(stream)
         self._add(np.resize(producers, count), np.resize(consumers, count), volumes, array, order)
 
-    def _add(self, sources: Int32, targets: Int32, volumes: Int64, array: Array, order: Traversal) -> None:
-        text = order_text(order, array.shape, array.strides)
+    def _add(self, sources: Int32, targets: Int32, volumes: Int64, array: Array, order: Traversal | None) -> None:
+        text = UNORDERED if order is None else order_text(order, array.shape, array.strides)
         self._builder.add_edges(sources, targets, volumes, array.element_bytes, text)
 
     # -- tensors

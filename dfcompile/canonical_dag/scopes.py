@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -34,11 +34,15 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one memlet touches: offset ``base + sum(strides[p] * parameter p)`` of an array, in elements."""
+    """What one memlet touches: offset ``base + sum(strides[p] * parameter p)`` of an array, in elements.
+
+    Of an indirect read only the array is known: one element of it per iteration, which one depends on data.
+    """
 
     array: str
     base: int
     strides: tuple[int, ...]  # per map parameter
+    is_indirect: bool = False
 
     def over(self, extents: tuple[int, ...]) -> Traversal:
         """Return the traversal if every parameter is a loop."""
@@ -98,6 +102,8 @@ class _StateReader:
                 raise UserError(f"{what} {node.label!r}: at top level against map scopes alone")
         scopes = [self._read_scope(node) for node in nodes if isinstance(node, MapEntry)]
         tasks = tuple(scope for scope in scopes if scope is not None)
+        for name in dict.fromkeys(read.array for scope in tasks for read in scope.reads if read.is_indirect):
+            self._arrays[name] = replace(self._arrays[name], is_materialised=True)
         return LoweredGraph(str(self._sdfg.name), tasks, self._arrays)
 
     # -- arrays
@@ -212,6 +218,8 @@ class _StateReader:
         where = f"scope {scope!r}: access {memlet.data}[{memlet.subset}]"
         if array not in self._arrays or memlet.dynamic:
             raise UserError(f"{where}: {'dynamic' if memlet.dynamic else 'of no array'} against one element")
+        if self._is_indirect(memlet):
+            return Access(array, base, (0,) * len(parameters), is_indirect=True)
         place = {parameter: number for number, parameter in enumerate(parameters)}
         dimensions = _integers(self._sdfg.arrays[memlet.data].strides, f"array {memlet.data!r}: strides")
         strides = [0] * len(parameters)
@@ -227,6 +235,11 @@ class _StateReader:
                 else:
                     base += factor * dimension
         return Access(array, base, tuple(strides))
+
+    def _is_indirect(self, memlet: dace.Memlet) -> bool:
+        """Whether a memlet is one element of a whole array, at an index that the tasklet computes."""
+        whole = dace.Memlet.from_array(memlet.data, self._sdfg.arrays[memlet.data])
+        return memlet.volume == 1 and memlet.subset == whole.subset and memlet.subset.num_elements() != 1
 
     def _kernel(self, scope: str, text: str | None) -> Kernel | None:
         if text is None:

@@ -69,6 +69,7 @@ class MapFragment:
         write: Access,
         code: str,
         spatial: Mapping[str, int] | None = None,
+        tables: Mapping[str, Tensor] | None = None,
         accumulate: Reduction | None = None,
         after_write: bool = False,
     ) -> None:
@@ -81,6 +82,8 @@ class MapFragment:
             write: (array, one affine index expression per dimension).
             code: Python expression of the tasklet variables.
             spatial: loops of which every iteration is a task of its own.
+            tables: tasklet variable -> array of which the code reads one element per iteration, at an index that it
+                computes itself, such as ``table[row, j]``.
             accumulate: combine the values written to one element; the result is set to the neutral element first.
             after_write: the scope overwrites parts of an array that an earlier scope has written.
         """
@@ -89,7 +92,8 @@ class MapFragment:
         if any(extent < 1 for extent in extents.values()):
             raise InternalError(f"scope {self._op.name}.{step}: empty loop in {extents}")
         scope = f"{self._op.name}.{step}" if step else self._op.name
-        renamed = {name: self._builder.free_name(name) for name in (*extents, *reads, "result")}
+        tables = tables or {}
+        renamed = {name: self._builder.free_name(name) for name in (*extents, *reads, *tables, "result")}
         target, indices = write
         output_node = self._builder.write(target.name)
         before = None
@@ -100,16 +104,27 @@ class MapFragment:
         tasklet, entry, _ = self._builder.state.add_mapped_tasklet(
             identifier(scope),
             {renamed[name]: f"0:{extent}" for name, extent in extents.items()} or {"once": "0:1"},
-            {renamed[name]: _memlet(tensor, index, renamed) for name, (tensor, index) in reads.items()},
+            {
+                **{renamed[name]: _memlet(tensor, index, renamed) for name, (tensor, index) in reads.items()},
+                **{renamed[name]: self._indirect_memlet(tensor) for name, tensor in tables.items()},
+            },
             _rename(f"result = {code}", renamed),
             {renamed["result"]: _memlet(target, indices, renamed, accumulate)},
-            input_nodes={tensor.name: self._builder.read(tensor.name) for tensor, _ in reads.values()},
+            input_nodes={
+                tensor.name: self._builder.read(tensor.name)
+                for tensor in (*(tensor for tensor, _ in reads.values()), *tables.values())
+            },
             output_nodes={target.name: output_node},
             external_edges=True,
         )
         if before is not None:
             self._builder.state.add_nedge(before, entry, dace.Memlet())
         tasklet.location = self._location(scope, [renamed[name] for name in spatial])
+
+    def _indirect_memlet(self, table: Tensor) -> dace.Memlet:
+        memlet = dace.Memlet.from_array(table.name, self._builder.sdfg.arrays[table.name])
+        memlet.volume = 1
+        return memlet
 
     def _initialise(self, scope: str, target: Tensor, reduction: Reduction) -> None:
         loops = {self._builder.free_name(f"i{axis}"): f"0:{extent}" for axis, extent in enumerate(target.shape)}

@@ -1,4 +1,4 @@
-"""ONNX Gather with constant indices, and the canonical Gather.
+"""ONNX Gather, and the canonical Gather, whose indices are constant.
 
 The canonical Gather has ``axis`` and ``runs``, a list of ``[first, step, count]``: the indices as arithmetic
 progressions, so that every access is affine.
@@ -13,8 +13,11 @@ _MOST_RUNS = 64
 
 @onnx_expansion("Gather", "runs", default=True)
 def gather(op: Operator, build: CanonicalFragment) -> None:
-    """``Y[…, j, …] = X[…, indices[j], …]`` for constant indices: one task per arithmetic progression of indices."""
+    """``Y[…, j, …] = X[…, indices[j], …]``: constant indices give one task per arithmetic progression of indices."""
     x, y, axis = op.input(0), op.output(), op.axis()
+    if op.input(1).value is None:
+        build.op("Lookup", "", [x, op.input(1)], [y], axis=axis)
+        return
     indices = op.static_integers(1, "indices") or ()
     extent = x.shape[axis]
     if any(not -extent <= index < extent for index in indices):
