@@ -168,11 +168,6 @@ def test_gather_of_a_range_is_one_task() -> None:
     assert scopes(program) == ["op"]
 
 
-def test_gather_of_computed_indices_is_refused() -> None:
-    with pytest.raises(UnsupportedOpError, match="operand 'indices' is computed by the model against a constant"):
-        check_node(Node("Gather", [random((3, 2)), np.array([1, 0])]))
-
-
 def test_gather_of_scattered_indices_is_refused() -> None:
     indices = np.random.default_rng(0).permutation(1000)
     with pytest.raises(UnsupportedOpError, match="arithmetic progressions against 64 at most"):
