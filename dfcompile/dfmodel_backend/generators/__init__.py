@@ -11,7 +11,6 @@ from dfcompile.dfmodel_backend.generators.text_form import design_text, graph_me
 from dfcompile.dfmodel_backend.generators.workload_graph import (
     Communication,
     Direction,
-    Tiling,
     WorkloadConnection,
     WorkloadGraph,
     WorkloadKernel,
@@ -25,7 +24,6 @@ __all__ = [
     "Communication",
     "Direction",
     "Parameter",
-    "Tiling",
     "WorkloadConnection",
     "WorkloadGenerator",
     "WorkloadGraph",

@@ -2,7 +2,8 @@
 
 from dfcompile.errors import UserError
 
-LARGEST = 2**62  # sizes are 64-bit numbers in design files
+LARGEST = 2**62  # dimensions are 64-bit numbers in design files
+LARGEST_GRAPH = 10**6  # kernels
 
 
 def check_positive(workload: str, **arguments: int) -> None:
@@ -16,6 +17,16 @@ def check_positive(workload: str, **arguments: int) -> None:
             raise UserError(f"{workload}: found {name} {value} against at least 1")
         if value > LARGEST:
             raise UserError(f"{workload}: found {name} {value} against at most {LARGEST}")
+
+
+def check_kernels(workload: str, kernels: int) -> None:
+    """Check that a graph is not too large to be built.
+
+    Raises:
+        UserError: it is.
+    """
+    if kernels > LARGEST_GRAPH:
+        raise UserError(f"{workload}: found a graph of {kernels} kernels against at most {LARGEST_GRAPH}")
 
 
 def check_heads(workload: str, hidden: int, num_head: int, head_dim: int) -> None:

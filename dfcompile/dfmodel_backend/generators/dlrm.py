@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from dfcompile.dfmodel_backend.collective_times import Collective
-from dfcompile.dfmodel_backend.generators.arguments import check_positive, share
+from dfcompile.dfmodel_backend.design import Collective, Dim
+from dfcompile.dfmodel_backend.generators.arguments import check_kernels, check_positive, share
 from dfcompile.dfmodel_backend.generators.kernels import gemm, weighted_gemm
 from dfcompile.dfmodel_backend.generators.workload_graph import (
     Communication,
     Direction,
-    Tiling,
     WorkloadGraph,
     WorkloadKernel,
     numbered,
@@ -60,13 +59,14 @@ def dlrm_training(
         num_chip=num_chip,
     )
     layers = bottom_num_mlp + top_num_mlp
+    check_kernels("dlrm", 3 * layers)
     embeddings = num_table * pooled_row * emb_dim * micro_batch_size * word
     exchange = Communication(Collective.ALL_TO_ALL, share(embeddings, num_chip))
 
     def product(number: int, suffix: str, direction: Direction) -> WorkloadKernel:
         kernel = replace(
             weighted_gemm(f"MLP_{number}{suffix}", 1, mlp_dim, mlp_dim, micro_batch_size, word),
-            tiling=Tiling.NONE,
+            tiling=Dim.NONE,
             direction=direction,
         )
         if number != bottom_num_mlp:
@@ -77,7 +77,7 @@ def dlrm_training(
         kernel = gemm(f"MLP_{number}_bwd_weight_update", 1, mlp_dim, micro_batch_size, mlp_dim, word)
         return replace(
             kernel,
-            tiling=Tiling.NONE,
+            tiling=Dim.NONE,
             direction=Direction.BACKWARD,
             communication=Communication(Collective.ALL_REDUCE_PERIODIC, kernel.output_bytes),
         )

@@ -4,11 +4,10 @@ import math
 from dataclasses import replace
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.collective_times import Collective
+from dfcompile.dfmodel_backend.design import Collective, Dim
 from dfcompile.dfmodel_backend.generators.arguments import check_positive
 from dfcompile.dfmodel_backend.generators.workload_graph import (
     Communication,
-    Tiling,
     WorkloadGraph,
     WorkloadKernel,
     numbered,
@@ -32,6 +31,8 @@ def fft(*, length: int, word: int, radix: int = 2) -> WorkloadGraph:
         UserError: an argument is not positive, or a radix that does not fit the side.
     """
     check_positive("fft", length=length, word=word, radix=radix)
+    if length < 4:
+        raise UserError(f"fft: found length {length} against at least 4")
     side = math.isqrt(length)
     if not 2 <= radix <= min(side, LARGEST_RADIX):
         raise UserError(
@@ -67,7 +68,7 @@ def _step(name: str, side: int, products: int, word: int) -> WorkloadKernel:
         side,
         input_bytes=side * side * word,
         output_bytes=side * side * word,
-        tiling=Tiling.NONE,
+        tiling=Dim.NONE,
         direction=None,
         configuration=ANY_CONFIGURATION,
     )

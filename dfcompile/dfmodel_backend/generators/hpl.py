@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from dfcompile.dfmodel_backend.collective_times import Collective
-from dfcompile.dfmodel_backend.generators.arguments import check_positive
+from dfcompile.dfmodel_backend.design import Collective, Dim
+from dfcompile.dfmodel_backend.generators.arguments import check_kernels, check_positive
 from dfcompile.dfmodel_backend.generators.kernels import gemm
 from dfcompile.dfmodel_backend.generators.workload_graph import (
     Communication,
-    Tiling,
     WorkloadGraph,
     WorkloadKernel,
     numbered,
@@ -39,6 +38,7 @@ def hpl(*, n: int, b: int, word: int, iterations: int | None = None) -> Workload
     check_positive("hpl", iterations=steps)
     if steps > columns:
         raise UserError(f"hpl: found iterations {steps} against {columns} block columns of b {b} in n {n}")
+    check_kernels("hpl", steps)
     kernels = tuple(_iteration(step, n - step * b, b, word) for step in range(steps))
     return WorkloadGraph(kernels, numbered(tuple((step, step + 1) for step in range(1, steps))))
 
@@ -49,7 +49,7 @@ def _iteration(step: int, side: int, b: int, word: int) -> WorkloadKernel:
         gemm(f"Iteration_{step + 1}", 1, side, side, b, word),
         input_bytes=column,
         second_input_bytes=0,
-        tiling=Tiling.NONE,
+        tiling=Dim.NONE,
         direction=None,
         configuration=ANY_CONFIGURATION,
         communication=Communication(Collective.BROADCAST, column),

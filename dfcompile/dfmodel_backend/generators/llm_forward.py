@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dfcompile.dfmodel_backend.generators.arguments import check_heads, check_positive
+from dfcompile.dfmodel_backend.generators.arguments import check_heads, check_kernels, check_positive
 from dfcompile.dfmodel_backend.generators.kernels import elementwise, elementwise_of_two, gemm, weighted_gemm
 from dfcompile.dfmodel_backend.generators.workload_graph import WorkloadGraph, WorkloadKernel, numbered
 
@@ -39,6 +39,7 @@ def llm_forward(
     )
     check_heads(workload, hidden, num_head, head_dim)
     layer = forward_kernels(hidden, seq, num_head, head_dim, word, mlp)
+    check_kernels(workload, layers * len(layer))
     if layers == 1:
         return WorkloadGraph(layer, numbered(FORWARD_EDGES))
     kernels = tuple(

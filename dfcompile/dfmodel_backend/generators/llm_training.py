@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from dfcompile.dfmodel_backend.collective_times import Collective
+from dfcompile.dfmodel_backend.design import Collective, Dim
 from dfcompile.dfmodel_backend.generators.arguments import check_heads, check_positive
 from dfcompile.dfmodel_backend.generators.kernels import elementwise, gemm, weighted_gemm
 from dfcompile.dfmodel_backend.generators.llm_forward import FORWARD_EDGES, forward_kernels
 from dfcompile.dfmodel_backend.generators.workload_graph import (
     Communication,
     Direction,
-    Tiling,
     WorkloadGraph,
     WorkloadKernel,
     numbered,
@@ -95,7 +94,7 @@ def _weight_gradients(hidden: int, seq: int, word: int, mlp: int) -> tuple[Workl
     return tuple(
         replace(
             product,
-            tiling=Tiling.K,
+            tiling=Dim.K,
             communication=Communication(Collective.ALL_REDUCE_PERIODIC, product.output_bytes),
         )
         for product in products

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend.design import Dim
 from dfcompile.dfmodel_backend.generators.arguments import check_positive
 from dfcompile.dfmodel_backend.generators.kernels import elementwise_of_two, weighted_gemm
 from dfcompile.dfmodel_backend.generators.workload_graph import (
-    Tiling,
     WorkloadGraph,
     WorkloadKernel,
     numbered,
@@ -33,9 +33,9 @@ def mamba_scan(*, seq: int, hidden: int, word: int) -> WorkloadGraph:
         raise UserError("mamba-scan: found seq 1 against at least 2")
     stages = (seq - 1).bit_length()
     channel = seq * word
-    convolution = replace(_per_channel("Conv", seq, hidden, channel), tiling=Tiling.M)
+    convolution = replace(_per_channel("Conv", seq, hidden, channel), tiling=Dim.M)
     scan = (
-        replace(_per_channel(f"Scan_stage_{stage}", seq, 1, channel), tiling=Tiling.NONE, inputs=hidden)
+        replace(_per_channel(f"Scan_stage_{stage}", seq, 1, channel), tiling=Dim.NONE, inputs=hidden)
         for stage in range(stages)
     )
     kernels = (
@@ -43,7 +43,7 @@ def mamba_scan(*, seq: int, hidden: int, word: int) -> WorkloadGraph:
         weighted_gemm("Proj2", 1, hidden, hidden, seq, word),
         convolution,
         *scan,
-        replace(elementwise_of_two("Multiply", 1, seq, hidden, word), tiling=Tiling.M),
+        replace(elementwise_of_two("Multiply", 1, seq, hidden, word), tiling=Dim.M),
         weighted_gemm("Proj3", 1, hidden, hidden, seq, word),
     )
     multiply = stages + 4

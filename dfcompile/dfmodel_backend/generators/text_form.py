@@ -3,28 +3,29 @@
 from google.protobuf import text_format
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.collective_times import Collective
+from dfcompile.dfmodel_backend.design import Collective, Dim
 from dfcompile.dfmodel_backend.generators.workload_graph import (
     Communication,
     Direction,
-    Tiling,
     WorkloadConnection,
     WorkloadGraph,
     WorkloadKernel,
 )
 from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
+from dfcompile.errors import UserError
 
 Variant = (
     schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2 | schema.Elementwise_Input1 | schema.Elementwise_Input1_Input2
 )
 
+LARGEST_SIZE = (2 - 2**-23) * 2.0**127  # of 32-bit floating-point numbers
 DIRECTIONS = {Direction.FORWARD: schema.FWD, Direction.BACKWARD: schema.BWD}
 TILINGS = {
-    Tiling.OUTER: schema.OUTER_TILING,
-    Tiling.M: schema.M_TILING,
-    Tiling.K: schema.K_TILING,
-    Tiling.N: schema.N_TILING,
-    Tiling.NONE: schema.NO_TILING,
+    Dim.OUTER: schema.OUTER_TILING,
+    Dim.M: schema.M_TILING,
+    Dim.K: schema.K_TILING,
+    Dim.N: schema.N_TILING,
+    Dim.NONE: schema.NO_TILING,
 }
 COMMUNICATIONS = {
     Collective.ALL_REDUCE: schema.ALL_REDUCE,
@@ -47,7 +48,11 @@ def graph_text(graph: WorkloadGraph) -> str:
 
 
 def graph_message(graph: WorkloadGraph) -> schema.Dataflow_Graph:
-    """Return the graph as a message; sizes become 32-bit floating-point numbers."""
+    """Return the graph as a message; sizes become 32-bit floating-point numbers.
+
+    Raises:
+        UserError: a size that is no such number.
+    """
     return schema.Dataflow_Graph(
         kernels=[_kernel_message(kernel, number) for number, kernel in enumerate(graph.kernels, start=1)],
         connections=[_connection_message(connection) for connection in graph.connections],
@@ -61,6 +66,9 @@ def _connection_message(connection: WorkloadConnection) -> schema.Connection:
 
 
 def _kernel_message(kernel: WorkloadKernel, number: int) -> schema.Kernel:
+    largest = max(kernel.input_bytes, kernel.second_input_bytes, kernel.weight_bytes, kernel.output_bytes)
+    if max(largest, kernel.memory_bytes) > LARGEST_SIZE:
+        raise UserError(f"kernel {kernel.name!r}: found {largest} bytes against at most {LARGEST_SIZE:.4g} in a file")
     message = schema.Kernel(name=kernel.name, id=number, config=kernel.configuration, type=kernel.type.value)
     if kernel.direction is not None:
         message.fwd_bwd = DIRECTIONS[kernel.direction]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.collective_times import Collective
+from dfcompile.dfmodel_backend.design import Collective, Dim
 from dfcompile.dfmodel_backend.graph import KernelType
 
 FREE = -1  # the configuration of a kernel is to be found
@@ -16,17 +16,6 @@ class Direction(StrEnum):
 
     FORWARD = "FWD"
     BACKWARD = "BWD"
-
-
-@unique
-class Tiling(StrEnum):
-    """Along which dimension a kernel may be cut into tiles."""
-
-    OUTER = "OUTER_TILING"
-    M = "M_TILING"
-    K = "K_TILING"
-    N = "N_TILING"
-    NONE = "NO_TILING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +45,7 @@ class WorkloadKernel:
     output_bytes: int
     second_input_bytes: int = 0
     weight_bytes: int = 0
-    tiling: Tiling = Tiling.N
+    tiling: Dim = Dim.N  # along which it may be cut into tiles
     direction: Direction | None = Direction.FORWARD
     configuration: int = FREE
     communication: Communication | None = None
