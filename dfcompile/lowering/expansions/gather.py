@@ -8,25 +8,24 @@ from collections.abc import Sequence
 
 from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, expansion, onnx_expansion
 
-_MOST_RUNS = 64
+_MOST_RUNS = 64  # a task each; beyond, one task that looks its indices up
 
 
 @onnx_expansion("Gather", "runs", default=True)
 def gather(op: Operator, build: CanonicalFragment) -> None:
-    """``Y[…, j, …] = X[…, indices[j], …]``: constant indices give one task per arithmetic progression of indices."""
+    """``Y[…, j, …] = X[…, indices[j], …]``: constant indices give one task per arithmetic progression of them.
+
+    Indices that the model computes, or that follow no few progressions, are looked up.
+    """
     x, y, axis = op.input(0), op.output(), op.axis()
-    if op.input(1).value is None:
-        build.op("Lookup", "", [x, op.input(1)], [y], axis=axis)
-        return
-    indices = op.static_integers(1, "indices") or ()
+    indices = () if op.input(1).value is None else op.static_integers(1, "indices") or ()
     extent = x.shape[axis]
     if any(not -extent <= index < extent for index in indices):
         raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
     runs = progressions([index % extent for index in indices])
-    if len(runs) > _MOST_RUNS:
-        raise op.unsupported(
-            f"{len(indices)} indices in {len(runs)} arithmetic progressions against {_MOST_RUNS} at most"
-        )
+    if op.input(1).value is None or len(runs) > _MOST_RUNS:
+        build.op("Lookup", "", [x, op.input(1)], [y], axis=axis)
+        return
     shape = (*x.shape[:axis], len(indices), *x.shape[axis + 1 :])
     gathered = y if y.shape == shape else build.array("gathered", shape)
     build.op("Gather", "", [x], [gathered], axis=axis, runs=[list(run) for run in runs])

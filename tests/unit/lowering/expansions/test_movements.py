@@ -168,10 +168,11 @@ def test_gather_of_a_range_is_one_task() -> None:
     assert scopes(program) == ["op"]
 
 
-def test_gather_of_scattered_indices_is_refused() -> None:
+def test_gather_of_scattered_indices_is_one_task_that_looks_them_up() -> None:
     indices = np.random.default_rng(0).permutation(1000)
-    with pytest.raises(UnsupportedOpError, match="arithmetic progressions against 64 at most"):
-        check_node(Node("Gather", [random((1000,)), indices], [1]))
+    program = check_node(Node("Gather", [random((1000,)), indices], [1]))
+
+    assert scopes(program) == ["op"]
 
 
 @pytest.mark.parametrize("mode", ["DCR", "CRD"])
@@ -204,3 +205,51 @@ def test_a_new_shape_between_input_and_output_is_one_copy(
 
     assert scopes(program) == ["op"]
     assert extract(program.sdfg).nodes_count == 3
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("diagonal", [-1, 0, 2])
+def test_triangle_of_matrices(upper: int, diagonal: int) -> None:
+    check_node(Node("Trilu", [random((2, 3, 4)), np.array(diagonal)], [1], {"upper": upper}))
+
+
+@pytest.mark.parametrize("mode", [("asymmetric", "floor"), ("half_pixel", "round_prefer_floor")])
+def test_resize_by_whole_factors_repeats(mode: tuple[str, str]) -> None:
+    x = random((1, 2, 3, 2))
+    attributes: dict[str, Attribute] = {"coordinate_transformation_mode": mode[0], "nearest_mode": mode[1]}
+    node = Node("Resize", [x, None, np.array([1, 1, 2, 3], np.float32)], [2], attributes)
+    check_node(node, x.repeat(2, axis=2).repeat(3, axis=3))
+
+
+def test_resize_by_a_fraction_is_refused() -> None:
+    scales = np.array([1, 1, 2.1], np.float32)  # gives twice the size, but other elements
+    with pytest.raises(UnsupportedOpError, match="node 'op': Resize.*against whole factors"):
+        check_node(Node("Resize", [random((1, 2, 3)), None, scales], [2]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 2), st.integers(1, 2), st.booleans(), st.data())
+def test_transposed_convolution(rank: int, group: int, has_bias: bool, data: st.DataObject) -> None:
+    sizes = st.lists(st.integers(1, 3), min_size=rank, max_size=rank)
+    kernel, strides, dilations = data.draw(sizes), data.draw(sizes), data.draw(sizes)
+    extents = data.draw(st.lists(st.integers(2, 4), min_size=rank, max_size=rank))
+    pads = [data.draw(st.integers(0, (size - 1) // 2)) for size in kernel * 2]
+    paddings = [data.draw(st.integers(0, stride - 1)) for stride in strides]
+    attributes: dict[str, Attribute] = {
+        "kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads, "output_padding": paddings,
+        "group": group,
+    }  # fmt: skip
+    x, w = random((2, 2 * group, *extents)), random((2 * group, 3, *kernel), seed=1)
+    bias = [random((3 * group,), seed=2)] if has_bias else []
+    full = [(extents[k] - 1) * strides[k] + dilations[k] * (kernel[k] - 1) + 1 + paddings[k] for k in range(rank)]
+    sums = np.zeros((2, 3 * group, *full), np.float64)
+    for place in np.ndindex(*extents):
+        for element in np.ndindex(*kernel):
+            at = tuple(place[k] * strides[k] + element[k] * dilations[k] for k in range(rank))
+            for g in range(group):
+                rows, channels = slice(3 * g, 3 * g + 3), slice(2 * g, 2 * g + 2)
+                values = x[(slice(None), channels, *place)] @ w[(channels, slice(None), *element)]
+                sums[(slice(None), rows, *at)] += values
+    kept = sums[(..., *(slice(pads[k], full[k] - pads[k + rank]) for k in range(rank)))]
+    shift = bias[0].reshape(-1, *[1] * rank) if bias else 0
+    check_node(Node("ConvTranspose", [x, w, *bias], [1, 2], attributes), (kept + shift).astype(np.float32))
