@@ -25,8 +25,20 @@ solved by relaxation of whole programs, stretch by stretch, and stretches that r
 that the cost hardly depends on the volumes where these have a large common divisor.
 """
 
+from dfcompile.scheduler.simulation.probe import MakespanProbe
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay
 from dfcompile.scheduler.simulation.result import NEVER, NO_EDGE, Simulation, Wait, WaitReason
 from dfcompile.scheduler.simulation.simulator import simulate
 
-__all__ = ["NEVER", "NO_EDGE", "NO_NODE", "Replay", "Simulation", "Wait", "WaitReason", "check_replay", "simulate"]
+__all__ = [
+    "NEVER",
+    "NO_EDGE",
+    "NO_NODE",
+    "MakespanProbe",
+    "Replay",
+    "Simulation",
+    "Wait",
+    "WaitReason",
+    "check_replay",
+    "simulate",
+]

@@ -8,9 +8,12 @@ import numpy.typing as npt
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.errors import UserError
 from dfcompile.scheduler.simulation.components import joined, strong_components
-from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, previous_on_element
+from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
+
+_MOST_ELEMENTS = 2**28  # in one stretch: about 8 GB
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,13 @@ class Plan:
 
 
 def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
-    """Find the units of a replay, their inner and outer waits."""
+    """Find the units of a replay, their inner and outer waits.
+
+    Raises:
+        VerificationError: the replay does not fit the graph.
+        UserError: a unit cannot be cut into stretches that fit in memory.
+    """
+    check_replay(dag, replay)
     waiting, awaited, count = _waits(dag, replay)
     streamed = np.flatnonzero(replay.streamed)
     lowest = joined(count, dag.edge_source[streamed], dag.edge_target[streamed])
@@ -55,7 +64,18 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
         inner_waits = [[other for other in waits[node] if other in inside] for node in nodes]
         outer.append(tuple(tuple(other for other in waits[node] if other not in inside) for node in nodes))
         units.append(maker.unit(nodes, edges[number], inner_waits))
+        _check_size(dag, units[-1])
     return Plan(tuple(work), tuple(units), tuple(outer))
+
+
+def _check_size(dag: CanonicalDag, unit: StreamingUnit) -> None:
+    elements = sum(unit.volume(edge) for edge in range(len(unit.edges))) // unit.rounds
+    if elements > _MOST_ELEMENTS:
+        raise UserError(
+            f"simulation of {dag.name!r}: {elements} elements before the traffic around node "
+            f"{dag.node_name(unit.nodes[0])!r} can repeat, expected at most {_MOST_ELEMENTS} (its volumes have only "
+            f"{unit.rounds} as common divisor)"
+        )
 
 
 def _waits(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Int64, int]:

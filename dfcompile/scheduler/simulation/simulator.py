@@ -5,7 +5,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.plan import Plan, plan_replay
-from dfcompile.scheduler.simulation.replay import Replay, check_replay
+from dfcompile.scheduler.simulation.replay import Replay
 from dfcompile.scheduler.simulation.result import NEVER, NO_EDGE, Simulation, Wait, WaitReason
 from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
@@ -17,10 +17,9 @@ def simulate(dag: CanonicalDag, replay: Replay) -> Simulation:
 
     Raises:
         VerificationError: the replay does not fit the graph.
+        UserError: so many elements have to be looked at one by one that they would not fit in memory.
     """
-    check_replay(dag, replay)
-    plan = plan_replay(dag, replay)
-    return _Replaying(dag, plan).run()
+    return _Replaying(dag, plan_replay(dag, replay)).run()
 
 
 class _Replaying:

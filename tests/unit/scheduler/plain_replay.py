@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Int32
 from dfcompile.scheduler.simulation import NEVER, Replay
 from tests.strategies import DagShape, canonical_dags
 
@@ -36,7 +37,7 @@ class _Machine:
     def awaited(self, node: int) -> list[int]:
         replay, dag = self.replay, self.dag
         memory = (dag.edge_target == node) & ~replay.streamed
-        awaited = dag.edge_source[memory].tolist()
+        awaited: list[int] = dag.edge_source[memory].tolist()
         if dag.is_computational[node]:
             same = (replay.pe == replay.pe[node]) & dag.is_computational & (replay.order < replay.order[node])
             awaited += np.flatnonzero(same).tolist()
@@ -44,8 +45,8 @@ class _Machine:
             awaited += np.flatnonzero(replay.block < replay.block[node]).tolist()
         return awaited
 
-    def streamed(self, ends: np.ndarray, node: int) -> list[int]:  # type: ignore[type-arg]
-        return np.flatnonzero(self.replay.streamed & (ends == node)).tolist()
+    def streamed(self, ends: Int32, node: int) -> list[int]:
+        return [int(edge) for edge in np.flatnonzero(self.replay.streamed & (ends == node))]
 
     def run(self, node: int) -> Iterator[bool]:
         """The life of a node; yields True where a cycle passes, False where it is blocked."""
@@ -53,35 +54,44 @@ class _Machine:
         awaited = self.awaited(node)
         while any(self.end[other] == NEVER for other in awaited):
             yield False
-        inputs, outputs = self.streamed(dag.edge_target, node), self.streamed(dag.edge_source, node)
-        reads = int(dag.volume_in[node] or dag.volume_out[node])
-        writes = int(dag.volume_out[node] or dag.volume_in[node])
-        if not inputs:
-            self._now(self.start, node)
+        self._now(self.start, node)  # of a task with streamed inputs overwritten by its first read
+        if dag.is_computational[node]:
+            yield from self._work(node, int(dag.volume_in[node]), int(dag.volume_out[node]))
+        self._now(self.end, node)
+
+    def _work(self, node: int, volume_in: int, volume_out: int) -> Iterator[bool]:
+        inputs = self.streamed(self.dag.edge_target, node)
+        outputs = self.streamed(self.dag.edge_source, node)
+        if inputs:
+            self.start[node] = NEVER
+        reads, writes = volume_in or volume_out, volume_out or volume_in
         read = written = 0
-        while dag.is_computational[node] and (read < reads or written < writes):
+        while read < reads or written < writes:
             if written < read * writes // reads:
-                for edge in outputs:
-                    while self.held[edge] == self.replay.fifo_capacity[edge]:
-                        yield False
-                    self.held[edge] += 1
-                    self.progress += 1
+                yield from self._write(outputs)
                 written += 1
             if written == read * writes // reads and read < reads:
-                for edge in inputs:
-                    while not self.held[edge]:
-                        yield False
-                    self.held[edge] -= 1
-                    self.passed[edge] += 1
-                    self.progress += 1
+                yield from self._read(inputs)
                 read += 1
                 if read == 1 and inputs:
                     self._now(self.start, node)
             if read < reads or written < writes:
                 yield True
-        if dag.is_computational[node] and not dag.volume_out[node]:
-            pass
-        self._now(self.end, node)
+
+    def _write(self, outputs: list[int]) -> Iterator[bool]:
+        for edge in outputs:
+            while self.held[edge] == self.replay.fifo_capacity[edge]:
+                yield False
+            self.held[edge] += 1
+            self.progress += 1
+
+    def _read(self, inputs: list[int]) -> Iterator[bool]:
+        for edge in inputs:
+            while not self.held[edge]:
+                yield False
+            self.held[edge] -= 1
+            self.passed[edge] += 1
+            self.progress += 1
 
     def _now(self, column: list[int], node: int) -> None:
         column[node] = self.now

@@ -1,0 +1,150 @@
+"""The simulator on graphs whose times are known, and against the plain replay."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.errors import UserError, VerificationError
+from dfcompile.scheduler.simulation import NEVER, Replay, simulate
+from dfcompile.scheduler.simulation.program import task_program
+from tests.unit.scheduler.plain_replay import plain_replay, replays
+from tests.unit.scheduler.streams import all_streamed, bypass, chain, scaled, stream_graph
+
+Case = tuple[CanonicalDag, Replay]
+
+
+@pytest.mark.parametrize("volume", [1, 7, 2048, 10**6, 10**12])
+def test_elementwise_chain_takes_its_volume_and_its_depth(volume: int) -> None:
+    dag = chain(8, volume)
+
+    found = simulate(dag, all_streamed(dag, 1))
+
+    assert found.makespan_cycles == volume + 8 - 1
+    assert found.start.tolist()[1:-1] == list(range(8))
+    assert found.read_stall.sum() == found.write_stall.sum() == 0
+
+
+def test_chain_through_memory_takes_its_work() -> None:
+    dag = chain(8, 2048)
+    replay = replace(all_streamed(dag, 1), streamed=np.zeros(dag.edges_count, dtype=np.bool_))
+
+    assert simulate(dag, replay).makespan_cycles == 8 * 2048
+
+
+def test_slow_reader_holds_up_its_writer_once_the_fifo_is_full() -> None:
+    dag = stream_graph([("in", "fast", 100), ("fast", "slow", 100), ("slow", "out", 400)])
+
+    found = simulate(dag, all_streamed(dag, 5))
+
+    # Reads of the slow task at 1, 5, 9, …, 397; the last write finds a place when element 95 is read.
+    assert found.end.tolist() == [0, 1 + 4 * 94, 1 + 400, 401]
+    assert found.write_stall.tolist() == [0, 1 + 4 * 94 - 100, 0]
+    assert found.read_stall.tolist() == [0, 0, 0]
+    assert found.peak.tolist() == [0, 5, 0]
+
+
+def test_slow_writer_starves_its_reader() -> None:
+    dag = stream_graph([("in", "sum", 400), ("sum", "next", 100), ("next", "out", 100)])
+
+    found = simulate(dag, all_streamed(dag, 3))
+
+    assert found.start.tolist()[1:3] == [0, 4]
+    assert found.end.tolist() == [0, 400, 401, 401]
+    assert found.read_stall.tolist() == [0, 401 - 4 - 100, 0]
+    assert found.peak.tolist() == [0, 1, 0]
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 2), st.integers(0, 2))
+def test_program_makes_every_access_once_and_writes_what_it_has_read(
+    reads: int, writes: int, inputs: int, outputs: int
+) -> None:
+    program = task_program(reads, writes, inputs, outputs)
+    positions = sorted(int(place) for column in (*program.gets, *program.puts) for place in column)
+
+    assert positions == list(range(reads * inputs + writes * outputs))
+    for number in range(writes):
+        needed = -(-(number + 1) * reads // writes)
+        assert program.put_waits[number] >= program.get_waits[needed - 1] + 1
+        if inputs and outputs:
+            assert program.puts[0][number] > program.gets[-1][needed - 1]
+    waits = np.concatenate([program.get_waits, program.put_waits])
+    assert waits.min() == 0
+    assert waits.max() <= program.cycles == max(reads, writes)
+
+
+def _agrees(case: Case) -> None:
+    dag, replay = case
+    found = simulate(dag, replay)
+    plain = plain_replay(dag, replay)
+
+    assert found.end.tolist() == plain.end
+    assert found.start.tolist() == plain.start
+    assert bool(found.deadlock) == (NEVER in plain.end)
+    if not found.deadlock:
+        assert found.makespan_cycles == max(plain.end)
+        assert plain.passed == np.where(replay.streamed, dag.edge_volume, 0).tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(replays())
+def test_simulation_agrees_with_the_plain_replay(case: Case) -> None:
+    _agrees(case)
+
+
+@settings(max_examples=60, deadline=None)
+@given(replays(max_volume=4, most_capacity=12), st.sampled_from([30, 77]))
+def test_repeated_traffic_agrees_with_the_plain_replay(case: Case, factor: int) -> None:
+    _agrees((scaled(case[0], factor), case[1]))
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 3, 4, 6, 9])
+def test_periods_of_any_length_are_leapt_over_exactly(capacity: int) -> None:
+    dag = bypass(1500, [1500] * 7)
+
+    _agrees((dag, all_streamed(dag, capacity)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(replays(max_volume=12), st.data())
+def test_larger_fifos_delay_nothing_and_peaks_suffice(case: Case, data: st.DataObject) -> None:
+    dag, replay = case
+    found = simulate(dag, replay)
+    larger = replay.fifo_capacity + data.draw(
+        st.lists(st.integers(0, 3), min_size=dag.edges_count, max_size=dag.edges_count)
+    )
+    roomy = simulate(dag, replace(replay, fifo_capacity=larger))
+
+    if not found.deadlock:
+        assert not roomy.deadlock
+        assert (roomy.end <= found.end).all()
+        assert (found.peak <= np.where(replay.streamed, replay.fifo_capacity, 0)).all()
+        peaks = replace(replay, fifo_capacity=np.maximum(found.peak, 1))
+        assert simulate(dag, peaks).end.tolist() == found.end.tolist()
+
+
+def test_replays_that_do_not_fit_are_rejected() -> None:
+    dag = chain(2, 4)
+    replay = all_streamed(dag, 1)
+    own = np.array([-1, 0, 0, -1], dtype=np.int32)
+
+    with pytest.raises(VerificationError, match=r"^edge 'x0' -> 'x1': a fifo of 0 elements against 1 or more$"):
+        simulate(dag, replace(replay, fifo_capacity=np.zeros(3, dtype=np.int64)))
+    with pytest.raises(VerificationError, match=r"^edge 'in' -> 'x0': streamed, but not between two tasks$"):
+        simulate(dag, replace(replay, streamed=np.ones(3, dtype=np.bool_)))
+    with pytest.raises(VerificationError, match=r"^replay of 'stream': 2 values in pe against 4$"):
+        simulate(dag, replace(replay, pe=own[:2]))
+    with pytest.raises(VerificationError, match=r"^node 'x0': on no processing element$"):
+        simulate(dag, replace(replay, pe=own - 1))
+    with pytest.raises(VerificationError, match=r"^nodes 'x0' and 'x1': on one processing element without an order$"):
+        simulate(dag, replace(replay, pe=own, order=np.zeros(4, dtype=np.int64)))
+
+
+def test_traffic_too_large_to_look_at_is_an_error_not_a_crash() -> None:
+    dag = stream_graph([("in", "a", 2**40), ("a", "b", 2**40 - 1), ("b", "out", 2**40 - 1)])
+
+    with pytest.raises(UserError, match=r"around node 'a' can repeat, expected at most \d+ \(.* only 1 as common"):
+        simulate(dag, all_streamed(dag, 1))
