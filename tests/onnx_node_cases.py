@@ -19,10 +19,12 @@ _STRUCTURE: Mapping[str, Sequence[int]] = {
     "Gather": (1,),
     "Pad": (1, 2, 3),
     "Reshape": (1,),
+    "Resize": (1, 2, 3),
     "Slice": (1, 2, 3, 4),
     "Split": (1,),
     "Squeeze": (1,),
     "Tile": (1,),
+    "Trilu": (1,),
     "Unsqueeze": (1,),
 }
 

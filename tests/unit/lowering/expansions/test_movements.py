@@ -223,7 +223,7 @@ def test_resize_by_whole_factors_repeats(mode: tuple[str, str]) -> None:
 
 def test_resize_by_a_fraction_is_refused() -> None:
     scales = np.array([1, 1, 2.1], np.float32)  # gives twice the size, but other elements
-    with pytest.raises(UnsupportedOpError, match="node 'op': Resize.*against whole factors"):
+    with pytest.raises(UnsupportedOpError, match=r"node 'op': Resize.*against whole factors"):
         check_node(Node("Resize", [random((1, 2, 3)), None, scales], [2]))
 
 
@@ -250,6 +250,7 @@ def test_transposed_convolution(rank: int, group: int, has_bias: bool, data: st.
                 rows, channels = slice(3 * g, 3 * g + 3), slice(2 * g, 2 * g + 2)
                 values = x[(slice(None), channels, *place)] @ w[(channels, slice(None), *element)]
                 sums[(slice(None), rows, *at)] += values
-    kept = sums[(..., *(slice(pads[k], full[k] - pads[k + rank]) for k in range(rank)))]
+    inside = (slice(pads[k], full[k] - pads[k + rank]) for k in range(rank))
+    kept = sums[(slice(None), slice(None), *inside)]
     shift = bias[0].reshape(-1, *[1] * rank) if bias else 0
     check_node(Node("ConvTranspose", [x, w, *bias], [1, 2], attributes), (kept + shift).astype(np.float32))

@@ -20,6 +20,7 @@ REFUSED = {
     "positions of maxima": "the result 'Indices' has no expansion",
     "mask of a dropout": "the result 'mask' has no expansion",
     "operators of 2015": r"operator set 1 against 7 to \d+",
+    "resize that interpolates": "'mode' is '(linear|cubic)' against 'nearest'|against whole factors|coordinates '",
     "shape inference of functions": "Normalization: inference error|Normalization of values that are no constants",
 }  # fmt: skip
 

@@ -1,0 +1,17 @@
+"""ONNX Trilu: one triangle of every matrix."""
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
+from dfcompile.lowering.expansions.elementwise import add_elementwise
+
+
+@onnx_expansion("Trilu", "mask", default=True)
+def trilu(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[…, i, j] = X[…, i, j] if j - i >= k else 0`` (upper, else ``<=``): one task with a constant mask."""
+    x, y = op.input(0), op.output()
+    (diagonal,) = op.static_integers(1, "k") or (0,)
+    rows, columns = (np.arange(extent) for extent in x.shape[-2:])
+    distance = columns[None, :] - rows[:, None]
+    inside = distance >= diagonal if op.integer("upper", 1) else distance <= diagonal
+    add_elementwise(build, "", "a if b else 0", [x, build.parameter("mask", inside)], y)
