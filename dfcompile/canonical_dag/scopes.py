@@ -239,7 +239,7 @@ class _StateReader:
     def _is_indirect(self, memlet: dace.Memlet) -> bool:
         """Whether a memlet is one element of a whole array, at an index that the tasklet computes."""
         whole = dace.Memlet.from_array(memlet.data, self._sdfg.arrays[memlet.data])
-        return memlet.volume == 1 and memlet.subset == whole.subset and memlet.subset.num_elements() != 1
+        return bool(memlet.volume == 1 and memlet.subset == whole.subset and memlet.subset.num_elements() != 1)
 
     def _kernel(self, scope: str, text: str | None) -> Kernel | None:
         if text is None:

@@ -1,16 +1,20 @@
 """The kernel that a canonical operator is: what the DFModel back end will map."""
 
-from math import prod
-
 from dfcompile.canonical_dag import Kernel, KernelVariant
 from dfcompile.lowering.operator import Operator
 
 
-def kernel_of(op: Operator, expansion: str) -> Kernel:
+def kernel_of(op: Operator, expansion: str, iterations: int) -> Kernel:
     """Return the kernel of a canonical operator.
 
-    An operator with the attribute ``gemm = (outer, m, k, n)`` contracts a dimension; any other one touches every
-    element of the largest of its tensors once: that one is ``[m, n]`` with n its last dimension.
+    An operator with the attribute ``gemm = (outer, m, k, n)`` contracts a dimension. Any other one is element-wise to
+    the back end: it touches ``m * n`` elements, as many as its map scopes have iterations, where n is the last
+    dimension of its result if that divides them.
+
+    Args:
+        op: the operator.
+        expansion: name of the chosen expansion.
+        iterations: of all its map scopes together.
     """
     operands = op.operands()
     activations = [tensor for tensor in operands if not tensor.is_constant]
@@ -19,9 +23,9 @@ def kernel_of(op: Operator, expansion: str) -> Kernel:
         weighted = len(activations) < len(operands)
         variant = KernelVariant.GEMM_INPUT1_WEIGHT if weighted else KernelVariant.GEMM_INPUT1_INPUT2
     else:
-        largest = max((*operands, op.output()), key=lambda tensor: tensor.elements)
-        outer, k, n = 1, 1, largest.shape[-1] if largest.shape else 1
-        m = prod(largest.shape[:-1])
+        outer, k, n = 1, 1, op.output().shape[-1] if op.output().shape else 1
+        n = n if iterations % n == 0 else 1
+        m = iterations // n
         paired = len(activations) > 1
         variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if paired else KernelVariant.ELEMENTWISE_INPUT1
     return Kernel(

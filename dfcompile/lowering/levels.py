@@ -13,7 +13,6 @@ from dace.sdfg.state import SDFGState
 from dfcompile.errors import InternalError, UserError, nearest
 from dfcompile.frontend import Coverage, Level, OperatorNode, Program, input_connector, output_connector
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
-from dfcompile.lowering.kernels import kernel_of
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
@@ -49,7 +48,9 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
     for op in _operators(program, builder):
         found = table.select(op, choices)
         builder.adopt_outputs(program.sdfg, op)
-        found.rewrite(op, MapFragment(builder, op, kernel_of(op, found.name)))
+        fragment = MapFragment(builder, op)
+        found.rewrite(op, fragment)
+        fragment.finish(found.name)
     return builder.finish(Level.MAPS, program.nodes)
 
 

@@ -5,14 +5,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from enum import Enum, unique
+from math import prod
 from typing import TypeAlias
 
 import dace
 import numpy as np
+from dace.sdfg.nodes import Tasklet
 
-from dfcompile.canonical_dag import Kernel
 from dfcompile.errors import InternalError
 from dfcompile.lowering.canonical_fragment import identifier
+from dfcompile.lowering.kernels import kernel_of
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
 
@@ -50,10 +52,17 @@ class MapFragment:
     the order given, outer to inner: that order is the order in which the task reads and writes.
     """
 
-    def __init__(self, builder: ProgramBuilder, op: Operator, kernel: Kernel) -> None:
+    def __init__(self, builder: ProgramBuilder, op: Operator) -> None:
         self._builder = builder
         self._op = op
-        self._kernel_json = json.dumps(asdict(kernel), sort_keys=True)
+        self._tasklets: list[Tasklet] = []
+        self._iterations = 0
+
+    def finish(self, expansion: str) -> None:
+        """Write on every scope which kernel it belongs to."""
+        kernel = json.dumps(asdict(kernel_of(self._op, expansion, self._iterations)), sort_keys=True)
+        for tasklet in self._tasklets:
+            tasklet.location = {**tasklet.location, "kernel": kernel}
 
     def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
         """Add an intermediate array and return it; see `CanonicalFragment.array`."""
@@ -119,7 +128,8 @@ class MapFragment:
         )
         if before is not None:
             self._builder.state.add_nedge(before, entry, dace.Memlet())
-        tasklet.location = self._location(scope, [renamed[name] for name in spatial])
+        self._place(tasklet, scope, spatial=",".join(renamed[name] for name in spatial))
+        self._iterations += prod(extents.values())
 
     def _indirect_memlet(self, table: Tensor) -> dace.Memlet:
         memlet = dace.Memlet.from_array(table.name, self._builder.sdfg.arrays[table.name])
@@ -138,11 +148,12 @@ class MapFragment:
             output_nodes={target.name: self._builder.write(target.name)},
             external_edges=True,
         )
-        tasklet.location = {**self._location(scope, []), "role": "init"}
+        self._place(tasklet, scope, role="init")
 
-    def _location(self, scope: str, spatial: Sequence[str]) -> dict[str, str]:
-        location = {"origin": self._op.origin, "scope": scope, "kernel": self._kernel_json}
-        return {**location, "spatial": ",".join(spatial)} if spatial else location
+    def _place(self, tasklet: Tasklet, scope: str, **extra: str) -> None:
+        given = {name: text for name, text in extra.items() if text}
+        tasklet.location = {"origin": self._op.origin, "scope": scope, **given}
+        self._tasklets.append(tasklet)
 
 
 def _memlet(
