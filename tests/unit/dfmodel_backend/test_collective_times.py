@@ -62,6 +62,7 @@ def test_older_code_fixed_the_number_of_phases() -> None:
     assert ns_per_byte(C.ALL_REDUCE, link("r", 8), compat=older) == 14 / 400
     assert ns_per_byte(C.ALL_REDUCE_PERIODIC, link("r", 8), compat=older) == 14 / 400
     assert ns_per_byte(C.ALL_REDUCE, link("r", 8), separate_phases=True, compat=oldest) == 7 / 400
+    assert ns_per_byte(C.ALL_REDUCE_PERIODIC, link("r", 8), separate_phases=True, compat=oldest) == 14 / 400
 
 
 @pytest.mark.parametrize("shape", ["r", "sw", "fc"])
@@ -110,6 +111,8 @@ def test_shapes_hold_in_and_between_domains() -> None:
     original = domain_ns_per_byte(C.ALL_REDUCE, outer, inner, 8, compat=ORIGINAL)
     assert right == pytest.approx(1 / (8 * 900) + 1 / (32 * 50), rel=1e-15)
     assert original == pytest.approx(7 / (8 * 900) + 3 / (32 * 50), rel=1e-15)
+    rings_between = domain_ns_per_byte(C.ALL_REDUCE, link("r", 32, 50.0), inner, 8)
+    assert rings_between == pytest.approx(1 / (8 * 900) + 3 / (32 * 50), rel=1e-15)
 
 
 def test_domain_of_one_chip_is_no_domain() -> None:

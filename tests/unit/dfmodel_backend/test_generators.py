@@ -213,8 +213,10 @@ def test_factorisation_ends_with_the_matrix() -> None:
     assert edges(graph) == [(1, 2), (2, 3)]
 
 
-@pytest.mark.parametrize(("side", "radix", "expected"), [(9, 3, 24), (8, 2, 24), (2**20, 32, 512), (1000, 10, 120)])
-def test_butterflies_of_whole_powers_are_exact(side: int, radix: int, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("side", "radix", "expected"), [(9, 3, 24), (2**20, 32, 512), (2**31 - 1, 2, 247), (1000, 10, 120)]
+)
+def test_butterflies_of_powers_and_their_neighbours_are_exact(side: int, radix: int, expected: int) -> None:
     assert butterfly_products(side, radix) == expected
 
 
