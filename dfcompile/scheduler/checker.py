@@ -11,6 +11,10 @@ from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
 def check(dag: CanonicalDag, schedule: Schedule) -> None:
     """Check a streaming schedule against the machine: P elements, one task at a time, blocks in turn.
 
+    With barriers a block starts when all blocks before it have ended. Without, blocks only have to come in the order of
+    their numbers on every processing element and along every edge, and the tasks of a block on different ones: then
+    no circle of waits can join blocks, whatever their FIFOs hold.
+
     Raises:
         VerificationError: naming the nodes that break a rule.
     """
@@ -60,11 +64,28 @@ def _check_blocks(dag: CanonicalDag, schedule: Schedule) -> None:
     _reject_edge(dag, backward, "leads back to an earlier spatial block")
     size = np.bincount(block[task]) if task.any() else np.zeros(1, dtype=np.int64)
     _reject_node(dag, task & (size[np.where(task, block, 0)] > schedule.pes), f"in a block over {schedule.pes} tasks")
-    ends = np.zeros(len(size), dtype=np.int64)
+    if schedule.barrier:
+        _check_barriers(dag, schedule)
+    else:
+        _check_turns(dag, schedule)
+
+
+def _check_barriers(dag: CanonicalDag, schedule: Schedule) -> None:
+    block, task = schedule.block, dag.is_computational
+    ends = np.zeros(int(block.max(initial=-1)) + 1, dtype=np.int64)
     np.maximum.at(ends, block[task], schedule.last_out[task])
     opened = np.concatenate([[0], np.maximum.accumulate(ends)])
-    early = task & (schedule.start < opened[np.where(task, block, 0)])
-    _reject_node(dag, early, "starts before the end of an earlier block")
+    _reject_node(dag, task & (schedule.start < opened[block]), "starts before the end of an earlier block")
+
+
+def _check_turns(dag: CanonicalDag, schedule: Schedule) -> None:
+    tasks = np.flatnonzero(dag.is_computational)
+    tasks = tasks[np.lexsort((schedule.start[tasks], schedule.pe[tasks]))]
+    before, after = tasks[:-1], tasks[1:]
+    same = schedule.pe[before] == schedule.pe[after]
+    out_of_turn = np.zeros(dag.nodes_count, dtype=np.bool_)
+    out_of_turn[after[same & (schedule.block[before] >= schedule.block[after])]] = True
+    _reject_node(dag, out_of_turn, "on an element after a task of the same or a later block")
 
 
 def _check_overlap(dag: CanonicalDag, pe: Int32, start: Int64, end: Int64) -> None:
@@ -108,6 +129,9 @@ def _check_precedence(dag: CanonicalDag, schedule: Schedule) -> None:
     _reject_edge(dag, ~streamed & (last[source] > start[target]), "starts before its input is in memory")
     _reject_edge(dag, streamed & (first[source] > start[target]), "starts before its input streams")
     _reject_edge(dag, streamed & (last[source] > last[target]), "ends before its input stream does")
+    if not schedule.barrier:
+        over = (last[source] < start[target]) & (dag.edge_volume > schedule.fifo_capacity)
+        _reject_edge(dag, streamed & over, "ends before its consumer starts, with more than its fifo holds")
 
 
 def _check_makespan(makespan: int, end: Int64) -> None:

@@ -1,10 +1,19 @@
 """What a caller chooses about a schedule."""
 
 from dataclasses import dataclass
+from enum import StrEnum, unique
 
 from dfcompile.errors import UserError
 
 DEFAULT_PARTITION = "sb-rlx"
+
+
+@unique
+class Timing(StrEnum):
+    """How the times of a schedule are found."""
+
+    STEADY = "steady"  # from mean streaming intervals, with unlimited FIFOs [dematteis23, section 5.2]
+    EXACT = "exact"  # element by element, with the FIFOs of the schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +25,16 @@ class ScheduleOptions:
         partition: name of the partitioner that fills spatial blocks.
         demote: whether an edge whose FIFO would have to hold all of it (but one element) goes through memory
             instead; the published figures are without.
+        barrier: whether a block waits for the end of the one before. ``None`` leaves it to the partitioner: ``best``
+            goes without, the published ones with barriers.
+        timing: how times are found.
     """
 
     pes: int
     partition: str = DEFAULT_PARTITION
     demote: bool = False
+    barrier: bool | None = None
+    timing: Timing = Timing.STEADY
 
     def __post_init__(self) -> None:
         """Reject a machine without processing elements.

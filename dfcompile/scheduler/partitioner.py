@@ -16,19 +16,30 @@ ENTRY_POINTS = "dfcompile.schedulers"
 
 @dataclass(frozen=True, slots=True)
 class Partitioner:
-    """A named way to fill spatial blocks of at most P computational nodes."""
+    """A named way to fill spatial blocks of at most P computational nodes.
+
+    Attributes:
+        name: under which options choose it.
+        source: citation key.
+        module: that defines it.
+        partition: fills blocks that run one after another.
+        overlapping: the same for schedules without barriers, where it differs; such a partitioner goes without
+            barriers unless it is told otherwise. Its blocks may hold more than P tasks, their streaming components
+            may not.
+    """
 
     name: str
-    source: str  # citation key
+    source: str
     module: str
     partition: Partition
+    overlapping: Partition | None = None
 
 
-def partitioner(name: str, *, source: str) -> Callable[[Partition], Partitioner]:
+def partitioner(name: str, *, source: str, overlapping: Partition | None = None) -> Callable[[Partition], Partitioner]:
     """Make a `Partitioner` of a function ``(dag, pes) -> Blocks``."""
 
     def decorate(partition: Partition) -> Partitioner:
-        return Partitioner(name, source, partition.__module__, partition)
+        return Partitioner(name, source, partition.__module__, partition, overlapping)
 
     return decorate
 

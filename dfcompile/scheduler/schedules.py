@@ -11,13 +11,16 @@ NO_PE = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """A streaming schedule: gangs of co-resident nodes, one spatial block after another.
+    """A streaming schedule: gangs of co-resident nodes.
 
-    All times are in cycles from 0.
+    With barriers, spatial blocks follow one another and each task of a block has an element of its own. Without, a
+    block is one gang; blocks overlap in time, but on every processing element, and along every edge, they come in the
+    order of their numbers. All times are in cycles from 0.
 
     Attributes:
         pes: number of processing elements P.
         partition: name of the partitioner.
+        barrier: whether no task starts before all blocks before its own have ended.
         block: spatial block of each node, shape [nodes].
         pe: processing element of each computational node, ``NO_PE`` for the others, shape [nodes].
         start: ST, when the node may read its first element, shape [nodes].
@@ -30,6 +33,7 @@ class Schedule:
 
     pes: int
     partition: str
+    barrier: bool
     block: Int32
     pe: Int32
     start: Int64

@@ -81,6 +81,11 @@ def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Times:
     return Times(int64_column(start), int64_column(first_out), int64_column(last_out), peak)
 
 
+def node_offsets(dag: CanonicalDag, streamed: Bool) -> tuple[Int64, Int64]:
+    """Return FO - ST and LO - ST of each node, shape [nodes] each."""
+    return _offsets(dag, peak_volumes(dag, streamed), streamed)
+
+
 def _offsets(dag: CanonicalDag, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
     """Return FO - ST and LO - ST of each node, shape [nodes] each.
 

@@ -96,6 +96,7 @@ def schedule_of(record: ReferenceSchedule) -> Schedule:
     return Schedule(
         pes=record.pes,
         partition=record.partition,
+        barrier=True,
         block=blocks.block,
         pe=np.array(record.pe, dtype=np.int32),
         start=times.start,

@@ -1,0 +1,82 @@
+"""Gangs: the tasks that must be on the machine together, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.scheduler.blocks import Blocks
+from dfcompile.scheduler.cycles import edges_on_loops
+from dfcompile.scheduler.steady_state import node_offsets
+from dfcompile.scheduler.streaming import streamed_components
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gangs:
+    """The smallest units of a partition that can be placed one by one.
+
+    A gang is a streaming component of a block, or several that wait for one another through memory; a buffer or
+    pseudo node that no gang waits for in a circle is a gang of its own, without tasks. No circle of dependences
+    joins gangs. Once a gang begins, each of its nodes follows at a fixed distance: data of other gangs are there in
+    time.
+
+    Attributes:
+        count: number of gangs.
+        gang: gang of each node, shape [nodes].
+        order: all nodes, those of a gang topologically, shape [nodes].
+        start: cycles from the beginning of its gang until each node starts, shape [nodes].
+        first_out: until its first output, shape [nodes].
+        last_out: until its last output, shape [nodes].
+    """
+
+    count: int
+    gang: Int32
+    order: Int32
+    start: list[int]
+    first_out: list[int]
+    last_out: list[int]
+
+
+def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Gangs:
+    """Split the blocks of a partition into gangs; which edges stream is given, shape [edges]."""
+    component = streamed_components(dag, streamed)
+    gang = _merged(dag, blocks.block, streamed, component)
+    start, first_out, last_out = _offsets(dag, blocks.order, gang, streamed)
+    return Gangs(int(gang.max(initial=-1)) + 1, gang, blocks.order, start, first_out, last_out)
+
+
+def _merged(dag: CanonicalDag, block: Int32, streamed: Bool, component: Int64) -> Int32:
+    """Number the components, those that wait for one another through memory as one; memory never leaves a block."""
+    source, target = component[dag.edge_source], component[dag.edge_target]
+    memory = ~streamed & (block[dag.edge_source] == block[dag.edge_target])
+    circular = np.zeros(dag.edges_count, dtype=np.bool_)
+    between = np.flatnonzero(memory & (source != target))
+    circular[between] = edges_on_loops(dag.nodes_count, source[between], target[between])
+    if circular.any():
+        component = streamed_components(dag, streamed | circular)
+    return np.unique(component, return_inverse=True)[1].astype(np.int32)
+
+
+def _offsets(dag: CanonicalDag, order: Int32, gang: Int32, streamed: Bool) -> tuple[list[int], list[int], list[int]]:
+    first, last = node_offsets(dag, streamed)
+    first_offset, last_offset = first.tolist(), last.tolist()
+    inside = np.flatnonzero(gang[dag.edge_source] == gang[dag.edge_target])
+    inside = inside[np.argsort(dag.edge_target[inside], kind="stable")]
+    parents, is_streamed = dag.edge_source[inside].tolist(), streamed[inside].tolist()
+    row = np.searchsorted(dag.edge_target[inside], np.arange(dag.nodes_count + 1)).tolist()
+    start, first_out, last_out = [0] * dag.nodes_count, first_offset[:], last_offset[:]
+    for node in order.tolist():
+        begin = 0
+        for edge in range(row[node], row[node + 1]):
+            parent = parents[edge]
+            ready = first_out[parent] if is_streamed[edge] else last_out[parent]
+            if ready > begin:
+                begin = ready
+        if begin:
+            start[node] = begin
+            first_out[node] += begin
+            last_out[node] += begin
+    return start, first_out, last_out

@@ -1,0 +1,171 @@
+"""List streaming: gangs on processing elements as soon as these are free, without barriers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.scheduler.gangs import Gangs
+from dfcompile.scheduler.schedules import NO_PE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placing:
+    """Where and when gangs run.
+
+    Attributes:
+        sequence: the gangs in the order in which they were placed: on every processing element and along every edge
+            they come in this order.
+        begin: cycle from which the offsets of each gang count, shape [gangs].
+        pe: processing element of each task, ``NO_PE`` for other nodes, shape [nodes].
+        makespan_cycles: when the last node ends.
+    """
+
+    sequence: list[int]
+    begin: list[int]
+    pe: list[int]
+    makespan_cycles: int
+
+
+def place(dag: CanonicalDag, gangs: Gangs, pes: int, *, look_ahead: int = 1) -> Placing:
+    """Place gangs by decreasing urgency, each as early as its data and processing elements allow.
+
+    The clock stands where the next processing element gets free. Of the gangs whose data are there, the
+    ``look_ahead`` most urgent ones are compared (urgency: the longest way of gangs to the end of the schedule) and the
+    one that can begin first is placed. Tasks of a gang are on different elements; an element serves from the start
+    of a task to its last output, then the next task. Of the elements that are free in time a task gets the one that
+    was busy longest. With G gangs this takes O(G log G) steps and one search among P elements per task.
+    """
+    return _Placer(dag, gangs, pes, look_ahead).run()
+
+
+class _Placer:
+    """What has been placed so far, and what waits."""
+
+    def __init__(self, dag: CanonicalDag, gangs: Gangs, pes: int, look_ahead: int) -> None:
+        self._gangs = gangs
+        self._look_ahead = look_ahead
+        self._free = [(0, pe) for pe in range(pes)]
+        self._tasks = _tasks_by_gang(dag, gangs)
+        self._gate, self._follower, self._row = _links(dag, gangs)
+        self._missing = [0] * gangs.count
+        for follower in self._follower:
+            self._missing[follower] += 1
+        self._ready_at = [0] * gangs.count
+        self._urgency = self._urgencies()
+        self._waiting: list[tuple[int, int, int]] = []  # (data are there, -urgency, gang)
+        self._pool: list[tuple[int, int]] = []  # (-urgency, gang)
+        self._begin = [0] * gangs.count
+        self._pe = [NO_PE] * dag.nodes_count
+        self._sequence: list[int] = []
+        self._latest = 0
+
+    def run(self) -> Placing:
+        for gang in [gang for gang, missing in enumerate(self._missing) if not missing]:
+            self._admit(gang)
+        while self._waiting or self._pool:
+            now = self._free[0][0] if self._pool else max(self._free[0][0], self._waiting[0][0])
+            while self._waiting and self._waiting[0][0] <= now:
+                _, urgency, gang = heappop(self._waiting)
+                heappush(self._pool, (urgency, gang))
+            self._place(*self._next())
+        return Placing(self._sequence, self._begin, self._pe, self._latest)
+
+    def _next(self) -> tuple[int, int]:
+        """Return the gang to place and its beginning."""
+        looked_at = [heappop(self._pool) for _ in range(min(self._look_ahead, len(self._pool)))]
+        beginnings = [self._earliest(gang) for _, gang in looked_at]
+        earliest = beginnings.index(min(beginnings))
+        for position, entry in enumerate(looked_at):
+            if position != earliest:
+                heappush(self._pool, entry)
+        return looked_at[earliest][1], beginnings[earliest]
+
+    def _admit(self, gang: int) -> None:
+        if self._tasks[gang]:
+            heappush(self._waiting, (self._ready_at[gang], -self._urgency[gang], gang))
+        else:
+            self._place(gang, self._ready_at[gang])
+
+    def _earliest(self, gang: int) -> int:
+        begin = self._ready_at[gang]
+        start = self._gangs.start
+        for (free, _), task in zip(self._free, self._tasks[gang], strict=False):
+            if free - start[task] > begin:
+                begin = free - start[task]
+        return begin
+
+    def _place(self, gang: int, begin: int) -> None:
+        pending = [(gang, begin)]
+        while pending:
+            gang, begin = pending.pop()
+            self._begin[gang] = begin
+            self._sequence.append(gang)
+            self._occupy(gang, begin)
+            for link in range(self._row[gang], self._row[gang + 1]):
+                follower = self._follower[link]
+                ready = begin + self._gate[link]
+                if ready > self._ready_at[follower]:
+                    self._ready_at[follower] = ready
+                self._missing[follower] -= 1
+                if self._missing[follower]:
+                    continue
+                if self._tasks[follower]:
+                    self._admit(follower)
+                else:
+                    pending.append((follower, self._ready_at[follower]))
+
+    def _occupy(self, gang: int, begin: int) -> None:
+        start, last_out, free = self._gangs.start, self._gangs.last_out, self._free
+        taken = []
+        for task in self._tasks[gang]:
+            _, pe = free.pop(bisect_right(free, (begin + start[task], len(self._pe) + len(free))) - 1)
+            self._pe[task] = pe
+            taken.append((begin + last_out[task], pe))
+        for entry in taken:
+            insort(free, entry)
+            if entry[0] > self._latest:
+                self._latest = entry[0]
+
+    def _urgencies(self) -> list[int]:
+        """Return the longest way from the beginning of each gang to the end, over gangs."""
+        urgency = [0] * self._gangs.count
+        for gang, tasks in enumerate(self._tasks):
+            urgency[gang] = max((self._gangs.last_out[task] for task in tasks), default=0)
+        missing = self._missing[:]
+        order = [gang for gang, count in enumerate(missing) if not count]
+        for gang in order:  # grows while it is read
+            for follower in self._follower[self._row[gang] : self._row[gang + 1]]:
+                missing[follower] -= 1
+                if not missing[follower]:
+                    order.append(follower)
+        for gang in reversed(order):
+            for link in range(self._row[gang], self._row[gang + 1]):
+                way = self._gate[link] + urgency[self._follower[link]]
+                if way > urgency[gang]:
+                    urgency[gang] = way
+        return urgency
+
+
+def _tasks_by_gang(dag: CanonicalDag, gangs: Gangs) -> list[list[int]]:
+    """Return the tasks of each gang by increasing start."""
+    tasks = np.flatnonzero(dag.is_computational)
+    tasks = tasks[np.lexsort((tasks, np.array(gangs.start, dtype=np.int64)[tasks], gangs.gang[tasks]))]
+    row = np.searchsorted(gangs.gang[tasks], np.arange(gangs.count + 1)).tolist()
+    listed = tasks.tolist()
+    return [listed[row[gang] : row[gang + 1]] for gang in range(gangs.count)]
+
+
+def _links(dag: CanonicalDag, gangs: Gangs) -> tuple[list[int], list[int], list[int]]:
+    """Return, sorted by gang, how long after its beginning each following gang may begin, that gang, and the rows."""
+    start, last_out = (np.array(column, dtype=np.int64) for column in (gangs.start, gangs.last_out))
+    source, target = gangs.gang[dag.edge_source], gangs.gang[dag.edge_target]
+    links = np.flatnonzero(source != target)
+    links = links[np.argsort(source[links], kind="stable")]
+    gate = last_out[dag.edge_source[links]] - start[dag.edge_target[links]]
+    row = np.searchsorted(source[links], np.arange(gangs.count + 1)).tolist()
+    return gate.tolist(), target[links].tolist(), row

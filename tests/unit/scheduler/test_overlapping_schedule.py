@@ -1,0 +1,109 @@
+"""Schedules without barriers: gangs as soon as elements and data are there."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.errors import VerificationError
+from dfcompile.scheduler import Schedule, ScheduleOptions, check, lower_bound_cycles, schedule
+from tests.strategies import canonical_dags
+from tests.unit.scheduler.element_simulator import simulate
+
+PARTITIONS = ("sb-lts", "sb-rlx", "work-ordered", "best")
+
+
+def _rows(*rows: tuple[int, ...]) -> CanonicalDag:
+    """Return independent chains between memories; a row lists the volumes along one chain."""
+    builder = DagBuilder("rows")
+    for number, volumes in enumerate(rows):
+        tasks = builder.add_tasks(builder.add_scope(f"row{number}"), len(volumes) - 1)
+        ends = [builder.add_memory(builder.add_scope(f"{name}{number}")) for name in ("in", "out")]
+        for (left, right), volume in zip(pairwise([ends[0], *tasks, ends[1]]), volumes, strict=True):
+            builder.add_edge(left, right, volume)
+    return builder.finish()
+
+
+def _on_two_elements() -> tuple[CanonicalDag, Schedule]:
+    """Return a task of 90 cycles beside three of 30, in blocks of two."""
+    dag = _rows((90, 90), (30, 30), (30, 30), (30, 30))
+    return dag, schedule(dag, ScheduleOptions(2, "work-ordered", barrier=False))
+
+
+@settings(max_examples=200, deadline=None)
+@given(canonical_dags(), st.integers(1, 6), st.sampled_from(PARTITIONS), st.booleans())
+def test_overlapping_schedules_are_accepted_and_run_without_deadlock(
+    dag: CanonicalDag, pes: int, partition: str, demote: bool
+) -> None:
+    result = schedule(dag, ScheduleOptions(pes, partition, demote, barrier=False))
+
+    assert not result.barrier
+    check(dag, result)
+    assert not simulate(dag, result, barrier=False).stalled
+    assert result.makespan_cycles >= lower_bound_cycles(dag, pes)
+
+
+def test_short_tasks_follow_one_another_beside_a_long_one() -> None:
+    dag, overlapping = _on_two_elements()
+    with_barriers = schedule(dag, ScheduleOptions(2, "work-ordered"))
+
+    assert (with_barriers.makespan_cycles, overlapping.makespan_cycles) == (120, 90)
+    assert (with_barriers.barrier, overlapping.barrier) == (True, False)
+
+
+def test_a_gang_waits_for_as_many_elements_as_it_needs() -> None:
+    dag = _rows((40, 40), (10, 10), (100, 100, 100))
+    result = schedule(dag, ScheduleOptions(2, "work-ordered", barrier=False))
+    check(dag, result)
+
+    # the chain of two takes the first element for 100 cycles, the second one for 101
+    assert result.makespan_cycles == 100 + 40
+
+
+def test_an_element_serves_from_the_start_of_its_task_to_its_last_output() -> None:
+    # the second task of the chain starts when the first has read 50 elements; its element does 40 cycles of other work
+    dag = _rows((100, 2, 2), (40, 40))
+    result = schedule(dag, ScheduleOptions(2, "sb-rlx", barrier=False))
+    check(dag, result)
+
+    assert result.makespan_cycles <= 141
+
+
+def test_each_rule_of_overlapping_blocks_is_checked() -> None:
+    dag, good = _on_two_elements()
+    check(dag, good)
+    tasks = np.flatnonzero(dag.is_computational)
+    long, first, second, third = tasks.tolist()
+    assert good.pe[long] != good.pe[first] == good.pe[second] == good.pe[third]
+
+    together = good.block.copy()
+    together[second] = together[first]
+    early = good.start.copy()
+    early[third] -= 1
+    for rule, broken in {
+        "on an element after a task of the same or a later block": replace(good, block=together),
+        r"overlap on element \d": replace(good, start=early),
+        "starts before the end of an earlier block": replace(good, barrier=True),
+    }.items():
+        with pytest.raises(VerificationError, match=rule):
+            check(dag, broken)
+
+
+def test_a_producer_that_ends_before_its_consumer_starts_needs_room() -> None:
+    dag = _rows((20, 20, 20))
+    good = schedule(dag, ScheduleOptions(2, barrier=False))
+    check(dag, good)
+    consumer = int(np.flatnonzero(dag.is_computational)[1])
+    behind = [consumer, int(dag.edge_target[dag.edge_source == consumer][0])]
+
+    later = [column.copy() for column in (good.start, good.first_out, good.last_out)]
+    for column in later:
+        column[behind] += 20
+    broken = replace(good, start=later[0], first_out=later[1], last_out=later[2], makespan_cycles=int(later[2].max()))
+    with pytest.raises(VerificationError, match="with more than its fifo holds"):
+        check(dag, broken)
+    check(dag, replace(broken, fifo_capacity=np.where(good.streamed, 20, 0)))
