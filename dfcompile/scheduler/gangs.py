@@ -39,6 +39,10 @@ class Gangs:
     first_out: list[int]
     last_out: list[int]
 
+    def largest(self, dag: CanonicalDag) -> int:
+        """Return the tasks of the largest gang."""
+        return int(np.bincount(self.gang[dag.is_computational]).max(initial=0))
+
 
 def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Gangs:
     """Split the blocks of a partition into gangs; which edges stream is given, shape [edges]."""

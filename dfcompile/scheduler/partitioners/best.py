@@ -6,6 +6,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler.block_clock import BlockClock
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioner import partitioner
+from dfcompile.scheduler.partitioners.overlap_search import OverlapSearch
 from dfcompile.scheduler.partitioners.spatial import sb_lts, sb_rlx
 from dfcompile.scheduler.partitioners.work_ordered import work_ordered
 from dfcompile.scheduler.steady_state import steady_times
@@ -13,9 +14,30 @@ from dfcompile.scheduler.streaming import streamable_edges
 
 _NODE_EVALUATIONS = 1_000_000  # per order: about a second
 _NARROW = 4
+_NODE_VISITS = 200_000  # of the search for gangs
+_FEWEST_TRIES = 6
+_MOST_TRIES = 1_500
 
 
-@partitioner("best", source="dematteis23")
+def overlapping_best(dag: CanonicalDag, pes: int) -> Blocks:
+    """Return the gangs whose schedule without barriers is the shortest found.
+
+    Tried are: the blocks of SB-LTS, SB-RLX, work-ordered and `best` with barriers; gangs grown in the orders of these
+    up to several sizes, where volumes match within several limits; then changes at random (with a fixed seed) of the
+    best of all. The effort is limited: about a second up to 1,000 tasks, then a few placings of the whole graph.
+    """
+    tries = min(max(_NODE_VISITS // max(dag.nodes_count, 1), _FEWEST_TRIES), _MOST_TRIES)
+    search = OverlapSearch(dag, pes, tries)
+    plain = [each.partition(dag, pes) for each in (sb_lts, sb_rlx, work_ordered)]
+    for blocks in [best.partition(dag, pes), *plain]:
+        search.offer(blocks)
+    search.grow([sb_lts.partition(dag, 1).order.tolist(), *(blocks.order.tolist() for blocks in plain)])
+    search.improve()
+    assert search.found is not None
+    return search.found
+
+
+@partitioner("best", source="dematteis23", overlapping=overlapping_best)
 def best(dag: CanonicalDag, pes: int) -> Blocks:
     """Cut the orders of the other partitioners anew, each optimally, and take the shortest schedule.
 

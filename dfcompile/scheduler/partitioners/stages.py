@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,22 +16,20 @@ class Growth:
 
     Attributes:
         size: tasks of a gang, at most.
-        waste: processing element cycles that joining may cost, as a multiple of the work of what is joined: tasks of a
+        waste: processing element cycles that joining may cost, in thousandths of the work of what is joined: tasks of a
             gang last as long as its largest one. ``None`` is without limit.
-        apart: tasks that never join.
     """
 
     size: int
-    waste: float | None
-    apart: Collection[int] = ()
+    waste: int | None
 
 
 class StageGrower:
-    """Grows gangs in a given order of the nodes.
+    """Gives the nodes stages: numbers that never fall along an edge, and grow along edges that leave a gang.
 
-    A stage is a number that grows along every edge that leaves a gang, so that no circle of dependences joins gangs. A
-    task joins all its producers' gangs on the highest stage among them, which become one, or it opens a gang on
-    the next stage. Memory ends a stage: nothing streams past it.
+    A gang is what streams together on one stage, so no circle of dependences joins gangs. The *delay* of a task is how
+    many stages it lies above the highest of its producers; with delay 0 it joins the gangs of its producers on
+    that stage, which become one.
     """
 
     def __init__(self, dag: CanonicalDag) -> None:
@@ -42,41 +39,85 @@ class StageGrower:
         self._parents = dag.edge_source[dag.in_edges].tolist()
         self._row = dag.in_start.tolist()
 
-    def grow(self, order: list[int], growth: Growth) -> Blocks:
-        """Return the stages as blocks; a block may have more tasks than the machine, a gang has not."""
-        nodes = self._dag.nodes_count
-        stage, root = [0] * nodes, list(range(nodes))
-        size, peak = [1] * nodes, self._work[:]
+    def grow(self, order: list[int], growth: Growth) -> list[int]:
+        """Return stages: nodes in a given order join where balance allows; memory ends a stage.
 
-        def find(node: int) -> int:
-            while root[node] != node:
-                root[node] = root[root[node]]
-                node = root[node]
-            return node
-
+        Tasks of a gang run at the pace of its largest volume, so those of equal volumes lose nothing.
+        """
+        stage = [0] * len(order)
+        gangs = _Joined(self._work)
         for node in order:
             parents = self._parents[self._row[node] : self._row[node + 1]]
-            if not parents:
-                stage[node] = int(self._task[node])
-                continue
-            highest = max(stage[parent] for parent in parents)
-            if not self._task[node]:
-                stage[node] = highest
-                continue
-            stage[node] = highest + 1
-            if node in growth.apart or any(not self._task[p] for p in parents if stage[p] == highest):
-                continue
-            joined = sorted({find(parent) for parent in parents if stage[parent] == highest})
-            tasks = 1 + sum(size[gang] for gang in joined)
-            if tasks > growth.size:
-                continue
-            longest = max(self._work[node], *(peak[gang] for gang in joined))
-            before = self._work[node] + sum(size[gang] * peak[gang] for gang in joined)
-            if growth.waste is not None and tasks * longest - before > growth.waste * before:
-                continue
+            highest = max((stage[parent] for parent in parents), default=0)
+            on_top = [parent for parent in parents if stage[parent] == highest]
             stage[node] = highest
-            top = joined[0]
-            for gang in [*joined, node]:
-                root[gang] = top
-            size[top], peak[top] = tasks, longest
-        return Blocks.in_order(stage, np.array(order)[np.argsort(np.array(stage)[order], kind="stable")].tolist())
+            if self._task[node] and not (
+                parents
+                and all(self._task[parent] for parent in on_top)
+                and gangs.join(node, on_top, growth.size, growth.waste)
+            ):
+                stage[node] = highest + 1
+        return stage
+
+    def delays(self, order: list[int], stage: list[int]) -> list[int]:
+        """Return the delay of every task that gives stages of an order again; 0 for other nodes."""
+        delay, found = [0] * len(order), [0] * len(order)
+        for node in order:
+            parents = self._parents[self._row[node] : self._row[node + 1]]
+            highest = max((found[parent] for parent in parents), default=0)
+            found[node] = max(stage[node], highest) if self._task[node] else highest
+            delay[node] = found[node] - highest
+        return delay
+
+    def stages(self, order: list[int], delay: list[int], size: int) -> list[int]:
+        """Return the stages that delays give; a task that would make a gang of more than ``size`` goes one higher."""
+        stage = [0] * len(order)
+        gangs = _Joined(self._work)
+        for node in order:
+            parents = self._parents[self._row[node] : self._row[node + 1]]
+            highest = max((stage[parent] for parent in parents), default=0)
+            stage[node] = highest + delay[node]
+            if self._task[node] and not delay[node]:
+                on_top = [parent for parent in parents if stage[parent] == highest and self._task[parent]]
+                if not gangs.join(node, on_top, size, None):
+                    stage[node] = highest + 1
+        return stage
+
+    def blocks(self, order: list[int], stage: list[int]) -> Blocks:
+        """Return stages as blocks; a block may have more tasks than the machine, a gang has not."""
+        by_stage = np.argsort(np.array([stage[node] for node in order], dtype=np.int64), kind="stable")
+        return Blocks.in_order(stage, np.array(order, dtype=np.int64)[by_stage].tolist())
+
+
+class _Joined:
+    """Gangs so far, as trees over their tasks."""
+
+    def __init__(self, work: list[int]) -> None:
+        self._root = list(range(len(work)))
+        self._size = [1] * len(work)
+        self._work = work
+        self._peak = work[:]
+
+    def join(self, node: int, others: list[int], size: int, waste: int | None) -> bool:
+        """Join a node and the gangs of other tasks unless they get too large or cost too much."""
+        gangs = sorted({self._find(other) for other in others})
+        tasks = 1 + sum(self._size[gang] for gang in gangs)
+        if tasks > size:
+            return False
+        peak = max((self._peak[gang] for gang in gangs), default=0)
+        peak = max(peak, self._work[node])
+        if waste is not None:
+            before = self._work[node] + sum(self._size[gang] * self._peak[gang] for gang in gangs)
+            if (tasks * peak - before) * 1000 > waste * before:
+                return False
+        for gang in gangs:
+            self._root[gang] = node
+        self._size[node], self._peak[node] = tasks, peak
+        return True
+
+    def _find(self, node: int) -> int:
+        root = self._root
+        while root[node] != node:
+            root[node] = root[root[node]]
+            node = root[node]
+        return node

@@ -35,11 +35,23 @@ def test_block_times_add_up_to_the_makespan(dag: CanonicalDag, pes: int, partiti
 @settings(max_examples=100, deadline=None)
 @given(canonical_dags(), st.integers(1, 6))
 def test_best_is_accepted_and_never_longer(dag: CanonicalDag, pes: int) -> None:
-    result = schedule(dag, ScheduleOptions(pes, "best"))
+    result = schedule(dag, ScheduleOptions(pes, "best", barrier=True))
 
     check(dag, result)
     others = [schedule(dag, ScheduleOptions(pes, partition)).makespan_cycles for partition in PLAIN]
     assert result.makespan_cycles <= min(others)
+
+
+@settings(max_examples=25, deadline=None)
+@given(canonical_dags(), st.integers(1, 6))
+def test_best_overlaps_by_itself_and_gains_by_it(dag: CanonicalDag, pes: int) -> None:
+    result = schedule(dag, ScheduleOptions(pes, "best"))
+
+    check(dag, result)
+    assert not result.barrier
+    others = [schedule(dag, ScheduleOptions(pes, partition, barrier=False)) for partition in (*PLAIN, "best")]
+    with_barriers = schedule(dag, ScheduleOptions(pes, "best", barrier=True))
+    assert result.makespan_cycles <= min(other.makespan_cycles for other in [*others, with_barriers])
 
 
 @settings(max_examples=30, deadline=None)

@@ -74,6 +74,22 @@ def test_work_that_cannot_start_early_is_shared_late() -> None:
     assert lower_bound_cycles(dag, 5) == 150
 
 
+def test_consumer_of_more_tasks_than_can_run_beside_it_waits_for_the_others() -> None:
+    rows = [edge for task in "abcdefgh" for edge in (("IN", task, 100), (task, "sum", 100))]
+    dag = _graph(*rows, ("sum", "OUT", 100))
+
+    # three of the eight run beside the sum, the other five share four elements before it
+    assert lower_bound_cycles(dag, 4) == 200 + 100
+    assert lower_bound_cycles(dag, 9) == 101
+
+
+def test_work_between_a_first_and_a_last_task_is_shared() -> None:
+    rows = [edge for task in "bcdef" for edge in (("MID", task, 40), (task, "LATE", 40))]
+    dag = _graph(("IN", "a", 100), ("a", "MID", 100), *rows, ("LATE", "g", 70), ("g", "OUT", 70))
+
+    assert lower_bound_cycles(dag, 2) == 100 + 100 + 70
+
+
 def test_published_outer_product_is_optimal_on_many_elements() -> None:
     dag = convolution_dag("op", whole_arrays=False)
     result = figures(dag, schedule(dag, ScheduleOptions(32)), schedule_non_streaming(dag, 32))

@@ -14,7 +14,7 @@ from dfcompile.scheduler import Schedule, ScheduleOptions, check, lower_bound_cy
 from tests.strategies import canonical_dags
 from tests.unit.scheduler.element_simulator import simulate
 
-PARTITIONS = ("sb-lts", "sb-rlx", "work-ordered", "best")
+PARTITIONS = ("sb-lts", "sb-rlx", "work-ordered")
 
 
 def _rows(*rows: tuple[int, ...]) -> CanonicalDag:
