@@ -22,7 +22,7 @@ from dfcompile.errors import UserError, nearest
 Record = Mapping[str, object]
 
 _TOP = ("format", "name", "kernels", "tensors", "orders", "nodes", "edges")
-_KERNEL = ("name", "op", "origin", "expansion", "variant", "outer", "m", "k", "n", "inputs", "outputs")
+_KERNEL = ("name", "op", "origin", "expansion", "variant", "outer", "m", "k", "n", "memory_bytes", "inputs", "outputs")
 _TENSOR = ("name", "elements", "element_bytes", "role")
 _NODES = ("nodes", "kind", "scope", "kernel", "origin")
 _EDGES = ("source", "target", "volume", "bytes", "order")
@@ -109,7 +109,10 @@ def _kernel(row: Record, where: str) -> Kernel:
     variant = _text(row, "variant", where)
     if variant not in list(KernelVariant):
         raise UserError(f"{where}: variant {variant!r} against {', '.join(KernelVariant)}")
-    return Kernel(name, op, origin, expansion, KernelVariant(variant), outer, m, k, n, inputs, outputs)
+    memory_bytes = _number(row, "memory_bytes", where, default=0)
+    return Kernel(
+        name, op, origin, expansion, KernelVariant(variant), outer, m, k, n, inputs, outputs, memory_bytes
+    )  # fmt: skip
 
 
 def _tensor(row: Record, where: str) -> KernelTensor:

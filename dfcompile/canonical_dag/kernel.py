@@ -63,3 +63,4 @@ class Kernel:
     n: int
     inputs: tuple[str, ...]  # tensor names, in operand order
     outputs: tuple[str, ...]
+    memory_bytes: int = 0  # read from memory at places that depend on data, such as rows of an embedding; in no tensor

@@ -3,7 +3,7 @@
 ::
 
     dfcompile-dag/1 conv1
-    kernel conv1.matmul op=MatMul origin=conv1 expansion=mv variant=gemm_input1_weight outer=1 m=6 k=25 n=576 inputs=A,B
+    kernel conv1.matmul op=MatMul origin=conv1 expansion=mv variant=gemm_input1_weight outer=1 m=6 k=25 n=576 …
         outputs=C
     tensor A elements=150 bytes=4 role=parameter
     buffer A
@@ -71,10 +71,11 @@ def _lines(dag: CanonicalDag) -> Iterator[str]:
 
 def _kernel_line(kernel: Kernel) -> str:
     sizes = f"outer={kernel.outer} m={kernel.m} k={kernel.k} n={kernel.n}"
+    memory = f" memory_bytes={kernel.memory_bytes}" if kernel.memory_bytes else ""
     inputs, outputs = (",".join(map(quoted, names)) for names in (kernel.inputs, kernel.outputs))
     return (
         f"kernel {quoted(kernel.name)} op={quoted(kernel.op)} origin={quoted(kernel.origin)} "
-        f"expansion={quoted(kernel.expansion)} variant={kernel.variant} {sizes} inputs={inputs} outputs={outputs}"
+        f"expansion={quoted(kernel.expansion)} variant={kernel.variant} {sizes} inputs={inputs} outputs={outputs}{memory}"
     )
 
 
@@ -143,13 +144,14 @@ def _parse_tensor(reader: DagReader, words: list[str], where: str) -> None:
 
 def _parse_kernel(reader: DagReader, words: list[str], where: str) -> None:
     texts, sizes, lists = ("op", "origin", "expansion"), ("outer", "m", "k", "n"), ("inputs", "outputs")
-    fields = _fields(words[2:], (*texts, "variant", *sizes, *lists), where)
+    fields = _fields(words[2:], (*texts, "variant", *sizes, "memory_bytes", *lists), where)
     op, origin, expansion = (unquoted(_field(fields, key, where), where) for key in texts)
     outer, m, k, n = (_number(fields, key, where) for key in sizes)
     inputs, outputs = (items(_field(fields, key, where), where) for key in lists)
     variant = _choice(fields, "variant", {variant.value: variant for variant in KernelVariant}, where)
     name = unquoted(words[1], where)
-    reader.kernel(Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs), where)
+    memory_bytes = _number(fields, "memory_bytes", where) if "memory_bytes" in fields else 0
+    reader.kernel(Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs, memory_bytes), where)
 
 
 _RECORDS: Mapping[str, Callable[[DagReader, list[str], str], None]] = {

@@ -1,5 +1,6 @@
 """Kernels and tensors of a canonical DAG, read as a dataflow graph."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, KernelVariant, TensorRole
@@ -32,13 +33,14 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
         Assumption(
             "weights", "loaded from DRAM once by each configuration that uses them", "dfcompile; [ko24] leaves them out"
         ),
+        Assumption("rows looked up in a table", "read from DRAM each time, the table itself stays there", _HERE),
         Assumption("elementwise kernels", "their elements are spread over all lanes that they get", _HERE),
         Assumption("kernels on parameters alone", _listed(prepared), "prepared when the weights are loaded, no time"),
     )
     return DataflowGraph.of(
         dag.name,
         tuple(_dataflow_kernel(kernel, weights) for kernel in mapped),
-        tuple(_tensor(part, mapped, weights) for part in parts),
+        (*(_tensor(part, mapped, weights) for part in parts), *_memory_reads(mapped, weights)),
         assumptions,
     )
 
@@ -135,6 +137,14 @@ def _tensor(part: _Part, mapped: tuple[Kernel, ...], weights: frozenset[str]) ->
         elif part.array.name in operands:
             uses.append(Use(kernel.name, operands.index(part.array.name)))
     return Tensor(part.name, _kind(part, weights), part.size_bytes, part.maker, tuple(uses))
+
+
+def _memory_reads(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> Iterator[Tensor]:
+    """Yield what kernels read from memory beside their operands: it streams in like an input of the model."""
+    for kernel in mapped:
+        if kernel.memory_bytes:
+            use = Use(kernel.name, sum(array not in weights for array in kernel.inputs))
+            yield Tensor(f"{kernel.name}@memory", TensorKind.INPUT, kernel.memory_bytes, "", (use,))
 
 
 def _kind(part: _Part, weights: frozenset[str]) -> TensorKind:

@@ -1,10 +1,12 @@
 """The kernel that a canonical operator is: what the DFModel back end will map."""
 
+from collections.abc import Mapping
+
 from dfcompile.canonical_dag import Kernel, KernelVariant
 from dfcompile.lowering.operator import Operator
 
 
-def kernel_of(op: Operator, expansion: str, iterations: int) -> Kernel:
+def kernel_of(op: Operator, expansion: str, iterations: int, tables: Mapping[str, int]) -> Kernel:
     """Return the kernel of a canonical operator.
 
     An operator with the attribute ``gemm = (outer, m, k, n)`` contracts a dimension. Any other one is element-wise to
@@ -15,8 +17,11 @@ def kernel_of(op: Operator, expansion: str, iterations: int) -> Kernel:
         op: the operator.
         expansion: name of the chosen expansion.
         iterations: of all its map scopes together.
+        tables: arrays that are read at places that depend on data -> bytes that are read. One that depends on
+            parameters alone is no operand of the kernel: it stays in memory, and only these bytes are read.
     """
-    operands = op.operands()
+    in_memory = [tensor.name for tensor in op.operands() if tensor.name in tables and tensor.is_constant]
+    operands = [tensor for tensor in op.operands() if tensor.name not in in_memory]
     activations = [tensor for tensor in operands if not tensor.is_constant]
     if "gemm" in op.attributes:
         outer, m, k, n = op.integers("gemm")
@@ -40,4 +45,5 @@ def kernel_of(op: Operator, expansion: str, iterations: int) -> Kernel:
         n=n,
         inputs=tuple(tensor.name for tensor in operands),
         outputs=tuple(tensor.name for tensor in op.outputs if tensor is not None),
+        memory_bytes=sum(tables[name] for name in in_memory),
     )

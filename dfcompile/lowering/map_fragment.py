@@ -57,10 +57,11 @@ class MapFragment:
         self._op = op
         self._tasklets: list[Tasklet] = []
         self._iterations = 0
+        self._table_bytes: dict[str, int] = {}
 
     def finish(self, expansion: str) -> None:
         """Write on every scope which kernel it belongs to."""
-        kernel = json.dumps(asdict(kernel_of(self._op, expansion, self._iterations)), sort_keys=True)
+        kernel = json.dumps(asdict(kernel_of(self._op, expansion, self._iterations, self._table_bytes)), sort_keys=True)
         for tasklet in self._tasklets:
             tasklet.location = {**tasklet.location, "kernel": kernel}
 
@@ -129,7 +130,11 @@ class MapFragment:
         if before is not None:
             self._builder.state.add_nedge(before, entry, dace.Memlet())
         self._place(tasklet, scope, spatial=",".join(renamed[name] for name in spatial))
-        self._iterations += prod(extents.values())
+        iterations = prod(extents.values())
+        self._iterations += iterations
+        for table in tables.values():
+            read_bytes = iterations * np.dtype(table.dtype).itemsize
+            self._table_bytes[table.name] = self._table_bytes.get(table.name, 0) + read_bytes
 
     def _indirect_memlet(self, table: Tensor) -> dace.Memlet:
         memlet = dace.Memlet.from_array(table.name, self._builder.sdfg.arrays[table.name])

@@ -29,3 +29,13 @@ def test_only_the_elements_that_are_read_are_traffic() -> None:
     assert dag.tasks_count == 1
     assert dag.edge_volume.tolist() == [36, 36, 36]  # indices, table, result
     assert sorted(dag.orders[order] for order in dag.edge_order) == ["6@1,6@0", "[0,1,2]", "any"]
+
+
+def test_kernel_reads_the_rows_from_memory_and_not_the_table() -> None:
+    text = "g (int64[2,3] i) => (float[2,3,6] y) { y = Gather(t, i) }"
+    dag = extract(lower_to_maps(lower_to_canonical(program_from_text(text, t=VALUES), TABLE), TABLE).sdfg)
+    (kernel,) = dag.kernels
+
+    assert kernel.inputs == ("i",)
+    assert kernel.memory_bytes == 36 * 4
+    assert kernel.m * kernel.n == 36
