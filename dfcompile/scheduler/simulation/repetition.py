@@ -79,7 +79,10 @@ def _lasting(awaited: Int64, awaited_cycles: int, access: Int64, cycles: int, mo
 
 
 def _lasting_while_young(stretch: Stretch, edge: int, writing: int) -> int:
-    """How often a write can be repeated while the places that it takes were free before the stretch after this one."""
+    """How often a write can be repeated while the places that it takes are those freed up to this stretch.
+
+    All of those are free before the next stretch begins at the writer, so whatever their times, none is awaited.
+    """
     puts = stretch.puts[edge]
     nothing_awaited = bool((stretch.frees(edge) < puts).all())
     if nothing_awaited and int(stretch.reads(edge)[-1]) <= int(puts[0]) + writing:

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError, VerificationError
-from dfcompile.scheduler.simulation import NEVER, Replay, simulate
+from dfcompile.scheduler.simulation import NEVER, Replay, simulate, unit_replay
 from dfcompile.scheduler.simulation.program import task_program
+from dfcompile.scheduler.simulation.relaxation import relax
+from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 from tests.unit.scheduler.plain_replay import plain_replay, replays
 from tests.unit.scheduler.streams import all_streamed, bypass, chain, scaled, stream_graph
 
@@ -106,6 +108,89 @@ def test_periods_of_any_length_are_leapt_over_exactly(capacity: int) -> None:
     dag = bypass(1500, [1500] * 7)
 
     _agrees((dag, all_streamed(dag, capacity)))
+
+
+@pytest.mark.parametrize(("slow", "late"), [(1, 1), (700, 1000), (5000, 1), (5000, 300), (5000, 700), (5000, 5000)])
+def test_fifo_that_fills_for_long_then_drains_agrees(slow: int, late: int) -> None:
+    # The join begins late, reads what has piled up as fast as it can, then at the pace of the slow side: only then the
+    # late side gets ahead of it.
+    dag = stream_graph(
+        [
+            ("in", "slow", 8000),
+            ("slow", "join", 4000),
+            ("in", "before", 2000),
+            ("before", "late", 2000),
+            ("late", "join", 4000),
+            ("join", "out", 4000),
+        ]
+    )
+    replay = all_streamed(dag, 1)
+    streamed = replay.streamed.copy()
+    streamed[3] = False
+    capacity = np.array([1, slow, 1, 1, late, 1], dtype=np.int64)
+
+    _agrees((dag, replace(replay, streamed=streamed, fifo_capacity=capacity)))
+
+
+@pytest.mark.parametrize("capacity", [1, 100, 1000])
+def test_fifo_that_fills_for_long_then_holds_up_its_writer_agrees(capacity: int) -> None:
+    dag = stream_graph([("in", "fast", 3000), ("fast", "slow", 3000), ("slow", "out", 9000)])
+
+    _agrees((dag, all_streamed(dag, capacity)))
+
+
+def test_tasks_that_stream_and_wait_for_the_end_of_each_other_agree() -> None:
+    dag = stream_graph([("in", "a", 500), ("a", "b", 500), ("b", "c", 500), ("a", "c", 500), ("c", "out", 500)])
+    replay = all_streamed(dag, 500)
+    streamed = replay.streamed.copy()
+    streamed[3] = False
+
+    found = simulate(dag, replace(replay, streamed=streamed))
+
+    assert found.end.tolist() == [0, 500, 501, 1000, 1000]
+    assert found.peak.tolist() == [0, 1, 499, 0, 0]
+    _agrees((dag, replace(replay, streamed=streamed)))
+    _agrees((dag, replace(replay, streamed=streamed, fifo_capacity=np.full(5, 498))))
+
+
+def test_cost_does_not_grow_with_volume(monkeypatch: pytest.MonkeyPatch) -> None:
+    stretches: list[int] = []
+
+    def counted(unit: StreamingUnit, stretch: Stretch) -> bool:
+        stretches.append(stretch.rounds)
+        assert len(stretches) < 30
+        return relax(unit, stretch)
+
+    monkeypatch.setattr(unit_replay, "relax", counted)
+    makespans = []
+    for volume in (11 * 10**3, 11 * 10**6):
+        dag = bypass(volume, [volume] * 29)
+        makespans.append(simulate(dag, all_streamed(dag, 10)).makespan_cycles)
+
+    # Ten elements fit beside a path of 31 cycles: eleven elements in 31 cycles.
+    assert makespans[1] - makespans[0] == 31 * (10**6 - 10**3)
+    assert sum(stretches) < 6000
+
+
+def test_peak_of_a_long_lag_is_found_in_repeated_traffic() -> None:
+    dag = stream_graph(
+        [
+            ("in", "early", 10**5),
+            ("early", "join", 10**5),
+            ("in", "before", 5000),
+            ("before", "late", 5000),
+            ("late", "join", 10**5),
+            ("join", "out", 10**5),
+        ]
+    )
+    replay = all_streamed(dag, 10**5)
+    streamed = replay.streamed.copy()
+    streamed[3] = False
+
+    found = simulate(dag, replace(replay, streamed=streamed))
+
+    assert found.makespan_cycles == 5000 + 1 + 10**5
+    assert found.peak.tolist() == [0, 5000, 0, 0, 1, 0]
 
 
 @settings(max_examples=60, deadline=None)
