@@ -4,7 +4,7 @@ from dfcompile.scheduler.bounds import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
 from dfcompile.scheduler.non_streaming import schedule_non_streaming
-from dfcompile.scheduler.options import ScheduleOptions
+from dfcompile.scheduler.options import ScheduleOptions, Timing
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, partitioner
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
 from dfcompile.scheduler.streaming_schedule import schedule
@@ -16,6 +16,7 @@ __all__ = [
     "Schedule",
     "ScheduleFigures",
     "ScheduleOptions",
+    "Timing",
     "check",
     "check_non_streaming",
     "collect_partitioners",

@@ -5,6 +5,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.errors import VerificationError
+from dfcompile.scheduler.options import Timing
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
 
 
@@ -128,10 +129,15 @@ def _check_precedence(dag: CanonicalDag, schedule: Schedule) -> None:
     start, first, last = schedule.start, schedule.first_out, schedule.last_out
     _reject_edge(dag, ~streamed & (last[source] > start[target]), "starts before its input is in memory")
     _reject_edge(dag, streamed & (first[source] > start[target]), "starts before its input streams")
-    _reject_edge(dag, streamed & (last[source] > last[target]), "ends before its input stream does")
+    is_exact = schedule.timing is Timing.EXACT
+    # Element by element a task may wait at one output when the consumer of another has all that it needs.
+    ended = first[source] + dag.edge_volume if is_exact else last[source]
+    _reject_edge(dag, streamed & (ended > last[target]), "ends before its input stream does")
     if not schedule.barrier:
-        over = (last[source] < start[target]) & (dag.edge_volume > schedule.fifo_capacity)
-        _reject_edge(dag, streamed & over, "ends before its consumer starts, with more than its fifo holds")
+        # A task takes its first elements one input after another, and starts with the last of them.
+        held = schedule.fifo_capacity + is_exact
+        over = streamed & (last[source] < start[target]) & (dag.edge_volume > held)
+        _reject_edge(dag, over, "ends before its consumer starts, with more than its fifo holds")
 
 
 def _check_makespan(makespan: int, end: Int64) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -50,6 +51,30 @@ def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Gangs:
     gang = _merged(dag, blocks.block, streamed, component)
     start, first_out, last_out = _offsets(dag, blocks.order, gang, streamed)
     return Gangs(int(gang.max(initial=-1)) + 1, gang, blocks.order, start, first_out, last_out)
+
+
+def gang_sequence(dag: CanonicalDag, gang: Int32, block: Int32) -> list[int]:
+    """Return the gangs so that each comes after those that it waits for, and block after block."""
+    source, target = gang[dag.edge_source], gang[dag.edge_target]
+    links = np.flatnonzero(source != target)
+    links = links[np.argsort(source[links], kind="stable")]
+    count = int(gang.max(initial=-1)) + 1
+    row = np.searchsorted(source[links], np.arange(count + 1)).tolist()
+    followers, missing = target[links].tolist(), np.bincount(target[links], minlength=count).tolist()
+    block_of = np.zeros(count, dtype=np.int64)
+    block_of[gang] = block
+    blocks = block_of.tolist()
+    ready = [(blocks[number], number) for number in range(count) if not missing[number]]
+    heapify(ready)
+    sequence = []
+    while ready:
+        number = heappop(ready)[1]
+        sequence.append(number)
+        for follower in followers[row[number] : row[number + 1]]:
+            missing[follower] -= 1
+            if not missing[follower]:
+                heappush(ready, (blocks[follower], follower))
+    return sequence
 
 
 def _merged(dag: CanonicalDag, block: Int32, streamed: Bool, component: Int64) -> Int32:

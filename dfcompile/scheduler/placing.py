@@ -31,24 +31,36 @@ class Placing:
     makespan_cycles: int
 
 
-def place(dag: CanonicalDag, gangs: Gangs, pes: int, *, look_ahead: int = 1) -> Placing:
+def place(dag: CanonicalDag, gangs: Gangs, pes: int) -> Placing:
     """Place gangs by decreasing urgency, each as early as its data and processing elements allow.
 
-    The clock stands where the next processing element gets free. Of the gangs whose data are there, the
-    ``look_ahead`` most urgent ones are compared (urgency: the longest way of gangs to the end of the schedule) and the
-    one that can begin first is placed. Tasks of a gang are on different elements; an element serves from the start
-    of a task to its last output, then the next task. Of the elements that are free in time a task gets the one that
-    was busy longest. With G gangs this takes O(G log G) steps and one search among P elements per task.
+    The clock stands where the next processing element gets free. Of the gangs whose data are there the most urgent one
+    is placed next; urgency is the longest way of gangs to the end of the schedule. Tasks of a gang are on different
+    elements; an element serves from the start of a task to its last output, then the next task. Of the elements that
+    are free in time a task gets the one that was busy longest. With G gangs this takes O(G log G) steps and one search
+    among P elements per task.
     """
-    return _Placer(dag, gangs, pes, look_ahead).run()
+    placer = _Placer(dag, gangs, pes)
+    placer.by_urgency()
+    return placer.placing()
+
+
+def place_in_order(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int]) -> Placing:
+    """Place gangs in a given order, each as early as its data and processing elements allow.
+
+    In the order of blocks of at most P tasks no gang begins later than with barriers: all gangs before have been
+    placed no later than there, so at the barrier their data are there and all elements are free.
+    """
+    placer = _Placer(dag, gangs, pes)
+    placer.in_order(sequence)
+    return placer.placing()
 
 
 class _Placer:
     """What has been placed so far, and what waits."""
 
-    def __init__(self, dag: CanonicalDag, gangs: Gangs, pes: int, look_ahead: int) -> None:
+    def __init__(self, dag: CanonicalDag, gangs: Gangs, pes: int) -> None:
         self._gangs = gangs
-        self._look_ahead = look_ahead
         self._free = [(0, pe) for pe in range(pes)]
         self._tasks = _tasks_by_gang(dag, gangs)
         self._gate, self._follower, self._row = _links(dag, gangs)
@@ -56,7 +68,7 @@ class _Placer:
         for follower in self._follower:
             self._missing[follower] += 1
         self._ready_at = [0] * gangs.count
-        self._urgency = self._urgencies()
+        self._urgency: list[int] = []
         self._waiting: list[tuple[int, int, int]] = []  # (data are there, -urgency, gang)
         self._pool: list[tuple[int, int]] = []  # (-urgency, gang)
         self._begin = [0] * gangs.count
@@ -64,7 +76,15 @@ class _Placer:
         self._sequence: list[int] = []
         self._latest = 0
 
-    def run(self) -> Placing:
+    def placing(self) -> Placing:
+        return Placing(self._sequence, self._begin, self._pe, self._latest)
+
+    def in_order(self, sequence: list[int]) -> None:
+        for gang in sequence:
+            self._put(gang, self._earliest(gang))
+
+    def by_urgency(self) -> None:
+        self._urgency = self._urgencies()
         for gang in [gang for gang, missing in enumerate(self._missing) if not missing]:
             self._admit(gang)
         while self._waiting or self._pool:
@@ -72,18 +92,8 @@ class _Placer:
             while self._waiting and self._waiting[0][0] <= now:
                 _, urgency, gang = heappop(self._waiting)
                 heappush(self._pool, (urgency, gang))
-            self._place(*self._next())
-        return Placing(self._sequence, self._begin, self._pe, self._latest)
-
-    def _next(self) -> tuple[int, int]:
-        """Return the gang to place and its beginning."""
-        looked_at = [heappop(self._pool) for _ in range(min(self._look_ahead, len(self._pool)))]
-        beginnings = [self._earliest(gang) for _, gang in looked_at]
-        earliest = beginnings.index(min(beginnings))
-        for position, entry in enumerate(looked_at):
-            if position != earliest:
-                heappush(self._pool, entry)
-        return looked_at[earliest][1], beginnings[earliest]
+            gang = heappop(self._pool)[1]
+            self._place(gang, self._earliest(gang))
 
     def _admit(self, gang: int) -> None:
         if self._tasks[gang]:
@@ -100,24 +110,30 @@ class _Placer:
         return begin
 
     def _place(self, gang: int, begin: int) -> None:
+        """Place a gang, and at once all nodes without tasks that waited for it alone."""
         pending = [(gang, begin)]
         while pending:
-            gang, begin = pending.pop()
-            self._begin[gang] = begin
-            self._sequence.append(gang)
-            self._occupy(gang, begin)
-            for link in range(self._row[gang], self._row[gang + 1]):
-                follower = self._follower[link]
-                ready = begin + self._gate[link]
-                if ready > self._ready_at[follower]:
-                    self._ready_at[follower] = ready
-                self._missing[follower] -= 1
-                if self._missing[follower]:
-                    continue
+            for follower in self._put(*pending.pop()):
                 if self._tasks[follower]:
                     self._admit(follower)
                 else:
                     pending.append((follower, self._ready_at[follower]))
+
+    def _put(self, gang: int, begin: int) -> list[int]:
+        """Place a gang; return those that wait for nothing more."""
+        self._begin[gang] = begin
+        self._sequence.append(gang)
+        self._occupy(gang, begin)
+        released = []
+        for link in range(self._row[gang], self._row[gang + 1]):
+            follower = self._follower[link]
+            ready = begin + self._gate[link]
+            if ready > self._ready_at[follower]:
+                self._ready_at[follower] = ready
+            self._missing[follower] -= 1
+            if not self._missing[follower]:
+                released.append(follower)
+        return released
 
     def _occupy(self, gang: int, begin: int) -> None:
         start, last_out, free = self._gangs.start, self._gangs.last_out, self._free

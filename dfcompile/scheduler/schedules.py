@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.scheduler.options import Timing
 
 NO_PE = -1
 
@@ -21,6 +22,7 @@ class Schedule:
         pes: number of processing elements P.
         partition: name of the partitioner.
         barrier: whether no task starts before all blocks before its own have ended.
+        timing: how the times were found.
         block: spatial block of each node, shape [nodes].
         pe: processing element of each computational node, ``NO_PE`` for the others, shape [nodes].
         start: ST, when the node may read its first element, shape [nodes].
@@ -34,6 +36,7 @@ class Schedule:
     pes: int
     partition: str
     barrier: bool
+    timing: Timing
     block: Int32
     pe: Int32
     start: Int64

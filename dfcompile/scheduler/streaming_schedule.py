@@ -1,7 +1,7 @@
 """The front of the scheduler: from a canonical DAG to a streaming schedule."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,11 +9,12 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.exact import int64_column
+from dfcompile.scheduler.exact_times import NO_TASK, ExactTimes, Turns, exact_times
 from dfcompile.scheduler.fifo_sizes import fifo_capacities
-from dfcompile.scheduler.gangs import gangs_of
-from dfcompile.scheduler.options import ScheduleOptions
+from dfcompile.scheduler.gangs import gang_sequence, gangs_of
+from dfcompile.scheduler.options import ScheduleOptions, Timing
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
-from dfcompile.scheduler.placing import place
+from dfcompile.scheduler.placing import place, place_in_order
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.steady_state import Times, steady_times
 from dfcompile.scheduler.streaming import peak_volumes, streamable_edges
@@ -36,20 +37,21 @@ def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Pa
         blocks = partitioner.partition(dag, options.pes)
     else:
         blocks = partitioner.overlapping(dag, options.pes)
-    laid_out = _with_barriers if barrier else _overlapping
+    plan = _Plan(dag, blocks, options, barrier)
     streamed = streamable_edges(dag, blocks.block)
-    layout = laid_out(dag, blocks, streamed, options.pes)
+    layout = plan.laid_out(streamed)
     while options.demote:
         kept = streamed & ~_pointless(dag, layout.capacity)
         if np.array_equal(kept, streamed):
             break
         streamed = kept
-        layout = laid_out(dag, blocks, streamed, options.pes)
+        layout = plan.laid_out(streamed)
     streamed.setflags(write=False)
     return Schedule(
         pes=options.pes,
         partition=options.partition,
         barrier=barrier,
+        timing=options.timing,
         block=layout.block,
         pe=layout.pe,
         start=layout.times.start,
@@ -71,28 +73,74 @@ class _Layout:
     capacity: Int64
 
 
-def _with_barriers(dag: CanonicalDag, blocks: Blocks, streamed: Bool, _pes: int) -> _Layout:
-    times = steady_times(dag, blocks, streamed)
-    capacity = fifo_capacities(dag, blocks.block, streamed, times)
-    return _Layout(blocks.block, _own_pes(dag, blocks.block), times, capacity)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """What does not change while edges are demoted."""
+
+    dag: CanonicalDag
+    blocks: Blocks
+    options: ScheduleOptions
+    barrier: bool
+
+    def laid_out(self, streamed: Bool) -> _Layout:
+        return self._with_barriers(streamed) if self.barrier else self._overlapping(streamed)
+
+    def _with_barriers(self, streamed: Bool) -> _Layout:
+        dag, block = self.dag, self.blocks.block
+        times = steady_times(dag, self.blocks, streamed)
+        capacity = fifo_capacities(dag, block, streamed, times)
+        pe = _own_pes(dag, block)
+        if self.options.timing is Timing.EXACT:
+            gang = gangs_of(dag, self.blocks, streamed).gang
+            turns = Turns(gang_sequence(dag, gang, block), np.full(dag.nodes_count, NO_TASK, dtype=np.int32), block)
+            exact = exact_times(dag, self.blocks.order, gang, streamed, capacity, turns)
+            times, capacity = _columns(exact, times.peak), exact.capacity
+        return _Layout(block, pe, times, capacity)
+
+    def _overlapping(self, streamed: Bool) -> _Layout:
+        """Place the gangs of the blocks one by one; each becomes a block of its own."""
+        dag, order, peak = self.dag, self.blocks.order, peak_volumes(self.dag, streamed)
+        gangs = gangs_of(dag, self.blocks, streamed)
+        alone = Times(int64_column(gangs.start), int64_column(gangs.first_out), int64_column(gangs.last_out), peak)
+        capacity = fifo_capacities(dag, gangs.gang, streamed, alone)
+        sequence = gang_sequence(dag, gangs.gang, self.blocks.block)
+        nobody = np.full(dag.nodes_count, NO_TASK, dtype=np.int32)
+        is_exact = self.options.timing is Timing.EXACT
+        if is_exact:
+            exact = exact_times(dag, order, gangs.gang, streamed, capacity, Turns(sequence, nobody, apart=True))
+            gangs = replace(gangs, start=exact.start, first_out=exact.first_out, last_out=exact.last_out)
+            capacity = exact.capacity
+        placing = min(
+            place(dag, gangs, self.options.pes),
+            place_in_order(dag, gangs, self.options.pes, sequence),
+            key=lambda placed: placed.makespan_cycles,
+        )
+        position = np.zeros(gangs.count, dtype=np.int32)
+        position[placing.sequence] = np.arange(gangs.count)
+        block, pe = _frozen(position[gangs.gang]), _frozen(np.array(placing.pe, dtype=np.int32))
+        if is_exact:
+            turns = Turns(placing.sequence, _previous(dag, block, pe))
+            exact = exact_times(dag, order, gangs.gang, streamed, capacity, turns)
+            return _Layout(block, pe, _columns(exact, peak), capacity)
+        begin = [placing.begin[gang] for gang in gangs.gang.tolist()]
+        offsets = (gangs.start, gangs.first_out, gangs.last_out)
+        start, first_out, last_out = (_later(begin, offset) for offset in offsets)
+        return _Layout(block, pe, Times(start, first_out, last_out, peak), capacity)
 
 
-def _overlapping(dag: CanonicalDag, blocks: Blocks, streamed: Bool, pes: int) -> _Layout:
-    """Place the gangs of the blocks one by one; each becomes a block of its own."""
-    gangs = gangs_of(dag, blocks, streamed)
-    placing = place(dag, gangs, pes)
-    position = np.zeros(gangs.count, dtype=np.int32)
-    position[placing.sequence] = np.arange(gangs.count)
-    block = _frozen(position[gangs.gang])
-    begin = [placing.begin[gang] for gang in gangs.gang.tolist()]
-    times = Times(
-        _later(begin, gangs.start),
-        _later(begin, gangs.first_out),
-        _later(begin, gangs.last_out),
-        peak_volumes(dag, streamed),
-    )
-    pe = _frozen(np.array(placing.pe, dtype=np.int32))
-    return _Layout(block, pe, times, fifo_capacities(dag, block, streamed, times))
+def _columns(exact: ExactTimes, peak: Int64) -> Times:
+    return Times(int64_column(exact.start), int64_column(exact.first_out), int64_column(exact.last_out), peak)
+
+
+def _previous(dag: CanonicalDag, block: Int32, pe: Int32) -> Int32:
+    """Return the task before each one on its processing element, shape [nodes]."""
+    tasks = np.flatnonzero(dag.is_computational)
+    tasks = tasks[np.lexsort((block[tasks], pe[tasks]))]
+    before, after = tasks[:-1], tasks[1:]
+    same = pe[before] == pe[after]
+    previous = np.full(dag.nodes_count, NO_TASK, dtype=np.int32)
+    previous[after[same]] = before[same]
+    return previous
 
 
 def _later(begin: list[int], offset: list[int]) -> Int64:

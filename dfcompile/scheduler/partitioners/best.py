@@ -12,7 +12,7 @@ from dfcompile.scheduler.partitioners.work_ordered import work_ordered
 from dfcompile.scheduler.steady_state import steady_times
 from dfcompile.scheduler.streaming import streamable_edges
 
-_NODE_EVALUATIONS = 1_000_000  # per order: about a second
+_NODE_EVALUATIONS = 500_000  # per order: about half a second
 _NARROW = 4
 _NODE_VISITS = 200_000  # of the search for gangs
 _FEWEST_TRIES = 6

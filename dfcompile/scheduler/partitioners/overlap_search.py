@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.bounds import lower_bound_cycles
-from dfcompile.scheduler.gangs import gangs_of
+from dfcompile.scheduler.gangs import gang_sequence, gangs_of
 from dfcompile.scheduler.partitioners.stages import Growth, StageGrower
-from dfcompile.scheduler.placing import place
+from dfcompile.scheduler.placing import place, place_in_order
 from dfcompile.scheduler.streaming import streamable_edges
 
 _WASTES = (500, 0, 100, 250, 1000, 2000, None)
@@ -31,10 +31,12 @@ class OverlapSearch:
         self.found: Blocks | None = None
 
     def offer(self, blocks: Blocks) -> int:
-        """Place a partition; keep it if it is the shortest so far; return its makespan."""
+        """Place a partition in both ways; keep it if it is the shortest so far; return its makespan."""
         self._tries -= 1
-        cycles = self._cycles(blocks)
-        assert cycles is not None
+        gangs = gangs_of(self._dag, blocks, streamable_edges(self._dag, blocks.block))
+        sequence = gang_sequence(self._dag, gangs.gang, blocks.block)
+        in_order = place_in_order(self._dag, gangs, self._pes, sequence)
+        cycles = min(place(self._dag, gangs, self._pes).makespan_cycles, in_order.makespan_cycles)
         self._keep(blocks, cycles)
         return cycles
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, NodeKind
-from dfcompile.scheduler import Schedule
+from dfcompile.scheduler import Schedule, Timing
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.fifo_sizes import fifo_capacities
 from dfcompile.scheduler.steady_state import steady_times
@@ -97,6 +97,7 @@ def schedule_of(record: ReferenceSchedule) -> Schedule:
         pes=record.pes,
         partition=record.partition,
         barrier=True,
+        timing=Timing.STEADY,
         block=blocks.block,
         pe=np.array(record.pe, dtype=np.int32),
         start=times.start,
