@@ -16,22 +16,24 @@ import click
 
 import dfcompile
 from dfcompile.errors import UserError
+from dfcompile.generate_command import generate
 from dfcompile.options import (
     OVERLAPS,
+    TIMINGS,
     VOLUMES,
     Options,
     Overlap,
+    Timing,
     Volumes,
     parse_expand,
     parse_passes,
     parse_pes,
     parse_shapes,
 )
-from dfcompile.outputs import check_folder, check_target, write_folder, write_text
+from dfcompile.outputs import check_folder, check_targets, output_width, write_folder, write_text
+from dfcompile.schedule_command import FORMATS, reject_several_schedules, schedule_dag_file
 
-FORMATS = ("table", "json", "csv")
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
-PLAIN_WIDTH = 120  # columns where the output is not a terminal, so that it is always the same
 
 OTHER_COMMANDS = """\
 Other commands (each has --help; a model with such a name is given as ./NAME):
@@ -41,6 +43,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
   passes           what is registered for --passes, and where it comes from
   ops              the ONNX operators that have an expansion
   systems          the machines that --system knows by name
+  generate         write a graph: a canonical DAG, or a workload for DFModel
   schedule         schedule a canonical DAG file
 """
 
@@ -56,7 +59,11 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--volumes", type=click.Choice(VOLUMES), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
 @click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
-              help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered or a plug-in's.")  # fmt: skip
+              help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered, best or a plug-in's.")  # fmt: skip
+@click.option("--barrier/--no-barrier", default=None,
+              help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
+@click.option("--timing", type=click.Choice(TIMINGS), default="steady", show_default=True,
+              help="Times of schedules from mean intervals, or element by element.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
 @click.option("--passes", metavar="NAME[,NAME…]", help="Lowering passes to apply, in order.")
@@ -73,6 +80,9 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
     help=f"Write a stage's value to a folder; KIND is one of {', '.join(EMITTED)}. The folder is new, empty or an "
     "earlier --emit of the same kind, which is replaced.",
 )  # fmt: skip
+@click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
+@click.option("--gantt", type=click.Path(path_type=Path), metavar="FILE", help="Draw the one schedule as an SVG.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
 @click.version_option(dfcompile.__version__, prog_name="dfcompile", message="%(prog)s %(version)s")
@@ -83,6 +93,8 @@ def compile_model(
     expand: tuple[str, ...],
     volumes: str,
     partition: str,
+    barrier: bool | None,
+    timing: str,
     granularity: str,
     passes: str | None,
     shapes: tuple[str, ...],
@@ -91,6 +103,8 @@ def compile_model(
     solver: str,
     verify: bool,
     emissions: tuple[tuple[str, Path], ...],
+    trace: Path | None,
+    gantt: Path | None,
     format_: str,
     output: Path | None,
 ) -> None:
@@ -107,27 +121,35 @@ def compile_model(
         shapes=parse_shapes(shapes),
         volumes=cast("Volumes", volumes),
         partition=partition,
+        barrier=barrier,
+        timing=cast("Timing", timing),
         granularity=granularity,
         system=system,
         overlap=cast("Overlap", overlap),
         solver=solver,
         verify=verify,
     )
-    check_target(output)
+    for option, target in (("--trace", trace), ("--gantt", gantt)):
+        if target is not None:
+            reject_several_schedules(option, len(options.pes) * len(options.combinations))
+    check_targets((output, trace, gantt))
     for _, folder in emissions:
         check_folder(folder)
     _reject_one_folder_twice([folder for _, folder in emissions])
 
     from dfcompile.driver import explore
-    from dfcompile.emissions import emitted_files
+    from dfcompile.emissions import emitted_files, schedule_pictures
     from dfcompile.progress import show_stage
     from dfcompile.rendering import render
     from dfcompile.summary import summarize
 
     exploration = explore(options, show_stage)
-    text = render(summarize(exploration), format_, width=_width())
+    text = render(summarize(exploration), format_, width=output_width())
+    pictures = schedule_pictures(exploration, trace, gantt)
     for kind, folder in emissions:
         write_folder(emitted_files(exploration, kind), folder)
+    for target, picture in pictures.items():
+        write_text(picture, target)
     write_text(text, output)
 
 
@@ -137,16 +159,12 @@ def _reject_one_folder_twice(folders: Sequence[Path]) -> None:
             raise UserError(f"--emit: folder {str(folder)!r} is given twice")
 
 
-def _width() -> int:
-    return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else PLAIN_WIDTH
-
-
 @click.command(name="expansions")
 def list_expansions() -> None:
     """List what is registered for --expand, and where it comes from."""
     from dfcompile.listings import expansions_listing
 
-    write_text(expansions_listing(_width()), None)
+    write_text(expansions_listing(output_width()), None)
 
 
 @click.command(name="passes")
@@ -154,7 +172,7 @@ def list_passes() -> None:
     """List what is registered for --passes, and where it comes from."""
     from dfcompile.listings import passes_listing
 
-    write_text(passes_listing(_width()), None)
+    write_text(passes_listing(output_width()), None)
 
 
 @click.command(name="ops")
@@ -162,7 +180,7 @@ def list_ops() -> None:
     """List the ONNX operators that have an expansion, and what is next for the canonical ones."""
     from dfcompile.listings import ops_listing
 
-    write_text(ops_listing(_width()), None)
+    write_text(ops_listing(output_width()), None)
 
 
 @click.command(name="systems")
@@ -170,32 +188,12 @@ def list_systems() -> None:
     """List the machines that --system knows by name."""
     from dfcompile.listings import systems_listing
 
-    write_text(systems_listing(_width()), None)
-
-
-@click.command(name="schedule")
-@click.argument("dag", type=click.Path(path_type=Path))
-@click.option("--pes", required=True, metavar="P[,P…]", help="Numbers of processing elements; one result each.")
-@click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
-              help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered or a plug-in's.")  # fmt: skip
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
-def schedule_dag(*, dag: Path, pes: str, partition: str, format_: str, output: Path | None) -> None:
-    """Schedule a canonical DAG, given as its text or JSON file."""
-    counts = parse_pes(pes)
-    check_target(output)
-
-    from dfcompile.driver import schedule_file
-    from dfcompile.rendering import render
-    from dfcompile.summary import summarize_schedules
-
-    scheduled = schedule_file(dag, counts, partition)
-    write_text(render(summarize_schedules(scheduled), format_, width=_width()), output)
+    write_text(systems_listing(output_width()), None)
 
 
 COMMANDS: Final = {
     command.name: command
-    for command in (list_expansions, list_passes, list_ops, list_systems, schedule_dag)
+    for command in (list_expansions, list_passes, list_ops, list_systems, generate, schedule_dag_file)
 }  # fmt: skip
 
 

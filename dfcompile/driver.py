@@ -1,20 +1,16 @@
 """The list of stages, and the loops over compared expansions and numbers of processing elements."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile import scheduler
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Volumes, extract
 from dfcompile.canonical_dag.granularity import parse_granularity
-from dfcompile.canonical_dag.json_form import read_dag
 from dfcompile.errors import UserError, VerificationError, nearest
 from dfcompile.frontend import Model, OperatorNode, Program, ReadOptions, read_model, reference_outputs
 from dfcompile.lowering import (
@@ -30,8 +26,16 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.execution import run_program
 from dfcompile.options import Options
-
-ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]
+from dfcompile.scheduling import (
+    Depths,
+    Scheduled,
+    SchedulingOptions,
+    ShowStage,
+    check_partition,
+    depths_of,
+    non_streaming,
+    scheduled,
+)
 
 OVERLAPS = MappingProxyType(
     {
@@ -53,7 +57,7 @@ class Plan:
     passes: tuple[LoweringPass, ...]
     combinations: tuple[tuple[Choice, ...], ...]
     extraction: ExtractionOptions
-    partition: str
+    scheduling: SchedulingOptions
     system: backend.System
     mapping: backend.MappingOptions
     verify: bool
@@ -69,6 +73,7 @@ class Variant:
         library: program of level 1.
         maps: program of level 2.
         dag: the canonical DAG.
+        depths: of the canonical DAG.
         graph: the same as kernels and tensors.
         max_abs_error: of the lowered model against the original; ``None`` if not asked for.
     """
@@ -78,6 +83,7 @@ class Variant:
     library: Program
     maps: Program
     dag: CanonicalDag
+    depths: Depths
     graph: backend.DataflowGraph
     max_abs_error: float | None
 
@@ -88,8 +94,7 @@ class Point:
 
     variant: Variant
     pes: int
-    schedule: scheduler.Schedule
-    figures: scheduler.ScheduleFigures
+    scheduled: Scheduled
     mapping: backend.Mapping
 
 
@@ -114,34 +119,6 @@ class Exploration:
 def show_nothing(_title: str) -> Iterator[None]:
     """Show no progress."""
     yield
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScheduledFile:
-    """A canonical DAG from a file and its schedules, one per number of processing elements."""
-
-    dag: CanonicalDag
-    figures: tuple[scheduler.ScheduleFigures, ...]
-    partition: str
-
-
-def schedule_file(path: Path, pes: Sequence[int], partition: str) -> ScheduledFile:
-    """Read a canonical DAG, as text or JSON, and schedule it.
-
-    Raises:
-        UserError: the file cannot be read, or it holds no canonical DAG; the message names the line or the record.
-    """
-    known = _known("partition", partition, scheduler.collect_partitioners())
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise UserError(f"{path}: {reason}") from error
-    try:
-        dag = read_dag(text)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from error
-    return ScheduledFile(dag, tuple(_schedule(dag, count, known)[1] for count in pes), known)
 
 
 def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
@@ -176,25 +153,17 @@ def _variant(model: Model, choices: tuple[Choice, ...], plan: Plan, show: ShowSt
         with show("compiling and running the lowered model"):
             max_abs_error = _max_abs_error(model, maps)
     in_effect = MappingProxyType(dict(_in_effect(choices, plan.table, (program, library))))
-    return Variant(choices, in_effect, library, maps, dag, graph, max_abs_error)
+    return Variant(choices, in_effect, library, maps, dag, depths_of(dag), graph, max_abs_error)
 
 
 def _point(variant: Variant, pes: int, plan: Plan, show: ShowStage) -> Point:
     with show(f"scheduling on {pes} processing elements"):
-        schedule, figures = _schedule(variant.dag, pes, plan.partition)
+        found = scheduled(variant.dag, pes, plan.scheduling, non_streaming(variant.dag, pes))
     with show(f"mapping on a chip of {pes} cores"):
         system = plan.system.with_cores(pes)
         mapping = backend.map_graph(variant.graph, system, plan.mapping)
         backend.check(variant.graph, system, mapping)
-    return Point(variant, pes, schedule, figures, mapping)
-
-
-def _schedule(dag: CanonicalDag, pes: int, partition: str) -> tuple[scheduler.Schedule, scheduler.ScheduleFigures]:
-    schedule = scheduler.schedule(dag, scheduler.ScheduleOptions(pes, partition))
-    scheduler.check(dag, schedule)
-    baseline = scheduler.schedule_non_streaming(dag, pes)
-    scheduler.check_non_streaming(dag, baseline)
-    return schedule, scheduler.figures(dag, schedule, baseline)
+    return Point(variant, pes, found, mapping)
 
 
 def _plan(options: Options) -> Plan:
@@ -209,13 +178,14 @@ def _plan(options: Options) -> Plan:
     system = backend.load_system(options.system)
     for pes in options.pes:
         system.with_cores(pes)
+    check_partition(options.partition)
     return Plan(
         reading=ReadOptions(shapes=options.shapes),
         table=table,
         passes=_named_passes(options.passes),
         combinations=combinations,
         extraction=ExtractionOptions(Volumes(options.volumes), parse_granularity(options.granularity)),
-        partition=_known("partition", options.partition, scheduler.collect_partitioners()),
+        scheduling=SchedulingOptions(options.partition, options.timing, options.barrier),
         system=system,
         mapping=backend.MappingOptions(
             solver=backend.Solver(_known("solver", options.solver, [solver.value for solver in backend.Solver])),

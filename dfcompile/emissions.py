@@ -1,7 +1,8 @@
-"""The files that --emit writes: the value that each stage handed over, to look at, compare and read back."""
+"""The files that --emit, --trace and --gantt write: what stages handed over, to look at, compare and read back."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 from dfcompile.canonical_dag.graphviz_form import to_dot
@@ -9,8 +10,10 @@ from dfcompile.canonical_dag.json_form import dag_to_json
 from dfcompile.canonical_dag.text_form import format_dag
 from dfcompile.driver import Exploration, Variant
 from dfcompile.frontend import Program
+from dfcompile.gantt_form import schedule_to_svg
 from dfcompile.program_form import format_program
 from dfcompile.schedule_form import schedule_to_json
+from dfcompile.trace_form import schedule_to_trace
 
 Files = Iterator[tuple[str, str]]  # name and text; several variants have a folder each
 
@@ -18,6 +21,17 @@ Files = Iterator[tuple[str, str]]  # name and text; several variants have a fold
 def emitted_files(exploration: Exploration, kind: str) -> Mapping[str, str]:
     """Return texts by file name for ``onnx``, ``library``, ``maps``, ``canonical`` or ``schedule``."""
     return MappingProxyType(dict(WRITERS[kind](exploration)))
+
+
+def schedule_pictures(exploration: Exploration, trace: Path | None, gantt: Path | None) -> Mapping[Path, str]:
+    """Return the trace and the Gantt chart of a run with one schedule, by file, as far as they are asked for."""
+    first = exploration.points[0]
+    pictures = {}
+    if trace is not None:
+        pictures[trace] = schedule_to_trace(first.variant.dag, first.scheduled.schedule)
+    if gantt is not None:
+        pictures[gantt] = schedule_to_svg(first.variant.dag, first.scheduled.schedule)
+    return MappingProxyType(pictures)
 
 
 def _onnx(exploration: Exploration) -> Files:
@@ -45,7 +59,8 @@ def _canonical(exploration: Exploration) -> Files:
 def _schedule(exploration: Exploration) -> Files:
     for point in exploration.points:
         folder = _folder(exploration, point.variant)
-        yield f"{folder}{point.variant.dag.name}-{point.pes}.json", schedule_to_json(point.variant.dag, point.schedule)
+        text = schedule_to_json(point.variant.dag, point.scheduled.schedule)
+        yield f"{folder}{point.variant.dag.name}-{point.pes}.json", text
 
 
 WRITERS: Mapping[str, Callable[[Exploration], Files]] = MappingProxyType(

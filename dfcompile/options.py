@@ -11,9 +11,12 @@ from dfcompile.errors import UserError
 
 Volumes = Literal["exact", "array"]
 Overlap = Literal["perfect", "none", "compute-memory"]
+Timing = Literal["steady", "exact"]
+Fifos = Literal["rule", "minimal"] | int
 
 VOLUMES: Final[tuple[Volumes, ...]] = ("exact", "array")
 OVERLAPS: Final[tuple[Overlap, ...]] = ("perfect", "none", "compute-memory")
+TIMINGS: Final[tuple[Timing, ...]] = ("steady", "exact")
 
 LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension
 
@@ -58,6 +61,8 @@ class Options:
         shapes: sizes of the model's inputs by input name, for models that leave them open.
         volumes: of the edges between tasks: each task's own share, or the whole array.
         partition: name of the partitioner that fills spatial blocks.
+        barrier: whether a block waits for the end of the one before; ``None``: as the partitioner has it.
+        timing: how the times of a schedule are found.
         granularity: of the tasks: ``declared``, ``max-tasks=N`` or ``split=N``.
         system: name or file of the machine; ``None``: the canonical machine.
         overlap: of compute, memory and network time of a configuration.
@@ -72,6 +77,8 @@ class Options:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
     volumes: Volumes = "exact"
     partition: str = "sb-rlx"
+    barrier: bool | None = None
+    timing: Timing = "steady"
     granularity: str = "declared"
     system: str | None = None
     overlap: Overlap = "perfect"
@@ -130,11 +137,33 @@ def parse_passes(text: str) -> tuple[str, ...]:
     Raises:
         UserError: an empty name or one name twice.
     """
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise UserError(f"--passes: found {text!r} against NAME[,NAME…]")
-    _reject_duplicates("--passes", names)
-    return names
+    return _names("--passes", text)
+
+
+def parse_partitions(text: str) -> tuple[str, ...]:
+    """Read names of partitioners to compare, such as ``sb-rlx,best``.
+
+    Raises:
+        UserError: an empty name or one name twice.
+    """
+    return _names("--partition", text)
+
+
+def parse_fifos(text: str) -> Fifos:
+    """Read how large FIFOs are: ``rule``, ``minimal`` or a number of elements.
+
+    Raises:
+        UserError: none of them.
+
+    >>> parse_fifos("rule"), parse_fifos("4")
+    ('rule', 4)
+    """
+    match text:
+        case "rule" | "minimal":
+            return text
+    if not text.isdecimal():
+        raise UserError(f"--fifo: found {text!r} against rule, minimal or a number of elements")
+    return _count("--fifo", text)
 
 
 def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
@@ -155,6 +184,14 @@ def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
             raise UserError(f"--shape: input {name!r} is given twice")
         shapes[name] = tuple(_count(f"--shape {name}", size) for size in sizes.split("x"))
     return MappingProxyType(shapes)
+
+
+def _names(where: str, text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise UserError(f"{where}: found {text!r} against NAME[,NAME…]")
+    _reject_duplicates(where, names)
+    return names
 
 
 def _count(where: str, word: str) -> int:

@@ -4,12 +4,18 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dfcompile.errors import UserError
 
 MARKER = ".dfcompile-emit"  # in every folder that we wrote, so that we may replace it
+PLAIN_WIDTH = 120  # columns where the output is not a terminal, so that it is always the same
+
+
+def output_width() -> int:
+    """Return how many columns a table on standard output may have."""
+    return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else PLAIN_WIDTH
 
 
 def check_target(target: Path | None) -> None:
@@ -24,6 +30,19 @@ def check_target(target: Path | None) -> None:
         raise UserError(f"output {str(target)!r}: found a folder against a file name")
     if not target.exists() or target.is_file():
         _check_parent(target.resolve())
+
+
+def check_targets(targets: Sequence[Path | None]) -> None:
+    """Check that several files can be written, and that they are different ones.
+
+    Raises:
+        UserError: they cannot, or two of them are one file.
+    """
+    named = [target for target in targets if target is not None]
+    for position, target in enumerate(named):
+        check_target(target)
+        if target.absolute() in [earlier.absolute() for earlier in named[:position]]:
+            raise UserError(f"output {str(target)!r}: given for two things against one")
 
 
 def check_folder(folder: Path) -> None:

@@ -2,12 +2,14 @@
 
 import csv
 import io
+from types import MappingProxyType
 
 from dfcompile.errors import InternalError
 from dfcompile.report import Json, Report, to_json, to_record
 from dfcompile.tables import report_table
 
-AMBIGUOUS = ("gap", "utilization")  # the schedule has one, too
+AMBIGUOUS = ("gap", "makespan_cycles", "utilization")  # the schedule has one, too
+PREFIXES = MappingProxyType({"simulation": "simulated", "mapping": "mapping"})
 
 
 def render(report: Report, format_: str, width: int) -> str:
@@ -45,7 +47,7 @@ def _row(result: Json) -> dict[str, Json]:
     assert isinstance(expansions, dict)
     pairs = " ".join(f"{key}={name}" for key, name in expansions.items())
     row: dict[str, Json] = {"pes": result["pes"], "expansions": pairs}
-    for part in ("schedule", "mapping", "verification"):
+    for part in ("schedule", "simulation", "mapping", "verification"):
         figures = result.get(part, {})
         assert isinstance(figures, dict)
         # A list does not fit in a cell.
@@ -54,4 +56,4 @@ def _row(result: Json) -> dict[str, Json]:
 
 
 def _heading(part: str, name: str) -> str:
-    return f"mapping_{name}" if part == "mapping" and name in AMBIGUOUS else name
+    return f"{PREFIXES[part]}_{name}" if part in PREFIXES and name in AMBIGUOUS else name

@@ -32,12 +32,19 @@ class ModelSummary:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSummary:
-    """Figures of a streaming schedule [dematteis23]."""
+    """A streaming schedule and its figures [dematteis23]."""
 
+    partition: str  # name of the partitioner
+    timing: str  # steady or exact
+    barriers: bool  # between spatial blocks
     makespan_cycles: int
     non_streaming_makespan_cycles: int
     lower_bound_cycles: int  # no streaming schedule on that many processing elements is shorter
     gap: Fraction  # (makespan - bound) / bound
+    total_work_cycles: int  # T1: all tasks one after another
+    critical_path_cycles: int  # T_inf: any number of processing elements, without streaming
+    streaming_depth_cycles: int  # T_s_inf: any number of processing elements, with streaming
+    sslr: Fraction  # makespan / T_s_inf
     io_elements: int  # volumes of all edges that touch a buffer node
     io_bytes: int
     spilled_elements: int  # volumes of edges between tasks that the schedule sends through memory
@@ -46,6 +53,16 @@ class ScheduleSummary:
     pe_utilization: Fraction  # speedup / processing elements
     fifo_elements: int
     tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationSummary:
+    """What a replay of a schedule with its FIFOs found."""
+
+    makespan_cycles: int | None  # None in a deadlock
+    read_stall_cycles: int  # of all tasks, waiting for elements
+    write_stall_cycles: int  # of all tasks, waiting for places
+    deadlock: tuple[str, ...]  # who waits for whom, closed to a cycle; empty if all goes well
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +101,7 @@ class Result:
     expansions: Mapping[str, str]
     schedule: ScheduleSummary
     mapping: MappingSummary | None  # a canonical DAG from a file is scheduled only
+    simulation: SimulationSummary | None = None  # None if not asked for
     max_abs_error: float | None = None  # lowered model against the reference; None if not asked for
 
 
@@ -152,6 +170,8 @@ def _result_record(result: Result) -> dict[str, Json]:
         "expansions": dict(result.expansions),
         "schedule": _schedule_record(result.schedule),
     }
+    if result.simulation is not None:
+        record["simulation"] = _simulation_record(result.simulation)
     if result.mapping is not None:
         record["mapping"] = _mapping_record(result.mapping)
     if result.max_abs_error is not None:
@@ -161,10 +181,17 @@ def _result_record(result: Result) -> dict[str, Json]:
 
 def _schedule_record(schedule: ScheduleSummary) -> dict[str, Json]:
     return {
+        "partition": schedule.partition,
+        "timing": schedule.timing,
+        "barriers": schedule.barriers,
         "makespan_cycles": schedule.makespan_cycles,
         "non_streaming_makespan_cycles": schedule.non_streaming_makespan_cycles,
         "lower_bound_cycles": schedule.lower_bound_cycles,
         "gap": rounded(schedule.gap),
+        "total_work_cycles": schedule.total_work_cycles,
+        "critical_path_cycles": schedule.critical_path_cycles,
+        "streaming_depth_cycles": schedule.streaming_depth_cycles,
+        "sslr": rounded(schedule.sslr),
         "io_elements": schedule.io_elements,
         "io_bytes": schedule.io_bytes,
         "spilled_elements": schedule.spilled_elements,
@@ -173,6 +200,15 @@ def _schedule_record(schedule: ScheduleSummary) -> dict[str, Json]:
         "pe_utilization": rounded(schedule.pe_utilization),
         "fifo_elements": schedule.fifo_elements,
         "tasks": schedule.tasks,
+    }
+
+
+def _simulation_record(simulation: SimulationSummary) -> dict[str, Json]:
+    return {
+        "makespan_cycles": simulation.makespan_cycles,
+        "read_stall_cycles": simulation.read_stall_cycles,
+        "write_stall_cycles": simulation.write_stall_cycles,
+        "deadlock": list(simulation.deadlock),
     }
 
 

@@ -1,9 +1,9 @@
 """Sums up what the driver found out as a report."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.driver import Exploration, Point, ScheduledFile
+from dfcompile.driver import Exploration, Point
 from dfcompile.frontend import Coverage, ModelNode
 from dfcompile.options import Options
 from dfcompile.report import (
@@ -13,15 +13,10 @@ from dfcompile.report import (
     ModelSummary,
     Report,
     Result,
-    ScheduleSummary,
 )
-from dfcompile.scheduler import ScheduleFigures
+from dfcompile.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
 
 NS_PER_S = 1e9
-
-_PROCESSING_ELEMENT = AssumptionSummary(
-    "processing element", "one element per edge and cycle, contention-free", "[dematteis23]"
-)
 
 
 def summarize(exploration: Exploration) -> Report:
@@ -32,13 +27,6 @@ def summarize(exploration: Exploration) -> Report:
         results=tuple(_result(point) for point in exploration.points),
         assumptions=_assumptions(exploration.options, exploration.points),
     )
-
-
-def summarize_schedules(scheduled: ScheduledFile) -> Report:
-    """Return the report of a canonical DAG from a file: no model, no mapping."""
-    results = tuple(Result(found.pes, {}, _schedule(found), mapping=None) for found in scheduled.figures)
-    model = ModelSummary(scheduled.dag.name, nodes=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
-    return Report(model, results, (_PROCESSING_ELEMENT, _partition(scheduled.partition)))
 
 
 def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
@@ -53,27 +41,9 @@ def _result(point: Point) -> Result:
     return Result(
         pes=point.pes,
         expansions=variant.expansions,
-        schedule=_schedule(point.figures),
+        schedule=schedule_summary(point.scheduled, variant.depths),
         mapping=_mapping(point.mapping),
         max_abs_error=variant.max_abs_error,
-    )
-
-
-def _schedule(figures: ScheduleFigures) -> ScheduleSummary:
-    """Return the figures of a schedule as the report has them."""
-    return ScheduleSummary(
-        makespan_cycles=figures.makespan_cycles,
-        non_streaming_makespan_cycles=figures.non_streaming_makespan_cycles,
-        lower_bound_cycles=figures.lower_bound_cycles,
-        gap=figures.gap,
-        io_elements=figures.io_elements,
-        io_bytes=figures.io_bytes,
-        spilled_elements=figures.spilled_elements,
-        blocks=figures.blocks,
-        speedup=figures.speedup,
-        pe_utilization=figures.pe_utilization,
-        fifo_elements=figures.fifo_elements,
-        tasks=figures.tasks,
     )
 
 
@@ -98,13 +68,13 @@ def _mapping(mapping: backend.Mapping) -> MappingSummary:
     )
 
 
-def _assumptions(options: Options, points: Iterable[Point]) -> tuple[AssumptionSummary, ...]:
+def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionSummary, ...]:
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     found = [
-        _PROCESSING_ELEMENT,
+        PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
         AssumptionSummary("granularity of tasks", options.granularity, "--granularity"),
-        _partition(options.partition),
+        *schedule_assumptions(point.scheduled for point in points),
     ]
     found += [
         AssumptionSummary(assumption.name, assumption.value, assumption.source)
@@ -113,7 +83,3 @@ def _assumptions(options: Options, points: Iterable[Point]) -> tuple[AssumptionS
         if assumption.source != "--pes"  # every result says it
     ]
     return tuple(dict.fromkeys(found))
-
-
-def _partition(name: str) -> AssumptionSummary:
-    return AssumptionSummary("spatial blocks", name, "--partition [dematteis23]")

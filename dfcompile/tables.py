@@ -1,7 +1,7 @@
 """The report as tables for people: schedule, mapping, what bounds each configuration, coverage, assumptions."""
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Literal
@@ -10,7 +10,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from dfcompile.report import ConfigurationSummary, MappingSummary, Report, Result, ScheduleSummary
+from dfcompile.report import (
+    ConfigurationSummary,
+    MappingSummary,
+    Report,
+    Result,
+    ScheduleSummary,
+    SimulationSummary,
+)
 
 BEST = "*"
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
@@ -40,6 +47,10 @@ def report_table(report: Report, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False, markup=False, emoji=False)
     labels = _labels(report)
     _print(console, "schedule", labels, _schedule_columns([result.schedule for result in report.results]))
+    _print(console, "bounds", labels, _bound_columns([result.schedule for result in report.results]))
+    simulations = [result.simulation for result in report.results if result.simulation is not None]
+    if simulations:
+        _print(console, "simulation", labels, _simulation_columns(report.results, simulations))
     mappings = [result.mapping for result in report.results if result.mapping is not None]
     if mappings:
         _print(console, "mapping", labels, _mapping_columns(mappings))
@@ -85,7 +96,7 @@ def _labels(report: Report) -> list[_Column]:
     if compared:
         best = {id(result) for result in report.best.values()}
         columns.append(_Column("", tuple(BEST if id(result) in best else "" for result in results)))
-    named = (tuple(result.expansions.get(key, "-") for result in results) for key in compared)
+    named = (tuple(_variation(result).get(key, "-") for result in results) for key in compared)
     return [*columns, *(_Column(key, names, is_text=True) for key, names in zip(compared, named, strict=True))]
 
 
@@ -94,13 +105,18 @@ def _is_comparison(report: Report) -> bool:
 
 
 def _compared(report: Report) -> tuple[str, ...]:
-    """Return the expansions in which results differ."""
-    keys = dict.fromkeys(key for result in report.results for key in result.expansions)
-    return tuple(key for key in keys if len({result.expansions.get(key) for result in report.results}) > 1)
+    """Return what results differ in: expansions, the partitioner."""
+    variations = [_variation(result) for result in report.results]
+    keys = dict.fromkeys(key for variation in variations for key in variation)
+    return tuple(key for key in keys if len({variation.get(key) for variation in variations}) > 1)
+
+
+def _variation(result: Result) -> Mapping[str, str]:
+    return {**result.expansions, "partition": result.schedule.partition}
 
 
 def _compared_label(report: Report, result: Result) -> str:
-    found = {key: result.expansions.get(key, "-") for key in _compared(report)}
+    found = {key: _variation(result).get(key, "-") for key in _compared(report)}
     return " ".join(f"{key}={name}" for key, name in found.items())
 
 
@@ -120,6 +136,36 @@ def _schedule_columns(schedules: Sequence[ScheduleSummary]) -> list[_Column]:
         column("FIFO\nelements", lambda found: f"{found.fifo_elements:,}"),
         column("blocks", lambda found: f"{found.blocks:,}"),
         column("tasks", lambda found: f"{found.tasks:,}"),
+    ]
+
+
+def _bound_columns(schedules: Sequence[ScheduleSummary]) -> list[_Column]:
+    def column(heading: str, value: Callable[[ScheduleSummary], str]) -> _Column:
+        return _Column(heading, tuple(value(schedule) for schedule in schedules))
+
+    return [
+        column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
+        column("lower bound\ncycles", lambda found: f"{found.lower_bound_cycles:,}"),
+        column("T1\ncycles", lambda found: f"{found.total_work_cycles:,}"),
+        column("T_inf\ncycles", lambda found: f"{found.critical_path_cycles:,}"),
+        column("T_s_inf\ncycles", lambda found: f"{found.streaming_depth_cycles:,}"),
+        column("SSLR", lambda found: f"{float(found.sslr):.2f}"),
+    ]
+
+
+def _simulation_columns(results: Sequence[Result], simulations: Sequence[SimulationSummary]) -> list[_Column]:
+    makespans = [
+        (result.schedule.makespan_cycles, found.makespan_cycles)
+        for result, found in zip(results, simulations, strict=True)
+    ]
+    return [
+        _Column("makespan\ncycles", tuple("deadlock" if real is None else f"{real:,}" for _, real in makespans)),
+        _Column("scheduled\nmakespan", tuple(f"{planned:,}" for planned, _ in makespans)),
+        _Column(
+            "error\n%", tuple(f"{100 * (real - planned) / real:.2f}" if real else "-" for planned, real in makespans)
+        ),
+        _Column("waiting for\nelements", tuple(f"{found.read_stall_cycles:,}" for found in simulations)),
+        _Column("waiting for\nplaces", tuple(f"{found.write_stall_cycles:,}" for found in simulations)),
     ]
 
 
@@ -220,6 +266,10 @@ def _notes(report: Report) -> Iterable[str]:
             f"({model.nodes_as_tasks} as tasks, {model.nodes_as_views} as views, {model.nodes_folded} folded)"
         )
     yield "gap: the makespan above what every streaming schedule on that many PEs takes at least"
+    for result in report.results:
+        if result.simulation is not None and result.simulation.deadlock:
+            where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)
+            yield f"deadlock on {where}: {'; '.join(result.simulation.deadlock)}"
     if _is_comparison(report):
         yield f"{BEST} least makespan of its number of PEs"
     seen: dict[str, float] = {}

@@ -24,10 +24,17 @@ from dfcompile.report import (
 )
 
 SCHEDULE = ScheduleSummary(
+    partition="sb-rlx",
+    timing="steady",
+    barriers=True,
     makespan_cycles=145_730,
     non_streaming_makespan_cycles=149_184,
     lower_bound_cycles=140_000,
     gap=Fraction(5730, 140_000),
+    total_work_cycles=2_015_424,
+    critical_path_cycles=38_000,
+    streaming_depth_cycles=21_000,
+    sslr=Fraction(145_730, 21_000),
     io_elements=129_474,
     io_bytes=517_896,
     spilled_elements=3_456,
@@ -164,7 +171,7 @@ def test_table_marks_the_best_expansion_of_each_number_of_pes() -> None:
     text = render(replace(REPORT, results=(slow, fast)), "table", width=120)
 
     marked = [line.split() for line in text.splitlines() if " * " in line]
-    assert [words[:3] for words in marked] == [["16", "*", "op"]] * 2  # in the schedule and in the mapping
+    assert [words[:3] for words in marked] == [["16", "*", "op"]] * 3  # in the schedule, the bounds and the mapping
 
 
 def test_table_says_what_was_verified() -> None:

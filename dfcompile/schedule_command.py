@@ -1,0 +1,86 @@
+"""``dfcompile schedule``: schedules of a canonical DAG from a file."""
+
+from pathlib import Path
+from typing import cast
+
+import click
+
+from dfcompile.errors import UserError
+from dfcompile.options import TIMINGS, Timing, parse_fifos, parse_partitions, parse_pes
+from dfcompile.outputs import check_targets, output_width, write_text
+
+FORMATS = ("table", "json", "csv")
+
+
+def reject_several_schedules(option: str, schedules: int) -> None:
+    """Check that a picture of one schedule is not asked for several.
+
+    Raises:
+        UserError: there are several.
+    """
+    if schedules > 1:
+        raise UserError(
+            f"{option}: found {schedules} schedules against one (give one --pes and one of each other choice)"
+        )
+
+
+@click.command(name="schedule")
+@click.argument("dag", type=click.Path(path_type=Path))
+@click.option("--pes", required=True, metavar="P[,P…]", help="Numbers of processing elements; one result each.")
+@click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME[,NAME…]",
+              help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered, best or a plug-in's; several are "
+              "compared, and the best is marked.")  # fmt: skip
+@click.option("--barrier/--no-barrier", default=None,
+              help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
+@click.option("--timing", type=click.Choice(TIMINGS), default="steady", show_default=True,
+              help="Times from mean intervals, or element by element.")  # fmt: skip
+@click.option("--fifo", default="rule", show_default=True, metavar="rule|minimal|N",
+              help="Sizes of FIFOs: the published rule, the smallest that delay nothing, or N elements.")  # fmt: skip
+@click.option("--simulate", is_flag=True, help="Replay the schedules with their FIFOs; say who waits for whom.")
+@click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
+@click.option("--gantt", type=click.Path(path_type=Path), metavar="FILE", help="Draw the one schedule as an SVG.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
+def schedule_dag_file(
+    *,
+    dag: Path,
+    pes: str,
+    partition: str,
+    barrier: bool | None,
+    timing: str,
+    fifo: str,
+    simulate: bool,
+    trace: Path | None,
+    gantt: Path | None,
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Schedule a canonical DAG, given as its text or JSON file."""
+    counts, partitions, fifos = parse_pes(pes), parse_partitions(partition), parse_fifos(fifo)
+    for option, target in (("--trace", trace), ("--gantt", gantt)):
+        if target is not None:
+            reject_several_schedules(option, len(counts) * len(partitions))
+    check_targets((output, trace, gantt))
+
+    from dfcompile.gantt_form import check_drawable, schedule_to_svg
+    from dfcompile.progress import show_stage
+    from dfcompile.rendering import render
+    from dfcompile.schedule_summary import summarize_schedules
+    from dfcompile.scheduling import SchedulingOptions, check_partition, read_dag_file, schedule_dag
+    from dfcompile.trace_form import schedule_to_trace
+
+    for name in partitions:
+        check_partition(name)
+    choices = [SchedulingOptions(name, cast("Timing", timing), barrier, fifos, simulate) for name in partitions]
+    with show_stage(f"reading {dag}"):
+        graph = read_dag_file(dag)
+    if gantt is not None:
+        check_drawable(graph)
+    found = schedule_dag(graph, counts, choices, show_stage)
+    text = render(summarize_schedules(found), format_, output_width())
+    if trace is not None:
+        write_text(schedule_to_trace(graph, found.schedules[0].schedule), trace)
+    if gantt is not None:
+        write_text(schedule_to_svg(graph, found.schedules[0].schedule), gantt)
+    write_text(text, output)
