@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -61,7 +60,6 @@ class _Program:
     length: int
 
 
-@lru_cache(maxsize=256)
 def _program(reads: int, writes: int, inputs: int, outputs: int) -> _Program:
     if not reads:
         nothing = np.zeros(0, dtype=np.int64)
@@ -108,9 +106,13 @@ class _Elements:
                 self._awaited_by[other].append(number)
         self._start, self._first, self._last = ([_NEVER_YET] * len(tasks) for _ in range(3))
         # A task without streams reads or writes memory at the same places of its program.
-        self._programs = [
-            _program(task.reads, task.writes, max(len(task.inputs), 1), max(len(task.outputs), 1)) for task in tasks
-        ]
+        known: dict[tuple[int, int, int, int], _Program] = {}
+        self._programs = []
+        for task in tasks:
+            key = (task.reads, task.writes, max(len(task.inputs), 1), max(len(task.outputs), 1))
+            if key not in known:
+                known[key] = _program(*key)
+            self._programs.append(known[key])
 
     def by_sweeps(self) -> TaskTimes | None:
         """Raise whole programs, forwards and backwards in turn; give up where single elements go to and fro."""

@@ -45,6 +45,8 @@ def test_overlapping_schedules_are_accepted_and_run_without_deadlock(
     check(dag, result)
     assert not simulate(dag, result, barrier=False).stalled
     assert result.makespan_cycles >= lower_bound_cycles(dag, pes)
+    with_barriers = schedule(dag, ScheduleOptions(pes, partition, demote, barrier=True))
+    assert result.makespan_cycles <= with_barriers.makespan_cycles
 
 
 def test_short_tasks_follow_one_another_beside_a_long_one() -> None:
