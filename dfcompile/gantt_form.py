@@ -10,10 +10,10 @@ from dfcompile.scheduler import NO_PE, Schedule
 
 LARGEST_PICTURE = 20_000  # tasks: more bars than that are neither readable nor quick to draw
 
-# Neighbours in this list differ in hue and lightness; used in turn.
+# Neighbours in this list differ in hue; all are light enough for dark letters. Used in turn.
 PALETTE = (
-    "#4477aa", "#ee9944", "#66aa55", "#cc4455", "#88ccee", "#aa7744", "#aa66aa", "#ddcc55", "#448888", "#ee99aa",
-    "#777777", "#99bb33",
+    "#77aadd", "#ee9955", "#77bb66", "#ee7788", "#99ddee", "#bb9966", "#bb88cc", "#eedd77", "#55aaaa", "#ffaabb",
+    "#aaaaaa", "#bbcc44",
 )  # fmt: skip
 
 WIDTH = 1280
@@ -21,10 +21,12 @@ LEFT, RIGHT, TOP = 64, 24, 74
 PLOT_WIDTH = WIDTH - LEFT - RIGHT
 PLOT_HEIGHT = 720  # that many rows share, if they are many
 ROW_HEIGHTS = (5.0, 24.0)  # pixels, least and most
-LABELLED_ROW = 11.0  # pixels that a text needs
+LABELLED_ROW = 11.0  # pixels that a name beside a row needs
+LABELLED_BAR = 14.0  # pixels that a name in a bar needs
 CHARACTER = 6.2  # pixels, of small letters
 MOST_TICKS = 10
 MOST_BOUNDARIES = 250
+BOUNDARY_ROOM = 8  # pixels between lines through the whole chart; closer ones are short
 BOUNDARY_LABEL = 22  # pixels that the number of a block needs
 LEGEND_COLUMN = 200
 MOST_LEGEND = 30
@@ -175,8 +177,8 @@ def _bar(dag: CanonicalDag, schedule: Schedule, layout: _Layout, node: int) -> I
         f'<rect x="{x:.2f}" y="{y:.2f}" width="{max(width - gap, 0.5):.2f}" height="{height:.2f}">'
         f"<title>{name}: {start:,} to {end:,}, block {schedule.block[node]}</title></rect>"
     )
-    if layout.row_height > LABELLED_ROW and width > CHARACTER * len(dag.node_name(node)) + 6:
-        yield f'<text x="{x + 4:.2f}" y="{y + height / 2 + 4:.2f}" fill="white">{name}</text>'
+    if layout.row_height > LABELLED_BAR and width > CHARACTER * len(dag.node_name(node)) + 6:
+        yield f'<text x="{x + 4:.2f}" y="{y + height / 2 + 4:.2f}" fill="#111111">{name}</text>'
 
 
 def _boundaries(dag: CanonicalDag, schedule: Schedule, layout: _Layout) -> Iterator[str]:
@@ -187,14 +189,13 @@ def _boundaries(dag: CanonicalDag, schedule: Schedule, layout: _Layout) -> Itera
     task = dag.is_computational
     for block, start in zip(schedule.block[task].tolist(), schedule.start[task].tolist(), strict=True):
         begins[block] = min(start, begins.get(block, start))
-    last_label = -float(BOUNDARY_LABEL)
     yield f'<text x="{LEFT - 6}" y="{TOP - 6}" text-anchor="end" fill="#555555">block</text>'
+    last_line = last_label = -float(WIDTH)
     for block, begin in sorted(begins.items()):
-        x = layout.x(begin)
-        yield (
-            f'<path d="M{x:.2f} {TOP - 4}V{layout.bottom:.2f}" stroke="#222222" stroke-width="0.7" '
-            'stroke-dasharray="3 2"/>'
-        )
+        x, end = layout.x(begin), float(TOP)
+        if x - last_line >= BOUNDARY_ROOM:
+            last_line, end = x, layout.bottom
+        yield (f'<path d="M{x:.2f} {TOP - 5}V{end:.2f}" stroke="#222222" stroke-width="0.7" stroke-dasharray="3 2"/>')
         if x - last_label >= BOUNDARY_LABEL:
             last_label = x
             yield f'<text x="{x + 2:.2f}" y="{TOP - 6}" fill="#555555">{block}</text>'

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.report import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
+from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.simulation import NEVER, Simulation
 from dfcompile.scheduling import Depths, Scheduled, ScheduledFile
 
@@ -34,7 +35,7 @@ def schedule_summary(scheduled: Scheduled, depths: Depths) -> ScheduleSummary:
     figures, schedule, depth = scheduled.figures, scheduled.schedule, depths.streaming_depth_cycles
     return ScheduleSummary(
         partition=schedule.partition,
-        timing=scheduled.timing,
+        timing=schedule.timing.value,
         barriers=schedule.barrier,
         makespan_cycles=figures.makespan_cycles,
         non_streaming_makespan_cycles=figures.non_streaming_makespan_cycles,
@@ -68,14 +69,14 @@ def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationS
 
 def schedule_assumptions(schedules: Iterable[Scheduled]) -> tuple[AssumptionSummary, ...]:
     """Return what schedules rest on, each thing said once."""
-    ways = list(dict.fromkeys((found.schedule.partition, found.schedule.barrier, found.timing) for found in schedules))
-    partitions = ", ".join(dict.fromkeys(_blocks(partition, barrier) for partition, barrier, _ in ways))
-    timings = ", ".join(dict.fromkeys(timing for _, _, timing in ways))
+    made = [found.schedule for found in schedules]
+    partitions = ", ".join(dict.fromkeys(_blocks(schedule) for schedule in made))
+    timings = ", ".join(dict.fromkeys(schedule.timing.value for schedule in made))
     return (
         AssumptionSummary("spatial blocks", partitions, "--partition [dematteis23]"),
         AssumptionSummary("times of schedules", timings, "--timing [dematteis23]"),
     )
 
 
-def _blocks(partition: str, barrier: bool) -> str:  # noqa: FBT001  # a column of the schedule
-    return partition if barrier else f"{partition} without barriers"
+def _blocks(schedule: Schedule) -> str:
+    return schedule.partition if schedule.barrier else f"{schedule.partition} without barriers"

@@ -13,7 +13,6 @@ from dfcompile.canonical_dag import CanonicalDag, critical_path, read_dag, strea
 from dfcompile.errors import UserError, nearest
 from dfcompile.options import Fifos, Timing
 from dfcompile.scheduler.fifo_search import minimal_fifo_sizes
-from dfcompile.scheduler.options import Timing as SchedulerTiming
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate
 
 ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]
@@ -60,7 +59,6 @@ class Scheduled:
 
     schedule: scheduler.Schedule
     figures: scheduler.ScheduleFigures
-    timing: Timing
     simulation: Simulation | None
 
 
@@ -134,13 +132,13 @@ def scheduled(
 ) -> Scheduled:
     """Schedule a canonical DAG on a number of processing elements, check the schedule, and replay it if asked for."""
     chosen = scheduler.ScheduleOptions(
-        pes, options.partition, barrier=options.barrier, timing=SchedulerTiming(options.timing)
+        pes, options.partition, barrier=options.barrier, timing=scheduler.Timing(options.timing)
     )
     schedule = scheduler.schedule(dag, chosen)
     scheduler.check(dag, schedule)
     schedule = replace(schedule, fifo_capacity=_fifo_capacity(dag, schedule, options.fifos))
     simulation = simulate(dag, replay_of(schedule)) if options.simulated else None
-    return Scheduled(schedule, scheduler.figures(dag, schedule, baseline), options.timing, simulation)
+    return Scheduled(schedule, scheduler.figures(dag, schedule, baseline), simulation)
 
 
 def replay_of(schedule: scheduler.Schedule) -> Replay:
