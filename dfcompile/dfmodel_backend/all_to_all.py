@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 
-from dfcompile.dfmodel_backend.network_compat import RIGHT, NetworkCompat
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.topologies import DimensionKind, Topology
 from dfcompile.errors import UserError
 
 
 def all_to_all_ns_per_byte(
-    shape: Topology, chips: Sequence[int], gb_per_s: Sequence[float], *, compat: NetworkCompat = RIGHT
+    shape: Topology, chips: Sequence[int], gb_per_s: Sequence[float], *, compat: Compatibility = RIGHT
 ) -> float:
     """Return the time per byte that each chip sends to each other: ``max_d messages_d / (B_d bandwidth_factor_d)``.
 
@@ -36,7 +36,7 @@ def all_to_all_ns_per_byte(
     )
 
 
-def crossing_messages(shape: Topology, chips: Sequence[int], *, compat: NetworkCompat = RIGHT) -> tuple[float, ...]:
+def crossing_messages(shape: Topology, chips: Sequence[int], *, compat: Compatibility = RIGHT) -> tuple[float, ...]:
     """Return how many messages cross the middle of each dimension.
 
     A cut through a torus parts all ``n`` chips: ``n^2 / 4``. In a hierarchy it parts the ``g`` chips of one group and
@@ -49,7 +49,7 @@ def crossing_messages(shape: Topology, chips: Sequence[int], *, compat: NetworkC
     return tuple(parted**2 / 4 for parted in reach)
 
 
-def bandwidth_factors(shape: Topology, chips: Sequence[int], *, compat: NetworkCompat = RIGHT) -> tuple[float, ...]:
+def bandwidth_factors(shape: Topology, chips: Sequence[int], *, compat: Compatibility = RIGHT) -> tuple[float, ...]:
     """Return how many links cross the middle of each dimension: 2 of a ring, a port per chip, ``n^2 / 4`` of all."""
     if shape.is_torus:
         return tuple(_torus_factor(chips, dimension, compat) for dimension in range(len(chips)))
@@ -59,7 +59,7 @@ def bandwidth_factors(shape: Topology, chips: Sequence[int], *, compat: NetworkC
     return tuple(factors)
 
 
-def _torus_factor(chips: Sequence[int], dimension: int, compat: NetworkCompat) -> float:
+def _torus_factor(chips: Sequence[int], dimension: int, compat: Compatibility) -> float:
     """Two links of each of the rings along the dimension."""
     links = 1 if compat.torus_bisection_halved and len(chips) > 1 else 2
     rings = math.prod(chips) // chips[dimension]
@@ -69,7 +69,7 @@ def _torus_factor(chips: Sequence[int], dimension: int, compat: NetworkCompat) -
     return links * rings
 
 
-def _group_factor(kind: DimensionKind, chips: int, compat: NetworkCompat) -> float:
+def _group_factor(kind: DimensionKind, chips: int, compat: Compatibility) -> float:
     if kind is DimensionKind.RING:
         return 2
     if kind is DimensionKind.SWITCH:

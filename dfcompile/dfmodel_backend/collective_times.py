@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design import Collective, Link
-from dfcompile.dfmodel_backend.network_compat import RIGHT, NetworkCompat
 from dfcompile.dfmodel_backend.topologies import DimensionKind
 from dfcompile.errors import UserError
 
 
 def ns_per_byte(
-    collective: Collective, group: Link, *, separate_phases: bool = False, compat: NetworkCompat = RIGHT
+    collective: Collective, group: Link, *, separate_phases: bool = False, compat: Compatibility = RIGHT
 ) -> float:
     """Return the time per byte of the whole tensor.
 
@@ -34,7 +34,7 @@ def ns_per_byte(
     return _phases(collective, group.shape, separate_phases, compat) * _gather_ns_per_byte(group)
 
 
-def _phases(collective: Collective, shape: str, separate_phases: bool, compat: NetworkCompat) -> int:  # noqa: FBT001
+def _phases(collective: Collective, shape: str, separate_phases: bool, compat: Compatibility) -> int:  # noqa: FBT001
     """How often a collective goes around: a gather once, a reduction once or, as scatter and gather, twice."""
     chosen = 2 if separate_phases else 1
     if collective is Collective.ALL_REDUCE:
@@ -68,7 +68,7 @@ def domain_ns_per_byte(
     domain_chips: int,
     *,
     separate_phases: bool = False,
-    compat: NetworkCompat = RIGHT,
+    compat: Compatibility = RIGHT,
 ) -> float:
     """Return the time per byte of an all-reduce whose group lies in high-bandwidth domains.
 
@@ -111,7 +111,7 @@ def domain_ns_per_byte(
 
 
 def all_reduce_latency_ns(
-    group: Link, link_latency_ns: float, *, separate_phases: bool = False, compat: NetworkCompat = RIGHT
+    group: Link, link_latency_ns: float, *, separate_phases: bool = False, compat: Compatibility = RIGHT
 ) -> float:
     """Return the latency of the hops of one all-reduce: ``f (N - 1)`` links, ``f`` where all chips are neighbours."""
     _check_group(group)
@@ -122,7 +122,7 @@ def all_reduce_latency_ns(
 
 
 def everywhere_ns_per_byte(
-    groups: Sequence[Link], *, separate_phases: bool = False, compat: NetworkCompat = RIGHT
+    groups: Sequence[Link], *, separate_phases: bool = False, compat: Compatibility = RIGHT
 ) -> float:
     """Return the time per byte of a gradient all-reduce over every chip of a network, innermost dimension first.
 

@@ -5,6 +5,7 @@ from enum import StrEnum, unique
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.system import Dimension, Network
 
 
 @unique
@@ -63,6 +64,7 @@ class DesignKernel:
     num_input: int
     sram_extra_bytes: float
     dram_extra_bytes: float
+    pinned_sharding: Dim | None = None  # None: free
 
     @property
     def has_weight(self) -> bool:
@@ -132,6 +134,18 @@ class Machine:
         """Of one chip."""
         return 2.0 * self.lanes_per_core * self.stages_per_core * self.cores * self.frequency_ghz
 
+    @property
+    def network(self) -> Network:
+        """Links and switches with their prices and powers."""
+        return Network(
+            kind=self.topology,
+            dimensions=tuple(Dimension(link.chips, link.gb_per_s, link.power_w_per_gb_per_s) for link in self.links),
+            link_price_usd_per_gb_per_s=self.prices.link_usd_per_gb_per_s,
+            switch_price_usd_per_gb_per_s=self.prices.switch_usd_per_gb_per_s,
+            switch_power_w_per_gb_per_s=self.prices.switch_w_per_gb_per_s,
+            link_latency_ns=self.link_latency_ns,
+        )
+
 
 @unique
 class WorkloadKind(StrEnum):
@@ -156,6 +170,7 @@ class Batch:
     micro_batch: int  # 0: free
     tile: int  # 0: free
     copies: int
+    table_bytes: float  # embeddings, matrix or vector of all chips of a copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +197,8 @@ class Design:
     edges: tuple[DesignEdge, ...]
     machine: Machine
     execution: Execution
+
+    @property
+    def shards_kernels(self) -> bool:
+        """Whether kernels are split over a tensor parallel group: of language models, unless switched off."""
+        return self.execution.batch.kind is WorkloadKind.LLM and not self.execution.skip_inter_chip

@@ -161,6 +161,7 @@ def _kernel(kernel: schema.Kernel, where: str) -> DesignKernel:
         num_input=part.num_input,
         sram_extra_bytes=part.sram_extra,
         dram_extra_bytes=part.dram_extra,
+        pinned_sharding=None if part.sharding == schema.SHARDING_UNSET else _DIMS[part.sharding],
     )
 
 
@@ -270,14 +271,19 @@ def _batch(execution: schema.Execution, where: str) -> Batch:
             micro_batch=llm.micro_batch_size,
             tile=llm.tile_size,
             copies=1,
+            table_bytes=0.0,
         )
-    batch, copies = 1, 1
+    batch, copies, elements = 1, 1, 0
     if kind == "dlrm":
-        batch, copies = execution.dlrm.global_batch_size, execution.dlrm.num_copy
+        dlrm = execution.dlrm
+        batch, copies, elements = dlrm.global_batch_size, dlrm.num_copy, dlrm.num_table * dlrm.row * dlrm.emb_dim
     elif kind == "hpl":
-        copies = execution.hpl.num_copy
+        copies, elements = execution.hpl.num_copy, execution.hpl.n**2
     elif kind == "fft":
-        copies = execution.fft.num_copy
+        copies, elements = execution.fft.num_copy, execution.fft.length
     else:
         raise UserError(f"{where}: field 'execution': no workload against llm, dlrm, hpl, fft")
-    return Batch(WorkloadKind(kind), 0, 0, 1, 1, batch, 0, 0, max(1, copies))
+    if batch < 1:
+        raise UserError(f"{where}: field 'execution.{kind}.global_batch_size' is unset")
+    table_bytes = float(elements * execution.word)
+    return Batch(WorkloadKind(kind), 0, 0, 1, 1, batch, 0, 0, max(1, copies), table_bytes)

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum, unique
 
+import numpy as np
+import numpy.typing as npt
+
 
 @unique
 class Overlap(StrEnum):
@@ -19,6 +22,19 @@ class Overlap(StrEnum):
         if self is Overlap.NO_OVERLAP:
             return compute_ns + memory_ns + network_ns
         return max(compute_ns, memory_ns) + network_ns
+
+    def times_ns(
+        self,
+        compute_ns: npt.NDArray[np.float64],
+        memory_ns: npt.NDArray[np.float64],
+        network_ns: npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.float64]:
+        """Return the times of many configurations."""
+        if self is Overlap.PERFECT_OVERLAP:
+            return np.maximum(np.maximum(compute_ns, memory_ns), network_ns)
+        if self is Overlap.NO_OVERLAP:
+            return compute_ns + memory_ns + network_ns
+        return np.maximum(compute_ns, memory_ns) + network_ns
 
 
 @unique

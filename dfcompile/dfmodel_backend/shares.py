@@ -124,13 +124,12 @@ def edge_shares(design: Design, shares: tuple[Share, ...]) -> tuple[EdgeShare, .
     position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
     ends = [(position[edge.source], position[edge.target]) for edge in design.edges]
     levels = topological_numbers(len(design.kernels), ends)
-    llm = design.execution.batch.kind is WorkloadKind.LLM and not design.execution.skip_inter_chip
     found = []
     for edge, (source, target) in zip(design.edges, ends, strict=True):
         giver, taker = shares[source], shares[target]
         size = 0 if edge.zero_out else giver.output_bytes
         change = Collective.NONE
-        if llm:
+        if design.shards_kernels:
             needed = needed_layout(taker.kernel, taker.sharding, giver.kernel.output_bytes)
             change = conversion(given_layout(giver.sharding), needed)
         exchange = ((change, float(giver.output_bytes)),) if change is not Collective.NONE else ()
@@ -140,11 +139,17 @@ def edge_shares(design: Design, shares: tuple[Share, ...]) -> tuple[EdgeShare, .
 
 def topological_numbers(count: int, ends: list[tuple[int, int]]) -> list[int]:
     """Return the length of the longest path to each kernel; the edges must form a DAG."""
-    levels = [0] * count
-    for _ in range(count):
-        before = list(levels)
-        for source, target in ends:
-            levels[target] = max(levels[target], levels[source] + 1)
-        if levels == before:
-            break
+    levels, waits = [0] * count, [0] * count
+    targets: list[list[int]] = [[] for _ in range(count)]
+    for source, target in ends:
+        targets[source].append(target)
+        waits[target] += 1
+    ready = [kernel for kernel in range(count) if not waits[kernel]]
+    while ready:
+        kernel = ready.pop()
+        for target in targets[kernel]:
+            levels[target] = max(levels[target], levels[kernel] + 1)
+            waits[target] -= 1
+            if not waits[target]:
+                ready.append(target)
     return levels

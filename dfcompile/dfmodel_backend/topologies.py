@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 from types import MappingProxyType
 
-from dfcompile.dfmodel_backend.network_compat import RIGHT, NetworkCompat
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.system import Network
 from dfcompile.errors import UserError, nearest
 
@@ -89,7 +89,7 @@ def network_units(
     gb_per_s: Sequence[float],
     *,
     copies: int = 1,
-    compat: NetworkCompat = RIGHT,
+    compat: Compatibility = RIGHT,
 ) -> NetworkUnits:
     """Return the bandwidth of all links and of all switch ports along each dimension [ko24, section 5].
 
@@ -140,7 +140,7 @@ def _ports(shape: Topology, chips: Sequence[int], dimension: int) -> int:
     return ends * chips[dimension] if dimension > 0 else 0
 
 
-def network_cost_usd(network: Network, *, copies: int = 1, compat: NetworkCompat = RIGHT) -> float:
+def network_cost_usd(network: Network, *, copies: int = 1, compat: Compatibility = RIGHT) -> float:
     """Return the price of links and switches; a machine of one chip has none."""
     if not network.dimensions:
         return 0.0
@@ -149,7 +149,7 @@ def network_cost_usd(network: Network, *, copies: int = 1, compat: NetworkCompat
     return links + sum(units.switch_gb_per_s) * network.switch_price_usd_per_gb_per_s
 
 
-def network_power_w(network: Network, *, copies: int = 1, compat: NetworkCompat = RIGHT) -> float:
+def network_power_w(network: Network, *, copies: int = 1, compat: Compatibility = RIGHT) -> float:
     """Return the power of links and switches; a machine of one chip has none."""
     if not network.dimensions:
         return 0.0
@@ -161,7 +161,7 @@ def network_power_w(network: Network, *, copies: int = 1, compat: NetworkCompat 
     return links + sum(units.switch_gb_per_s) * network.switch_power_w_per_gb_per_s
 
 
-def _units_of(network: Network, copies: int, compat: NetworkCompat) -> NetworkUnits:
+def _units_of(network: Network, copies: int, compat: Compatibility) -> NetworkUnits:
     chips = [dimension.chips for dimension in network.dimensions]
     gb_per_s = [dimension.link_bandwidth_gb_per_s for dimension in network.dimensions]
     return network_units(topology(network.kind), chips, gb_per_s, copies=copies, compat=compat)

@@ -12,8 +12,8 @@ from dfcompile.dfmodel_backend.collective_times import (
     everywhere_ns_per_byte,
     ns_per_byte,
 )
+from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design import Collective, Link
-from dfcompile.dfmodel_backend.network_compat import CORRECTIONS, ORIGINAL, RIGHT, NetworkCompat
 from dfcompile.dfmodel_backend.topologies import topology
 from dfcompile.errors import UserError
 
@@ -56,8 +56,8 @@ def test_two_phases_double_reductions_only(shape: str) -> None:
 
 
 def test_older_code_fixed_the_number_of_phases() -> None:
-    older = NetworkCompat(all_reduce_factor=2, periodic_factor=2)
-    oldest = NetworkCompat(all_reduce_factor=1)
+    older = Compatibility(all_reduce_factor=2, periodic_factor=2)
+    oldest = Compatibility(all_reduce_factor=1)
 
     assert ns_per_byte(C.ALL_REDUCE, link("r", 8), compat=older) == 14 / 400
     assert ns_per_byte(C.ALL_REDUCE_PERIODIC, link("r", 8), compat=older) == 14 / 400
@@ -181,11 +181,11 @@ def test_cuts_of_all_to_alls(
     ],
 )
 def test_factors_of_other_ages(name: str, chips: tuple[int, ...], switch: str, expected: tuple[float, ...]) -> None:
-    assert bandwidth_factors(topology(name), chips, compat=NetworkCompat(**{switch: True})) == expected
+    assert bandwidth_factors(topology(name), chips, compat=Compatibility(**{switch: True})) == expected
 
 
 def test_messages_of_other_ages() -> None:
-    compat = NetworkCompat(messages_of_all_pairs=True)
+    compat = Compatibility(messages_of_all_pairs=True)
 
     assert crossing_messages(topology("r_sw"), (2, 3), compat=compat) == (1, 15)
 
@@ -193,7 +193,7 @@ def test_messages_of_other_ages() -> None:
 # Bytes per pair and time of the exchange in two published logs, 2**40 and 1.07e12 points over 1024 chips.
 def test_published_exchanges() -> None:
     square = (450.0, 450.0)
-    oldest = NetworkCompat(outermost_bandwidth_quartered=True)
+    oldest = Compatibility(outermost_bandwidth_quartered=True)
 
     assert all_to_all_ns_per_byte(topology("r_sw"), (8, 128), square) * 2097152 == pytest.approx(
         9544371.768888889, rel=1e-15
@@ -210,7 +210,7 @@ def test_all_to_all_of_one_chip_and_of_too_many_dimensions() -> None:
 
 
 def test_every_correction_is_a_switch_that_is_off() -> None:
-    switches = {field.name for field in dataclasses.fields(NetworkCompat) if field.type in (bool, "bool")}
+    switches = {field.name for field in dataclasses.fields(Compatibility) if field.type in (bool, "bool")}
 
     assert set(CORRECTIONS) == switches
     assert not any(getattr(RIGHT, name) for name in switches)

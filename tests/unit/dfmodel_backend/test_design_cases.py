@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from dfcompile.dfmodel_backend.compatibility import Compatibility
+from dfcompile.dfmodel_backend.compatibility import ORIGINAL, parse_compatibility
+from dfcompile.dfmodel_backend.cost import machine_cost_usd, machine_power_w
 from dfcompile.dfmodel_backend.design import Design, Dim
 from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignFigures, evaluate_design
 from dfcompile.dfmodel_backend.design_file import read_design
-from dfcompile.dfmodel_backend.network_cost import machine_cost_usd, machine_power_w
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"
 TOLERANCE = 1e-9
@@ -27,7 +27,7 @@ class Case(BaseModel):
     sharding: dict[int, Dim] = {}
     tiles: int = 1
     stopped_early: bool = False
-    compatibility: dict[str, float | bool] = {}
+    compatibility: str = "dfmodel"
 
 
 CASES = {name: Case.model_validate(case) for name, case in json.loads((DATA / "cases.json").read_text()).items()}
@@ -38,21 +38,7 @@ EXACT = [name for name in TIMED if not CASES[name].stopped_early]
 def figures_of(name: str) -> DesignFigures:
     case, design = CASES[name], read_design(DATA / f"{name}.txt")
     decision = Decision(case.sharding, case.tiles, configs_of(case, design))
-    known = Compatibility.__dataclass_fields__
-    assert not [switch for switch in case.compatibility if switch not in known]
-    switches = case.compatibility
-    return evaluate_design(
-        design,
-        decision,
-        Compatibility(
-            all_reduce_factor=switches.get("all_reduce_factor", 0.0),
-            periodic_factor=switches.get("periodic_factor", 0.0),
-            network_is_sum=bool(switches.get("network_is_sum", False)),
-            periodic_gb_per_s=switches.get("periodic_gb_per_s", 0.0),
-            all_to_all_as_given=bool(switches.get("all_to_all_as_given", False)),
-            oldest_all_to_all=bool(switches.get("oldest_all_to_all", False)),
-        ),
-    )
+    return evaluate_design(design, decision, parse_compatibility(case.compatibility))
 
 
 def configs_of(case: Case, design: Design) -> dict[int, int]:
@@ -66,8 +52,8 @@ def test_cost_power_and_flop(name: str) -> None:
     case, design = CASES[name], read_design(DATA / f"{name}.txt")
     batch = design.execution.batch
 
-    assert machine_cost_usd(design.machine, batch.copies) == pytest.approx(case.cost_usd, rel=TOLERANCE)
-    assert machine_power_w(design.machine, batch.copies) == pytest.approx(case.power_w, rel=TOLERANCE)
+    assert machine_cost_usd(design.machine, batch.copies, ORIGINAL) == pytest.approx(case.cost_usd, rel=TOLERANCE)
+    assert machine_power_w(design.machine, batch.copies, ORIGINAL) == pytest.approx(case.power_w, rel=TOLERANCE)
     flop = sum(kernel.flop for kernel in design.kernels) * batch.layers * batch.global_batch
     assert flop == pytest.approx(case.flop, rel=TOLERANCE)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file import read_design
-from dfcompile.dfmodel_backend.network_compat import ORIGINAL
 from dfcompile.dfmodel_backend.system import ONE_CHIP, Dimension, Network
 from dfcompile.dfmodel_backend.topologies import (
     TOPOLOGIES,

@@ -1,0 +1,50 @@
+"""Fusion of a design by the solver that was asked for; arcs between down-sets are listed once for many tile counts."""
+
+from dataclasses import dataclass
+
+from dfcompile.dfmodel_backend.design import Design
+from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_options import DesignOptions
+from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of, intervals_of, lattice_of
+from dfcompile.dfmodel_backend.intra_chip import Fused, fuse, is_kernel_by_kernel, kernel_by_kernel
+from dfcompile.dfmodel_backend.options import Solver
+from dfcompile.dfmodel_backend.pipeline import fuse_stages
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    held: tuple[float, ...]
+    arcs: Arcs
+
+
+class DesignFusion:
+    """Fuses models of one design: the graph is the same, weights change with the degrees."""
+
+    def __init__(self, design: Design, options: DesignOptions) -> None:
+        self._options = options
+        self._by_kernel = is_kernel_by_kernel(design)
+        self._known: _Known | None = None
+        self._pipelined = design.execution.batch.layers_in_graph > 1
+        self.solver = options.solver
+        self.is_exact = True
+        if self._by_kernel and not self._pipelined:
+            return
+        lattice = None if options.solver is Solver.INTERVALS else lattice_of(design, options.max_down_sets)
+        if lattice is None:
+            self.solver, self.is_exact = Solver.INTERVALS, False
+            lattice = intervals_of(design)
+        self._lattice = lattice
+
+    def fuse(self, model: DesignModel) -> Fused | None:
+        """Return the fastest assignment, or None if nothing fits SRAM, DRAM and cores."""
+        if self._pipelined:
+            return fuse_stages(model, self._arcs(model))
+        if self._by_kernel:
+            return kernel_by_kernel(model)
+        return fuse(model, self._arcs(model))
+
+    def _arcs(self, model: DesignModel) -> Arcs:
+        held = tuple(model.held_bytes.tolist())
+        if self._known is None or self._known.held != held:
+            self._known = _Known(held, arcs_of(model, self._lattice))
+        return self._known.arcs

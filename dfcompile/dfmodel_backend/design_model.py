@@ -1,0 +1,229 @@
+"""A sharded and tiled design: figures of sets of its kernels as configurations [ko24, section 4]."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
+from dfcompile.dfmodel_backend.cores import CoreTable, core_table, least_cycles
+from dfcompile.dfmodel_backend.degrees import degrees_of
+from dfcompile.dfmodel_backend.design import Collective, Design, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.micro_batches import micro_batches
+from dfcompile.dfmodel_backend.network_time import Column, Exchanged, NetworkTime
+from dfcompile.dfmodel_backend.shares import Share, edge_shares, shares_of
+from dfcompile.dfmodel_backend.system import Accelerator, Amount
+from dfcompile.dfmodel_backend.workload import KernelWork
+
+Members = npt.NDArray[np.bool_]  # [set, kernel]: whether the kernel at that position is in the set
+
+
+@dataclass(frozen=True, slots=True)
+class StepColumns:
+    """Figures of configurations, per micro-batch and layer, one entry per configuration; times in ns."""
+
+    compute_ns: Column
+    memory_ns: Column
+    network_ns: Column
+    time_ns: Column
+    dram_bytes: Column  # moved
+    network_bytes: Column
+
+
+class DesignModel:
+    """Constants of every kernel and edge of a design, and the figures of any set of kernels.
+
+    The design has all its degrees; a free micro-batch size counts as 1.
+    """
+
+    def __init__(
+        self, design: Design, sharding: dict[int, Dim], tiles: int, compatibility: Compatibility = RIGHT
+    ) -> None:
+        self.design = design
+        self.sharding = sharding
+        self.tiles = tiles
+        self.compatibility = compatibility
+        self.degrees = degrees_of(design)
+        self.micro_batches = micro_batches(design, self.degrees)
+        self.shares = shares_of(design, self.degrees, sharding, tiles, float(self.micro_batches))
+        self.edges = edge_shares(design, self.shares)
+        self.network = NetworkTime(design, self.degrees, compatibility)
+        self._source = np.array([edge.source for edge in self.edges], np.intp)
+        self._target = np.array([edge.target for edge in self.edges], np.intp)
+        self._size = np.array([edge.size_bytes for edge in self.edges], float)
+        self._inputs = np.array([share.kernel.num_input for share in self.shares], np.int64)
+        self._extra = np.array([share.kernel.memory_bytes for share in self.shares], float)
+        self._extra += np.array([self._weight_traffic(share) for share in self.shares], float)
+
+    def _weight_traffic(self, share: Share) -> float:
+        """Return DRAM bytes of weights and gradients; a kernel that gives its own traffic includes them.
+
+        Weights are read once per micro-batch, gradients are read and written.
+        """
+        kernel, micro_batch = share.kernel, max(1, self.design.execution.batch.micro_batch)
+        size = 0.0
+        if not self.compatibility.weights_not_read and not kernel.memory_bytes and not kernel.skip_weight:
+            size += share.weight_bytes / max(1, kernel.num_input)
+        is_gradient = kernel.collective is Collective.ALL_REDUCE_PERIODIC
+        if is_gradient and not self.compatibility.gradients_not_kept:
+            size += 2 * share.output_bytes
+        return size / micro_batch
+
+    def steps(self, members: Members, weight_tiles: npt.NDArray[np.int64] | None = None) -> StepColumns:
+        """Return the figures of sets of kernels as configurations.
+
+        Args:
+            members: ``[set, kernel]``.
+            weight_tiles: parts in which the weights of each set are loaded; above 1 only for a kernel alone.
+
+        Raises:
+            InfeasibleError: a set has more kernels than the chip has cores.
+        """
+        execution = self.design.execution
+        inputs = (members * self._inputs).max(axis=1, initial=0)
+        tiles = np.where(inputs > 0, 1, self.tiles).astype(float)
+        inside = members.astype(float)
+        parts = np.ones(len(members)) if weight_tiles is None else weight_tiles.astype(float)
+        if self.compatibility.streams_read_once:
+            parts = np.ones(len(members))
+        crossing = (members[:, self._source] != members[:, self._target]).astype(float) @ self._size
+        dram_bytes = tiles * parts * crossing + inside @ self._extra
+        compute_ns = tiles * self._compute_ns(members)
+        memory_ns = dram_bytes / self.design.machine.dram_gb_per_s
+        exchanged = self._exchanged(inside, tiles)
+        network_ns = self.network.times_ns(exchanged)
+        time_ns = np.maximum(1, inputs) * execution.overlap.times_ns(
+            compute_ns * ("C" in execution.counted),
+            memory_ns * ("M" in execution.counted),
+            network_ns * ("N" in execution.counted),
+        )
+        network_bytes = sum((column for column in exchanged.sizes.values()), np.zeros(len(members)))
+        return StepColumns(compute_ns, memory_ns, network_ns, time_ns, dram_bytes, network_bytes * tiles)
+
+    def sram_bytes(self, members: Members, weight_tiles: npt.NDArray[np.int64] | None = None) -> Column:
+        """Return the SRAM of sets: two tiles of what crosses, tiles in flight inside, weights, what the design adds."""
+        parts = np.ones(len(members)) if weight_tiles is None else weight_tiles.astype(float)
+        starts, ends = members[:, self._source], members[:, self._target]
+        size, depth = self._sram_sizes
+        own = (starts & ends).astype(float) @ (depth * size) + (starts & ~ends).astype(float) @ (2 * size)
+        inside = members.astype(float)
+        foreign: Column = (ends & ~starts).astype(float) @ (2 * size)
+        return (own + inside @ self.held_bytes) / parts + foreign + inside @ self._sram_extra
+
+    @property
+    def sram_capacity(self) -> float:
+        """SRAM of the chip as far as it limits configurations; 0 means unlimited."""
+        is_llm = self.design.execution.batch.kind is WorkloadKind.LLM
+        return self.design.machine.sram_bytes if is_llm or not self.compatibility.sram_of_language_models_only else 0.0
+
+    @cached_property
+    def held_bytes(self) -> Column:
+        """Weights that each kernel holds in SRAM."""
+        return np.array([0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares], float)
+
+    @cached_property
+    def _sram_extra(self) -> Column:
+        return np.array([share.kernel.sram_extra_bytes for share in self.shares], float)
+
+    @cached_property
+    def _sram_sizes(self) -> tuple[Column, Column]:
+        """Size and depth of each edge; the original takes those of the edge with the number of the weight."""
+        numbers = list(range(len(self.edges)))
+        if self.compatibility.sram_of_other_edges:
+            weighted = [position for position, share in enumerate(self.shares) if share.kernel.has_weight]
+            rank = {position: number for number, position in enumerate(weighted)}
+            numbers = [rank.get(edge.source, number) for number, edge in enumerate(self.edges)]
+        depth = np.array([edge.depth for edge in self.edges], float)
+        return self._size[numbers], depth[numbers]
+
+    @cached_property
+    def least_parts(self) -> npt.NDArray[np.float64]:
+        """Unavoidable compute, DRAM and network time ``[kernel, 3]``; each adds up over any set of kernels."""
+        counted, machine = self.design.execution.counted, self.design.machine
+        tiles = np.where(self._inputs > 0, 1, self.tiles)
+        inputs = np.maximum(1, self._inputs)
+        alone = np.eye(len(self.shares), dtype=bool)
+        if self.design.execution.compute_utilization > 0:
+            compute_ns = self._compute_ns(alone)
+        else:
+            areas = np.array([table.least_area for table in self.tables], float)
+            compute_ns = areas / (machine.cores * machine.frequency_ghz)
+        network_ns = self.network.times_ns(self._exchanged(alone.astype(float), tiles.astype(float)), tensor_only=True)
+        return np.stack(
+            [
+                tiles * inputs * compute_ns * ("C" in counted),
+                inputs * self._extra / machine.dram_gb_per_s * ("M" in counted),
+                inputs * network_ns * ("N" in counted),
+            ],
+            axis=1,
+        )
+
+    def least_ns(self) -> float:
+        """Return a time that no configurations beat: no core idle, no tensor between them in DRAM."""
+        compute_ns, memory_ns, network_ns = self.least_parts.sum(axis=0)
+        return self.design.execution.overlap.time_ns(float(compute_ns), float(memory_ns), float(network_ns))
+
+    @cached_property
+    def tables(self) -> tuple[CoreTable, ...]:
+        """Pareto table of cores and cycles of each kernel."""
+        known: dict[tuple[int, ...], CoreTable] = {}
+        tables = []
+        for share in self.shares:
+            staged = share.kernel.systolic and share.kernel.use_effective_stage
+            key = (share.kernel.systolic, share.rows, share.k, share.n, staged)
+            if key not in known:
+                k, n = (share.n, share.k) if staged else (share.k, share.n)
+                work = KernelWork(share.kernel.name, share.kernel.systolic, share.rows, k, n)
+                known[key] = core_table(work, self._chip(staged=staged))
+            tables.append(known[key])
+        return tuple(tables)
+
+    def _chip(self, *, staged: bool) -> Accelerator:
+        machine, zero = self.design.machine, Amount(0.0)
+        stages = self.design.execution.effective_stage if staged else machine.stages_per_core
+        return Accelerator(
+            machine.cores, machine.lanes_per_core, max(1, stages), machine.frequency_ghz, zero, zero, zero
+        )  # fmt: skip
+
+    def _compute_ns(self, members: Members) -> Column:
+        execution, machine = self.design.execution, self.design.machine
+        if execution.compute_utilization > 0:
+            flop = np.array([share.flop for share in self.shares], float)
+            column: Column = members.astype(float) @ flop / (execution.compute_utilization * machine.peak_gflops)
+            return column
+        cycles = [self._least_cycles(np.flatnonzero(row).tolist()) for row in members]
+        return np.array(cycles, float) / machine.frequency_ghz
+
+    def _least_cycles(self, inside: Sequence[int]) -> float:
+        if not inside:
+            return 0.0
+        found = least_cycles([(self.tables[position], 1) for position in inside], self.design.machine.cores)
+        return float("inf") if found is None else float(found)
+
+    def _exchanged(self, inside: npt.NDArray[np.float64], tiles: Column) -> Exchanged:
+        sizes, sequence, reductions = self._exchange_rows
+        return Exchanged(
+            sizes={collective: inside @ row for collective, row in sizes.items()},
+            sequence_sizes={collective: inside @ row for collective, row in sequence.items()},
+            reductions=inside @ reductions,
+            tiles=tiles,
+        )
+
+    @cached_property
+    def _exchange_rows(self) -> tuple[dict[Collective, Column], dict[Collective, Column], Column]:
+        """Bytes that each kernel exchanges, with those of the edges that start at it, and its all-reduces."""
+        count = len(self.shares)
+        sizes = {collective: np.zeros(count) for collective in Collective}
+        sequence = {collective: np.zeros(count) for collective in (Collective.ALL_REDUCE, Collective.ALL_GATHER)}
+        reductions = np.zeros(count)
+        items = [(position, item) for position, share in enumerate(self.shares) for item in share.exchange]
+        items += [(edge.source, item) for edge in self.edges for item in edge.exchange]
+        for position, (collective, size) in items:
+            sizes[collective][position] += size
+            reductions[position] += collective is Collective.ALL_REDUCE
+        for position, share in enumerate(self.shares):
+            if share.kernel.collective_2 in sequence:
+                sequence[share.kernel.collective_2][position] += share.output_bytes
+        return sizes, sequence, reductions

@@ -1,0 +1,27 @@
+"""What the solution of a design depends on besides the design."""
+
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
+from dfcompile.dfmodel_backend.fusion_arcs import MOST_DOWN_SETS
+from dfcompile.dfmodel_backend.options import Solver
+
+
+@unique
+class ShardingObjective(StrEnum):
+    """What a sharding minimises."""
+
+    BYTES = "bytes"  # between chips, as in [ko24]
+    TIME = "time"  # compute and exchange
+
+
+@dataclass(frozen=True, slots=True)
+class DesignOptions:
+    """Options of `solve_design`."""
+
+    solver: Solver = Solver.DP
+    objective: ShardingObjective = ShardingObjective.BYTES
+    compatibility: Compatibility = RIGHT
+    max_down_sets: int = MOST_DOWN_SETS  # above, configurations are intervals of a topological order, and it is said
+    time_limit_s: float = 0.0  # of a MILP; 0: none

@@ -1,0 +1,33 @@
+"""Weights that do not fit SRAM whole: a kernel alone on the chip loads them in tiles [ko24, section 4]."""
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.design_model import DesignModel
+
+
+def fewest_weight_tiles(model: DesignModel, row: npt.NDArray[np.bool_]) -> int | None:
+    """Return the fewest tiles with which a set of kernels, ``[kernel]``, fits SRAM, or None if none does.
+
+    More than one is possible for one kernel with weights only; fewer are never slower.
+    """
+    capacity = model.sram_capacity
+    members = row[None, :]
+    if not capacity or _sram_bytes(model, members, 1) <= capacity:
+        return 1
+    inside = np.flatnonzero(row)
+    share = model.shares[inside[0]] if len(inside) == 1 else None
+    if share is None or not share.weight_bytes or _sram_bytes(model, members, share.rows) > capacity:
+        return None
+    low, high = 1, int(share.rows)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _sram_bytes(model, members, middle) <= capacity:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _sram_bytes(model: DesignModel, members: npt.NDArray[np.bool_], parts: int) -> float:
+    return float(model.sram_bytes(members, np.array([parts], np.int64))[0])
