@@ -10,13 +10,16 @@ from dfcompile.scheduler.steady_state import Times
 from dfcompile.scheduler.streaming import streamed_components
 
 
-def fifo_capacities(dag: CanonicalDag, block: Int32, streamed: Bool, times: Times) -> Int64:
+def fifo_capacities(
+    dag: CanonicalDag, block: Int32, streamed: Bool, times: Times, *, off_cycles: bool = False
+) -> Int64:
     """Return the capacity of each streamed FIFO in elements, 0 for the other edges, shape [edges].
 
     A join v cannot fire before its slowest input is there; until then its input (u, v) receives
     ``skew / s(u, v)`` elements, ``skew = max over predecessors t of v in the block of FO(t) - FO(u)``. So much
     room, at least 1 and at most the edge's volume, is given to every streamed edge on an undirected cycle of its
-    block; any other FIFO holds 1 [dematteis23, section 6].
+    block; any other FIFO holds 1 [dematteis23, section 6]. With ``off_cycles`` every streamed edge gets its room: else
+    a producer off all cycles waits, and stays on its processing element, until its consumer begins.
 
     A predecessor t that reaches v through memory counts with LO(t). If its end depends on the streaming component
     of v itself, that component must run to its end before v begins: then (u, v) must hold its whole volume.
@@ -35,10 +38,10 @@ def fifo_capacities(dag: CanonicalDag, block: Int32, streamed: Bool, times: Time
     if len(late):
         own = late[_awaits_own_component(dag, inside, streamed)[target[late]]]
         capacity[own] = dag.edge_volume[own]
-    deep = np.flatnonzero(capacity > 1)
-    # Sizes above 1 are rare: only the blocks that have one are searched for cycles.
-    spared = deep[~_on_cycle_of_block(dag, block, inside, deep)]
-    capacity[spared] = 1
+    if not off_cycles:
+        deep = np.flatnonzero(capacity > 1)
+        # Sizes above 1 are rare: only the blocks that have one are searched for cycles.
+        capacity[deep[~_on_cycle_of_block(dag, block, inside, deep)]] = 1
     capacity.setflags(write=False)
     return capacity
 

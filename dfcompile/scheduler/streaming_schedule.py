@@ -102,7 +102,7 @@ class _Plan:
         dag, order, peak = self.dag, self.blocks.order, peak_volumes(self.dag, streamed)
         gangs = gangs_of(dag, self.blocks, streamed)
         alone = Times(int64_column(gangs.start), int64_column(gangs.first_out), int64_column(gangs.last_out), peak)
-        capacity = fifo_capacities(dag, gangs.gang, streamed, alone)
+        capacity = fifo_capacities(dag, gangs.gang, streamed, alone, off_cycles=True)
         sequence = gang_sequence(dag, gangs.gang, self.blocks.block)
         nobody = np.full(dag.nodes_count, NO_TASK, dtype=np.int32)
         is_exact = self.options.timing is Timing.EXACT

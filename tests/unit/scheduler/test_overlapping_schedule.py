@@ -109,3 +109,25 @@ def test_a_producer_that_ends_before_its_consumer_starts_needs_room() -> None:
     with pytest.raises(VerificationError, match="with more than its fifo holds"):
         check(dag, broken)
     check(dag, replace(broken, fifo_capacity=np.where(good.streamed, 20, 0)))
+
+
+def test_a_fast_producer_off_all_cycles_gets_room() -> None:
+    # the join waits for the last of 50 elements; without room the copy would wait on its element for the join
+    builder = DagBuilder("join")
+    memories = [builder.add_memory(builder.add_scope(name)) for name in ("long", "short", "out")]
+    total, spread, copy, join = builder.add_tasks(builder.add_scope("task"), 4)
+    for source, target, volume in (
+        (memories[0], total, 50),
+        (total, spread, 1),
+        (spread, join, 5),
+        (memories[1], copy, 5),
+        (copy, join, 5),
+        (join, memories[2], 5),
+    ):
+        builder.add_edge(source, target, volume)
+    dag = builder.finish()
+    stream = np.flatnonzero((dag.edge_source == copy) & (dag.edge_target == join))[0]
+
+    overlapping, with_barriers = (schedule(dag, ScheduleOptions(4, barrier=barrier)) for barrier in (False, True))
+    assert (overlapping.fifo_capacity[stream], with_barriers.fifo_capacity[stream]) == (5, 1)
+    assert simulate(dag, overlapping, barrier=False).makespan_cycles <= overlapping.makespan_cycles
