@@ -15,7 +15,7 @@ from dfcompile.scheduler.streaming import streamable_edges
 _NODE_EVALUATIONS = 500_000  # per order: about half a second
 _NARROW = 4
 _NODE_VISITS = 200_000  # of the search for gangs
-_FEWEST_TRIES = 6
+_FEWEST_TRIES = 5
 _MOST_TRIES = 1_500
 
 

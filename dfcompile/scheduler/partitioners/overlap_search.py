@@ -30,15 +30,14 @@ class OverlapSearch:
         self._shortest: int | None = None
         self.found: Blocks | None = None
 
-    def offer(self, blocks: Blocks) -> int:
-        """Place a partition in both ways; keep it if it is the shortest so far; return its makespan."""
+    def offer(self, blocks: Blocks) -> None:
+        """Place a partition in both ways; keep it if it is the shortest so far."""
         self._tries -= 1
         gangs = gangs_of(self._dag, blocks, streamable_edges(self._dag, blocks.block))
         sequence = gang_sequence(self._dag, gangs.gang, blocks.block)
         in_order = place_in_order(self._dag, gangs, self._pes, sequence)
         cycles = min(place(self._dag, gangs, self._pes).makespan_cycles, in_order.makespan_cycles)
         self._keep(blocks, cycles)
-        return cycles
 
     def grow(self, orders: list[list[int]]) -> None:
         """Try gangs of several sizes and balances, grown in several orders."""
@@ -47,7 +46,11 @@ class OverlapSearch:
                 for order in orders:
                     if self._is_done():
                         return
-                    self.offer(self._grower.blocks(order, self._grower.grow(order, Growth(size, waste))))
+                    self._tries -= 1
+                    blocks = self._grower.blocks(order, self._grower.grow(order, Growth(size, waste)))
+                    cycles = self._cycles(blocks)
+                    if cycles is not None:
+                        self._keep(blocks, cycles)
 
     def improve(self) -> None:
         """Change the delays of one to three tasks at a time; keep what is shorter, or at first a little longer."""
