@@ -35,7 +35,7 @@ def run_program(program: Program, inputs: Values) -> dict[str, npt.NDArray[np.ge
     """
     if program.level is not Level.MAPS:
         raise InternalError(f"program {program.name!r}: level {program.level.name} against {Level.MAPS.name}")
-    arguments = {name: np.array(value) for name, value in program.parameters.items()}
+    arguments = {name: np.array(value, order="C") for name, value in program.parameters.items()}
     for port in program.inputs:
         given = inputs[port.name]
         if (given.shape, given.dtype.name) != (port.shape, port.dtype):

@@ -33,6 +33,7 @@ class ProgramBuilder:
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
         self._current: dict[str, AccessNode] = {}
         self._views: dict[str, str] = {}
+        self._renamed: dict[str, tuple[Tensor, tuple[int, ...]]] = {}  # outputs that another array became
         self._reserved = frozenset(program.sdfg.arrays)  # names that this level may still give to arrays
         for port in program.inputs:
             self._copy_array(program.sdfg, port.array)
@@ -50,7 +51,10 @@ class ProgramBuilder:
         return name
 
     def tensor(self, name: str) -> Tensor:
-        """Return the view of an array that expansions see."""
+        """Return what expansions see of an array; of an output that another array became, a view of that one."""
+        if name in self._renamed:
+            source, view_shape = self._renamed.pop(name)
+            return self.add_view(source, name, view_shape)
         array = self.sdfg.arrays[name]
         shape = tuple(int(size) for size in array.shape)
         dtype = np.dtype(array.dtype.type).name
@@ -98,6 +102,8 @@ class ProgramBuilder:
         """
         if self._is_output(name) and self._is_owned(source.name):
             self._rename_output(name, source.name)
+            # A view that nobody reads would be invalid: it is made when it is asked for.
+            self._renamed[name] = (source, tuple(shape))
             return source
         if self._is_output(name):
             raise InternalError(f"view {name!r}: of an array of the model's border")

@@ -12,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Model, Tensor
+from dfcompile.frontend.normaliser.opset import at_common_opset
 from dfcompile.frontend.one_line import one_line
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
@@ -19,16 +20,22 @@ from dfcompile.frontend.options import ReadOptions
 
 @dataclass(frozen=True, slots=True)
 class OnnxReference:
-    """Runs a model by ONNX's reference implementation."""
+    """Runs a model by ONNX's reference implementation.
+
+    Of old operator sets that implementation knows the names but not always the meaning: it normalises a Softmax of
+    version 11 along one axis, and has BatchNormalization of version 9 train. So an old model is converted first.
+    """
 
     proto: onnx.ModelProto
 
     def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Return the outputs in the model's order."""
-        constants = {tensor.name for tensor in self.proto.graph.initializer}
-        names = [value.name for value in self.proto.graph.input if value.name not in constants]
+        proto = at_common_opset(self.proto)
+        constants = {tensor.name for tensor in proto.graph.initializer}
+        names = [value.name for value in proto.graph.input if value.name not in constants]
         try:
-            outputs = ReferenceEvaluator(self.proto).run(None, dict(zip(names, inputs, strict=True)))
+            with np.errstate(all="ignore"):  # an infinite or undefined result is a result
+                outputs = ReferenceEvaluator(proto).run(None, dict(zip(names, inputs, strict=True)))
         except (
             ArithmeticError,
             AttributeError,

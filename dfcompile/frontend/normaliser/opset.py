@@ -27,6 +27,20 @@ def opset_of(proto: onnx.ModelProto) -> int:
     return versions[0]
 
 
+def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model with operators as of version 18; a newer model, which means the same, is returned itself.
+
+    Raises:
+        UserError: ONNX has no conversion for an operator.
+    """
+    if opset_of(proto) >= COMMON:
+        return proto
+    try:
+        return version_converter.convert_version(proto, COMMON)
+    except (RuntimeError, ValueError, version_converter.ConvertError) as error:
+        raise UserError(f"model: cannot be converted to operator set {COMMON}: {one_line(error)}") from error
+
+
 def unify_opset(draft: Draft) -> Draft:
     """Return the draft with operators as of version 18; newer models, which mean the same, stay as they are.
 
@@ -35,10 +49,7 @@ def unify_opset(draft: Draft) -> Draft:
     """
     if opset_of(draft.proto) >= COMMON:
         return draft
-    try:
-        converted = version_converter.convert_version(checkable(draft), COMMON)
-    except (RuntimeError, ValueError, version_converter.ConvertError) as error:
-        raise UserError(f"model: cannot be converted to operator set {COMMON}: {one_line(error)}") from error
+    converted = at_common_opset(checkable(draft))
     proto = draft.shell()
     del proto.opset_import[:]
     proto.opset_import.extend(converted.opset_import)

@@ -144,6 +144,28 @@ def test_reference_refuses_other_shapes(write_model: ModelWriter) -> None:
         reference_outputs(model, [])
 
 
+def test_reference_knows_what_old_operators_meant(write_model: ModelWriter) -> None:
+    text = """<ir_version: 7, opset_import: ["": 11]>
+    g (float[2,3,4] x) => (float[2,3,4] y, float[2,3,4] z)
+    <float[3] one = {1,1,1}, float[3] mean = {1,2,3}> {
+      y = Softmax<axis=1>(x)
+      z = BatchNormalization<epsilon=0.0>(x, one, one, mean, one)
+    }"""
+    model = read_model(write_model(text))
+    (x,) = model.example_feeds(0)
+    flat = np.exp(x.astype(np.float64).reshape(2, 12))
+
+    softmax, normalised = reference_outputs(model, (x,))
+    np.testing.assert_allclose(softmax, (flat / flat.sum(axis=1, keepdims=True)).reshape(2, 3, 4), rtol=1e-5)
+    np.testing.assert_allclose(normalised, x - np.reshape([0, 1, 2], (1, 3, 1)), rtol=1e-5, atol=1e-6)
+
+
+def test_reference_is_silent_about_undefined_results(write_model: ModelWriter) -> None:
+    model = read_model(write_model("g (float[2] x) => (float[2] y) { y = Log(x) }"))
+
+    assert np.isnan(reference_outputs(model, (np.array([-1, -2], np.float32),))[0]).all()  # a warning is an error
+
+
 def test_functions_of_the_model_are_inlined(write_model: ModelWriter) -> None:
     model = read_model(
         write_model(

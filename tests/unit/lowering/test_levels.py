@@ -5,7 +5,9 @@ from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, Tasklet
 from dfcompile.errors import InternalError, UnsupportedOpError, UserError
 from dfcompile.frontend import Coverage, Level, OperatorNode, Program
 from dfcompile.lowering import Choice, check_choices, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering.execution import run_program
 from dfcompile.testing import canonical_program
+from tests.interpreter import interpret
 from tests.onnx_text import program_from_text
 
 TABLE = registered_expansions()
@@ -108,6 +110,21 @@ def test_reshape_at_the_end_keeps_the_shape_of_the_model_output() -> None:
     assert len(scopes(maps)) == 1
 
 
+def test_reshape_that_is_an_output_can_be_read_as_well() -> None:
+    program = program_from_text(
+        "g (float[2,6] x) => (float[3,4] y, float[3,4] z) { r = Relu(x)  y = Reshape(r, shape)  z = Neg(y) }",
+        shape=np.array([3, 4]),
+    )
+    maps = lower_to_maps(lower_to_canonical(program, TABLE), TABLE)
+    maps.sdfg.validate()
+    x = np.arange(-6, 6, dtype=np.float32).reshape(2, 6)
+
+    found = interpret(maps, {"x": x})
+    np.testing.assert_array_equal(found["y"], np.maximum(x, 0).reshape(3, 4))
+    np.testing.assert_array_equal(found["z"], -np.maximum(x, 0).reshape(3, 4))
+    assert len(scopes(maps)) == 2
+
+
 def test_reshape_of_an_input_into_an_output_is_a_copy() -> None:
     program = program_from_text("g (float[2,6] x) => (float[3,4] y) { y = Reshape(x, shape) }",
                                 shape=np.array([3, 4]))  # fmt: skip
@@ -116,6 +133,15 @@ def test_reshape_of_an_input_into_an_output_is_a_copy() -> None:
 
     assert [node.coverage for node in library.nodes] == [Coverage.COSTED]
     assert len(scopes(maps)) == 1
+
+
+def test_folded_transpose_is_a_parameter_in_row_order() -> None:
+    weights = np.arange(6, dtype=np.float32).reshape(2, 3)
+    program = program_from_text("g (float[2] x) => (float[3,2] y) { t = Transpose(w)  y = Add(t, x) }", w=weights)
+    maps = lower_to_maps(lower_to_canonical(program, TABLE), TABLE)
+
+    found = run_program(maps, {"x": np.zeros(2, np.float32)})["y"]
+    np.testing.assert_array_equal(found, weights.T)
 
 
 def test_arrays_named_like_loops_and_operands_do_not_clash() -> None:
