@@ -1,5 +1,7 @@
 """Measures commands: CPU seconds and peak memory of a process and all that it starts."""
 
+from __future__ import annotations
+
 import importlib.metadata
 import json
 import os
@@ -7,10 +9,14 @@ import platform
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -49,7 +55,7 @@ def measure(name: str, command: Sequence[str], cpu_s_limit: float) -> Measuremen
     return Measurement(name, shown, statistics.median(cpu_s), cpu_s_limit, cpu_s, round(peak_mb, 1))
 
 
-def save(name: str, measurements: Sequence[Measurement]) -> Path:
+def save(name: str, measurements: Sequence[DataclassInstance], summary: Mapping[str, object] | None = None) -> Path:
     """Write measurements with machine and commit to ``benchmarks/results`` and return the file."""
     RESULTS.mkdir(exist_ok=True)
     record = {
@@ -64,6 +70,7 @@ def save(name: str, measurements: Sequence[Measurement]) -> Path:
             "python": platform.python_version(),
         },
         "versions": {package: _version(package) for package in PACKAGES},
+        **({} if summary is None else {"summary": dict(summary)}),
         "measurements": [asdict(found) for found in measurements],
     }
     target = RESULTS / f"{name}.json"
