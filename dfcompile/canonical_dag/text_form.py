@@ -75,7 +75,8 @@ def _kernel_line(kernel: Kernel) -> str:
     inputs, outputs = (",".join(map(quoted, names)) for names in (kernel.inputs, kernel.outputs))
     return (
         f"kernel {quoted(kernel.name)} op={quoted(kernel.op)} origin={quoted(kernel.origin)} "
-        f"expansion={quoted(kernel.expansion)} variant={kernel.variant} {sizes} inputs={inputs} outputs={outputs}{memory}"
+        f"expansion={quoted(kernel.expansion)} variant={kernel.variant} {sizes} "
+        f"inputs={inputs} outputs={outputs}{memory}"
     )
 
 
