@@ -15,6 +15,7 @@ from typing import Final, cast
 import click
 
 import dfcompile
+from dfcompile.design_command import is_design_call, solve_design_file
 from dfcompile.errors import UserError
 from dfcompile.generate_command import generate
 from dfcompile.options import (
@@ -45,6 +46,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
   systems          the machines that --system knows by name
   generate         write a graph: a canonical DAG, or a workload for DFModel
   schedule         schedule a canonical DAG file
+  SETUP.txt        solve a DFModel set-up file (.txt, .pbtxt, .pb)
 """
 
 
@@ -227,6 +229,8 @@ def _run(words: list[str]) -> None:
     if words and words[0] in COMMANDS:
         command = COMMANDS[words[0]]
         prefix = f"dfcompile {words.pop(0)}"
+    elif is_design_call(words):
+        command = solve_design_file
     with command.make_context(prefix, words) as context:
         command.invoke(context)
 

@@ -1,14 +1,7 @@
 """The report as tables for people: schedule, mapping, what bounds each configuration, coverage, assumptions."""
 
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
-from typing import Literal
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from dfcompile.report import (
     ConfigurationSummary,
@@ -18,86 +11,43 @@ from dfcompile.report import (
     ScheduleSummary,
     SimulationSummary,
 )
+from dfcompile.text_tables import Column, console_of, print_listed, print_table, scaled, text_of
 
 BEST = "*"
-PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
-DIGITS = 4
-FOLDED = 20
-GAP = 2
 MOST_CONFIGURATIONS = 12  # of one mapping, in the table; JSON has all
 NAMED_KERNELS = 2  # of a configuration: the first and the last
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    heading: str
-    cells: tuple[str, ...]
-    is_text: bool = False
-
-    @property
-    def width(self) -> int:
-        """Columns of the screen with the gap to the next; a text can be folded to ``FOLDED`` columns."""
-        lines = [line for cell in (self.heading, *self.cells) for line in cell.split("\n")]
-        widest = max(map(len, lines))
-        return (min(widest, FOLDED) if self.is_text else widest) + GAP
-
-
 def report_table(report: Report, width: int) -> str:
     """Return the report as text of at most ``width`` columns."""
-    console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False, markup=False, emoji=False)
+    console = console_of(width)
     labels = _labels(report)
-    _print(console, "schedule", labels, _schedule_columns([result.schedule for result in report.results]))
-    _print(console, "bounds", labels, _bound_columns([result.schedule for result in report.results]))
+    print_table(console, "schedule", labels, _schedule_columns([result.schedule for result in report.results]))
+    print_table(console, "bounds", labels, _bound_columns([result.schedule for result in report.results]))
     simulations = [result.simulation for result in report.results if result.simulation is not None]
     if simulations:
-        _print(console, "simulation", labels, _simulation_columns(report.results, simulations))
+        print_table(console, "simulation", labels, _simulation_columns(report.results, simulations))
     mappings = [result.mapping for result in report.results if result.mapping is not None]
     if mappings:
-        _print(console, "mapping", labels, _mapping_columns(mappings))
-        _print(console, "configurations", (), _configuration_columns(report))
+        print_table(console, "mapping", labels, _mapping_columns(mappings))
+        print_table(console, "configurations", (), _configuration_columns(report))
     for line in _notes(report):
         console.print(line)
-    if report.assumptions:
-        console.print("\nassumptions")
-    for found in report.assumptions:
-        console.print(*wrap(f" {found.name}: {found.value} — {found.source}", width, subsequent_indent="   "), sep="\n")
-    assert isinstance(console.file, io.StringIO)
-    return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().rstrip().split("\n"))
+    assumptions = [f"{found.name}: {found.value} — {found.source}" for found in report.assumptions]
+    print_listed(console, "assumptions", assumptions)
+    return text_of(console)
 
 
-def _print(console: Console, title: str, labels: Sequence[_Column], columns: Sequence[_Column]) -> None:
-    """Print a table; columns that do not fit beside the labels follow in further tables."""
-    room = console.width - sum(column.width for column in labels)
-    parts: list[list[_Column]] = [[]]
-    for column in columns:
-        if parts[-1] and sum(other.width for other in parts[-1]) + column.width > room:
-            parts.append([])
-        parts[-1].append(column)
-    for number, part in enumerate(parts):
-        console.print(_table(f"{title}, continued" if number else title, [*labels, *part]))
-
-
-def _table(title: str, columns: Sequence[_Column]) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in columns:
-        # Numbers are never cut; texts take what room is left, over several lines if need be.
-        justify: Literal["left", "right"] = "left" if column.is_text else "right"
-        table.add_column(column.heading, justify=justify, no_wrap=not column.is_text, overflow="fold")
-    for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*row)
-    return table
-
-
-def _labels(report: Report) -> list[_Column]:
+def _labels(report: Report) -> list[Column]:
     """Return what tells results apart: the number of processing elements and the compared expansions."""
     results = report.results
-    columns = [_Column("PEs", tuple(str(result.pes) for result in results))]
+    columns = [Column("PEs", tuple(str(result.pes) for result in results))]
     compared = _compared(report)
     if compared:
         best = {id(result) for result in report.best.values()}
-        columns.append(_Column("", tuple(BEST if id(result) in best else "" for result in results)))
+        columns.append(Column("", tuple(BEST if id(result) in best else "" for result in results)))
     named = (tuple(_variation(result).get(key, "-") for result in results) for key in compared)
-    return [*columns, *(_Column(key, names, is_text=True) for key, names in zip(compared, named, strict=True))]
+    return [*columns, *(Column(key, names, is_text=True) for key, names in zip(compared, named, strict=True))]
 
 
 def _is_comparison(report: Report) -> bool:
@@ -120,9 +70,9 @@ def _compared_label(report: Report, result: Result) -> str:
     return " ".join(f"{key}={name}" for key, name in found.items())
 
 
-def _schedule_columns(schedules: Sequence[ScheduleSummary]) -> list[_Column]:
-    def column(heading: str, value: Callable[[ScheduleSummary], str]) -> _Column:
-        return _Column(heading, tuple(value(schedule) for schedule in schedules))
+def _schedule_columns(schedules: Sequence[ScheduleSummary]) -> list[Column]:
+    def column(heading: str, value: Callable[[ScheduleSummary], str]) -> Column:
+        return Column(heading, tuple(value(schedule) for schedule in schedules))
 
     return [
         column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
@@ -139,9 +89,9 @@ def _schedule_columns(schedules: Sequence[ScheduleSummary]) -> list[_Column]:
     ]
 
 
-def _bound_columns(schedules: Sequence[ScheduleSummary]) -> list[_Column]:
-    def column(heading: str, value: Callable[[ScheduleSummary], str]) -> _Column:
-        return _Column(heading, tuple(value(schedule) for schedule in schedules))
+def _bound_columns(schedules: Sequence[ScheduleSummary]) -> list[Column]:
+    def column(heading: str, value: Callable[[ScheduleSummary], str]) -> Column:
+        return Column(heading, tuple(value(schedule) for schedule in schedules))
 
     return [
         column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
@@ -153,50 +103,38 @@ def _bound_columns(schedules: Sequence[ScheduleSummary]) -> list[_Column]:
     ]
 
 
-def _simulation_columns(results: Sequence[Result], simulations: Sequence[SimulationSummary]) -> list[_Column]:
+def _simulation_columns(results: Sequence[Result], simulations: Sequence[SimulationSummary]) -> list[Column]:
     makespans = [
         (result.schedule.makespan_cycles, found.makespan_cycles)
         for result, found in zip(results, simulations, strict=True)
     ]
     return [
-        _Column("makespan\ncycles", tuple("deadlock" if real is None else f"{real:,}" for _, real in makespans)),
-        _Column("scheduled\nmakespan", tuple(f"{planned:,}" for planned, _ in makespans)),
-        _Column(
+        Column("makespan\ncycles", tuple("deadlock" if real is None else f"{real:,}" for _, real in makespans)),
+        Column("scheduled\nmakespan", tuple(f"{planned:,}" for planned, _ in makespans)),
+        Column(
             "error\n%", tuple(f"{100 * (real - planned) / real:.2f}" if real else "-" for planned, real in makespans)
         ),
-        _Column("waiting for\nelements", tuple(f"{found.read_stall_cycles:,}" for found in simulations)),
-        _Column("waiting for\nplaces", tuple(f"{found.write_stall_cycles:,}" for found in simulations)),
+        Column("waiting for\nelements", tuple(f"{found.read_stall_cycles:,}" for found in simulations)),
+        Column("waiting for\nplaces", tuple(f"{found.write_stall_cycles:,}" for found in simulations)),
     ]
 
 
-def _mapping_columns(mappings: Sequence[MappingSummary]) -> list[_Column]:
+def _mapping_columns(mappings: Sequence[MappingSummary]) -> list[Column]:
     return [
-        _scaled("time\n{}s", [found.time_s for found in mappings]),
-        _Column("configs", tuple(f"{len(found.configurations):,}" for found in mappings)),
-        _Column("DRAM\nbytes", tuple(f"{found.dram_bytes:,.0f}" for found in mappings)),
-        _Column("network\nbytes", tuple(f"{found.network_bytes:,.0f}" for found in mappings)),
-        _Column("util.\n%", tuple(f"{100 * found.utilization:.1f}" for found in mappings)),
-        _Column("cost\nUSD", tuple(f"{found.cost_usd:,.2f}" for found in mappings)),
-        _scaled("power\n{}W", [found.power_w for found in mappings]),
-        _scaled("energy\n{}J", [found.energy_j for found in mappings]),
-        _Column("proof", tuple(_proof(found) for found in mappings), is_text=True),
+        scaled("time\n{}s", [found.time_s for found in mappings]),
+        Column("configs", tuple(f"{len(found.configurations):,}" for found in mappings)),
+        Column("DRAM\nbytes", tuple(f"{found.dram_bytes:,.0f}" for found in mappings)),
+        Column("network\nbytes", tuple(f"{found.network_bytes:,.0f}" for found in mappings)),
+        Column("util.\n%", tuple(f"{100 * found.utilization:.1f}" for found in mappings)),
+        Column("cost\nUSD", tuple(f"{found.cost_usd:,.2f}" for found in mappings)),
+        scaled("power\n{}W", [found.power_w for found in mappings]),
+        scaled("energy\n{}J", [found.energy_j for found in mappings]),
+        Column("proof", tuple(_proof(found) for found in mappings), is_text=True),
     ]
 
 
 def _proof(mapping: MappingSummary) -> str:
     return f"optimal ({mapping.solver})" if mapping.optimal else f"gap {100 * mapping.gap:.2g} % ({mapping.solver})"
-
-
-def _scaled(heading: str, values: Sequence[float]) -> _Column:
-    """Write values in the unit prefix of the largest, which gets four digits; smaller ones as many decimals."""
-    largest = max(map(abs, values))
-    factor, prefix = next((pair for pair in PREFIXES if largest >= pair[0]), (1.0, ""))
-    decimals = max(0, DIGITS - len(str(int(largest / factor))))
-    cells = []
-    for value in values:
-        cell = f"{value / factor:,.{decimals}f}"
-        cells.append(f"{value / factor:.1g}" if value and float(cell.replace(",", "")) == 0 else cell)
-    return _Column(heading.format(prefix), tuple(cells))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,17 +147,17 @@ class _ConfigurationRow:
     kernels: str
 
 
-def _configuration_columns(report: Report) -> list[_Column]:
+def _configuration_columns(report: Report) -> list[Column]:
     rows = [row for result, label in _by_mapping(report) for row in _configuration_rows(result, label)]
-    columns = [_Column("PEs", tuple(str(row.pes) for row in rows))]
+    columns = [Column("PEs", tuple(str(row.pes) for row in rows))]
     if _is_comparison(report):
-        columns.append(_Column("expansions", tuple(row.label for row in rows), is_text=True))
+        columns.append(Column("expansions", tuple(row.label for row in rows), is_text=True))
     return [
         *columns,
-        _Column("config", tuple(row.number for row in rows)),
-        _scaled("time\n{}s", [row.time_s for row in rows]),
-        _Column("bound by", tuple(row.bound_by for row in rows), is_text=True),
-        _Column("kernels", tuple(row.kernels for row in rows), is_text=True),
+        Column("config", tuple(row.number for row in rows)),
+        scaled("time\n{}s", [row.time_s for row in rows]),
+        Column("bound by", tuple(row.bound_by for row in rows), is_text=True),
+        Column("kernels", tuple(row.kernels for row in rows), is_text=True),
     ]
 
 

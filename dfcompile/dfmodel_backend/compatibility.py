@@ -31,7 +31,6 @@ class Compatibility:
     all_to_all_as_given: bool = False
     tile_size_is_a_hint: bool = False
     sram_of_other_edges: bool = False
-    sram_of_language_models_only: bool = False
     streams_read_once: bool = False
     weights_not_read: bool = False
     gradients_not_kept: bool = False
@@ -70,7 +69,6 @@ CORRECTIONS: Mapping[str, str] = MappingProxyType(
         "all_to_all_as_given": "an all-to-all of a recommendation model divides its bytes among the chips",
         "tile_size_is_a_hint": "a given tile size is kept, not only bounded from above",
         "sram_of_other_edges": "SRAM of a tensor is that of its own edge, not of the edge with its weight's number",
-        "sram_of_language_models_only": "SRAM limits every workload, not language models alone",
         "streams_read_once": "a kernel whose weights come in tiles reads its other operand once per tile",
         "weights_not_read": "weights are read from DRAM once per configuration and micro-batch",
         "gradients_not_kept": (
@@ -101,7 +99,6 @@ ORIGINAL = Compatibility(
     innermost_links_of_all_copies=True,
     tile_size_is_a_hint=True,
     sram_of_other_edges=True,
-    sram_of_language_models_only=True,
     weights_not_read=True,
     gradients_not_kept=True,
     backward_weights_counted_again=True,

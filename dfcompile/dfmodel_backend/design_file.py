@@ -38,11 +38,20 @@ def read_design(path: Path) -> Design:
     Raises:
         UserError: the file cannot be read or parsed, or a field is unknown, missing or contradicts another.
     """
+    return design_of(read_message(path), str(path))
+
+
+def read_message(path: Path) -> schema.DSE:
+    """Read the message of a design file, as `read_design`; fields are not checked yet.
+
+    Raises:
+        UserError: the file cannot be read or parsed.
+    """
     try:
         content = path.read_bytes()
         if path.suffix == ".pb":
-            return design_of(schema.DSE.FromString(content), str(path))
-        return parse_design(content.decode("utf-8"), str(path))
+            return schema.DSE.FromString(content)
+        return parse_message(content.decode("utf-8"), str(path))
     except OSError as error:
         reason = (error.strerror or "unknown reason").lower()
         raise UserError(f"design file {str(path)!r}: cannot be read: {reason}") from error
@@ -58,13 +67,26 @@ def parse_design(text: str, where: str) -> Design:
     Raises:
         UserError: as `read_design`.
     """
+    return design_of(parse_message(text, where), where)
+
+
+def parse_message(text: str, where: str) -> schema.DSE:
+    """Parse the text form to a message; fields are not checked yet.
+
+    Raises:
+        UserError: as `read_message`.
+    """
     for pattern, name in _OLDER:
         text = pattern.sub(name, text)
     try:
-        message = text_format.Parse(text, schema.DSE())
+        return text_format.Parse(text, schema.DSE())
     except text_format.ParseError as error:
         raise UserError(f"{where}:{_parse_problem(error)}") from error
-    return design_of(message, where)
+
+
+def text_of(message: schema.DSE) -> str:
+    """Return the text form of a message; parsing it gives the message again."""
+    return text_format.MessageToString(message)
 
 
 def _parse_problem(error: text_format.ParseError) -> str:
@@ -100,7 +122,25 @@ def design_of(message: schema.DSE, where: str) -> Design:
         if ends in edges:
             raise UserError(f"{where}: connection {edge.id}: {ends[0]} to {ends[1]} is there twice")
         edges[ends] = DesignEdge(edge.startIdx, edge.endIdx, edge.zero_out)
+    _reject_cycle(kernels, tuple(edges.values()), where)
     return Design(kernels, tuple(edges.values()), _machine(message, where), _execution(message.execution, where))
+
+
+def _reject_cycle(kernels: tuple[DesignKernel, ...], edges: tuple[DesignEdge, ...], where: str) -> None:
+    waits = {kernel.id: 0 for kernel in kernels}
+    targets: dict[int, list[int]] = {kernel.id: [] for kernel in kernels}
+    for edge in edges:
+        waits[edge.target] += 1
+        targets[edge.source].append(edge.target)
+    ready = [number for number, count in waits.items() if not count]
+    while ready:
+        for target in targets[ready.pop()]:
+            waits[target] -= 1
+            if not waits[target]:
+                ready.append(target)
+    for kernel in kernels:
+        if waits[kernel.id]:
+            raise UserError(f"{where}: kernel {kernel.name!r}: part of, or behind, a cycle of connections (remove one)")
 
 
 _VARIANTS = {variant.value: variant for variant in KernelVariant}

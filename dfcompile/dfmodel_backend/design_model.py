@@ -114,9 +114,11 @@ class DesignModel:
 
     @property
     def sram_capacity(self) -> float:
-        """SRAM of the chip as far as it limits configurations; 0 means unlimited."""
-        is_llm = self.design.execution.batch.kind is WorkloadKind.LLM
-        return self.design.machine.sram_bytes if is_llm or not self.compatibility.sram_of_language_models_only else 0.0
+        """SRAM of the chip as far as it limits configurations; 0 means unlimited.
+
+        It limits language models alone: other workloads are not cut into tiles, so that whole tensors would count.
+        """
+        return self.design.machine.sram_bytes if self.design.execution.batch.kind is WorkloadKind.LLM else 0.0
 
     @cached_property
     def held_bytes(self) -> Column:

@@ -47,9 +47,15 @@ def slot_count(design: Design) -> int:
     return design.execution.configurations or len(design.kernels)
 
 
+def _forward_kernels(design: Design) -> int:
+    return sum(1 << position for position, kernel in enumerate(design.kernels) if not kernel.backward)
+
+
 def allowed_kernels(design: Design) -> tuple[int, ...]:
-    """Return, per configuration, the set of kernels that may be in it."""
+    """Return, per configuration, the set of kernels that may be in it; pins do not hold in a pipeline of stages."""
     slots = slot_count(design)
+    if design.execution.batch.layers_in_graph > 1:
+        return ((1 << len(design.kernels)) - 1,) * slots
     halves = has_halves(design)
     masks = []
     for slot in range(slots):
@@ -79,9 +85,9 @@ def lattice_of(design: Design, most: int = MOST_DOWN_SETS) -> DownSets | None:
     pass unfinished and the backward pass begun.
     """
     predecessors = predecessors_of(design)
-    if not has_halves(design) or slot_count(design) % 2:
+    if not has_halves(design):
         return list_down_sets(predecessors, most)
-    forward = sum(1 << position for position, kernel in enumerate(design.kernels) if not kernel.backward)
+    forward = _forward_kernels(design)
     late = tuple(needed if forward >> kernel & 1 else needed | forward for kernel, needed in enumerate(predecessors))
     return list_down_sets(late, most)
 
@@ -113,7 +119,7 @@ def arcs_of(model: DesignModel, lattice: DownSets) -> Arcs:
     number = {down_set: place for place, down_set in enumerate(lattice)}
     sets: dict[int, int] = {}
     rows: list[tuple[int, int, int]] = []
-    for before, after in _pairs(lattice, min(design.machine.cores, len(design.kernels)), _grows(model, allowed)):
+    for before, after in _pairs(design, lattice, _grows(model, allowed)):
         added = after ^ before
         if any(added & ~mask == 0 for mask in allowed):
             rows.append((number[after], number[before], sets.setdefault(added, len(sets))))
@@ -136,10 +142,25 @@ def members_of(sets: tuple[int, ...], kernels: int) -> Members:
     return np.unpackbits(packed.reshape(len(sets), width), axis=1, count=kernels, bitorder="little").astype(bool)
 
 
-def _pairs(lattice: DownSets, most: int, may_grow: Callable[[int], bool]) -> Iterator[tuple[int, int]]:
+def _pairs(design: Design, lattice: DownSets, may_grow: Callable[[int], bool]) -> Iterator[tuple[int, int]]:
+    most = min(design.machine.cores, len(design.kernels))
     for before in lattice:
         for after in lattice.supersets(before, most, may_grow):
             yield before, after
+    if has_halves(design) and slot_count(design) % 2:
+        yield from _middle_pairs(lattice, _forward_kernels(design), most, may_grow)
+
+
+def _middle_pairs(
+    lattice: DownSets, forward: int, most: int, may_grow: Callable[[int], bool]
+) -> Iterator[tuple[int, int]]:
+    """Yield pairs whose kernels are of both passes: of an odd number of configurations the middle one is for both."""
+    late = [after for after in lattice if after & forward == forward and after != forward]
+    for before in lattice:
+        if before & ~forward == 0 and before != forward:
+            for after in late:
+                if (after ^ before).bit_count() <= most and may_grow(after ^ before):
+                    yield before, after
 
 
 def _grows(model: DesignModel, allowed: tuple[int, ...]) -> Callable[[int], bool]:

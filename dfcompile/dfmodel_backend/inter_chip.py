@@ -99,7 +99,7 @@ class _ShardingProblem:
         self._reduced: Terms = [
             (self._choice[kernel.id][Dim.K], kernel.output_bytes / self._unit)
             for kernel in kernels
-            if Dim.K in self._choice[kernel.id] and kernel.collective is Collective.NONE
+            if Dim.K in self._choice[kernel.id] and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE)
         ]
         self._converted: Terms = []
         self._slowed: Terms = []

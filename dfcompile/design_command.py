@@ -1,0 +1,75 @@
+"""``dfcompile SETUP``: solves a DFModel set-up file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from dfcompile.errors import UserError, nearest
+from dfcompile.outputs import check_folder, output_width, write_folder, write_text
+
+SUFFIXES = (".txt", ".pbtxt", ".pb")
+FORMATS = ("table", "json")
+OBJECTIVES = ("bytes", "time")
+INPUTS = (".py", ".onnx")
+
+
+def is_design_call(words: Sequence[str]) -> bool:
+    """Return whether a command line names a set-up file and no model."""
+    if words and not words[0].startswith("-"):
+        return words[0].lower().endswith(SUFFIXES)
+    names = [word for before, word in zip(("", *words), words, strict=False) if before not in ("-o", "--output")]
+    if any(name.lower().endswith(INPUTS) for name in names):
+        return False
+    return any(name.lower().endswith(SUFFIXES) for name in names)
+
+
+@click.command(name="dfcompile")
+@click.argument("setup", type=click.Path(path_type=Path))
+@click.option("--compat", default="right", show_default=True, metavar="right|dfmodel[,SWITCH…]",
+              help="Repeat flaws of DFModel: all of its newest code (dfmodel), then switches such as network-is-sum, "
+              "no-weights-not-read, all-reduce-factor=2; see the manual.")  # fmt: skip
+@click.option("--solver", default="dp", show_default=True, metavar="NAME",
+              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals.")  # fmt: skip
+@click.option("--sharding-objective", type=click.Choice(OBJECTIVES), default="bytes", show_default=True,
+              help="What the sharding minimises: bytes between chips, or time.")  # fmt: skip
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
+              help="Write the solved file, the report and pictures there. The folder is new, empty or an earlier one.",
+              )  # fmt: skip
+def solve_design_file(
+    *, setup: Path, compat: str, solver: str, sharding_objective: str, format_: str, output: Path | None
+) -> None:
+    """Solve SETUP, a DFModel set-up file: shard its kernels, choose what it leaves open, fuse them, report."""
+    if output is not None:
+        check_folder(output)
+
+    from dfcompile.design_report import to_json
+    from dfcompile.design_summary import summarize_design
+    from dfcompile.design_tables import design_table
+    from dfcompile.dfmodel_backend.compatibility import parse_compatibility
+    from dfcompile.dfmodel_backend.design_file import design_of, read_message, text_of
+    from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
+    from dfcompile.dfmodel_backend.design_picture import to_dot, to_svg
+    from dfcompile.dfmodel_backend.design_search import solve_design
+    from dfcompile.dfmodel_backend.options import Solver
+    from dfcompile.dfmodel_backend.solved_file import solved_message
+
+    solvers = [one.value for one in Solver]
+    if solver not in solvers:
+        raise UserError(f"--solver {solver!r}: unknown{nearest(solver, solvers)}")
+    options = DesignOptions(Solver(solver), ShardingObjective(sharding_objective), parse_compatibility(compat))
+    message = read_message(setup)
+    solution = solve_design(design_of(message, str(setup)), options)
+    report = summarize_design(setup.stem, solution)
+    text = to_json(report) if format_ == "json" else design_table(report, output_width())
+    if output is not None:
+        files = {
+            "solved.txt": text_of(solved_message(message, solution)),
+            "report.txt": design_table(report, output_width()),
+            "report.json": to_json(report),
+            "graph.dot": to_dot(solution),
+            "graph.svg": to_svg(solution),
+        }
+        write_folder(files, output)
+    write_text(text, None)

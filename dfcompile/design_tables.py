@@ -1,0 +1,109 @@
+"""The report on a solved design as tables for people."""
+
+from dfcompile.design_report import CorrectionSummary, DesignReport, StepSummary
+from dfcompile.text_tables import Column, console_of, print_listed, print_table, scaled, text_of
+
+MOST_STEPS = 24
+NAMED_KERNELS = 2
+
+
+def design_table(report: DesignReport, width: int) -> str:
+    """Return the report as text of at most ``width`` columns."""
+    console = console_of(width)
+    print_table(console, f"design {report.name}", (), _design_columns(report))
+    print_table(console, "memory of a chip", (), _memory_columns(report))
+    print_table(console, "configurations, per input and layer", (), _step_columns(report))
+    print_table(console, "sharding", (), _kernel_columns(report))
+    console.print(
+        f"{report.points} choices of degrees, micro-batch and tiles, {report.fused_points} not ruled out by their bound"
+    )
+    print_listed(console, "corrections", [_correction(found) for found in report.corrections])
+    assumptions = [f"{found.name}: {found.value} — {found.source}" for found in report.assumptions]
+    print_listed(console, "assumptions", assumptions)
+    return text_of(console)
+
+
+def _design_columns(report: DesignReport) -> list[Column]:
+    degrees = [("TP", report.tensor_parallel), ("PP", report.pipeline_parallel), ("DP", report.data_parallel)]
+    if report.sequence_parallel > 1:
+        degrees.append(("SP", report.sequence_parallel))
+    proof = f"optimal ({report.solver})" if report.optimal else f"gap {100 * report.gap:.2g} % ({report.solver})"
+    return [
+        Column("chips", (f"{report.chips:,}",)),
+        *(Column(name, (f"{count:,}",)) for name, count in degrees),
+        Column("micro-\nbatch", (f"{report.micro_batch:,}",)),
+        Column("tiles", (f"{report.tiles:,}",)),
+        scaled("batch\n{}s", [report.time_s]),
+        scaled("layer\n{}s", [report.step_s]),
+        Column("util.\n%", (f"{100 * report.utilization:.2f}",)),
+        Column("cost\nUSD", (f"{report.cost_usd:,.0f}",)),
+        scaled("power\n{}W", [report.power_w]),
+        scaled("energy\n{}J", [report.energy_j]),
+        Column("proof", (proof,), is_text=True),
+    ]
+
+
+def _memory_columns(report: DesignReport) -> list[Column]:
+    sram = max((step.sram_bytes for step in report.configurations), default=0.0)
+    return [
+        Column("SRAM\nbytes", (f"{sram:,.0f}",)),
+        Column("of", (_capacity(report.sram_capacity_bytes),)),
+        Column("DRAM\nbytes", (f"{report.dram_bytes:,.0f}",)),
+        Column("of", (_capacity(report.dram_capacity_bytes),)),
+        *(
+            Column(f"{name.replace('_', chr(10))}\nbytes", (f"{size:,.0f}",))
+            for name, size in report.dram_parts_bytes
+            if size
+        ),
+    ]
+
+
+def _capacity(size: float) -> str:
+    return f"{size:,.0f}" if size else "unlimited"
+
+
+def _step_columns(report: DesignReport) -> list[Column]:
+    """Return a row per configuration; of many the slowest ones."""
+    steps = report.configurations
+    if len(steps) > MOST_STEPS:
+        slowest = sorted(steps, key=lambda step: -step.time_s)[:MOST_STEPS]
+        steps = tuple(step for step in steps if step in slowest)
+    columns = [Column("config", tuple(str(step.number) for step in steps))]
+    if any(step.stage for step in report.configurations):
+        columns.append(Column("stage", tuple(str(step.stage) for step in steps)))
+    return [
+        *columns,
+        scaled("time\n{}s", [step.time_s for step in steps]),
+        scaled("compute\n{}s", [step.compute_s for step in steps]),
+        scaled("memory\n{}s", [step.memory_s for step in steps]),
+        scaled("network\n{}s", [step.network_s for step in steps]),
+        Column("bound by", tuple(step.bound_by for step in steps), is_text=True),
+        Column("SRAM\nbytes", tuple(f"{step.sram_bytes:,.0f}" for step in steps)),
+        Column("weight\ntiles", tuple(str(step.weight_tiles) for step in steps)),
+        Column("kernels", tuple(_span(step) for step in steps), is_text=True),
+    ]
+
+
+def _span(step: StepSummary) -> str:
+    names = step.kernels
+    return ", ".join(names) if len(names) <= NAMED_KERNELS else f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def _kernel_columns(report: DesignReport) -> list[Column]:
+    kernels = report.kernels[: 2 * MOST_STEPS]
+    return [
+        Column("kernel", tuple(kernel.name for kernel in kernels), is_text=True),
+        Column("config", tuple(str(kernel.configuration) for kernel in kernels)),
+        Column("split", tuple(kernel.sharding for kernel in kernels), is_text=True),
+        Column("rows", tuple(f"{kernel.rows:,}" for kernel in kernels)),
+        Column("k", tuple(f"{kernel.k:,}" for kernel in kernels)),
+        Column("n", tuple(f"{kernel.n:,}" for kernel in kernels)),
+        Column("exchange", tuple(kernel.exchange or "-" for kernel in kernels), is_text=True),
+    ]
+
+
+def _correction(found: CorrectionSummary) -> str:
+    """Say what a figure is, and what it would be with the correction turned."""
+    if found.is_applied:
+        return f"{found.figure}: {found.value:.6g}, not {found.other_value:.6g}: {found.text} (--compat {found.switch})"
+    return f"{found.figure}: {found.value:.6g} repeats a flaw, right is {found.other_value:.6g}: {found.text}"
