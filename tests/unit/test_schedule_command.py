@@ -1,0 +1,181 @@
+"""`dfcompile schedule`: schedules of a DAG file, compared, replayed and drawn."""
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+
+from dfcompile import cli
+from dfcompile.canonical_dag import critical_path, dag_to_json, format_dag, streaming_depth, total_work
+from dfcompile.canonical_dag.generators import cholesky, gaussian
+from dfcompile.report import report_schema
+from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule
+
+Capture = pytest.CaptureFixture[str]
+Results = list[dict[str, Any]]  # plain JSON
+
+DAG = gaussian(6, 64, 1)
+
+# The direct way from 'fork' to 'join' has to hold all elements while 'sum' waits for the last of them.
+RECONVERGENT = """\
+dfcompile-dag/1 reconvergent
+pseudo_source in
+task fork
+task sum
+task spread
+task join
+pseudo_sink out
+edge in -> fork volume=8
+edge fork -> sum volume=8
+edge sum -> spread volume=1
+edge spread -> join volume=8
+edge fork -> join volume=8
+edge join -> out volume=8
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_folder_with_dags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dag.json").write_text(dag_to_json(DAG))
+    (tmp_path / "reconvergent.dag").write_text(RECONVERGENT)
+
+
+def printed(capture: Capture, *words: str) -> str:
+    status = cli.main(["schedule", *words])
+    found = capture.readouterr()
+    assert (status, found.err) == (0, "")
+    return found.out
+
+
+def results(capture: Capture, *words: str) -> Results:
+    report = json.loads(printed(capture, *words, "--format", "json"))
+    jsonschema.validate(report, report_schema())
+    found: Results = report["results"]
+    return found
+
+
+def test_report_has_bounds_and_depths(capsys: Capture) -> None:
+    (found,) = results(capsys, "dag.json", "--pes", "4")
+    figures = found["schedule"]
+
+    assert (found["pes"], found["expansions"], "mapping" in found) == (4, {}, False)
+    assert figures["total_work_cycles"] == total_work(DAG)
+    assert figures["critical_path_cycles"] == critical_path(DAG)
+    assert figures["streaming_depth_cycles"] == streaming_depth(DAG)
+    assert figures["lower_bound_cycles"] == lower_bound_cycles(DAG, 4)
+    assert figures["sslr"] == pytest.approx(figures["makespan_cycles"] / streaming_depth(DAG))
+    assert figures["makespan_cycles"] >= figures["lower_bound_cycles"]
+
+
+def test_partitioners_are_compared_per_number_of_elements_and_the_best_is_marked(capsys: Capture) -> None:
+    found = results(capsys, "dag.json", "--pes", "4,8", "--partition", "work-ordered,sb-lts,best")
+    table = printed(capsys, "dag.json", "--pes", "4,8", "--partition", "work-ordered,sb-lts,best")
+    marked = [line.split()[:3] for line in table.splitlines() if " * " in line]
+
+    assert [(each["pes"], each["schedule"]["partition"]) for each in found] == [
+        (pes, name) for pes in (4, 8) for name in ("work-ordered", "sb-lts", "best")
+    ]
+    for pes in (4, 8):
+        fastest = min(
+            (each for each in found if each["pes"] == pes), key=lambda each: each["schedule"]["makespan_cycles"]
+        )
+        assert marked.count([str(pes), "*", fastest["schedule"]["partition"]]) == 2  # in the schedule and the bounds
+
+
+def test_options_reach_the_scheduler(capsys: Capture) -> None:
+    (plain,) = results(capsys, "dag.json", "--pes", "4")
+    (free,) = results(capsys, "dag.json", "--pes", "4", "--no-barrier")
+    (exact,) = results(capsys, "dag.json", "--pes", "4", "--timing", "exact", "--simulate")
+    (best,) = results(capsys, "dag.json", "--pes", "4", "--partition", "best")
+    (held,) = results(capsys, "dag.json", "--pes", "4", "--partition", "best", "--barrier")
+
+    assert [each["schedule"]["barriers"] for each in (plain, free, best, held)] == [True, False, False, True]
+    assert free["schedule"]["makespan_cycles"] == schedule(DAG, ScheduleOptions(4, barrier=False)).makespan_cycles
+    assert (plain["schedule"]["timing"], exact["schedule"]["timing"]) == ("steady", "exact")
+    assert exact["simulation"]["makespan_cycles"] == exact["schedule"]["makespan_cycles"]
+
+
+def test_simulation_says_how_long_tasks_wait(capsys: Capture) -> None:
+    (found,) = results(capsys, "reconvergent.dag", "--pes", "4", "--simulate")
+    table = printed(capsys, "reconvergent.dag", "--pes", "4", "--simulate")
+
+    assert found["simulation"]["makespan_cycles"] == found["schedule"]["makespan_cycles"]
+    assert found["simulation"]["deadlock"] == []
+    assert "simulation" in table
+    assert "deadlock" not in table
+
+
+def test_deadlock_names_who_waits_for_whom(capsys: Capture) -> None:
+    (found,) = results(capsys, "reconvergent.dag", "--pes", "4", "--fifo", "1", "--simulate")
+    table = printed(capsys, "reconvergent.dag", "--pes", "4", "--fifo", "1", "--simulate")
+
+    assert found["simulation"]["makespan_cycles"] is None
+    assert found["simulation"]["deadlock"] == [
+        "'fork' waits for a place for an element to 'join'",
+        "'join' waits for an element from 'spread'",
+        "'spread' waits for an element from 'sum'",
+        "'sum' waits for an element from 'fork'",
+    ]
+    assert "deadlock on 4 PEs: 'fork' waits for a place" in table
+
+
+def test_minimal_fifos_are_no_larger_and_no_slower(capsys: Capture) -> None:
+    words = ("reconvergent.dag", "--pes", "4", "--simulate")
+    (rule,), (minimal,) = results(capsys, *words), results(capsys, *words, "--fifo", "minimal")
+
+    assert minimal["schedule"]["fifo_elements"] < rule["schedule"]["fifo_elements"]
+    assert minimal["simulation"]["makespan_cycles"] <= rule["simulation"]["makespan_cycles"]
+
+
+def test_csv_tells_scheduled_and_simulated_makespans_apart(capsys: Capture) -> None:
+    head, row = printed(capsys, "reconvergent.dag", "--pes", "4", "--simulate", "--format", "csv").splitlines()
+    figures = dict(zip(head.split(","), row.split(","), strict=True))
+
+    assert figures["makespan_cycles"] == figures["simulated_makespan_cycles"] == "18"
+
+
+def test_trace_and_chart_are_of_the_one_schedule(capsys: Capture, tmp_path: Path) -> None:
+    table = printed(capsys, "dag.json", "--pes", "4", "--trace", "out.json", "--gantt", "out.svg")
+    trace = json.loads((tmp_path / "out.json").read_text())
+
+    assert f"{trace['otherData']['makespan_cycles']:,}" in table
+    assert ET.parse(tmp_path / "out.svg").getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--partition", "sb-rlx,beast"], "--partition 'beast': unknown (did you mean 'best'?)"),
+        (["--partition", "best,best"], "--partition: best is given twice"),
+        (["--partition", "best,"], "--partition: found 'best,' against NAME[,NAME…]"),
+        (["--timing", "real"], "'real' is not one of 'steady', 'exact'"),
+        (["--fifo", "0"], "--fifo: found '0' against a positive integer"),
+        (["--fifo", "tiny"], "--fifo: found 'tiny' against rule, minimal or a number of elements"),
+        (["--partition", "best,sb-lts", "--trace", "t.json"], "--trace: found 2 schedules against one"),
+        (["--gantt", "out", "--trace", "out"], "output 'out': given for two things against one"),
+        (["--gantt", "missing/out.svg"], "no folder"),
+    ],
+)
+def test_wrong_options_of_a_schedule_are_one_line(
+    words: list[str], expected: str, capsys: Capture, tmp_path: Path
+) -> None:
+    before = sorted(tmp_path.iterdir())
+    status = cli.main(["schedule", "dag.json", "--pes", "4", *words])
+    found = capsys.readouterr()
+
+    assert (status, found.out, found.err.count("\n")) == (1, "", 1)
+    assert expected in found.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_chart_of_too_many_tasks_is_refused_before_anything_is_scheduled(capsys: Capture, tmp_path: Path) -> None:
+    (tmp_path / "large.dag").write_text(format_dag(cholesky(50)))
+    status = cli.main(["schedule", "large.dag", "--pes", "4", "--gantt", "out.svg"])
+
+    assert status == 1
+    assert "--gantt: found 22,100 tasks against at most 20,000" in capsys.readouterr().err
+    assert not (tmp_path / "out.svg").exists()
