@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from dfcompile import cli
+from dfcompile.outputs import PLAIN_WIDTH
 from dfcompile.report import report_schema
 from tests.onnx_files import save_convolution
 
@@ -164,4 +165,4 @@ def test_lenet_from_pytorch_is_costed_whole(capsys: Capture) -> None:
     text = capsys.readouterr().out
     assert status == 0
     assert "13 of 13 nodes costed" in text
-    assert max(map(len, text.splitlines())) <= cli.PLAIN_WIDTH
+    assert max(map(len, text.splitlines())) <= PLAIN_WIDTH
