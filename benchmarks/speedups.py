@@ -1,4 +1,4 @@
-"""Speedups of all partitioners over random volumes, beside the bound: ``python -m benchmarks.speedups [SEEDS]``."""
+"""Speedups over random volumes, beside the bound: ``python -m benchmarks.speedups SEEDS [GRAPH…]``."""
 
 import json
 import statistics
@@ -35,19 +35,24 @@ def speedups(point: tuple[str, int, int]) -> tuple[float, ...]:
     return tuple(total_work(dag) / cycles for cycles in [*makespans, lower_bound_cycles(dag, pes)])
 
 
-def main(seeds: int) -> None:
-    """Write medians per graph and number of elements to ``benchmarks/results/speedups.json``."""
-    rows = []
+def main(seeds: int, names: list[str]) -> None:
+    """Write medians per graph and number of elements to ``benchmarks/results/speedups.json``; others stay there."""
+    file = RESULTS / "speedups.json"
+    rows = {
+        (row["graph"], row["pes"]): row for row in (json.loads(file.read_text())["medians"] if file.exists() else [])
+    }
     with ProcessPoolExecutor(WORKERS) as pool:
-        for name, (_, size, counts) in GRAPHS.items():
+        for name in names:
+            _, size, counts = GRAPHS[name]
             for pes in counts:
                 found = list(pool.map(speedups, [(name, pes, seed) for seed in range(seeds)], chunksize=4))
                 medians = {c: round(statistics.median(row[i] for row in found), 2) for i, c in enumerate(COLUMNS)}
-                rows.append({"graph": f"{name} {size}", "pes": pes, "seeds": seeds, "speedup": medians})
-                print(json.dumps(rows[-1]), flush=True)
-                record = {"benchmark": "speedups", "volume": VOLUME, "medians": rows}
-                (RESULTS / "speedups.json").write_text(json.dumps(record, indent=1) + "\n")
+                row = {"graph": f"{name} {size}", "pes": pes, "seeds": seeds, "speedup": medians}
+                rows[row["graph"], pes] = row
+                print(json.dumps(row), flush=True)
+                record = {"benchmark": "speedups", "volume": VOLUME, "medians": list(rows.values())}
+                file.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
+    main(int(sys.argv[1]), sys.argv[2:] or list(GRAPHS))
