@@ -16,6 +16,8 @@ def schedule_to_json(dag: CanonicalDag, schedule: Schedule) -> str:
         "dag": dag.name,
         "pes": schedule.pes,
         "partition": schedule.partition,
+        "timing": schedule.timing.value,
+        "barriers": schedule.barrier,
         "blocks": schedule.blocks_count,
         "makespan_cycles": schedule.makespan_cycles,
     }

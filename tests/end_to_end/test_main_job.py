@@ -22,8 +22,12 @@ Capture = pytest.CaptureFixture[str]
 
 
 class Schedule(TypedDict):
+    partition: str
+    timing: str
+    barriers: bool
     io_elements: int
     makespan_cycles: int
+    tasks: int
 
 
 class Result(TypedDict):
@@ -148,7 +152,9 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
         assert after["schedule"] == before["schedule"]
 
     schedule = json.loads((tmp_path / "schedule" / "conv1-16.json").read_text())
-    assert schedule["makespan_cycles"] == before["schedule"]["makespan_cycles"]
+    assert {name: schedule[name] for name in ("makespan_cycles", "partition", "timing", "barriers")} == {
+        name: before["schedule"][name] for name in ("makespan_cycles", "partition", "timing", "barriers")
+    }
     assert {kind: sorted(file.suffix for file in (tmp_path / kind).glob("conv1*")) for kind in kinds} == {
         "onnx": [".sdfg", ".txt"],
         "library": [".sdfg", ".txt"],
@@ -156,6 +162,43 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
         "canonical": [".dag", ".dot", ".json"],
         "schedule": [".json"],
     }
+
+
+def test_way_of_scheduling_is_chosen_and_reported(convolution: Path, capsys: Capture) -> None:
+    found = [
+        results(capsys, str(convolution), "--pes", "16", *words)[0]["schedule"]
+        for words in ((), ("--no-barrier",), ("--timing", "exact"), ("--partition", "sb-lts"))
+    ]
+
+    assert [(each["barriers"], each["timing"], each["partition"]) for each in found] == [
+        (True, "steady", "sb-rlx"),
+        (False, "steady", "sb-rlx"),
+        (True, "exact", "sb-rlx"),
+        (True, "steady", "sb-lts"),
+    ]
+    assert found[1]["makespan_cycles"] < found[0]["makespan_cycles"]
+
+
+def test_schedule_of_a_model_is_drawn_with_its_operators(convolution: Path, capsys: Capture, tmp_path: Path) -> None:
+    words = ("--trace", str(tmp_path / "out.json"), "--gantt", str(tmp_path / "out.svg"))
+    (found,) = results(capsys, str(convolution), "--pes", "16", *words)
+    tasks = [event for event in json.loads((tmp_path / "out.json").read_text())["traceEvents"] if event["ph"] == "X"]
+
+    assert len(tasks) == found["schedule"]["tasks"]
+    assert max(event["ts"] + event["dur"] for event in tasks) == found["schedule"]["makespan_cycles"]
+    assert {event["args"]["kernel"] for event in tasks} >= {"conv1.im2col", "conv1.matmul", "conv1.bias"}
+    assert f"{found['schedule']['makespan_cycles']:,} cycles" in (tmp_path / "out.svg").read_text()
+
+
+@pytest.mark.parametrize("words", [("--pes", "16,128"), ("--pes", "16", "--expand", "MatMul=mv,op")])
+def test_several_schedules_are_not_drawn_in_one_picture(
+    words: tuple[str, ...], convolution: Path, capsys: Capture, tmp_path: Path
+) -> None:
+    status = cli.main([str(convolution), *words, "--gantt", str(tmp_path / "out.svg")])
+
+    assert status == 1
+    assert "--gantt: found 2 schedules against one" in capsys.readouterr().err
+    assert not (tmp_path / "out.svg").exists()
 
 
 @pytest.mark.slow
