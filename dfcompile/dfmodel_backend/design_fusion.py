@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from dfcompile.dfmodel_backend.design import Design
+from dfcompile.dfmodel_backend.design_arc_flow import fuse_design_by_arc_flow
+from dfcompile.dfmodel_backend.design_assignment import fuse_design_by_assignment
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of, intervals_of, lattice_of
 from dfcompile.dfmodel_backend.intra_chip import Fused, fuse, is_kernel_by_kernel, kernel_by_kernel
-from dfcompile.dfmodel_backend.options import Solver
+from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.dfmodel_backend.pipeline import fuse_stages
 
 
@@ -27,7 +29,14 @@ class DesignFusion:
         self._pipelined = design.execution.batch.layers_in_graph > 1
         self.solver = options.solver
         self.is_exact = True
+        has_inputs = any(kernel.num_input for kernel in design.kernels)
+        if (self._pipelined or has_inputs) and self.solver is not Solver.INTERVALS:
+            # The integer programs know neither stages nor kernels with several inputs.
+            self.solver = Solver.DP
         if self._by_kernel and not self._pipelined:
+            return
+        self._milp = MappingOptions(solver=self.solver, time_limit_s=options.time_limit_s)
+        if self.solver in (Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS):
             return
         lattice = None if options.solver is Solver.INTERVALS else lattice_of(design, options.max_down_sets)
         if lattice is None:
@@ -41,6 +50,10 @@ class DesignFusion:
             return fuse_stages(model, self._arcs(model))
         if self._by_kernel:
             return kernel_by_kernel(model)
+        if self.solver in (Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS):
+            return fuse_design_by_assignment(model, self._milp)
+        if self.solver in (Solver.CBC, Solver.HIGHS):
+            return fuse_design_by_arc_flow(model, self._arcs(model), self._milp)
         return fuse(model, self._arcs(model))
 
     def _arcs(self, model: DesignModel) -> Arcs:

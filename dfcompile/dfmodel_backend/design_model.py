@@ -54,8 +54,9 @@ class DesignModel:
         self._target = np.array([edge.target for edge in self.edges], np.intp)
         self._size = np.array([edge.size_bytes for edge in self.edges], float)
         self._inputs = np.array([share.kernel.num_input for share in self.shares], np.int64)
-        self._extra = np.array([share.kernel.memory_bytes for share in self.shares], float)
-        self._extra += np.array([self._weight_traffic(share) for share in self.shares], float)
+        # DRAM traffic of each kernel whatever it is fused with
+        self.extra_bytes = np.array([share.kernel.memory_bytes for share in self.shares], float)
+        self.extra_bytes += np.array([self._weight_traffic(share) for share in self.shares], float)
 
     def _weight_traffic(self, share: Share) -> float:
         """Return DRAM bytes of weights and gradients; a kernel that gives its own traffic includes them.
@@ -89,7 +90,7 @@ class DesignModel:
         if self.compatibility.streams_read_once:
             parts = np.ones(len(members))
         crossing = (members[:, self._source] != members[:, self._target]).astype(float) @ self._size
-        dram_bytes = tiles * parts * crossing + inside @ self._extra
+        dram_bytes = tiles * parts * crossing + inside @ self.extra_bytes
         compute_ns = tiles * self._compute_ns(members)
         memory_ns = dram_bytes / self.design.machine.dram_gb_per_s
         exchanged = self._exchanged(inside, tiles)
@@ -106,11 +107,11 @@ class DesignModel:
         """Return the SRAM of sets: two tiles of what crosses, tiles in flight inside, weights, what the design adds."""
         parts = np.ones(len(members)) if weight_tiles is None else weight_tiles.astype(float)
         starts, ends = members[:, self._source], members[:, self._target]
-        size, depth = self._sram_sizes
+        size, depth = self.sram_sizes
         own = (starts & ends).astype(float) @ (depth * size) + (starts & ~ends).astype(float) @ (2 * size)
         inside = members.astype(float)
         foreign: Column = (ends & ~starts).astype(float) @ (2 * size)
-        return (own + inside @ self.held_bytes) / parts + foreign + inside @ self._sram_extra
+        return (own + inside @ self.held_bytes) / parts + foreign + inside @ self.sram_extra_bytes
 
     @property
     def sram_capacity(self) -> float:
@@ -126,11 +127,12 @@ class DesignModel:
         return np.array([0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares], float)
 
     @cached_property
-    def _sram_extra(self) -> Column:
+    def sram_extra_bytes(self) -> Column:
+        """SRAM that the design adds to each kernel's configuration."""
         return np.array([share.kernel.sram_extra_bytes for share in self.shares], float)
 
     @cached_property
-    def _sram_sizes(self) -> tuple[Column, Column]:
+    def sram_sizes(self) -> tuple[Column, Column]:
         """Size and depth of each edge; the original takes those of the edge with the number of the weight."""
         numbers = list(range(len(self.edges)))
         if self.compatibility.sram_of_other_edges:
@@ -156,11 +158,19 @@ class DesignModel:
         return np.stack(
             [
                 tiles * inputs * compute_ns * ("C" in counted),
-                inputs * self._extra / machine.dram_gb_per_s * ("M" in counted),
+                inputs * self.extra_bytes / machine.dram_gb_per_s * ("M" in counted),
                 inputs * network_ns * ("N" in counted),
             ],
             axis=1,
         )
+
+    def network_parts(self) -> tuple[Column, ...]:
+        """Return the times of each kernel's exchange, ``[kernel]``, per part that overlaps with the others.
+
+        A configuration's network time is the largest of the sums of the parts over its kernels.
+        """
+        exchanged = self._exchanged(np.eye(len(self.shares)), np.full(len(self.shares), float(self.tiles)))
+        return self.network.parts_ns(exchanged)
 
     def least_ns(self) -> float:
         """Return a time that no configurations beat: no core idle, no tensor between them in DRAM."""

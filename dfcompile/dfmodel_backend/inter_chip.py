@@ -134,7 +134,7 @@ class _ShardingProblem:
         ]
         self._minimize(ranked)
         sharding = {
-            number: next(dim for dim, variable in variables.items() if is_one(variable))
+            number: next(dim for dim, variable in variables.items() if len(variables) == 1 or is_one(variable))
             for number, variables in self._choice.items()
         }
         return InterChip(sharding, sum(factor for variable, factor in moved if is_one(variable)) * self._unit)
@@ -169,7 +169,10 @@ class _ShardingProblem:
                     self._problem += slow >= time_ns * (gives + takes - 1)
 
     def _minimize(self, terms: Terms) -> None:
-        """Minimise a level and keep its value for the levels that follow."""
+        """Minimise a level and keep its value for the levels that follow; CBC refuses one without terms."""
+        terms = [term for term in terms if term[1]]
+        if not terms:
+            return
         objective = self._pulp.LpAffineExpression(terms)
         self._problem.setObjective(objective)
         if solve(self._problem, self._options) is not Outcome.OPTIMAL:

@@ -121,7 +121,7 @@ def arc_times(model: DesignModel, arcs: Arcs) -> Column:
     """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM."""
     times = set_times(model, arcs.members)[arcs.added]
     room = dram_room(model)
-    if room < _most_waiting(model):
+    if room < most_waiting(model):
         before = members_of(arcs.down_sets, len(model.shares))
         for start in range(0, len(times), CHUNK):
             part = slice(start, start + CHUNK)
@@ -139,7 +139,8 @@ def dram_room(model: DesignModel) -> float:
     return capacity - (0.0 if is_pipelined else dram_need(model).total)
 
 
-def _most_waiting(model: DesignModel) -> float:
+def most_waiting(model: DesignModel) -> float:
+    """Return the bytes of all tensors of a micro-batch: more never wait."""
     everything = sum(edge.size_bytes for edge in model.edges) * model.tiles
     return everything * max(1, model.design.execution.batch.micro_batch)
 

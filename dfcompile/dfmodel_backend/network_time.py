@@ -51,24 +51,28 @@ class NetworkTime:
 
         With ``tensor_only`` it is a part that adds up over kernels: groups that exchange at the same time do not.
         """
+        parts = self.parts_ns(found)
+        if tensor_only:
+            return parts[0]
+        longest: Column = np.maximum.reduce(parts)
+        return longest
+
+    def parts_ns(self, found: Exchanged) -> tuple[Column, ...]:
+        """Return the times of what is exchanged at the same time; each part adds up over kernels."""
         kind = self._design.execution.batch.kind
         periodic = found.sizes[Collective.ALL_REDUCE_PERIODIC] * self._periodic_ns_per_byte
         if kind is WorkloadKind.LLM:
             tensor = self._group_ns(found, found.sizes, self._tensor) + found.reductions * self._latency_ns
             if self._compatibility.network_is_sum:
-                return tensor + periodic
-            if tensor_only:
-                return tensor
-            return np.maximum(np.maximum(tensor, periodic), self._group_ns(found, found.sequence_sizes, self._sequence))
+                return (tensor + periodic,)
+            return (tensor, periodic, self._group_ns(found, found.sequence_sizes, self._sequence))
         links = self._design.machine.links
         if kind is WorkloadKind.HPL:
-            if tensor_only:
-                return np.zeros_like(periodic)
-            return np.maximum(
+            return (
                 found.sizes[Collective.POINT_TO_POINT] / links[0].gb_per_s,
                 found.sizes[Collective.BROADCAST] / links[-1].gb_per_s,
             )
-        return found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte() + periodic
+        return (found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte() + periodic,)
 
     def ratio_ns_per_byte(self, collective: Collective) -> float:
         """Return the time per byte of a collective in the tensor parallel group."""

@@ -32,8 +32,8 @@ README, RING = "readme_gpt3_1t_sn30", "llm_175B_fwd_kbk_8x1"
         (README, "global_batch_size: 3072", "global_batch_size: 0", r"global_batch_size' is unset"),
         (
             README,
-            "startIdx: 1\n    endIdx: 2\n",
-            "startIdx: 2\n    endIdx: 1\n",
+            "startIdx: 2\n    endIdx: 3\n",
+            "startIdx: 6\n    endIdx: 2\n",
             r"cycle of connections \(remove one\)",
         ),
         (

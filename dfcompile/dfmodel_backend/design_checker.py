@@ -1,0 +1,187 @@
+"""Checks a solved design from first principles; shares no formula with the evaluator or the solvers."""
+
+import math
+
+from dfcompile.dfmodel_backend.compatibility import Compatibility
+from dfcompile.dfmodel_backend.cores import CoreSplit, cycles_of
+from dfcompile.dfmodel_backend.design import Collective, Design, DesignKernel, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignFigures, StepFigures
+from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.workload import KernelWork
+from dfcompile.errors import VerificationError
+
+RELATIVE = 1e-9
+
+
+def check_design(design: Design, decision: Decision, figures: DesignFigures, compatibility: Compatibility) -> None:
+    """Check a decision: every kernel placed, edges forward, limits kept; and compute, DRAM traffic, SRAM and times.
+
+    Raises:
+        VerificationError: naming the configuration or the kernel, found against expected.
+    """
+    _check_places(design, decision)
+    levels = _levels(design)
+    for number, step in enumerate(figures.steps):
+        inside = [kernel for kernel in design.kernels if decision.configs[kernel.id] == number]
+        _same(f"configuration {number}: kernels", float(len(inside)), float(len(step.kernels)))
+        if inside:
+            _check_step(design, decision, step, inside, compatibility, number, levels)
+    capacity = design.machine.dram_bytes
+    if capacity and figures.dram_bytes > capacity * (1 + RELATIVE):
+        raise VerificationError(f"design: found {figures.dram_bytes} bytes of DRAM against {capacity}")
+    if not decision.stages:
+        _same("design: time of all configurations", sum(step.time_ns for step in figures.steps), figures.step_ns)
+
+
+def _check_places(design: Design, decision: Decision) -> None:
+    slots = design.execution.configurations or len(design.kernels)
+    for kernel in design.kernels:
+        if kernel.id not in decision.configs:
+            raise VerificationError(f"kernel {kernel.name!r}: found in no configuration")
+        if not decision.stages and not 0 <= decision.configs[kernel.id] < slots:
+            raise VerificationError(f"kernel {kernel.name!r}: found in configuration {decision.configs[kernel.id]}")
+    if design.execution.kernel_by_kernel or slots == len(design.kernels):
+        return  # positions in the file are the order, whatever the edges say [ko24]
+    for edge in design.edges:
+        if decision.configs[edge.source] > decision.configs[edge.target]:
+            raise VerificationError(f"connection {edge.source} to {edge.target}: runs backwards")
+
+
+def _check_step(
+    design: Design,
+    decision: Decision,
+    step: StepFigures,
+    inside: list[DesignKernel],
+    compatibility: Compatibility,
+    number: int,
+    levels: dict[int, int],
+) -> None:
+    where = f"configuration {number}"
+    ids = [kernel.id for kernel in inside]
+    tiles = 1 if any(kernel.num_input for kernel in inside) else decision.tiles
+    word = design.execution.word_bytes
+    crossing = held = sram = 0.0
+    for edge in design.edges:
+        starts, ends = edge.source in ids, edge.target in ids
+        rows, _, columns = _extents(design, decision, _kernel(design, edge.source))
+        size = 0 if edge.zero_out else rows * columns * word
+        if starts != ends:
+            crossing += size
+            sram += 2 * size / (step.weight_tiles if starts else 1)
+        elif starts:
+            sram += (levels[edge.target] - levels[edge.source] + 1) * size
+    traffic = 0.0
+    micro_batch = max(1, design.execution.batch.micro_batch)
+    for kernel in inside:
+        rows, k, columns = _extents(design, decision, kernel)
+        weight = rows * k * word if kernel.has_weight else 0
+        held += 0 if kernel.skip_weight else weight
+        sram += kernel.sram_extra_bytes
+        traffic += kernel.memory_bytes
+        if not compatibility.weights_not_read and not kernel.memory_bytes and not kernel.skip_weight:
+            traffic += weight / max(1, kernel.num_input) / micro_batch
+        if kernel.collective is Collective.ALL_REDUCE_PERIODIC and not compatibility.gradients_not_kept:
+            traffic += 2 * rows * columns * word / micro_batch
+    sram += held / step.weight_tiles
+    if not compatibility.sram_of_other_edges:
+        _same(f"{where}: SRAM", step.sram_bytes, sram)
+        is_limited = design.machine.sram_bytes and design.execution.batch.kind is WorkloadKind.LLM
+        if is_limited and sram > design.machine.sram_bytes * (1 + RELATIVE):
+            raise VerificationError(f"{where}: found {sram} bytes of SRAM against {design.machine.sram_bytes}")
+    if step.weight_tiles > 1 and len(inside) > 1:
+        raise VerificationError(f"{where}: weights in tiles, but {len(inside)} kernels against one")
+    parts = 1 if compatibility.streams_read_once else step.weight_tiles
+    _same(f"{where}: DRAM traffic", step.dram_bytes, tiles * parts * crossing + traffic)
+    _same(f"{where}: memory", step.memory_ns, step.dram_bytes / design.machine.dram_gb_per_s)
+    _check_compute(design, decision, step, inside, tiles, where)
+    inputs = max(1, *(kernel.num_input for kernel in inside))
+    times = [
+        time_ns if kind in design.execution.counted else 0.0
+        for kind, time_ns in zip("CMN", (step.compute_ns, step.memory_ns, step.network_ns), strict=True)
+    ]
+    expected = {
+        Overlap.NO_OVERLAP: sum(times),
+        Overlap.PERFECT_OVERLAP: max(times),
+        Overlap.OVERLAP_COMPUTE_MEMORY: max(times[:2]) + times[2],
+    }[design.execution.overlap]
+    _same(f"{where}: time", step.time_ns, inputs * expected)
+
+
+def _check_compute(
+    design: Design, decision: Decision, step: StepFigures, inside: list[DesignKernel], tiles: int, where: str
+) -> None:
+    machine, assumed = design.machine, design.execution.compute_utilization
+    if assumed > 0:
+        flop = 0.0
+        for kernel in inside:
+            rows, k, columns = _extents(design, decision, kernel)
+            flop += (2 * k if kernel.systolic else 1) * rows * columns
+        peak = 2 * machine.lanes_per_core * machine.stages_per_core * machine.cores * machine.frequency_ghz
+        _same(f"{where}: compute", step.compute_ns, tiles * flop / (assumed * peak))
+        return
+    if any(kernel.use_effective_stage for kernel in inside):
+        return
+    cycles = step.compute_ns * machine.frequency_ghz / tiles
+    cores = sum(_fewest_cores(design, decision, kernel, cycles) for kernel in inside)
+    if cores > machine.cores:
+        raise VerificationError(f"{where}: its time takes {cores} cores against {machine.cores}")
+
+
+def _fewest_cores(design: Design, decision: Decision, kernel: DesignKernel, cycles: float) -> float:
+    """Return the fewest cores with which a kernel takes at most so many cycles, trying every split."""
+    machine = design.machine
+    rows, k, columns = _extents(design, decision, kernel)
+    work = KernelWork(kernel.name, kernel.systolic, rows, k, columns)
+    fewest = math.inf
+    for lanes in range(1, min(rows, machine.cores) + 1):
+        for stages in range(1, (min(columns, machine.cores // lanes) if kernel.systolic else 1) + 1):
+            found = cycles_of(work, CoreSplit(lanes, stages), machine.lanes_per_core, machine.stages_per_core)
+            if found <= cycles * (1 + RELATIVE):
+                fewest = min(fewest, lanes * stages)
+                break
+    return fewest
+
+
+def _extents(design: Design, decision: Decision, kernel: DesignKernel) -> tuple[int, int, int]:
+    """Return rows, k and columns of one tile on one chip."""
+    extents = {"M": kernel.outer * kernel.m, "K": kernel.k, "N": kernel.n}
+    if design.execution.batch.kind is WorkloadKind.LLM:
+        tensor = next((link.chips for link in design.machine.links if link.parallelism == "TP"), 1)
+        for dim, count in ((decision.sharding.get(kernel.id, Dim.NONE), tensor), (kernel.tiling, decision.tiles)):
+            axis = "M" if dim in (Dim.OUTER, Dim.M) else dim.value
+            if axis in extents:
+                extents[axis] = math.ceil(extents[axis] / count)
+    elif design.execution.batch.kind is not WorkloadKind.DLRM:
+        _split_matrix(design, extents)
+    return extents["M"], extents["K"], extents["N"]
+
+
+def _split_matrix(design: Design, extents: dict[str, int]) -> None:
+    chips = [link.chips for link in design.machine.links]
+    if design.execution.batch.kind is WorkloadKind.FFT:
+        extents["N"] = math.ceil(extents["N"] / math.prod(chips))
+        return
+    x, y = (1, chips[0]) if len(chips) == 1 else (math.prod(chips[:-1]), chips[-1])
+    extents["M"], extents["K"] = math.ceil(extents["M"] / x), math.ceil(extents["K"] / y)
+
+
+def _kernel(design: Design, number: int) -> DesignKernel:
+    return next(kernel for kernel in design.kernels if kernel.id == number)
+
+
+def _levels(design: Design) -> dict[int, int]:
+    """Return the length of the longest path to each kernel, by relaxing all edges until nothing changes."""
+    levels = {kernel.id: 0 for kernel in design.kernels}
+    changed = True
+    while changed:
+        changed = False
+        for edge in design.edges:
+            if levels[edge.target] <= levels[edge.source]:
+                levels[edge.target] = levels[edge.source] + 1
+                changed = True
+    return levels
+
+
+def _same(what: str, found: float, expected: float) -> None:
+    if abs(found - expected) > RELATIVE * max(abs(found), abs(expected)):
+        raise VerificationError(f"{what}: found {found} against {expected}")
