@@ -26,6 +26,7 @@ from dfcompile.options import (
     Overlap,
     Timing,
     Volumes,
+    parse_chips,
     parse_expand,
     parse_passes,
     parse_pes,
@@ -71,6 +72,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--passes", metavar="NAME[,NAME…]", help="Lowering passes to apply, in order.")
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
 @click.option("--system", metavar="FILE|NAME", help="Machine; by default the canonical one, one core per P.")
+@click.option("--chips", default="1", show_default=True, metavar="N[,N…]",
+              help="Chips at hand; kernels are sharded over as many of them as give the least time.")  # fmt: skip
 @click.option("--overlap", type=click.Choice(OVERLAPS), default="perfect", show_default=True,
               help="Of compute, memory and network time of a configuration.")  # fmt: skip
 @click.option("--solver", default="dp", show_default=True, metavar="NAME",
@@ -101,6 +104,7 @@ def compile_model(
     passes: str | None,
     shapes: tuple[str, ...],
     system: str | None,
+    chips: str,
     overlap: str,
     solver: str,
     verify: bool,
@@ -130,6 +134,7 @@ def compile_model(
         overlap=cast("Overlap", overlap),
         solver=solver,
         verify=verify,
+        chips=parse_chips(chips),
     )
     for option, target in (("--trace", trace), ("--gantt", gantt)):
         if target is not None:

@@ -90,12 +90,13 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """A variant on a number of processing elements."""
+    """A variant on a number of processing elements per chip; ``mapping`` uses as many of ``chips`` as are best."""
 
     variant: Variant
     pes: int
     scheduled: Scheduled
     mapping: backend.Mapping
+    chips: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +107,7 @@ class Exploration:
         options: of the user.
         model: as read.
         variants: one per combination of expansions.
-        points: one per number of processing elements and variant; the former varies slowest.
+        points: one per number of processing elements, variant and number of chips; the last varies fastest.
     """
 
     options: Options
@@ -136,7 +137,12 @@ def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
         model = read_model(options.model, plan.reading)
     variants = tuple(_variant(model, choices, plan, show) for choices in plan.combinations)
     _check_fit(model, variants, plan)
-    points = tuple(_point(variant, pes, plan, show) for pes in options.pes for variant in variants)
+    points = tuple(
+        point
+        for pes in options.pes
+        for variant in variants
+        for point in _points(variant, pes, options.chips, plan, show)
+    )
     return Exploration(options, model, variants, points)
 
 
@@ -156,14 +162,14 @@ def _variant(model: Model, choices: tuple[Choice, ...], plan: Plan, show: ShowSt
     return Variant(choices, in_effect, library, maps, dag, depths_of(dag), graph, max_abs_error)
 
 
-def _point(variant: Variant, pes: int, plan: Plan, show: ShowStage) -> Point:
+def _points(variant: Variant, pes: int, chip_counts: Sequence[int], plan: Plan, show: ShowStage) -> Iterator[Point]:
     with show(f"scheduling on {pes} processing elements"):
         found = scheduled(variant.dag, pes, plan.scheduling, non_streaming(variant.dag, pes))
-    with show(f"mapping on a chip of {pes} cores"):
-        system = plan.system.with_cores(pes)
-        mapping = backend.map_graph(variant.graph, system, plan.mapping)
-        backend.check(variant.graph, system, mapping)
-    return Point(variant, pes, found, mapping)
+    system = plan.system.with_cores(pes)
+    for chips in chip_counts:
+        with show(f"mapping on {chips} chips of {pes} cores"):
+            mapping = backend.map_on_chips(variant.graph, system, chips, plan.mapping)
+        yield Point(variant, pes, found, mapping, chips)
 
 
 def _plan(options: Options) -> Plan:
@@ -178,6 +184,8 @@ def _plan(options: Options) -> Plan:
     system = backend.load_system(options.system)
     for pes in options.pes:
         system.with_cores(pes)
+    for chips in options.chips:
+        system.with_chips(chips)
     check_partition(options.partition)
     return Plan(
         reading=ReadOptions(shapes=options.shapes),

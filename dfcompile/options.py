@@ -67,6 +67,7 @@ class Options:
         system: name or file of the machine; ``None``: the canonical machine.
         overlap: of compute, memory and network time of a configuration.
         solver: name of the solver for the configurations.
+        chips: numbers of chips at hand, each gives results; a mapping uses as many of them as give the least time.
         verify: whether to run the lowered model against a reference.
     """
 
@@ -84,6 +85,7 @@ class Options:
     overlap: Overlap = "perfect"
     solver: str = "dp"
     verify: bool = False
+    chips: tuple[int, ...] = (1,)
 
     @property
     def combinations(self) -> tuple[tuple[NamedChoice, ...], ...]:
@@ -104,6 +106,20 @@ def parse_pes(text: str) -> tuple[int, ...]:
     pes = tuple(_count("--pes", word) for word in text.split(","))
     _reject_duplicates("--pes", pes)
     return pes
+
+
+def parse_chips(text: str) -> tuple[int, ...]:
+    """Read numbers of chips such as ``1,2,4,8``.
+
+    Raises:
+        UserError: not positive integers, or one of them twice.
+
+    >>> parse_chips("1,8")
+    (1, 8)
+    """
+    chips = tuple(_count("--chips", word) for word in text.split(","))
+    _reject_duplicates("--chips", chips)
+    return chips
 
 
 def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:

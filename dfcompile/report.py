@@ -91,6 +91,8 @@ class MappingSummary:
     solver: str
     solver_s: float
     configurations: tuple[ConfigurationSummary, ...]
+    chips: int = 1  # in use: as many of those available as give the least time
+    chips_available: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,8 @@ def _simulation_record(simulation: SimulationSummary) -> dict[str, Json]:
 
 def _mapping_record(mapping: MappingSummary) -> dict[str, Json]:
     return {
+        "chips": mapping.chips,
+        "chips_available": mapping.chips_available,
         "time_s": rounded(mapping.time_s),
         "configs": len(mapping.configurations),
         "dram_bytes": rounded(mapping.dram_bytes),

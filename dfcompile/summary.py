@@ -42,12 +42,12 @@ def _result(point: Point) -> Result:
         pes=point.pes,
         expansions=variant.expansions,
         schedule=schedule_summary(point.scheduled, variant.depths),
-        mapping=_mapping(point.mapping),
+        mapping=_mapping(point.mapping, point.chips),
         max_abs_error=variant.max_abs_error,
     )
 
 
-def _mapping(mapping: backend.Mapping) -> MappingSummary:
+def _mapping(mapping: backend.Mapping, chips: int) -> MappingSummary:
     return MappingSummary(
         time_s=mapping.time_s,
         dram_bytes=mapping.dram_bytes,
@@ -65,6 +65,8 @@ def _mapping(mapping: backend.Mapping) -> MappingSummary:
             ConfigurationSummary(config.kernels, config.time_ns / NS_PER_S, config.bound_by)
             for config in mapping.configs
         ),
+        chips=mapping.chips,
+        chips_available=chips,
     )
 
 

@@ -1,7 +1,7 @@
 """The report as tables for people: schedule, mapping, what bounds each configuration, coverage, assumptions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dfcompile.report import (
     ConfigurationSummary,
@@ -21,12 +21,14 @@ NAMED_KERNELS = 2  # of a configuration: the first and the last
 def report_table(report: Report, width: int) -> str:
     """Return the report as text of at most ``width`` columns."""
     console = console_of(width)
-    labels = _labels(report)
-    print_table(console, "schedule", labels, _schedule_columns([result.schedule for result in report.results]))
-    print_table(console, "bounds", labels, _bound_columns([result.schedule for result in report.results]))
-    simulations = [result.simulation for result in report.results if result.simulation is not None]
+    scheduled = _one_number_of_chips(report)
+    labels = _labels(scheduled)
+    print_table(console, "schedule", labels, _schedule_columns([result.schedule for result in scheduled.results]))
+    print_table(console, "bounds", labels, _bound_columns([result.schedule for result in scheduled.results]))
+    simulations = [result.simulation for result in scheduled.results if result.simulation is not None]
     if simulations:
-        print_table(console, "simulation", labels, _simulation_columns(report.results, simulations))
+        print_table(console, "simulation", labels, _simulation_columns(scheduled.results, simulations))
+    labels = _labels(report)
     mappings = [result.mapping for result in report.results if result.mapping is not None]
     if mappings:
         print_table(console, "mapping", labels, _mapping_columns(mappings))
@@ -36,6 +38,15 @@ def report_table(report: Report, width: int) -> str:
     assumptions = [f"{found.name}: {found.value} — {found.source}" for found in report.assumptions]
     print_listed(console, "assumptions", assumptions)
     return text_of(console)
+
+
+def _one_number_of_chips(report: Report) -> Report:
+    """Return the report with the results of one number of chips: a schedule is that of one chip."""
+    first = next((result.mapping.chips_available for result in report.results if result.mapping is not None), 1)
+    kept = tuple(
+        result for result in report.results if result.mapping is None or result.mapping.chips_available == first
+    )
+    return replace(report, results=kept)
 
 
 def _labels(report: Report) -> list[Column]:
@@ -120,7 +131,9 @@ def _simulation_columns(results: Sequence[Result], simulations: Sequence[Simulat
 
 
 def _mapping_columns(mappings: Sequence[MappingSummary]) -> list[Column]:
+    chips = [Column("chips\nused", tuple(f"{found.chips} of {found.chips_available}" for found in mappings))]
     return [
+        *(chips if any(found.chips_available > 1 for found in mappings) else []),
         scaled("time\n{}s", [found.time_s for found in mappings]),
         Column("configs", tuple(f"{len(found.configurations):,}" for found in mappings)),
         Column("DRAM\nbytes", tuple(f"{found.dram_bytes:,.0f}" for found in mappings)),

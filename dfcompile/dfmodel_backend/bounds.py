@@ -24,7 +24,8 @@ def lower_bound_ns(model: ConfigurationModel) -> float:
     for flow in model.workload.flows:
         if flow.leaves or (flow.source == NO_SOURCE and flow.readings):
             unavoidable += flow.size_bytes
-    return model.options.overlap.time_ns(compute_ns, unavoidable / model.system.dram_gb_per_s, 0.0)
+    network_ns = sum(kernel.network_ns for kernel in model.workload.kernels)
+    return model.options.overlap.time_ns(compute_ns, unavoidable / model.system.dram_gb_per_s, network_ns)
 
 
 def require_kernels_fit(model: ConfigurationModel) -> None:

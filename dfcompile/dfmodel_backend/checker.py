@@ -74,6 +74,7 @@ def _check_configuration(
     capacity = system.dram.capacity.value
     if capacity and live > capacity:
         raise VerificationError(f"{where}: found {live} bytes of DRAM against {capacity}")
+    _same(f"{where}: network", config.network_ns, sum(kernel.exchange_ns for kernel in kernels))
     times = (config.compute_ns, config.memory_ns, config.network_ns)
     expected = {
         Overlap.NO_OVERLAP: sum(times),

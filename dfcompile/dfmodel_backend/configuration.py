@@ -162,7 +162,11 @@ class ConfigurationModel:
         if compute_ns is None:
             return None
         memory_ns = self.traffic(kernels, members).total_bytes(weight_tiles) / self.system.dram_gb_per_s
-        return self.options.overlap.time_ns(compute_ns, memory_ns, 0.0)
+        return self.options.overlap.time_ns(compute_ns, memory_ns, self.network_ns(members))
+
+    def network_ns(self, members: tuple[int, ...]) -> float:
+        """Return the time in which a set exchanges with other chips."""
+        return sum(self.workload.kernels[member].network_ns for member in members)
 
     @cached_property
     def dram_always_fits(self) -> bool:
@@ -215,14 +219,16 @@ class ConfigurationModel:
         tiles, weight_tiles = fitting
         traffic = self.traffic(kernels, members)
         memory_ns = traffic.total_bytes(weight_tiles) / self.system.dram_gb_per_s
+        network_ns = self.network_ns(members)
+        times = {"compute": compute_ns, "memory": memory_ns, "network": network_ns}
         return Configuration(
             kernels=tuple(self.workload.kernels[member].name for member in members),
             core_splits=self.core_splits(members),
             compute_ns=compute_ns,
             memory_ns=memory_ns,
-            network_ns=0.0,
-            time_ns=self.options.overlap.time_ns(compute_ns, memory_ns, 0.0),
-            bound_by="compute" if compute_ns >= memory_ns else "memory",
+            network_ns=network_ns,
+            time_ns=self.options.overlap.time_ns(compute_ns, memory_ns, network_ns),
+            bound_by=max(times, key=lambda kind: times[kind]),
             dram_read_bytes=traffic.total_bytes(weight_tiles) - traffic.streams_out_bytes,
             dram_write_bytes=traffic.streams_out_bytes,
             dram_live_bytes=self.live_bytes(before, kernels),

@@ -1,5 +1,6 @@
 """Fusion of a design by the solver that was asked for; arcs between down-sets are listed once for many tile counts."""
 
+import math
 from dataclasses import dataclass
 
 from dfcompile.dfmodel_backend.design import Design
@@ -44,10 +45,13 @@ class DesignFusion:
             lattice = intervals_of(design)
         self._lattice = lattice
 
-    def fuse(self, model: DesignModel) -> Fused | None:
-        """Return the fastest assignment, or None if nothing fits SRAM, DRAM and cores."""
+    def fuse(self, model: DesignModel, below_ns: float = math.inf) -> Fused | None:
+        """Return the fastest assignment, or None if nothing fits SRAM, DRAM and cores.
+
+        A pipeline whose slowest stage takes more than ``below_ns`` is of no interest: None, too.
+        """
         if self._pipelined:
-            return fuse_stages(model, self._arcs(model))
+            return fuse_stages(model, self._arcs(model), below_ns)
         if self._by_kernel:
             return kernel_by_kernel(model)
         if self.solver in (Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS):

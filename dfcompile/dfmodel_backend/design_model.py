@@ -216,9 +216,10 @@ class DesignModel:
 
     def _exchanged(self, inside: npt.NDArray[np.float64], tiles: Column) -> Exchanged:
         sizes, sequence, reductions = self._exchange_rows
+        nothing = np.zeros(len(inside))
         return Exchanged(
-            sizes={collective: inside @ row for collective, row in sizes.items()},
-            sequence_sizes={collective: inside @ row for collective, row in sequence.items()},
+            sizes={collective: inside @ row if row.any() else nothing for collective, row in sizes.items()},
+            sequence_sizes={collective: inside @ row if row.any() else nothing for collective, row in sequence.items()},
             reductions=inside @ reductions,
             tiles=tiles,
         )

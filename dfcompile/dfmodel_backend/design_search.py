@@ -1,5 +1,6 @@
 """Solves a design: degrees, micro-batch size, sharding, tile count and configurations of least time."""
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -73,6 +74,12 @@ def solve_design(design: Design, options: DesignOptions) -> DesignSolution:
     return _Search(design, options).solve()
 
 
+def _least_batch_ns(model: DesignModel) -> float:
+    """Return a time of a batch that no configurations beat; stages of a pipeline share a graph of all layers."""
+    is_pipelined = model.design.execution.batch.layers_in_graph > 1
+    return batch_time_ns(model, model.least_ns() / (model.degrees.pipeline if is_pipelined else 1))
+
+
 class _Search:
     def __init__(self, design: Design, options: DesignOptions) -> None:
         self._started = time.perf_counter()
@@ -95,7 +102,7 @@ class _Search:
         bounded = []
         for order, chosen in enumerate(choices):
             whole = DesignModel(chosen, self._sharding(chosen).sharding, 1, self._compatibility)
-            bounded.append((batch_time_ns(whole, whole.least_ns()), order))
+            bounded.append((_least_batch_ns(whole), order))
             self._points += len(tile_counts(chosen, self._compatibility))
         for bound_ns, order in sorted(bounded):
             if self._is_beaten(bound_ns):
@@ -130,14 +137,14 @@ class _Search:
             DesignModel(design, sharding, tiles, self._compatibility)
             for tiles in tile_counts(design, self._compatibility)
         ]
-        bounds = [(batch_time_ns(model, model.least_ns()), model.tiles, model) for model in models]
+        bounds = [(_least_batch_ns(model), model.tiles, model) for model in models]
         self._last = models[-1]
         for bound_ns, tiles, model in sorted(bounds, key=lambda one: one[:2]):
             self._bound_ns = min(self._bound_ns, bound_ns)
             if self._is_beaten(bound_ns):
                 break
             self._fused += 1
-            found = self._fusion.fuse(model)
+            found = self._fusion.fuse(model, self._best.key[0] / batch_time_ns(model, 1.0) if self._best else math.inf)
             if found is None:
                 continue
             decision = Decision(sharding, tiles, found.configs, found.stages)

@@ -165,14 +165,21 @@ def _middle_pairs(
 
 def _grows(model: DesignModel, allowed: tuple[int, ...]) -> Callable[[int], bool]:
     """Return whether a larger set may be possible: weights of several kernels are all held, and whole."""
-    held = [round(size) for size in model.held_bytes]
+    held = {1 << position: round(size) for position, size in enumerate(model.held_bytes)}
     capacity = model.sram_capacity
+    weights = {0: 0}
     known: dict[int, bool] = {}
+
+    def weight(added: int) -> int:
+        if added not in weights:
+            lowest = added & -added
+            weights[added] = weight(added ^ lowest) + held[lowest]
+        return weights[added]
 
     def grows(added: int) -> bool:
         if added not in known:
-            total = sum(size for position, size in enumerate(held) if added >> position & 1) if capacity else 0
-            known[added] = total <= capacity and any(added & ~mask == 0 for mask in allowed)
+            fits = not capacity or weight(added) <= capacity
+            known[added] = fits and any(added & ~mask == 0 for mask in allowed)
         return known[added]
 
     return grows

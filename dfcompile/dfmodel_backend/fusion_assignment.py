@@ -159,11 +159,18 @@ class _AssignmentBuilder:
             bandwidth = self._model.system.dram_gb_per_s * self._unit_ns
             memory = self._pulp.LpAffineExpression([(variable, size / bandwidth) for variable, size in self._bytes[c]])
             time = self._amount(f"time_{c}")
-            if self._model.options.overlap is Overlap.NO_OVERLAP:
-                self._bound_compute(c, time, memory)
-            else:
+            terms = [(self._at[k][c], self._work.kernels[k].network_ns / self._unit_ns) for k in self._kernels]
+            network = self._pulp.LpAffineExpression(terms)
+            overlap = self._model.options.overlap
+            if overlap is Overlap.NO_OVERLAP:
+                self._bound_compute(c, time, memory + network)
+            elif overlap is Overlap.PERFECT_OVERLAP:
                 self._bound_compute(c, time, self._pulp.LpAffineExpression())
                 self._problem += time >= memory
+                self._problem += time >= network
+            else:
+                self._bound_compute(c, time, network)
+                self._problem += time >= memory + network
             total.append(time)
         self._problem.setObjective(self._pulp.lpSum(total))
 

@@ -42,6 +42,8 @@ class DataflowKernel:
     m: int
     k: int
     n: int
+    exchange_bytes: float = 0.0  # that the kernel, and what it hands on, exchange with other chips
+    exchange_ns: float = 0.0
 
     @property
     def flop(self) -> int:

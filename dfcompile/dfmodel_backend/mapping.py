@@ -27,3 +27,4 @@ class Mapping:
     solver_s: float  # wall time; the one figure that differs between runs
     options: MappingOptions
     assumptions: tuple[Assumption, ...]
+    chips: int = 1  # in use

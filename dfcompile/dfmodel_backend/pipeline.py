@@ -1,5 +1,6 @@
 """Pipeline partition of a graph that holds all layers: stages, each fused, the slowest as fast as possible."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,14 +24,15 @@ class Partition:
     slowest_ns: float
 
 
-def fuse_stages(model: DesignModel, arcs: Arcs) -> Fused | None:
+def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> Fused | None:
     """Return the partition into at most as many stages as pipeline chips whose slowest stage is fastest, or None.
 
-    Bisection on the time of the slowest stage; each step walks the down-sets once per stage with the least time in
-    the stage so far. A stage ends with what it sends on. A partition with a stage that exceeds DRAM is refused.
+    None, too, if no partition takes at most ``below_ns``. Bisection on the time of the slowest stage; each step walks
+    the down-sets once per stage with the least time in the stage so far. A stage ends with what it sends on. A
+    partition with a stage that exceeds DRAM is refused.
     """
     walk = _Walk(model, arcs)
-    best = walk.partition(np.inf)
+    best = walk.partition(below_ns)
     if best is None:
         return None
     low = 0.0

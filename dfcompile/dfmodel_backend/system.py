@@ -129,7 +129,25 @@ class System:
         return replace(self, accelerator=replace(self.accelerator, cores=cores))
 
     def with_chips(self, chips: int) -> "System":
-        """Return the system with ``chips`` chips."""
+        """Return the system with ``chips`` chips, along the innermost dimension of its network.
+
+        Raises:
+            UserError: no chips, or more than there are along that dimension.
+        """
         if chips < 1:
             raise UserError(f"system {self.name!r}: found {chips} chips against at least 1")
-        return replace(self, chips=chips)
+        if chips == 1:
+            return replace(self, chips=1, network=ONE_CHIP)
+        dimensions = self.network.dimensions
+        if not dimensions:
+            raise UserError(f"system {self.name!r}: found {chips} chips against 1: its file has no network")
+        if chips > dimensions[0].chips:
+            raise UserError(
+                f"system {self.name!r}: found {chips} chips against {dimensions[0].chips} along the innermost "
+                "dimension of its network"
+            )
+        innermost = replace(self.network, kind=self.network.kind.split("_")[0], dimensions=(self._first(chips),))
+        return replace(self, chips=chips, network=innermost)
+
+    def _first(self, chips: int) -> Dimension:
+        return replace(self.network.dimensions[0], chips=chips)

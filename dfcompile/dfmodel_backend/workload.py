@@ -22,6 +22,7 @@ class KernelWork:
     rows: int  # outer * m
     k: int
     n: int
+    network_ns: float = 0.0  # exchange with other chips
 
     @property
     def flop(self) -> int:
@@ -108,7 +109,7 @@ class Workload:
 
 
 def one_chip_workload(graph: DataflowGraph) -> Workload:
-    """Return the workload of a chip that runs the whole graph."""
+    """Return the workload of a chip that runs a graph: a whole one, or its share of one (`shard_graph`)."""
     index = graph.index
     level = graph.topological_numbers
     flows = []
@@ -136,8 +137,17 @@ def one_chip_workload(graph: DataflowGraph) -> Workload:
 def _work(kernel: DataflowKernel) -> KernelWork:
     """Rows go to lanes: all elements of an elementwise kernel are rows, whatever its axes are called."""
     if kernel.type is KernelType.SIMD:
-        return KernelWork(kernel.name, systolic=False, rows=kernel.outer * kernel.m * kernel.n, k=1, n=1)
-    return KernelWork(kernel.name, systolic=True, rows=kernel.outer * kernel.m, k=kernel.k, n=kernel.n)
+        return KernelWork(
+            kernel.name,
+            systolic=False,
+            rows=kernel.outer * kernel.m * kernel.n,
+            k=1,
+            n=1,
+            network_ns=kernel.exchange_ns,
+        )
+    return KernelWork(
+        kernel.name, systolic=True, rows=kernel.outer * kernel.m, k=kernel.k, n=kernel.n, network_ns=kernel.exchange_ns
+    )
 
 
 def _output_cuts(kernel: DataflowKernel) -> int:
