@@ -10,13 +10,17 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
+from dfcompile.frontend.normaliser.functions import FUNCTIONS
 from tests.onnx_nodes import TABLE, Array
 
 # Operands that tell a shape, axes and the like: constants in any model that can be compiled.
 _STRUCTURE: Mapping[str, Sequence[int]] = {
+    "CenterCropPad": (1,),
+    "CumSum": (1,),
     "Dropout": (1, 2),
     "Expand": (1,),
     "Gather": (1,),
+    "OneHot": (1,),
     "Pad": (1, 2, 3),
     "Reshape": (1,),
     "Resize": (1, 2, 3),
@@ -56,13 +60,13 @@ class NodeCase:
 
 
 def node_cases(*, constants: bool) -> tuple[NodeCase, ...]:
-    """Return the published tests of every operator that has an expansion.
+    """Return the published tests of every operator that has an expansion or is expanded by its definition.
 
     Args:
         constants: all operands but the first are constants, rather than only those that must be; tests for which that
             is the same are left out then.
     """
-    known = set(TABLE.op_types("onnx"))
+    known = {*TABLE.op_types("onnx"), *FUNCTIONS}
     return tuple(
         _case(name, model, sets, constants=constants)
         for name, model, sets in _published()

@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
+from dfcompile.frontend.free_name import free_name
+
 _CPP_KEYWORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
     co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default
@@ -57,13 +59,7 @@ def safe_identifiers(names: Iterable[str]) -> Mapping[str, str]:
         if is_safe(name):
             chosen[name] = name
             continue
-        candidate = base = safe_identifier(name)
-        count = 0
-        while candidate in taken:
-            count += 1
-            candidate = f"{base}_{count}"
-        taken.add(candidate)
-        chosen[name] = candidate
+        chosen[name] = free_name(safe_identifier(name), taken)
     return chosen
 
 

@@ -14,6 +14,9 @@ from dfcompile.frontend.one_line import one_line
 # Inference looks into constants only for shapes, axes and the like, which are short.
 _LARGEST_VISIBLE_CONSTANT = 1024
 
+# Operators for which ONNX infers nothing, or fails: their result is of the type of their first operand.
+_LIKE_FIRST_OPERAND = frozenset(["GroupNormalization", "MeanVarianceNormalization"])
+
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
@@ -44,6 +47,9 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorTyp
             not fit together.
     """
     proto = checkable(draft)
+    for node in proto.graph.node:
+        if node.op_type in _LIKE_FIRST_OPERAND:
+            _stand_in(node)
     for output in proto.graph.output:
         # What is declared may stand for other input shapes than those that were given.
         if output.type.tensor_type.elem_type:
@@ -60,6 +66,12 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorTyp
         if value.name not in types and value.type.WhichOneof("value") is not None:
             types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), _shape(value))
     return types
+
+
+def _stand_in(node: onnx.NodeProto) -> None:
+    node.op_type = "Identity"
+    del node.input[1:]
+    del node.attribute[:]
 
 
 def checkable(draft: Draft) -> onnx.ModelProto:

@@ -67,6 +67,8 @@ def _value(
         stand_in = np.broadcast_to(np.zeros((), dtype=known.dtype), known.known_shape)
         return _computed(node, {node.input[0]: stand_in}, proto)
     operands = {name: constants[name] for name in node.input if name in constants}
+    if node.op_type == "CastLike" and node.input[1] in types:  # only the type of its second operand counts
+        operands[node.input[1]] = np.zeros((), dtype=types[node.input[1]].dtype)
     if any(name and name not in operands for name in node.input) or not _fits(node, types):
         return None
     return _computed(node, operands, proto)

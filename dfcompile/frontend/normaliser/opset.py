@@ -5,6 +5,7 @@ from onnx import version_converter
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.free_name import free_name
 from dfcompile.frontend.one_line import one_line
 from dfcompile.frontend.shapes import checkable
 
@@ -66,11 +67,5 @@ def _named(converted: onnx.ModelProto, draft: Draft) -> list[onnx.NodeProto]:
         if node.name:
             neighbour = node.name
             continue
-        base = candidate = f"{neighbour}.{node.op_type.lower()}"
-        count = 0
-        while candidate in taken:
-            count += 1
-            candidate = f"{base}_{count}"
-        taken.add(candidate)
-        node.name = candidate
+        node.name = free_name(f"{neighbour}.{node.op_type.lower()}", taken)
     return nodes

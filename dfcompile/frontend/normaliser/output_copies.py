@@ -3,6 +3,7 @@
 from onnx import helper
 
 from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.free_name import free_name
 
 # Nodes that are nothing but a constant, and are folded into one.
 _CONSTANTS = frozenset(["Constant", "ConstantOfShape"])
@@ -23,21 +24,11 @@ def copy_border_outputs(draft: Draft) -> Draft:
     names = {node.name for node in nodes}
     renamed = {}
     for name in borrowed:
-        copy = _free(f"{name}_copy", taken)
-        node = helper.make_node("Identity", [name], [copy], name=_free(f"{name}.copy", names))
+        copy = free_name(f"{name}_copy", taken)
+        node = helper.make_node("Identity", [name], [copy], name=free_name(f"{name}.copy", names))
         nodes.append(node)
         renamed[name] = copy
     copied = draft.replaced(nodes)
     for output in copied.proto.graph.output:
         output.name = renamed.get(output.name, output.name)
     return copied
-
-
-def _free(base: str, taken: set[str]) -> str:
-    candidate = base
-    count = 0
-    while candidate in taken:
-        count += 1
-        candidate = f"{base}_{count}"
-    taken.add(candidate)
-    return candidate

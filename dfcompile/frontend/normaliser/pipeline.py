@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from dfcompile.frontend.draft import Draft
 from dfcompile.frontend.normaliser.constant_folding import fold_constants
 from dfcompile.frontend.normaliser.dead_nodes import remove_dead_nodes
+from dfcompile.frontend.normaliser.empty_parts import remove_empty_parts
+from dfcompile.frontend.normaliser.functions import expand_functions
 from dfcompile.frontend.normaliser.normaliser_pass import NormaliserPass
 from dfcompile.frontend.normaliser.opset import unify_opset
 from dfcompile.frontend.normaliser.output_copies import copy_border_outputs
@@ -17,8 +19,10 @@ PASSES = (
     # First, since ONNX infers nothing for a graph that has an input or constant among its outputs.
     NormaliserPass("copy-border-outputs", copy_border_outputs, Coverage.COSTED),
     NormaliserPass("unify-opset", unify_opset, Coverage.FOLDED),
+    NormaliserPass("expand-functions", expand_functions, Coverage.COSTED),
     NormaliserPass("remove-dead-nodes", remove_dead_nodes, Coverage.FOLDED),
     NormaliserPass("fold-constants", fold_constants, Coverage.FOLDED),
+    NormaliserPass("remove-empty-parts", remove_empty_parts, Coverage.FOLDED),
     NormaliserPass("remove-pass-through", remove_pass_through, Coverage.VIEW),
     NormaliserPass("remove-unused", remove_dead_nodes, Coverage.FOLDED),
 )

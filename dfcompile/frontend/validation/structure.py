@@ -1,6 +1,7 @@
 """Structure: operators that exist, values that are produced once and before they are read."""
 
 import math
+import re
 from collections.abc import Mapping
 
 import onnx
@@ -12,6 +13,7 @@ from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.one_line import one_line
 from dfcompile.frontend.shapes import checkable
 
+_TERM = r"[A-Za-z]*(\.\.\.)?[A-Za-z]*"
 _OWN_DOMAINS = frozenset(["", "ai.onnx"])
 
 
@@ -67,10 +69,18 @@ def _check_attributes(node: onnx.NodeProto) -> None:
             raise UnsupportedOpError(
                 f"node {node.name!r}: {node.op_type} holds a graph against a plain operator (control flow; unroll it)"
             )
+        if (node.op_type, attribute.name) == ("Einsum", "equation"):
+            _check_equation(node, attribute.s.decode("utf-8", errors="replace"))
         numbers = [attribute.f] if attribute.type == AttributeProto.FLOAT else attribute.floats
         for number in numbers:
             if not math.isfinite(number):
                 raise UserError(f"node {node.name!r}: attribute {attribute.name!r} is {number} against a finite number")
+
+
+def _check_equation(node: onnx.NodeProto, equation: str) -> None:
+    """ONNX's inference never ends on some equations that are none."""
+    if re.fullmatch(rf"{_TERM}(,{_TERM})*(->{_TERM})?", equation.replace(" ", "")) is None:
+        raise UserError(f"node {node.name!r}: equation {equation!r} against one such as 'bij,bjk->bik'")
 
 
 def _producers(draft: Draft) -> Mapping[str, str]:

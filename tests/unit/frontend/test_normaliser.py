@@ -146,6 +146,43 @@ def test_old_softmax_keeps_its_meaning(write_model: ModelWriter) -> None:
     )
 
 
+def test_functions_of_onnx_become_named_parts(write_model: ModelWriter) -> None:
+    text = """<ir_version: 10, opset_import: ["": 23]>
+    g (float[1,2,4] x) => (float[1,2,4] y) {
+      [att] y = Attention<q_num_heads=2, kv_num_heads=2>(x, x, x)
+    }"""
+    values = {"x": np.random.default_rng(0).standard_normal((1, 2, 4)).astype(np.float32)}
+    model = parser.parse_model(text)
+
+    coverage = coverage_of(write_model(text))
+    assert coverage["att"] == "COSTED"
+    assert {"att.matmul", "att.softmax", "att.matmul_1"} < set(coverage)
+    np.testing.assert_allclose(outputs(normalised_model(model), values)[0], outputs(model, values)[0], rtol=1e-5)
+
+
+def test_two_functions_do_not_share_values(write_model: ModelWriter) -> None:
+    text = """<ir_version: 10, opset_import: ["": 23]>
+    g (float[1,2,4] x) => (float[1,2,4] y) {
+      t = Attention<q_num_heads=2, kv_num_heads=2>(x, x, x)
+      y = Attention<q_num_heads=1, kv_num_heads=1, is_causal=1>(t, x, t)
+    }"""
+    values = {"x": np.random.default_rng(0).standard_normal((1, 2, 4)).astype(np.float32)}
+    model = parser.parse_model(text)
+
+    coverage_of(write_model(text))
+    np.testing.assert_allclose(outputs(normalised_model(model), values)[0], outputs(model, values)[0], rtol=1e-5)
+
+
+def test_empty_parts_vanish(write_model: ModelWriter) -> None:
+    path = write_model("""g (float[2,4] x) => (float[2,4] y) <int64[2] sizes = {4, 0}> {
+      [cut] a, b = Split<axis=1>(x, sizes)
+      [negate] c = Neg(a)
+      [join] y = Concat<axis=1>(c, b)
+    }""")
+
+    assert coverage_of(path) == {"cut": "COSTED", "negate": "COSTED", "join": "VIEW"}
+
+
 @st.composite
 def graphs(draw: st.DrawFn) -> onnx.ModelProto:
     """Graphs over float[2,3] values: an input, a constant, unary, binary, pass-through and shape nodes."""

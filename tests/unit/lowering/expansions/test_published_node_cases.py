@@ -1,4 +1,4 @@
-"""ONNX's own node tests: those of every operator with an expansion pass, or are refused for a reason listed here."""
+"""ONNX's own node tests: those of every operator that can be compiled pass, or are refused for a reason listed here."""
 
 import re
 from collections import Counter
@@ -21,14 +21,13 @@ REFUSED = {
     "mask of a dropout": "the result 'mask' has no expansion",
     "operators of 2015": r"operator set 1 against 7 to \d+",
     "resize that interpolates": "'mode' is '(linear|cubic)' against 'nearest'|against whole factors|coordinates '",
-    "shape inference of functions": "Normalization: inference error|Normalization of values that are no constants",
 }  # fmt: skip
 
 
 def tolerance(case: NodeCase) -> float:
-    """ONNX's own is 1e-3; half precision needs a little more."""
+    """ONNX's own is 1e-3; half precision needs more, as an Attention rounds after each of its parts."""
     half = any(value.dtype == np.float16 for value in (*case.feeds.values(), *case.expected.values()))
-    return 2e-3 if half else 1e-3
+    return 4e-3 if half else 1e-3
 
 
 def lowering(case: NodeCase, reasons: Counter[str]) -> Program | None:
@@ -44,7 +43,7 @@ def lowering(case: NodeCase, reasons: Counter[str]) -> Program | None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("constants", "least"), [(False, 650), (True, 250)])
+@pytest.mark.parametrize(("constants", "least"), [(False, 830), (True, 250)])
 def test_interpreted_cases_pass_or_are_refused_for_a_listed_reason(*, constants: bool, least: int) -> None:
     reasons: Counter[str] = Counter()
     passed = 0

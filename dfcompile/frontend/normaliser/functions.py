@@ -1,0 +1,131 @@
+"""Functions: an operator that ONNX itself defines by other operators is replaced by these."""
+
+from collections.abc import Iterator, Mapping
+
+import onnx
+from onnx import helper, inliner
+from onnx.defs import OpSchema
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.element_type import onnx_type
+from dfcompile.frontend.free_name import free_name
+from dfcompile.frontend.normaliser.opset import opset_of
+from dfcompile.frontend.one_line import one_line
+from dfcompile.frontend.shapes import TensorType, infer_types
+
+# Others that ONNX defines so (Gelu, LayerNormalization …) have expansions of their own, which are cheaper.
+FUNCTIONS = frozenset(
+    [
+        "Attention",
+        "CenterCropPad",
+        "NegativeLogLikelihoodLoss",
+        "RotaryEmbedding",
+        "SoftmaxCrossEntropyLoss",
+        "SwiGLU",
+    ]
+)
+
+_DOMAIN = "definition"
+
+
+def expand_functions(draft: Draft) -> Draft:
+    """Return the draft with the operators of `FUNCTIONS` replaced by their definition in ONNX, again and again.
+
+    ``[att] y = Attention(q, k, v)`` becomes ``[att.transpose] … [att.matmul] … [att.softmax] … [att.matmul_1] y = …``.
+
+    Raises:
+        UserError: ONNX has no definition for this form of an operator.
+    """
+    while any(node.op_type in FUNCTIONS for node in draft.proto.graph.node):
+        draft = _expanded(draft)
+    return draft
+
+
+def _expanded(draft: Draft) -> Draft:
+    nodes = tuple(draft.proto.graph.node)
+    types = infer_types(draft)
+    names = {node.name for node in nodes}
+    values = {name for node in nodes for name in (*node.input, *node.output)}
+    expanded: list[onnx.NodeProto] = []
+    for node in nodes:
+        expanded += _body(node, draft.proto, types, names, values) if node.op_type in FUNCTIONS else [node]
+    return draft.replaced(expanded)
+
+
+def _body(
+    node: onnx.NodeProto,
+    proto: onnx.ModelProto,
+    types: Mapping[str, TensorType],
+    names: set[str],
+    values: set[str],
+) -> Iterator[onnx.NodeProto]:
+    """Yield what a node is by definition, under names that nothing else has."""
+    border = {name: name for name in ("", *node.input, *node.output)}
+    for inner in _inlined(node, proto, types):
+        renamed = onnx.NodeProto()
+        renamed.CopyFrom(inner)
+        renamed.name = free_name(f"{node.name}.{inner.op_type.lower()}", names)
+        for name in inner.output:
+            if name not in border:
+                border[name] = free_name(f"{node.name}.{name}", values)
+        renamed.input[:] = [border[name] for name in inner.input]
+        renamed.output[:] = [border[name] for name in inner.output]
+        yield renamed
+
+
+def _inlined(
+    node: onnx.NodeProto, proto: onnx.ModelProto, types: Mapping[str, TensorType]
+) -> tuple[onnx.NodeProto, ...]:
+    # ONNX's own inliner of such functions gives up where an operand is omitted: so they become functions of the model.
+    call = onnx.NodeProto()
+    call.CopyFrom(node)
+    call.domain = _DOMAIN
+    given = {attribute.name for attribute in node.attribute}
+    schema = onnx.defs.get_schema(node.op_type, opset_of(proto), "")
+    defaults = (attribute.default_value for name, attribute in sorted(schema.attributes.items()) if name not in given)
+    call.attribute.extend(default for default in defaults if default.name)
+    alone = helper.make_model(
+        helper.make_graph(
+            [call],
+            "function",
+            [_declared(name, types) for name in dict.fromkeys(node.input) if name],
+            [_declared(name, types) for name in node.output if name],
+        ),
+        opset_imports=[*proto.opset_import, helper.make_opsetid(_DOMAIN, 1)],
+        ir_version=proto.ir_version,
+        functions=[_definition(node, schema, opset_of(proto), types)],
+    )
+    try:
+        return tuple(inliner.inline_local_functions(alone).graph.node)
+    except (RuntimeError, ValueError) as error:
+        raise UserError(f"node {node.name!r}: {node.op_type} cannot be expanded: {one_line(error)}") from error
+
+
+def _definition(
+    node: onnx.NodeProto, schema: OpSchema, opset: int, types: Mapping[str, TensorType]
+) -> onnx.FunctionProto:
+    function = onnx.FunctionProto()
+    if schema.has_context_dependent_function:
+        version = max(found for found in schema.context_dependent_function_opset_versions if found <= opset)
+        operands = [_declared(name, types).type.SerializeToString() for name in node.input]
+        function.ParseFromString(
+            schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), operands)
+        )
+    else:
+        version = max(found for found in schema.function_opset_versions if found <= opset)
+        function.ParseFromString(schema.get_function_with_opset_version(version))
+    if not function.node:
+        raise UserError(f"node {node.name!r}: this form of {node.op_type} has no definition by other operators in ONNX")
+    function.domain = _DOMAIN
+    # It may be as of an earlier version, but still means the same: else ONNX had another one.
+    del function.opset_import[:]
+    function.opset_import.append(helper.make_opsetid("", opset))
+    return function
+
+
+def _declared(name: str, types: Mapping[str, TensorType]) -> onnx.ValueInfoProto:
+    known = types.get(name)
+    if known is None:
+        return onnx.ValueInfoProto(name=name)
+    return helper.make_tensor_value_info(name, onnx_type(known.dtype), known.shape)

@@ -1,0 +1,27 @@
+"""ONNX CumSum."""
+
+from math import prod
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, onnx_expansion
+from dfcompile.lowering.expansions.reduce import add_reduce
+
+
+@onnx_expansion("CumSum", "triangle", default=True)
+def cumsum(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[…, j, …] = sum_k X[…, k, …] if k <= j else 0`` along an axis of n: one downsampler that reads X n times.
+
+    A running sum would read X once, but reads what it writes: no access of a canonical task.
+    """
+    x, y = op.input(0), op.output()
+    (given,) = op.static_integers(1, "axis") or (0,)
+    axis = op.front_axis(given, x.rank)
+    outer, n, inner = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
+    j, k = np.arange(n)[:, None, None], np.arange(n)[None, :, None]
+    first, last = (j, k) if op.integer("reverse", 0) else (k, j)
+    is_summed = first < last if op.integer("exclusive", 0) else first <= last
+    total = build.array("total", (outer, n, inner))
+    data = build.view(x, "data", (outer, 1, n, inner))
+    add_reduce(build, "", Reduction.SUM, [data, build.parameter("triangle", is_summed)], total, [2], "a if b else 0")
+    build.view_as(total, y)

@@ -1,0 +1,169 @@
+"""ONNX Einsum: sums of products over named dimensions."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.elementwise import add_elementwise
+from dfcompile.lowering.expansions.reduce import add_reduce
+
+Labels = tuple[str, ...]
+_ELLIPSIS = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A product of operands: one label per dimension, and an array of any shape with its elements in row order."""
+
+    array: Tensor
+    labels: Labels
+
+
+@onnx_expansion("Einsum", "matmul", default=True)
+def einsum(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[i, j] = sum_k A[i, k] * B[k, j]`` and the like: a MatMul where a dimension is contracted.
+
+    It goes operand by operand from the left. Diagonals and sums over a dimension that only one operand has come first;
+    dimensions are reordered by copies where a product needs it. Without a contraction the product is element-wise.
+    """
+    terms, result, extents = _parsed(op)
+    steps = _Steps(build, extents)
+    left = steps.alone(terms[0], _needed(result, terms[1:]))
+    for position, term in enumerate(terms[1:], 2):
+        needed = _needed(result, terms[position:])
+        right = steps.alone(term, {*needed, *left.labels})
+        left = steps.product(steps.alone(left, {*needed, *right.labels}), right, needed)
+    build.view_as(steps.arranged(left, result).array, op.output())
+
+
+def _needed(result: Labels, later: Iterable[_Term]) -> set[str]:
+    return {*result, *(label for term in later for label in term.labels)}
+
+
+class _Steps:
+    """The canonical operators of one Einsum, named by what they do."""
+
+    def __init__(self, build: CanonicalFragment, extents: Mapping[str, int]) -> None:
+        self._build = build
+        self._extents = extents
+        self._counts: dict[str, int] = {}
+
+    def alone(self, term: _Term, needed: set[str]) -> _Term:
+        """Take diagonals, and sum over what no other operand and no result needs."""
+        term = self.arranged(term, tuple(dict.fromkeys(term.labels)))
+        kept = tuple(label for label in term.labels if label in needed)
+        if kept == term.labels:
+            return term
+        total = self._build.array(self._name("total"), self._shape(kept))
+        axes = [axis for axis, label in enumerate(term.labels) if label not in needed]
+        add_reduce(self._build, self._name("sum"), Reduction.SUM, [self._shaped(term)], total, axes)
+        return _Term(total, kept)
+
+    def arranged(self, term: _Term, labels: Labels) -> _Term:
+        """Return the dimensions in another order; of a label that an operand has twice, the diagonal."""
+        if term.labels == labels:
+            return term
+        array = self._build.array(self._name("arranged"), self._shape(labels))
+        read = [f"i{labels.index(label)}" for label in term.labels]
+        self._build.op("Copy", self._name("arrange"), [self._shaped(term)], [array], read=read)
+        return _Term(array, labels)
+
+    def product(self, left: _Term, right: _Term, needed: set[str]) -> _Term:
+        """Multiply, and sum over what both operands have and nothing else needs."""
+        shared = [label for label in left.labels if label in right.labels]
+        batch = tuple(label for label in shared if label in needed)
+        contracted = tuple(label for label in shared if label not in needed)
+        rows = tuple(label for label in left.labels if label not in shared)
+        columns = tuple(label for label in right.labels if label not in shared)
+        labels = (*batch, *rows, *columns)
+        if not contracted:
+            array = self._build.array(self._name("product"), self._shape(labels))
+            axes = [[labels.index(label) for label in term.labels] or [0] for term in (left, right)]
+            operands = [self._shaped(left), self._shaped(right)]
+            add_elementwise(self._build, self._name("multiply"), "a * b", operands, array, axes)
+            return _Term(array, labels)
+        a, transpose_a = self._matrices(left, batch, rows, contracted)
+        b, transpose_b = self._matrices(right, batch, contracted, columns)
+        outer, n, k, m = (self._elements(part) for part in (batch, rows, contracted, columns))
+        array = self._build.array(self._name("product"), (outer, n, m))
+        self._build.op(
+            "MatMul",
+            self._name("matmul"),
+            [a, b],
+            [array],
+            transpose_a=transpose_a,
+            transpose_b=transpose_b,
+            gemm=(outer, n, k, m),
+        )
+        return _Term(array, labels)
+
+    def _matrices(self, term: _Term, batch: Labels, rows: Labels, columns: Labels) -> tuple[Tensor, int]:
+        """Return the term as a batch of matrices, and whether these are stored the other way round."""
+        is_transposed = term.labels == (*batch, *columns, *rows) != (*batch, *rows, *columns)
+        parts = (batch, columns, rows) if is_transposed else (batch, rows, columns)
+        flat = self.arranged(term, tuple(label for part in parts for label in part))
+        shape = tuple(self._elements(part) for part in parts)
+        return self._viewed(flat.array, shape), int(is_transposed)
+
+    def _shaped(self, term: _Term) -> Tensor:
+        return self._viewed(term.array, self._shape(term.labels))
+
+    def _viewed(self, array: Tensor, shape: tuple[int, ...]) -> Tensor:
+        return array if array.shape == shape else self._build.view(array, self._name("view"), shape)
+
+    def _name(self, step: str) -> str:
+        count = self._counts[step] = self._counts.get(step, -1) + 1
+        return f"{step}{count or ''}"
+
+    def _elements(self, labels: Labels) -> int:
+        return prod(self._extents[label] for label in labels)
+
+    def _shape(self, labels: Labels) -> tuple[int, ...]:
+        return tuple(self._extents[label] for label in labels) or (1,)
+
+
+def _parsed(op: Operator) -> tuple[tuple[_Term, ...], Labels, Mapping[str, int]]:
+    """Return the operands with their labels, the labels of the result, and the extent that each label stands for."""
+    equation = op.text("equation", "").replace(" ", "")
+    given, arrow, result = equation.partition("->")
+    operands, sources = op.operands(), given.split(",")
+    if len(sources) != len(operands):
+        raise op.unsupported(f"equation {equation!r} has {len(sources)} terms for {len(operands)} operands")
+    dimensions: list[list[tuple[str, int]]] = []
+    for source, operand in zip(sources, operands, strict=True):
+        # An operand without dimensions stands as an array of one element.
+        shape = operand.shape if source or operand.elements > 1 else ()
+        labels = _labels(source, len(shape) - len(source.replace(_ELLIPSIS, "")))
+        if len(labels) != len(shape):
+            raise op.unsupported(f"equation {equation!r} has {len(labels)} labels for {operand}")
+        dimensions.append(list(zip(labels, shape, strict=True)))
+    everything = [label for pairs in dimensions for label, _ in pairs]
+    hidden = [label for label in dict.fromkeys(everything) if label.startswith(_ELLIPSIS)]
+    hidden.sort(key=lambda label: -int(label.removeprefix(_ELLIPSIS)))
+    if arrow:
+        wanted = _labels(result, len(hidden))
+    else:
+        wanted = (*hidden, *(label for label in sorted(everything) if label.isalpha() and everything.count(label) == 1))
+    if len(set(wanted)) != len(wanted) or not set(wanted) <= set(everything):
+        raise op.unsupported(f"equation {equation!r} has a label in the result twice, or one of no operand")
+    extents: dict[str, int] = {}
+    for label, extent in (pair for pairs in dimensions for pair in pairs):
+        extents[label] = max(extent, extents.get(label, 1))
+    # An extent of 1 that stands for more is the same for each of them: as if the operand had no such dimension.
+    terms = tuple(
+        _Term(operand, tuple(label for label, extent in pairs if extent == extents[label]))
+        for operand, pairs in zip(operands, dimensions, strict=True)
+    )
+    return terms, wanted, extents
+
+
+def _labels(term: str, hidden: int) -> Labels:
+    """Return the labels of a term; those that an ellipsis hides are numbered from the last.
+
+    >>> _labels("a...b", 2)
+    ('a', '...1', '...0', 'b')
+    """
+    before, ellipsis, after = term.partition(_ELLIPSIS)
+    names: Sequence[str] = [f"{_ELLIPSIS}{number}" for number in reversed(range(hidden))] if ellipsis else ()
+    return (*before, *names, *after)
