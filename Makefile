@@ -33,6 +33,7 @@ check: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.command_line
+	$(BIN)/python -m benchmarks.designs
 	$(BIN)/python -m benchmarks.scheduler
 
 clean:
