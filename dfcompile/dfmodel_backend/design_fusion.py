@@ -1,7 +1,6 @@
 """Fusion of a design by the solver that was asked for; arcs between down-sets are listed once for many tile counts."""
 
 import math
-from dataclasses import dataclass
 
 from dfcompile.dfmodel_backend.design import Design
 from dfcompile.dfmodel_backend.design_arc_flow import fuse_design_by_arc_flow
@@ -14,19 +13,13 @@ from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.dfmodel_backend.pipeline import fuse_stages
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    held: tuple[float, ...]
-    arcs: Arcs
-
-
 class DesignFusion:
     """Fuses models of one design: the graph is the same, weights change with the degrees."""
 
     def __init__(self, design: Design, options: DesignOptions) -> None:
         self._options = options
         self._by_kernel = is_kernel_by_kernel(design)
-        self._known: _Known | None = None
+        self._known: dict[tuple[float, ...], Arcs] = {}  # by the weights of all kernels
         self._pipelined = design.execution.batch.layers_in_graph > 1
         self.solver = options.solver
         self.is_exact = True
@@ -62,6 +55,6 @@ class DesignFusion:
 
     def _arcs(self, model: DesignModel) -> Arcs:
         held = tuple(model.held_bytes.tolist())
-        if self._known is None or self._known.held != held:
-            self._known = _Known(held, arcs_of(model, self._lattice))
-        return self._known.arcs
+        if held not in self._known:
+            self._known[held] = arcs_of(model, self._lattice)
+        return self._known[held]

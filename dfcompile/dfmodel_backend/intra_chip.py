@@ -123,8 +123,11 @@ def arc_times(model: DesignModel, arcs: Arcs) -> Column:
     room = dram_room(model)
     if room < most_waiting(model):
         before = members_of(arcs.down_sets, len(model.shares))
-        for start in range(0, len(times), CHUNK):
-            part = slice(start, start + CHUNK)
+        cut = waiting_bytes(model, before, np.zeros_like(before))
+        # What waits is cut by the border before or after: only where both together are too much it matters how.
+        doubtful = np.flatnonzero(cut[arcs.before] + cut[arcs.after] > room)
+        for start in range(0, len(doubtful), CHUNK):
+            part = doubtful[start : start + CHUNK]
             waiting = waiting_bytes(model, before[arcs.before[part]], arcs.members[arcs.added[part]])
             times[part] = np.where(waiting <= room, times[part], np.inf)
     return times
