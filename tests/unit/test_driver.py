@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dfcompile import dfmodel_backend, driver, scheduler
+from dfcompile import driver, scheduler
 from dfcompile.driver import explore
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.frontend import Model, read_model
