@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import dace
 import numpy as np
-from dace.sdfg.nodes import Tasklet
+from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
 
 from dfcompile.errors import InternalError
 from dfcompile.lowering.canonical_fragment import identifier
@@ -111,7 +111,7 @@ class MapFragment:
             self._initialise(scope, target, accumulate)
         if accumulate is not None or after_write:
             before, output_node = self._builder.rewrite(target.name)
-        tasklet, entry, _ = self._builder.state.add_mapped_tasklet(
+        tasklet, entry = self._add_scope(
             identifier(scope),
             {renamed[name]: f"0:{extent}" for name, extent in extents.items()} or {"once": "0:1"},
             {
@@ -125,7 +125,6 @@ class MapFragment:
                 for tensor in (*(tensor for tensor, _ in reads.values()), *tables.values())
             },
             output_nodes={target.name: output_node},
-            external_edges=True,
         )
         if before is not None:
             self._builder.state.add_nedge(before, entry, dace.Memlet())
@@ -136,6 +135,33 @@ class MapFragment:
             read_bytes = iterations * np.dtype(table.dtype).itemsize
             self._table_bytes[table.name] = self._table_bytes.get(table.name, 0) + read_bytes
 
+    def _add_scope(
+        self,
+        label: str,
+        ranges: Mapping[str, str],
+        inputs: Mapping[str, dace.Memlet],
+        code: str,
+        outputs: Mapping[str, dace.Memlet],
+        *,
+        input_nodes: Mapping[str, AccessNode],
+        output_nodes: Mapping[str, AccessNode],
+    ) -> tuple[Tasklet, MapEntry]:
+        """Add a map scope whose outer memlets are whole arrays.
+
+        DaCe would find the exact ones by walking through all of the state for each scope, and nothing needs them.
+        """
+        state = self._builder.state
+        tasklet, entry, exit_ = state.add_mapped_tasklet(
+            label, ranges, inputs, code, outputs,
+            input_nodes=input_nodes, output_nodes=output_nodes, external_edges=True, propagate=False,
+        )  # fmt: skip
+        for edge in (*state.in_edges(entry), *state.out_edges(exit_)):
+            if edge.data.data is not None:
+                name, reduction = edge.data.data, edge.data.wcr
+                edge.data = dace.Memlet.from_array(name, self._builder.sdfg.arrays[name])
+                edge.data.wcr = reduction
+        return tasklet, entry
+
     def _indirect_memlet(self, table: Tensor) -> dace.Memlet:
         memlet = dace.Memlet.from_array(table.name, self._builder.sdfg.arrays[table.name])
         memlet.volume = 1
@@ -144,14 +170,14 @@ class MapFragment:
     def _initialise(self, scope: str, target: Tensor, reduction: Reduction) -> None:
         loops = {self._builder.free_name(f"i{axis}"): f"0:{extent}" for axis, extent in enumerate(target.shape)}
         result = self._builder.free_name("result")
-        tasklet, _, _ = self._builder.state.add_mapped_tasklet(
+        tasklet, _ = self._add_scope(
             f"{identifier(scope)}_init",
             loops or {"once": "0:1"},
             {},
             f"{result} = {reduction.initial(target.dtype)}",
             {result: _memlet(target, list(loops), {})},
+            input_nodes={},
             output_nodes={target.name: self._builder.write(target.name)},
-            external_edges=True,
         )
         self._place(tasklet, scope, role="init")
 
