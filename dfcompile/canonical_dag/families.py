@@ -12,6 +12,8 @@ from dfcompile.canonical_dag.scopes import Access, MapScope
 from dfcompile.canonical_dag.traversal import Loop, Traversal
 from dfcompile.errors import UserError
 
+_MOST_ELEMENTS = 2**56  # that the tasks of a scope touch: sums over many scopes still fit into 64 bits
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -69,6 +71,10 @@ class TaskFamily:
         return self._per_member(whole, last)
 
     def _per_member(self, whole: int, last: int) -> Int64:
+        if whole * self.members > _MOST_ELEMENTS:
+            raise UserError(
+                f"scope {self.scope.name!r}: {whole * self.members} accesses against at most {_MOST_ELEMENTS}"
+            )
         volumes = np.full(self.members, whole, dtype=np.int64)
         if not self.is_even:
             row = next(cut.tasks for cut in reversed(self.cuts) if cut.tasks > 1)

@@ -1,6 +1,7 @@
 """What an expansion of an ONNX operator builds with: canonical operators, arrays and views."""
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +9,8 @@ import numpy.typing as npt
 from dfcompile.frontend import CANONICAL, AttributeValue, OperatorNode, input_connector, output_connector
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
+
+_MOST_ELEMENTS = 2**26  # of a constant that lowering computes
 
 
 class CanonicalFragment:
@@ -29,6 +32,16 @@ class CanonicalFragment:
         """
         full = self._full_name(name)
         return self._builder.add_array(full, shape, dtype or self._op.input(0).dtype, materialised=materialised)
+
+    def check_parameter(self, shape: Iterable[int]) -> None:
+        """Check that a constant array can be made; to be asked before it is computed.
+
+        Raises:
+            UnsupportedOpError: it has too many elements.
+        """
+        elements = prod(shape)
+        if elements > _MOST_ELEMENTS:
+            raise self._op.unsupported(f"needs a constant of {elements} elements against at most {_MOST_ELEMENTS}")
 
     def parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
         """Add a constant array that is computed here, once."""

@@ -32,6 +32,7 @@ def _position(
 ) -> Tensor:
     """Write the position of the extremum to ``y``; return the positions along the axis."""
     shape = tuple(extent if at == axis else 1 for at, extent in enumerate(x.shape))
+    build.check_parameter(shape)
     positions = build.parameter("positions", np.arange(x.shape[axis], dtype=np.int64).reshape(shape))
     top = build.array("extremum", kept_shape(x.shape, [axis]))
     add_reduce(build, "extremum", extremum, [x], top, [axis])

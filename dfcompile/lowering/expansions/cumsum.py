@@ -18,6 +18,7 @@ def cumsum(op: Operator, build: CanonicalFragment) -> None:
     (given,) = op.static_integers(1, "axis") or (0,)
     axis = op.front_axis(given, x.rank)
     outer, n, inner = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
+    build.check_parameter((n, n))
     j, k = np.arange(n)[:, None, None], np.arange(n)[None, :, None]
     first, last = (j, k) if op.integer("reverse", 0) else (k, j)
     is_summed = first < last if op.integer("exclusive", 0) else first <= last

@@ -12,6 +12,7 @@ def one_hot(op: Operator, build: CanonicalFragment) -> None:
     indices, y = op.input(0), op.output()
     (depth,) = op.static_integers(1, "depth") or (0,)
     axis = op.axis(default=-1, rank=y.rank)
+    build.check_parameter((depth,))
     is_unsigned = np.dtype(indices.dtype).kind == "u"
     positions = build.parameter("positions", np.arange(depth, dtype=indices.dtype if is_unsigned else np.int64))
     is_here = "a == b" if is_unsigned else f"(a == b or a + {depth} == b)"

@@ -32,6 +32,7 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
     total = build.array("total", y.shape)
     add_window(build, "window", Reduction.SUM, x, total, windows)
     counts = element_counts(op, windows)
+    build.check_parameter(windows.counts)
     divisor = np.ones((1, 1), np.int64)
     for axis_counts in counts:
         divisor = divisor[..., None] * axis_counts

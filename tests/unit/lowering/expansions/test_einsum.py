@@ -4,7 +4,7 @@ from dfcompile.errors import UserError
 from dfcompile.lowering import Choice
 from tests.onnx_nodes import Node, check_node, lowered, random, scopes
 
-EQUATIONS = {
+EQUATIONS: dict[str, list[tuple[int, ...]]] = {
     "bij,bjk->bik": [(2, 3, 4), (2, 4, 5)],
     "bij,bkj->bik": [(2, 3, 4), (2, 5, 4)],
     "bji,bjk": [(2, 4, 3), (2, 4, 5)],

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from dfcompile.canonical_dag.extraction import extract
-from dfcompile.errors import UserError
+from dfcompile.errors import UnsupportedOpError, UserError
+from dfcompile.lowering import lower_to_canonical
 from dfcompile.lowering.execution import run_program
-from tests.onnx_nodes import Node, assert_same, check_node, lowered, random
+from tests.onnx_nodes import TABLE, Node, assert_same, check_node, lowered, random
+from tests.onnx_text import program_from_text
 
 
 @pytest.mark.parametrize("reverse", [0, 1])
@@ -70,3 +72,20 @@ def test_generated_code_gives_the_same() -> None:
     gather = Node("GatherElements", [random((3, 4)), np.array([[-1, 0, 2, 1]])])
 
     assert_same(run_program(lowered(gather.model()), gather.feeds), gather.reference(), 0, 0)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[op] y = ArgMax<axis=0>(x)",
+        "[op] y = CumSum(x, zero)",
+        "[op] y = OneHot(i, depth, two)",
+        "[op] y = Trilu(m)",
+    ],
+)
+def test_constants_that_fit_no_memory_are_not_made(body: str) -> None:
+    text = f"g (float[1000000000] x, int64[2] i, float[1000000,1000000] m) => (y) {{ {body} }}"
+    program = program_from_text(text, zero=np.array(0), depth=np.array(10**9), two=np.zeros(2))
+
+    with pytest.raises(UnsupportedOpError, match=r"node 'op': .* needs a constant of 10+ elements against at most"):
+        lower_to_canonical(program, TABLE)
