@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import onnx
-from onnx import inliner, numpy_helper
+from onnx import checker, inliner, numpy_helper
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.draft import Constant, Draft
@@ -62,13 +62,15 @@ def _check_names(model: onnx.ModelProto) -> None:
 def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         return inliner.inline_local_functions(model)
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, checker.ValidationError) as error:
         raise UserError(f"model: its functions cannot be inlined: {one_line(error)}") from error
 
 
 def _constant(tensor: onnx.TensorProto) -> Constant:
     where = f"initializer {tensor.name!r}"
     numpy_name(tensor.data_type, where)
+    if any(size < 0 for size in tensor.dims):
+        raise UserError(f"{where}: a size of {min(tensor.dims)} against no less than 0")
     try:
         value = np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:

@@ -14,6 +14,8 @@ from dfcompile.frontend.one_line import one_line
 # Inference looks into constants only for shapes, axes and the like, which are short.
 _LARGEST_VISIBLE_CONSTANT = 1024
 
+_VECTOR_MAKERS = frozenset(["Concat", "Range"])
+_LONGEST_VECTOR = 2**20
 # Operators for which ONNX infers nothing, or fails: their result is of the type of their first operand.
 _LIKE_FIRST_OPERAND = frozenset(["GroupNormalization", "MeanVarianceNormalization"])
 
@@ -56,8 +58,9 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorTyp
             output.type.tensor_type.ClearField("shape")
         else:
             output.ClearField("type")
+    follow = not _has_long_vectors(proto)
     try:
-        inferred = shape_inference.infer_shapes(proto, check_type=strict, strict_mode=strict, data_prop=True)
+        inferred = shape_inference.infer_shapes(proto, check_type=strict, strict_mode=strict, data_prop=follow)
     except (shape_inference.InferenceError, ValueError) as error:
         raise UserError(_explained(str(error))) from error
     types = {name: TensorType(str(value.dtype), value.shape) for name, value in draft.constants.items()}
@@ -66,6 +69,19 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorTyp
         if value.name not in types and value.type.WhichOneof("value") is not None:
             types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), _shape(value))
     return types
+
+
+def _has_long_vectors(proto: onnx.ModelProto) -> bool:
+    """Whether following the elements of vectors, any of which might be a shape, would take ONNX forever."""
+    if not any(node.op_type in _VECTOR_MAKERS for node in proto.graph.node):
+        return False
+    try:
+        inferred = shape_inference.infer_shapes(proto)
+    except (shape_inference.InferenceError, ValueError):
+        return False  # the inference proper says what is wrong
+    makers = {name for node in proto.graph.node if node.op_type in _VECTOR_MAKERS for name in node.output}
+    shapes = [_shape(value) for value in inferred.graph.value_info if value.name in makers]
+    return any(shape is not None and len(shape) == 1 and (shape[0] or 0) > _LONGEST_VECTOR for shape in shapes)
 
 
 def _stand_in(node: onnx.NodeProto) -> None:

@@ -19,7 +19,7 @@ _RANDOM = frozenset(
 )
 # Nodes whose result may be far larger than their operands; without a known shape they are left alone.
 _GROWING = frozenset(["ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile"])
-_LARGEST_RESULT = 2**28  # elements
+_LARGEST_RESULT = 2**26  # elements, unless the operands have as many
 
 
 def fold_constants(draft: Draft) -> Draft:
@@ -69,16 +69,17 @@ def _value(
     operands = {name: constants[name] for name in node.input if name in constants}
     if node.op_type == "CastLike" and node.input[1] in types:  # only the type of its second operand counts
         operands[node.input[1]] = np.zeros((), dtype=types[node.input[1]].dtype)
-    if any(name and name not in operands for name in node.input) or not _fits(node, types):
+    if any(name and name not in operands for name in node.input) or not _fits(node, types, operands):
         return None
     return _computed(node, operands, proto)
 
 
-def _fits(node: onnx.NodeProto, types: Mapping[str, TensorType]) -> bool:
+def _fits(node: onnx.NodeProto, types: Mapping[str, TensorType], operands: Mapping[str, Constant]) -> bool:
     shapes = [types[name].known_shape for name in node.output if name in types]
     if node.op_type in _GROWING and (not shapes or None in shapes):
         return False
-    return all(shape is None or math.prod(shape) <= _LARGEST_RESULT for shape in shapes)
+    most = max(_LARGEST_RESULT, sum(value.size for value in operands.values()))
+    return all(shape is None or math.prod(shape) <= most for shape in shapes)
 
 
 def _computed(node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onnx.ModelProto) -> Mapping[str, Constant]:

@@ -106,15 +106,11 @@ def _definition(
     node: onnx.NodeProto, schema: OpSchema, opset: int, types: Mapping[str, TensorType]
 ) -> onnx.FunctionProto:
     function = onnx.FunctionProto()
-    if schema.has_context_dependent_function:
-        version = max(found for found in schema.context_dependent_function_opset_versions if found <= opset)
+    function.CopyFrom(schema.function_body)
+    if not function.node:  # the definition depends on attributes and on which operands are there
         operands = [_declared(name, types).type.SerializeToString() for name in node.input]
-        function.ParseFromString(
-            schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), operands)
-        )
-    else:
-        version = max(found for found in schema.function_opset_versions if found <= opset)
-        function.ParseFromString(schema.get_function_with_opset_version(version))
+        define = schema.get_context_dependent_function_with_opset_version  # type: ignore[attr-defined]  # no stub has it
+        function.ParseFromString(define(schema.since_version, node.SerializeToString(), operands))
     if not function.node:
         raise UserError(f"node {node.name!r}: this form of {node.op_type} has no definition by other operators in ONNX")
     function.domain = _DOMAIN

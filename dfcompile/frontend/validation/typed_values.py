@@ -11,6 +11,9 @@ from dfcompile.frontend.shapes import TensorType, infer_types
 from dfcompile.frontend.validation.operand_shapes import check_operand_shapes
 from dfcompile.frontend.validation.operand_types import check_operand_types
 
+_MOST_ELEMENTS = 2**48  # of a value
+_UNKNOWN = TensorType("", None)
+
 
 def check_operands(draft: Draft) -> None:
     """Check that the operands of every node fit together, as far as their types are known.
@@ -25,6 +28,9 @@ def check_operands(draft: Draft) -> None:
     for node in draft.proto.graph.node:
         check_operand_types(node, types, opset)
         check_operand_shapes(node, types)
+        for name in filter(None, node.output):
+            # Nothing is left of an image smaller than its window; ONNX says so by a negative size.
+            _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least=0)
 
 
 def checked_types(draft: Draft) -> Mapping[str, TensorType]:
@@ -37,7 +43,7 @@ def checked_types(draft: Draft) -> Mapping[str, TensorType]:
     types = infer_types(draft, strict=True)
     for node in draft.proto.graph.node:
         for name in filter(None, node.output):
-            _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, TensorType("", None)))
+            _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least=1)
             if name not in types or types[name].known_shape is None:
                 raise UserError(
                     f"node {node.name!r}: the shape of {name!r} depends on data against a static shape "
@@ -49,10 +55,13 @@ def checked_types(draft: Draft) -> Mapping[str, TensorType]:
     return types
 
 
-def _check_sizes(where: str, found: TensorType) -> None:
+def _check_sizes(where: str, found: TensorType, least: int) -> None:
     for position, size in enumerate(found.shape or ()):
-        if size is not None and size <= 0:
+        if size is not None and size < least:
             raise UserError(f"{where}: dimension {position} is {size} against a positive size")
+    elements = math.prod(found.known_shape or ())
+    if elements > _MOST_ELEMENTS:
+        raise UserError(f"{where}: {elements} elements against at most {_MOST_ELEMENTS}")
 
 
 def _check_view(where: str, source: TensorType, view: TensorType) -> None:

@@ -42,6 +42,12 @@ CONTRADICTIONS = {
     "g (float[1,1,3,3] x) => (y) { [p] y = MaxPool<kernel_shape=[5,5]>(x) }": (
         "node 'p': output 'y': dimension 2 is -1 against a positive size"
     ),
+    "g (float[1,1,3,3] x, float[1,1,5,5] w) => (y) { [c] t = Conv(x, w) [r] y = Relu(t) }": (
+        "node 'c': output 't': dimension 2 is -1 against a positive size"
+    ),
+    "g (float[1099511627776] x) => (y) <int64[2] shape = {1048576, 1}> { [e] y = Expand(x, shape) }": (
+        "node 'e': output 'y': 1152921504606846976 elements against at most 281474976710656"
+    ),
     "g (float[2,3] x, float[4,3] w) => (y) { [m] y = Gemm(x, w) }": (
         "node 'm': 'x' has an inner dimension of 3 against 4 of 'w'"
     ),

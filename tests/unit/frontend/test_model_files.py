@@ -178,6 +178,34 @@ def test_functions_of_the_model_are_inlined(write_model: ModelWriter) -> None:
     assert [(node.op_type, node.coverage) for node in model.program.nodes] == [("Exp", Coverage.COSTED)] * 2
 
 
+def test_functions_that_call_themselves_are_refused(write_model: ModelWriter) -> None:
+    path = write_model("""<ir_version: 10, opset_import: ["" : 18, "own" : 1]>
+    g (float[2] x) => (float[2] y) { y = own.f(x) }
+    <domain: "own", opset_import: ["" : 18, "own" : 1]>
+    f (a) => (b) { b = own.f(a) }
+    """)
+
+    assert "its functions cannot be inlined" in refusal(path)
+
+
+def test_constant_of_negative_size_is_refused(write_model: ModelWriter) -> None:
+    path = write_model(LINEAR)
+    proto = onnx.load(str(path))
+    proto.graph.initializer[0].dims[0] = -3
+    onnx.save(proto, str(path))
+
+    assert refusal(path) == "initializer 'w': a size of -3 against no less than 0"
+
+
+@pytest.mark.parametrize("body", ["r = Range(zero, most, one) y = Add(x, r)", "y = Concat<axis=0>(x, v, v, v)"])
+def test_long_vectors_take_no_time(body: str, write_model: ModelWriter) -> None:
+    """ONNX's inference follows each of their elements, as if they were shapes: here, of some terabytes."""
+    path = write_model(f"""g (int64[1] x, int64[1099511627776] v) => (y)
+    <int64 zero = {{0}}, int64 one = {{1}}, int64 most = {{1099511627776}}> {{ {body} }}""")
+
+    assert read_model(path).program.outputs[0].shape[0] >= 2**40
+
+
 def test_file_kinds_are_plugins() -> None:
     kinds = {plugin.value.suffix: plugin.origin for plugin in file_kind_plugins()}
 

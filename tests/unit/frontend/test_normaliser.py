@@ -119,6 +119,14 @@ def test_huge_constants_are_not_made(write_model: ModelWriter) -> None:
     assert coverage_of(path) == {"fill": "COSTED", "sum": "COSTED", "add": "COSTED"}
 
 
+def test_outer_product_of_constants_stays_a_node(write_model: ModelWriter) -> None:
+    path = write_model("""g (float[1] x) => (y) <int64[2] column = {16384, 1}, int64[2] row = {1, 16384}> {
+      [a] c = ConstantOfShape(column) [b] r = ConstantOfShape(row) [outer] p = Mul(c, r) [add] y = Add(x, p)
+    }""")
+
+    assert coverage_of(path) == {"a": "FOLDED", "b": "FOLDED", "outer": "COSTED", "add": "COSTED"}
+
+
 def test_old_softmax_keeps_its_meaning(write_model: ModelWriter) -> None:
     text = """<ir_version: 7, opset_import: ["": 11]>
     g (float[2,3,4] x) => (float[2,3,4] y) {
