@@ -1,11 +1,11 @@
 """How far partitioners are from the optimum on small graphs: ``python -m benchmarks.partition_quality``."""
 
-import json
 import statistics
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
-from benchmarks.measurement import RESULTS
+from benchmarks.measurement import save
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.generators import chain, cholesky, fork_join, gaussian
 from dfcompile.scheduler import ScheduleOptions, schedule
@@ -29,9 +29,22 @@ CONTENDERS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Makespans of one partitioner on one graph over those of ``exact`` with barriers."""
+
+    graph: str
+    schedules: int
+    partitioner: str
+    optimal: int  # schedules that are as short as the optimum
+    median: float
+    largest: float
+    least: float
+
+
 def main() -> None:
     """Write medians and maxima of makespan / optimum with barriers to ``benchmarks/results``."""
-    rows = []
+    rows: list[Quality] = []
     for name, make in GRAPHS.items():
         ratios: dict[str, list[float]] = {}
         for seed in range(SEEDS):
@@ -41,25 +54,16 @@ def main() -> None:
                 for partition, barrier in CONTENDERS:
                     found = schedule(dag, ScheduleOptions(pes, partition, barrier=barrier)).makespan_cycles
                     ratios.setdefault(partition if barrier else f"{partition}, overlapping", []).append(found / optimum)
-        rows.append(
-            {
-                "graph": name,
-                "schedules": SEEDS * len(PES),
-                "makespan_over_optimum": {
-                    label: {
-                        "optimal": sum(ratio == 1 for ratio in values),
-                        "median": round(statistics.median(values), 4),
-                        "max": round(max(values), 4),
-                        "min": round(min(values), 4),
-                    }
-                    for label, values in ratios.items()
-                },
-            }
-        )
-        print(json.dumps(rows[-1]), flush=True)
-    (RESULTS / "partition_quality.json").write_text(
-        json.dumps({"benchmark": "partition quality", "graphs": rows}) + "\n"
-    )
+        measured = [
+            Quality(
+                name, len(values), label, sum(ratio == 1 for ratio in values),
+                round(statistics.median(values), 4), round(max(values), 4), round(min(values), 4),
+            )
+            for label, values in ratios.items()
+        ]  # fmt: skip
+        print("\n".join(map(str, measured)), flush=True)
+        rows.extend(measured)
+    save("partition_quality", rows)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ def check(dag: CanonicalDag, schedule: Schedule) -> None:
     """Check a streaming schedule against the machine: P elements, one task at a time, blocks in turn.
 
     With barriers a block starts when all blocks before it have ended. Without, blocks only have to come in the order of
-    their numbers on every processing element and along every edge, and the tasks of a block on different ones: then
-    no circle of waits can join blocks, whatever their FIFOs hold.
+    their numbers on every processing element and along every edge, the tasks of a block on different ones, and a FIFO
+    from one block to another must hold all of its stream: then nobody waits for a later block, whatever FIFOs hold.
 
     Raises:
         VerificationError: naming the nodes that break a rule.
@@ -118,7 +118,12 @@ def _check_streamed(dag: CanonicalDag, schedule: Schedule) -> None:
     streamed, task, block = schedule.streamed, dag.is_computational, schedule.block
     source, target = dag.edge_source, dag.edge_target
     _reject_edge(dag, streamed & ~(task[source] & task[target]), "streamed, but not between two tasks")
-    _reject_edge(dag, streamed & (block[source] != block[target]), "streamed between two blocks")
+    between = streamed & (block[source] != block[target])
+    if schedule.barrier:
+        _reject_edge(dag, between, "streamed between two blocks")
+    else:
+        partial = between & (schedule.fifo_capacity < dag.edge_volume)
+        _reject_edge(dag, partial, "streamed between two blocks through a fifo that does not hold all of it")
     _reject_edge(dag, streamed & (schedule.fifo_capacity < 1), "streamed without room in its fifo")
     _reject_edge(dag, ~streamed & (schedule.fifo_capacity != 0), "a fifo, but not streamed")
 

@@ -14,6 +14,7 @@ with its last write. So each access time is a maximum of sums of earlier ones; i
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,12 +42,16 @@ class GangTask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskTimes:
-    """Start, first and last output of each task of a gang; ``full`` lists the FIFOs that a deadlock is stuck at."""
+    """Start, first and last output of each task of a gang, and when elements leave it.
+
+    ``full`` lists the FIFOs that a deadlock is stuck at; ``relayed`` has the writes of the streams to other gangs.
+    """
 
     start: list[int]
     first_out: list[int]
     last_out: list[int]
     full: list[int]
+    relayed: dict[int, Int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,23 +86,28 @@ def _program(reads: int, writes: int, inputs: int, outputs: int) -> _Program:
     )
 
 
-def gang_times(tasks: list[GangTask], capacity: dict[int, int]) -> TaskTimes:
+def gang_times(
+    tasks: list[GangTask], capacity: dict[int, int], relayed: Mapping[int, Int64] | None = None
+) -> TaskTimes:
     """Return when the tasks of a gang run.
 
     Args:
         tasks: in topological order.
-        capacity: of each FIFO between them.
+        capacity: of each FIFO that they write.
+        relayed: when the elements of streams from other gangs are there; those streams, and those to other gangs, hold
+            whatever is written.
     """
-    times = _Elements(tasks, capacity)
+    times = _Elements(tasks, capacity, relayed or {})
     return times.by_sweeps() or times.by_steps()
 
 
 class _Elements:
     """Access times of a gang, raised until no access is too early."""
 
-    def __init__(self, tasks: list[GangTask], capacity: dict[int, int]) -> None:
+    def __init__(self, tasks: list[GangTask], capacity: dict[int, int], relayed: Mapping[int, Int64]) -> None:
         self._tasks = tasks
         self._capacity = capacity
+        self._relayed = {edge: relayed[edge] for task in tasks for edge in task.inputs if edge in relayed}
         self._writer = {edge: number for number, task in enumerate(tasks) for edge in task.outputs}
         self._reader = {edge: number for number, task in enumerate(tasks) for edge in task.inputs}
         self._awaited_by: list[list[int]] = [[] for _ in tasks]
@@ -117,7 +127,8 @@ class _Elements:
     def by_sweeps(self) -> TaskTimes | None:
         """Raise whole programs, forwards and backwards in turn; give up where single elements go to and fro."""
         self._put = {e: np.full(self._tasks[n].writes, _NEVER_YET, dtype=np.int64) for e, n in self._writer.items()}
-        self._get = {e: times.copy() for e, times in self._put.items()}
+        self._put |= self._relayed
+        self._get = {e: np.full(len(times), _NEVER_YET, dtype=np.int64) for e, times in self._put.items()}
         late = [True] * len(self._tasks)
         for sweep in range(_SWEEPS):
             numbers = range(len(self._tasks))
@@ -126,7 +137,8 @@ class _Elements:
                     late[number] = False
                     self._raise(number, late)
             if not any(late):
-                return TaskTimes(self._start, self._first, self._last, [])
+                leaving = {edge: self._put[edge] for edge in self._writer if edge not in self._reader}
+                return TaskTimes(self._start, self._first, self._last, [], leaving)
         return None
 
     def _raise(self, number: int, late: list[bool]) -> None:
@@ -147,13 +159,16 @@ class _Elements:
         np.maximum.accumulate(delay, out=delay)
         for edge, at in zip(task.inputs, program.read_at, strict=False):
             np.add(delay[at], program.read_cycle, out=self._get[edge])
+            if edge in self._relayed:
+                continue
             room, writer = self._capacity[edge], self._writer[edge]
             if room < task.reads and not late[writer]:
                 late[writer] = bool((self._get[edge][:-room] > self._put[edge][room:]).any())
         for edge, at in zip(task.outputs, program.write_at, strict=False):
             np.add(delay[at], program.write_cycle, out=self._put[edge])
-            reader = self._reader[edge]
-            late[reader] = late[reader] or bool((self._put[edge] > self._get[edge]).any())
+            reader = self._reader.get(edge)
+            if reader is not None:
+                late[reader] = late[reader] or bool((self._put[edge] > self._get[edge]).any())
         self._start[number] = int(delay[program.read_at[-1, 0]]) if task.inputs else int(delay[0])
         self._first[number] = int(delay[program.write_at[0, 0]] + program.write_cycle[0])
         self._end(number, int(delay[-1] + program.write_cycle[-1]), late)
@@ -166,7 +181,7 @@ class _Elements:
 
     def by_steps(self) -> TaskTimes:
         """Take one access at a time, each task as far as it gets: always ends, also in a deadlock."""
-        steps = _Steps(self._tasks, self._programs, self._capacity, self._writer, self._reader)
+        steps = _Steps(self._tasks, self._programs, self._capacity, self._writer, self._reader, self._relayed)
         return steps.run(self._awaited_by)
 
 
@@ -180,12 +195,14 @@ class _Steps:
         capacity: dict[int, int],
         writer: dict[int, int],
         reader: dict[int, int],
+        relayed: Mapping[int, Int64],
     ) -> None:
         self._tasks, self._capacity, self._writer, self._reader = tasks, capacity, writer, reader
         self._accesses = [_listed(task, program) for task, program in zip(tasks, programs, strict=True)]
         self._programs = programs
         self._put: dict[int, list[int]] = {edge: [] for edge in writer}
-        self._get: dict[int, list[int]] = {edge: [] for edge in writer}
+        self._put |= {edge: times.tolist() for edge, times in relayed.items()}
+        self._get: dict[int, list[int]] = {edge: [] for edge in self._put}
         self._done = [0] * len(tasks)
         self._delay = [task.release for task in tasks]
         self._missing = [len(task.awaits) for task in tasks]
@@ -205,7 +222,9 @@ class _Steps:
                     if not self._missing[other]:
                         ready.append(other)
         stuck = [number for number, last in enumerate(self._last) if last == _NEVER_YET]
-        return TaskTimes(self._start, self._first, self._last, [e for n in stuck for e in self._full(n)])
+        full = [edge for number in stuck for edge in self._full(number)]
+        leaving = {e: np.array(self._put[e], dtype=np.int64) for e in self._writer if e not in self._reader}
+        return TaskTimes(self._start, self._first, self._last, full, leaving)
 
     def _full(self, number: int) -> list[int]:
         if self._missing[number]:
@@ -231,7 +250,9 @@ class _Steps:
                 if element >= 0:
                     delay = max(delay, awaited[edge][element] - cycle)
                 mine[edge].append(delay + cycle)
-                woken[self._reader[edge] if is_write else self._writer[edge]] = None
+                neighbour = (self._reader if is_write else self._writer).get(edge)
+                if neighbour is not None:
+                    woken[neighbour] = None
             if is_write and self._first[number] == _NEVER_YET:
                 self._first[number] = delay + cycle
             if self._start[number] == _NEVER_YET and not is_write and edge == last_input:

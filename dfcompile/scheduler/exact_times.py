@@ -85,6 +85,7 @@ class _Timer:
         members = by_gang.tolist()
         self._members = [members[first:last] for first, last in pairwise(row)]
         self._start, self._first, self._last = ([0] * dag.nodes_count for _ in range(3))
+        self._relayed: dict[int, Int64] = {}  # when each element of a stream between gangs is there
 
     def run(self) -> ExactTimes:
         block = None if self._turns.block is None else self._turns.block.tolist()
@@ -100,7 +101,7 @@ class _Timer:
         return ExactTimes(self._start, self._first, self._last, capacity)
 
     def _time(self, number: int, nodes: list[int], barrier: int) -> None:
-        if len(nodes) == 1:
+        if len(nodes) == 1 and not self._has_streams(nodes[0]):
             self._time_alone(nodes[0], self._release(nodes[0], number, barrier))
             return
         place = {node: position for position, node in enumerate(nodes)}
@@ -118,6 +119,11 @@ class _Timer:
             if not self._task[node]:
                 self._start[node] = self._first[node] = self._last[node]
 
+    def _has_streams(self, node: int) -> bool:
+        edges = self._in_edges[self._in_row[node] : self._in_row[node + 1]]
+        edges = edges + self._out_edges[self._out_row[node] : self._out_row[node + 1]]
+        return any(self._streamed[edge] for edge in edges)
+
     def _time_alone(self, node: int, release: int) -> None:
         """A task that only memory feeds and takes never waits."""
         self._start[node] = self._first[node] = self._last[node] = release
@@ -129,8 +135,9 @@ class _Timer:
     def _without_deadlock(self, tasks: list[GangTask]) -> TaskTimes:
         fifos = [edge for task in tasks for edge in task.outputs]
         while True:
-            times = gang_times(tasks, {edge: self._capacity[edge] for edge in fifos})
+            times = gang_times(tasks, {edge: self._capacity[edge] for edge in fifos}, self._relayed)
             if not times.full:
+                self._relayed.update(times.relayed)
                 return times
             for edge in times.full:
                 self._capacity[edge] *= 2
@@ -141,7 +148,7 @@ class _Timer:
             return 0
         release = barrier
         for edge in self._in_edges[self._in_row[node] : self._in_row[node + 1]]:
-            if self._gang[self._source[edge]] != number:
+            if self._gang[self._source[edge]] != number and not self._streamed[edge]:
                 release = max(release, self._last[self._source[edge]])
         previous = self._previous[node]
         return release if previous == NO_TASK else max(release, self._last[previous])

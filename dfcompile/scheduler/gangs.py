@@ -11,8 +11,10 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.cycles import edges_on_loops
-from dfcompile.scheduler.steady_state import node_offsets
+from dfcompile.scheduler.steady_state import node_offsets, reading_offsets
 from dfcompile.scheduler.streaming import streamed_components
+
+RELAY_ELEMENTS = 1024  # a FIFO that holds more is a memory in all but name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +33,8 @@ class Gangs:
         start: cycles from the beginning of its gang until each node starts, shape [nodes].
         first_out: until its first output, shape [nodes].
         last_out: until its last output, shape [nodes].
+        reading: cycles from the start of each node to when it needs its last element at least, shape [nodes].
+        relayed: which edges may stream from gang to gang, through FIFOs that hold all of them, shape [edges].
     """
 
     count: int
@@ -39,18 +43,33 @@ class Gangs:
     start: list[int]
     first_out: list[int]
     last_out: list[int]
+    reading: Int64
+    relayed: Bool
 
     def largest(self, dag: CanonicalDag) -> int:
         """Return the tasks of the largest gang."""
         return int(np.bincount(self.gang[dag.is_computational]).max(initial=0))
 
 
-def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Gangs:
-    """Split the blocks of a partition into gangs; which edges stream is given, shape [edges]."""
+def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, *, relays: bool = True) -> Gangs:
+    """Split the blocks of a partition into gangs.
+
+    Args:
+        dag: the graph.
+        blocks: its blocks.
+        streamed: which edges stream inside blocks, shape [edges].
+        relays: whether edges may stream from gang to gang, through a FIFO that holds their whole volume. Larger ones
+            than ``RELAY_ELEMENTS`` go through memory in any case.
+    """
     component = streamed_components(dag, streamed)
     gang = _merged(dag, blocks.block, streamed, component)
     start, first_out, last_out = _offsets(dag, blocks.order, gang, streamed)
-    return Gangs(int(gang.max(initial=-1)) + 1, gang, blocks.order, start, first_out, last_out)
+    source, target, task = dag.edge_source, dag.edge_target, dag.is_computational
+    is_small = dag.edge_volume <= RELAY_ELEMENTS
+    relayed = (gang[source] != gang[target]) & task[source] & task[target] & is_small & relays
+    count = int(gang.max(initial=-1)) + 1
+    reading = reading_offsets(dag, streamed)
+    return Gangs(count, gang, blocks.order, start, first_out, last_out, reading, relayed)
 
 
 def gang_sequence(dag: CanonicalDag, gang: Int32, block: Int32) -> list[int]:

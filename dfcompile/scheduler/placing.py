@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool
 from dfcompile.scheduler.gangs import Gangs
 from dfcompile.scheduler.schedules import NO_PE
 
@@ -22,12 +23,14 @@ class Placing:
             they come in this order.
         begin: cycle from which the offsets of each gang count, shape [gangs].
         pe: processing element of each task, ``NO_PE`` for other nodes, shape [nodes].
+        relayed: which edges stream from one gang to another, whose consumer starts before the producer ends, [edges].
         makespan_cycles: when the last node ends.
     """
 
     sequence: list[int]
     begin: list[int]
     pe: list[int]
+    relayed: Bool
     makespan_cycles: int
 
 
@@ -56,11 +59,24 @@ def place_in_order(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int
     return placer.placing()
 
 
+def place_shortest(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int]) -> Placing:
+    """Place gangs by urgency and in a given order, with streams from gang to gang and without; take the shortest.
+
+    Between equals it is the one without: FIFOs that hold whole streams are large.
+    """
+    through_memory = replace(gangs, relayed=np.zeros_like(gangs.relayed))
+    choices = [through_memory, gangs] if gangs.relayed.any() else [gangs]
+    placed = [
+        each for choice in choices for each in (place(dag, choice, pes), place_in_order(dag, choice, pes, sequence))
+    ]
+    return min(placed, key=lambda placing: placing.makespan_cycles)
+
+
 class _Placer:
     """What has been placed so far, and what waits."""
 
     def __init__(self, dag: CanonicalDag, gangs: Gangs, pes: int) -> None:
-        self._gangs = gangs
+        self._dag, self._gangs = dag, gangs
         self._free = [(0, pe) for pe in range(pes)]
         self._tasks = _tasks_by_gang(dag, gangs)
         self._gate, self._follower, self._row = _links(dag, gangs)
@@ -77,7 +93,14 @@ class _Placer:
         self._latest = 0
 
     def placing(self) -> Placing:
-        return Placing(self._sequence, self._begin, self._pe, self._latest)
+        gangs, begin = self._gangs, np.array(self._begin, dtype=np.int64)
+        relayed = np.flatnonzero(gangs.relayed)
+        producer, consumer = self._dag.edge_source[relayed], self._dag.edge_target[relayed]
+        start = np.array(gangs.start, dtype=np.int64)[consumer] + begin[gangs.gang[consumer]]
+        last_out = np.array(gangs.last_out, dtype=np.int64)[producer] + begin[gangs.gang[producer]]
+        early = np.zeros_like(gangs.relayed)
+        early[relayed] = start < last_out  # else memory does as well
+        return Placing(self._sequence, self._begin, self._pe, early, self._latest)
 
     def in_order(self, sequence: list[int]) -> None:
         for gang in sequence:
@@ -178,10 +201,15 @@ def _tasks_by_gang(dag: CanonicalDag, gangs: Gangs) -> list[list[int]]:
 
 def _links(dag: CanonicalDag, gangs: Gangs) -> tuple[list[int], list[int], list[int]]:
     """Return, sorted by gang, how long after its beginning each following gang may begin, that gang, and the rows."""
-    start, last_out = (np.array(column, dtype=np.int64) for column in (gangs.start, gangs.last_out))
+    start, first_out, last_out = (
+        np.array(column, dtype=np.int64) for column in (gangs.start, gangs.first_out, gangs.last_out)
+    )
     source, target = gangs.gang[dag.edge_source], gangs.gang[dag.edge_target]
     links = np.flatnonzero(source != target)
     links = links[np.argsort(source[links], kind="stable")]
-    gate = last_out[dag.edge_source[links]] - start[dag.edge_target[links]]
+    producer, consumer = dag.edge_source[links], dag.edge_target[links]
+    # A relay has the first element in time for the first read, and the last one for the last: both are evenly spread.
+    in_relay = np.maximum(first_out[producer], last_out[producer] - gangs.reading[consumer])
+    gate = np.where(gangs.relayed[links], in_relay, last_out[producer]) - start[consumer]
     row = np.searchsorted(source[links], np.arange(gangs.count + 1)).tolist()
     return gate.tolist(), target[links].tolist(), row

@@ -16,7 +16,8 @@ class Schedule:
 
     With barriers, spatial blocks follow one another and each task of a block has an element of its own. Without, a
     block is one gang; blocks overlap in time, but on every processing element, and along every edge, they come in the
-    order of their numbers. All times are in cycles from 0.
+    order of their numbers; a stream from one block to another has a FIFO that holds all of it. All times are in cycles
+    from 0.
 
     Attributes:
         pes: number of processing elements P.

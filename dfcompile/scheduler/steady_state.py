@@ -86,6 +86,14 @@ def node_offsets(dag: CanonicalDag, streamed: Bool) -> tuple[Int64, Int64]:
     return _offsets(dag, peak_volumes(dag, streamed), streamed)
 
 
+def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
+    """Return for each task how long after its start at least it needs its last element, shape [nodes]."""
+    peak, volume_in = peak_volumes(dag, streamed), np.maximum(dag.volume_in, 1)
+    streams_in = np.zeros(dag.nodes_count, dtype=np.bool_)
+    streams_in[dag.edge_target[streamed]] = True
+    return np.where(streams_in, peak - peak // volume_in, volume_in - 1)
+
+
 def _offsets(dag: CanonicalDag, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
     """Return FO - ST and LO - ST of each node, shape [nodes] each.
 

@@ -14,7 +14,7 @@ from dfcompile.scheduler.fifo_sizes import fifo_capacities
 from dfcompile.scheduler.gangs import gang_sequence, gangs_of
 from dfcompile.scheduler.options import ScheduleOptions, Timing
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
-from dfcompile.scheduler.placing import place, place_in_order
+from dfcompile.scheduler.placing import place_shortest
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.steady_state import Times, steady_times
 from dfcompile.scheduler.streaming import peak_volumes, streamable_edges
@@ -46,7 +46,7 @@ def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Pa
             break
         streamed = kept
         layout = plan.laid_out(streamed)
-    streamed.setflags(write=False)
+    layout.streamed.setflags(write=False)
     return Schedule(
         pes=options.pes,
         partition=options.partition,
@@ -57,7 +57,7 @@ def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Pa
         start=layout.times.start,
         first_out=layout.times.first_out,
         last_out=layout.times.last_out,
-        streamed=streamed,
+        streamed=layout.streamed,
         fifo_capacity=layout.capacity,
         makespan_cycles=layout.times.makespan_cycles,
     )
@@ -70,6 +70,7 @@ class _Layout:
     block: Int32
     pe: Int32
     times: Times
+    streamed: Bool
     capacity: Int64
 
 
@@ -95,12 +96,12 @@ class _Plan:
             turns = Turns(gang_sequence(dag, gang, block), np.full(dag.nodes_count, NO_TASK, dtype=np.int32), block)
             exact = exact_times(dag, self.blocks.order, gang, streamed, capacity, turns)
             times, capacity = _columns(exact, times.peak), exact.capacity
-        return _Layout(block, pe, times, capacity)
+        return _Layout(block, pe, times, streamed, capacity)
 
     def _overlapping(self, streamed: Bool) -> _Layout:
         """Place the gangs of the blocks one by one; each becomes a block of its own."""
         dag, order, peak = self.dag, self.blocks.order, peak_volumes(self.dag, streamed)
-        gangs = gangs_of(dag, self.blocks, streamed)
+        gangs = gangs_of(dag, self.blocks, streamed, relays=not self.options.demote)
         alone = Times(int64_column(gangs.start), int64_column(gangs.first_out), int64_column(gangs.last_out), peak)
         capacity = fifo_capacities(dag, gangs.gang, streamed, alone, off_cycles=True)
         sequence = gang_sequence(dag, gangs.gang, self.blocks.block)
@@ -110,22 +111,21 @@ class _Plan:
             exact = exact_times(dag, order, gangs.gang, streamed, capacity, Turns(sequence, nobody, apart=True))
             gangs = replace(gangs, start=exact.start, first_out=exact.first_out, last_out=exact.last_out)
             capacity = exact.capacity
-        placing = min(
-            place(dag, gangs, self.options.pes),
-            place_in_order(dag, gangs, self.options.pes, sequence),
-            key=lambda placed: placed.makespan_cycles,
-        )
+        placing = place_shortest(dag, gangs, self.options.pes, sequence)
         position = np.zeros(gangs.count, dtype=np.int32)
         position[placing.sequence] = np.arange(gangs.count)
         block, pe = _frozen(position[gangs.gang]), _frozen(np.array(placing.pe, dtype=np.int32))
-        if is_exact:
-            turns = Turns(placing.sequence, _previous(dag, block, pe))
-            exact = exact_times(dag, order, gangs.gang, streamed, capacity, turns)
-            return _Layout(block, pe, _columns(exact, peak), capacity)
         begin = [placing.begin[gang] for gang in gangs.gang.tolist()]
         offsets = (gangs.start, gangs.first_out, gangs.last_out)
         start, first_out, last_out = (_later(begin, offset) for offset in offsets)
-        return _Layout(block, pe, Times(start, first_out, last_out, peak), capacity)
+        streamed = streamed | placing.relayed
+        capacity = np.where(placing.relayed, dag.edge_volume, capacity)
+        capacity.setflags(write=False)
+        if is_exact:
+            turns = Turns(placing.sequence, _previous(dag, block, pe))
+            exact = exact_times(dag, order, gangs.gang, streamed, capacity, turns)
+            return _Layout(block, pe, _columns(exact, peak), streamed, capacity)
+        return _Layout(block, pe, Times(start, first_out, last_out, peak), streamed, capacity)
 
 
 def _columns(exact: ExactTimes, peak: Int64) -> Times:

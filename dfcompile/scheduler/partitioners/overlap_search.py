@@ -10,7 +10,7 @@ from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.bounds import lower_bound_cycles
 from dfcompile.scheduler.gangs import gang_sequence, gangs_of
 from dfcompile.scheduler.partitioners.stages import Growth, StageGrower
-from dfcompile.scheduler.placing import place, place_in_order
+from dfcompile.scheduler.placing import place, place_shortest
 from dfcompile.scheduler.streaming import streamable_edges
 
 _WASTES = (500, 0, 100, 250, 1000, 2000, None)
@@ -31,13 +31,11 @@ class OverlapSearch:
         self.found: Blocks | None = None
 
     def offer(self, blocks: Blocks) -> None:
-        """Place a partition in both ways; keep it if it is the shortest so far."""
+        """Place a partition in all ways; keep it if it is the shortest so far."""
         self._tries -= 1
         gangs = gangs_of(self._dag, blocks, streamable_edges(self._dag, blocks.block))
         sequence = gang_sequence(self._dag, gangs.gang, blocks.block)
-        in_order = place_in_order(self._dag, gangs, self._pes, sequence)
-        cycles = min(place(self._dag, gangs, self._pes).makespan_cycles, in_order.makespan_cycles)
-        self._keep(blocks, cycles)
+        self._keep(blocks, place_shortest(self._dag, gangs, self._pes, sequence).makespan_cycles)
 
     def grow(self, orders: list[list[int]]) -> None:
         """Try gangs of several sizes and balances, grown in several orders."""

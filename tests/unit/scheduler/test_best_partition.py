@@ -1,5 +1,6 @@
 """The search for a better partition: exact costs, never worse, optimal on chains."""
 
+import statistics
 from itertools import combinations, pairwise
 
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from dfcompile.scheduler.partitioners.best import best
 from dfcompile.scheduler.steady_state import steady_times
 from dfcompile.scheduler.streaming import streamable_edges
 from tests.strategies import canonical_dags
+from tests.unit.scheduler.reference_schedules import reference_schedules
 
 PLAIN = ("sb-lts", "sb-rlx", "work-ordered")
 
@@ -74,3 +76,18 @@ def test_best_is_optimal_on_a_chain(volumes: list[int], pes: int) -> None:
 
     found = best.partition(dag, pes)
     assert steady_times(dag, found, streamable_edges(dag, found.block)).makespan_cycles == min(lengths)
+
+
+def test_best_is_five_percent_below_both_published_partitions_on_gaussian_elimination() -> None:
+    records = [each for each in reference_schedules() if each.dag.name == "gaussian" and each.pes == 32]
+    published = [
+        statistics.median(each.makespan for each in records if each.partition == name) for name in ("sb-lts", "sb-rlx")
+    ]
+    dags = [each.dag for each in records if each.partition == "sb-lts"]
+
+    found = [schedule(dag, ScheduleOptions(32, "best")) for dag in dags]
+
+    assert len(found) == 6
+    assert statistics.median(each.makespan_cycles for each in found) <= 0.95 * min(published)
+    for dag, each in zip(dags, found, strict=True):
+        check(dag, each)

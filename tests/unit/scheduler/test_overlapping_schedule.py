@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler import Schedule, ScheduleOptions, check, lower_bound_cycles, schedule
-from tests.strategies import canonical_dags
+from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.element_simulator import simulate
 
 PARTITIONS = ("sb-lts", "sb-rlx", "work-ordered")
@@ -47,6 +47,39 @@ def test_overlapping_schedules_are_accepted_and_run_without_deadlock(
     assert result.makespan_cycles >= lower_bound_cycles(dag, pes)
     with_barriers = schedule(dag, ScheduleOptions(pes, partition, demote, barrier=True))
     assert result.makespan_cycles <= with_barriers.makespan_cycles
+
+
+@settings(max_examples=100, deadline=None)
+@given(canonical_dags(DagShape(max_scopes=10)), st.integers(2, 6), st.sampled_from(PARTITIONS))
+def test_what_streams_from_gang_to_gang_leads_on_and_is_held_whole(dag: CanonicalDag, pes: int, partition: str) -> None:
+    result = schedule(dag, ScheduleOptions(pes, partition, barrier=False))
+
+    source, target = dag.edge_source, dag.edge_target
+    relayed = result.streamed & (result.block[source] != result.block[target])
+    assert (result.block[source] < result.block[target])[relayed].all()
+    assert (result.fifo_capacity == dag.edge_volume)[relayed].all()
+    assert (result.start[target] < result.last_out[source])[relayed].all()
+    assert not simulate(dag, result, barrier=False).stalled
+
+
+def test_a_relay_starts_before_its_producer_ends() -> None:
+    # alone the producer takes 40 cycles; in one gang it would keep its element for 89, past memory all would take 130
+    dag = _rows((40, 40, 90))
+    result = schedule(dag, ScheduleOptions(2, "sb-lts", barrier=False))
+    check(dag, result)
+    producer, consumer = np.flatnonzero(dag.is_computational).tolist()
+    edge = int(np.flatnonzero(dag.edge_source == producer)[0])
+
+    assert result.block[producer] < result.block[consumer]
+    assert (result.streamed[edge], result.fifo_capacity[edge]) == (True, 40)
+    assert (result.start[producer], result.last_out[producer]) == (0, 40)
+    assert (result.start[consumer], result.last_out[consumer]) == (1, 91)
+    assert simulate(dag, result, barrier=False).makespan_cycles == 91
+    assert schedule(dag, ScheduleOptions(2, "sb-lts", demote=True, barrier=False)).makespan_cycles == 130
+    narrow = result.fifo_capacity.copy()
+    narrow[edge] -= 1
+    with pytest.raises(VerificationError, match="between two blocks through a fifo that does not hold all of it"):
+        check(dag, replace(result, fifo_capacity=narrow))
 
 
 def test_short_tasks_follow_one_another_beside_a_long_one() -> None:
