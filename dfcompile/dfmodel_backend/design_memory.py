@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.design import Collective, WorkloadKind
+from dfcompile.dfmodel_backend.design import Collective, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.design_model import DesignModel, Members
 from dfcompile.dfmodel_backend.network_time import Column
 from dfcompile.dfmodel_backend.shares import Share
@@ -50,6 +50,23 @@ def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNee
         activations = max(0.0, others) * max(1, batch.micro_batch) * _saved_bytes(model)
     per_copy = design.machine.chips // batch.copies
     return DramNeed(weights + extra, gradients, optimizer, activations, batch.table_bytes / per_copy)
+
+
+def never_fits_dram(whole: DesignModel) -> bool:
+    """Return whether, cut into any number of tiles, what is always in DRAM is too much.
+
+    ``whole`` is the design in one tile: tiles only add, to activations, where they cut neither weights nor gradients.
+    """
+    design = whole.design
+    if not design.machine.dram_bytes or design.execution.batch.layers_in_graph > 1:
+        return False
+    for share in whole.shares:
+        tiled, collective = share.kernel.tiling.shard, share.kernel.collective
+        if share.weight_bytes and tiled in (Dim.M, Dim.K):
+            return False
+        if collective is Collective.ALL_REDUCE_PERIODIC and tiled in (Dim.M, Dim.N):
+            return False
+    return dram_need(whole).total > design.machine.dram_bytes
 
 
 def layers_per_stage(model: DesignModel) -> int:

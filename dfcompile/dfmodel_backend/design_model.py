@@ -72,12 +72,28 @@ class DesignModel:
             size += 2 * share.output_bytes
         return size / micro_batch
 
-    def steps(self, members: Members, weight_tiles: npt.NDArray[np.int64] | None = None) -> StepColumns:
+    @property
+    def edge_bytes(self) -> Column:
+        """Bytes of a tile of each edge."""
+        return self._size
+
+    def crossing_bytes(self, members: Members) -> Column:
+        """Return the bytes per tile at the border of each set, ``[set, kernel]``."""
+        column: Column = (members[:, self._source] != members[:, self._target]).astype(float) @ self._size
+        return column
+
+    def steps(
+        self,
+        members: Members,
+        weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None,
+        crossing: Column | None = None,
+    ) -> StepColumns:
         """Return the figures of sets of kernels as configurations.
 
         Args:
             members: ``[set, kernel]``.
             weight_tiles: parts in which the weights of each set are loaded; above 1 only for a kernel alone.
+            crossing: `crossing_bytes`, if it is known.
 
         Raises:
             InfeasibleError: a set has more kernels than the chip has cores.
@@ -89,7 +105,7 @@ class DesignModel:
         parts = np.ones(len(members)) if weight_tiles is None else weight_tiles.astype(float)
         if self.compatibility.streams_read_once:
             parts = np.ones(len(members))
-        crossing = (members[:, self._source] != members[:, self._target]).astype(float) @ self._size
+        crossing = self.crossing_bytes(members) if crossing is None else crossing
         dram_bytes = tiles * parts * crossing + inside @ self.extra_bytes
         compute_ns = tiles * self._compute_ns(members)
         memory_ns = dram_bytes / self.design.machine.dram_gb_per_s

@@ -8,6 +8,7 @@ from dfcompile.dfmodel_backend.design import Design, Dim
 from dfcompile.dfmodel_backend.design_choices import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignFigures, batch_time_ns, figures_of
 from dfcompile.dfmodel_backend.design_fusion import DesignFusion
+from dfcompile.dfmodel_backend.design_memory import never_fits_dram
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.inter_chip import InterChip, shard, split_times
@@ -91,7 +92,6 @@ class _Search:
         self._best: _Best | None = None
         self._bound_ns = float("inf")
         self._points = self._fused = 0
-        self._last: DesignModel | None = None
 
     def solve(self) -> DesignSolution:
         choices = [
@@ -102,16 +102,16 @@ class _Search:
         bounded = []
         for order, chosen in enumerate(choices):
             whole = DesignModel(chosen, self._sharding(chosen).sharding, 1, self._compatibility)
-            bounded.append((_least_batch_ns(whole), order))
+            bounded.append((_least_batch_ns(whole), order, never_fits_dram(whole)))
             self._points += len(tile_counts(chosen, self._compatibility))
-        for bound_ns, order in sorted(bounded):
+        for bound_ns, order, is_too_large in sorted(bounded):
             if self._is_beaten(bound_ns):
                 break
-            self._try(choices[order], order)
+            if not is_too_large:
+                self._try(choices[order], order)
         best = self._best
         if best is None:
-            assert self._last is not None
-            raise infeasible_design(self._last)
+            raise infeasible_design(self._finest(choices[max(bounded)[1]]))
         figures = figures_of(best.model, best.decision)
         return DesignSolution(
             design=best.model.design,
@@ -138,7 +138,6 @@ class _Search:
             for tiles in tile_counts(design, self._compatibility)
         ]
         bounds = [(_least_batch_ns(model), model.tiles, model) for model in models]
-        self._last = models[-1]
         for bound_ns, tiles, model in sorted(bounds, key=lambda one: one[:2]):
             self._bound_ns = min(self._bound_ns, bound_ns)
             if self._is_beaten(bound_ns):
@@ -151,6 +150,10 @@ class _Search:
             time_ns = batch_time_ns(model, found.time_ns)
             if self._best is None or self._is_better((time_ns, tiles, order)):
                 self._best = _Best((time_ns, tiles, order), model, decision)
+
+    def _finest(self, design: Design) -> DesignModel:
+        tiles = tile_counts(design, self._compatibility)[-1]
+        return DesignModel(design, self._sharding(design).sharding, tiles, self._compatibility)
 
     def _is_better(self, key: tuple[float, int, int]) -> bool:
         assert self._best is not None

@@ -1,7 +1,7 @@
 """Configurations that a design allows: pairs of down-sets of its kernels, as columns."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,7 @@ import numpy.typing as npt
 from dfcompile.dfmodel_backend.design import Design
 from dfcompile.dfmodel_backend.design_model import DesignModel, Members
 from dfcompile.dfmodel_backend.down_sets import DownSets, list_down_sets
+from dfcompile.dfmodel_backend.set_limits import SetLimits
 
 MOST_DOWN_SETS = 20_000
 MOST_ARCS = 2_000_000
@@ -27,6 +28,7 @@ class Arcs:
         added: number of the set of kernels of the configuration, per arc.
         sets: the different sets, as masks.
         members: the same as ``[set, kernel]``.
+        limits: which sets are possible, by what that depends on: filled as it becomes known.
     """
 
     down_sets: tuple[int, ...]
@@ -35,6 +37,7 @@ class Arcs:
     added: Numbers
     sets: tuple[int, ...]
     members: Members
+    limits: dict[bytes, SetLimits] = field(default_factory=dict)
 
     @property
     def starts(self) -> Numbers:

@@ -10,9 +10,9 @@ from dfcompile.dfmodel_backend.design_memory import dram_need, waiting_bytes
 from dfcompile.dfmodel_backend.design_model import DesignModel, Members
 from dfcompile.dfmodel_backend.fusion_arcs import Arcs, Numbers, allowed_kernels, members_of
 from dfcompile.dfmodel_backend.network_time import Column
-from dfcompile.dfmodel_backend.weight_tiling import fewest_weight_tiles
+from dfcompile.dfmodel_backend.set_limits import CHUNK, SetLimits, set_limits
 
-CHUNK = 8192  # rows that are worked on at a time, to bound memory
+MOST_LIMITS = 10_000_000  # sets whose limits are kept, 16 bytes each
 ROUNDING = 1e-9  # relative: sums in another order
 
 
@@ -80,10 +80,10 @@ def configs_of(model: DesignModel, chain: list[int]) -> dict[int, int]:
 def kernel_by_kernel(model: DesignModel) -> Fused | None:
     """Return the assignment of each kernel to the configuration of its position, or None if one does not fit."""
     count = len(model.shares)
+    if not _fits_dram(model, np.tri(count, k=-1, dtype=bool), np.eye(count, dtype=bool)):
+        return None
     times = set_times(model, np.eye(count, dtype=bool))
-    if not np.isfinite(times).all() or not _fits_dram(
-        model, np.tri(count, k=-1, dtype=bool), np.eye(count, dtype=bool)
-    ):
+    if not np.isfinite(times).all():
         return None
     return Fused({share.kernel.id: position for position, share in enumerate(model.shares)}, float(times.sum()))
 
@@ -94,42 +94,50 @@ def _fits_dram(model: DesignModel, before: Members, inside: Members) -> bool:
     return not capacity or need <= capacity
 
 
-def set_times(model: DesignModel, members: Members) -> Column:
+def set_times(model: DesignModel, members: Members, limits: SetLimits | None = None) -> Column:
     """Return the time of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
-    times = [_chunk_times(model, members[start : start + CHUNK]) for start in range(0, len(members), CHUNK)]
-    return np.concatenate(times) if times else np.zeros(0)
-
-
-def _chunk_times(model: DesignModel, members: Members) -> Column:
-    tiles = np.ones(len(members), np.int64)
-    fits = members.sum(axis=1) <= model.design.machine.cores
-    inputs = np.array([max(0, share.kernel.num_input) > 0 for share in model.shares])
-    fits &= ~((members & inputs).any(axis=1) & (members & ~inputs).any(axis=1))
-    if model.sram_capacity:
-        too_much = model.sram_bytes(members) > model.sram_capacity
-        for row in np.flatnonzero(too_much & (members.sum(axis=1) == 1)):
-            found = fewest_weight_tiles(model, members[row])
-            too_much[row] = found is None
-            tiles[row] = found or 1
-        fits &= ~too_much
+    found = limits if limits is not None else set_limits(model, members)
     times = np.full(len(members), np.inf)
-    times[fits] = model.steps(members[fits], tiles[fits]).time_ns
+    for start in range(0, len(found.fitting), CHUNK):
+        part = slice(start, start + CHUNK)
+        rows = found.fitting[part]
+        times[rows] = model.steps(members[rows], found.weight_tiles[part], found.crossing[part]).time_ns
     return times
+
+
+def _limits_of_arcs(model: DesignModel, arcs: Arcs) -> SetLimits:
+    """Return what the sets of arcs are limited by; it is found once for all pipelines and micro-batches."""
+    rows = np.array([share.rows for share in model.shares], np.int64)
+    sizes = (model.edge_bytes, *model.sram_sizes, model.held_bytes, rows)
+    key = b"".join(column.tobytes() for column in sizes)
+    if key in arcs.limits:
+        return arcs.limits[key]
+    found = set_limits(model, arcs.members)
+    if len(arcs.limits) < MOST_LIMITS // max(1, len(arcs.members)):
+        arcs.limits[key] = found
+    return found
 
 
 def arc_times(model: DesignModel, arcs: Arcs) -> Column:
     """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM."""
-    times = set_times(model, arcs.members)[arcs.added]
     room = dram_room(model)
-    if room < most_waiting(model):
-        before = members_of(arcs.down_sets, len(model.shares))
-        cut = waiting_bytes(model, before, np.zeros_like(before))
-        # What waits is cut by the border before or after: only where both together are too much it matters how.
-        doubtful = np.flatnonzero(cut[arcs.before] + cut[arcs.after] > room)
-        for start in range(0, len(doubtful), CHUNK):
-            part = doubtful[start : start + CHUNK]
-            waiting = waiting_bytes(model, before[arcs.before[part]], arcs.members[arcs.added[part]])
-            times[part] = np.where(waiting <= room, times[part], np.inf)
+    if room >= most_waiting(model):
+        return set_times(model, arcs.members, _limits_of_arcs(model, arcs))[arcs.added]
+    times = np.full(len(arcs.added), np.inf)
+    before = members_of(arcs.down_sets, len(model.shares))
+    cut = waiting_bytes(model, before, np.zeros_like(before))
+    # What is cut by the border before or after waits; where both together are too much it matters what is cut twice.
+    # Kernels with several inputs are not tiled: they let a tile wait.
+    least = cut / model.tiles if any(share.kernel.num_input for share in model.shares) else cut
+    possible = np.flatnonzero((least[arcs.before] <= room) & (least[arcs.after] <= room))
+    needed, place = np.unique(arcs.added[possible], return_inverse=True)
+    times[possible] = set_times(model, arcs.members[needed])[place]
+    doubtful = possible[cut[arcs.before[possible]] + cut[arcs.after[possible]] > room]
+    doubtful = doubtful[np.isfinite(times[doubtful])]
+    for start in range(0, len(doubtful), CHUNK):
+        part = doubtful[start : start + CHUNK]
+        waiting = waiting_bytes(model, before[arcs.before[part]], arcs.members[arcs.added[part]])
+        times[part] = np.where(waiting <= room, times[part], np.inf)
     return times
 
 

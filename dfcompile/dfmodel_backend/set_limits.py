@@ -1,0 +1,57 @@
+"""Sets of kernels that cores and SRAM allow as configurations; degrees of pipelines and batches do not matter."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.design_model import DesignModel, Members
+from dfcompile.dfmodel_backend.network_time import Column
+from dfcompile.dfmodel_backend.weight_tiling import fewest_weight_tiles
+
+CHUNK = 8192  # rows that are worked on at a time, to bound memory
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SetLimits:
+    """Sets that are possible.
+
+    Attributes:
+        fitting: numbers of the possible sets, ascending.
+        weight_tiles: parts in which each of them loads its weights.
+        crossing: bytes per tile at the border of each of them.
+    """
+
+    fitting: npt.NDArray[np.int32]
+    weight_tiles: npt.NDArray[np.int32]
+    crossing: Column
+
+
+def set_limits(model: DesignModel, members: Members) -> SetLimits:
+    """Return which sets of kernels, ``[set, kernel]``, break no limit of cores or SRAM."""
+    parts = [_chunk(model, members[start : start + CHUNK], start) for start in range(0, len(members), CHUNK)]
+    if not parts:
+        return SetLimits(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+    return SetLimits(
+        fitting=np.concatenate([part.fitting for part in parts]),
+        weight_tiles=np.concatenate([part.weight_tiles for part in parts]),
+        crossing=np.concatenate([part.crossing for part in parts]),
+    )
+
+
+def _chunk(model: DesignModel, members: Members, first: int) -> SetLimits:
+    tiles = np.ones(len(members), np.int32)
+    kernels = members.sum(axis=1)
+    fits = kernels <= model.design.machine.cores
+    inputs = np.array([max(0, share.kernel.num_input) > 0 for share in model.shares])
+    if inputs.any():
+        fits &= ~((members & inputs).any(axis=1) & (members & ~inputs).any(axis=1))
+    if model.sram_capacity:
+        too_much = model.sram_bytes(members) > model.sram_capacity
+        for row in np.flatnonzero(too_much & (kernels == 1)):
+            found = fewest_weight_tiles(model, members[row])
+            too_much[row] = found is None
+            tiles[row] = found or 1
+        fits &= ~too_much
+    rows = np.flatnonzero(fits)
+    return SetLimits((rows + first).astype(np.int32), tiles[rows], model.crossing_bytes(members[rows]))
