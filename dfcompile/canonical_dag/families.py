@@ -12,6 +12,7 @@ from dfcompile.canonical_dag.scopes import Access, MapScope
 from dfcompile.canonical_dag.traversal import Loop, Traversal
 from dfcompile.errors import UserError
 
+_MOST_TASKS = 10**7  # of a canonical DAG: some hundred bytes each
 _MOST_ELEMENTS = 2**56  # that the tasks of a scope touch: sums over many scopes still fit into 64 bits
 
 
@@ -83,22 +84,43 @@ class TaskFamily:
 
 
 def divide(scopes: Sequence[MapScope], max_tasks: int | None = None) -> tuple[TaskFamily, ...]:
-    """Divide scopes into tasks as declared, then group the iterations of families of more than ``max_tasks``."""
+    """Divide scopes into tasks as declared, then group the iterations of families of more than ``max_tasks``.
+
+    Raises:
+        UserError: there are too many tasks for the memory; the largest family is named.
+    """
     families = tuple(_declared(scope) for scope in scopes)
-    if max_tasks is None:
-        return families
-    return tuple(
-        _spread(family.scope, family.scope.is_spatial, max_tasks) if family.members > max_tasks else family
-        for family in families
-    )
+    if max_tasks is not None:
+        families = tuple(
+            _spread(family.scope, family.scope.is_spatial, max_tasks) if family.members > max_tasks else family
+            for family in families
+        )
+    _check_count(families)
+    return families
 
 
 def split(families: Sequence[TaskFamily], big: Sequence[bool], pieces: int) -> tuple[TaskFamily, ...]:
-    """Cut big single tasks along their outermost parallel loops into at most so many tasks each."""
-    return tuple(
+    """Cut big single tasks along their outermost parallel loops into at most so many tasks each.
+
+    Raises:
+        UserError: there are too many tasks for the memory; the largest family is named.
+    """
+    finer = tuple(
         _spread(family.scope, _parallel_loops(family.scope), pieces) if is_big and family.is_single else family
         for family, is_big in zip(families, big, strict=True)
     )
+    _check_count(finer)
+    return finer
+
+
+def _check_count(families: Sequence[TaskFamily]) -> None:
+    total = sum(family.members for family in families)
+    if total > _MOST_TASKS:
+        largest = max(families, key=lambda family: family.members)
+        raise UserError(
+            f"scope {largest.scope.name!r}: {largest.members} of {total} tasks against at most {_MOST_TASKS} "
+            "(give --granularity max-tasks=1024, say)"
+        )
 
 
 def _declared(scope: MapScope) -> TaskFamily:

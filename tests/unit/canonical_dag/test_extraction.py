@@ -325,6 +325,28 @@ def test_bad_granularity_is_refused(text: str, message: str) -> None:
         parse_granularity(text)
 
 
+def test_more_tasks_than_fit_the_memory_are_refused_or_grouped() -> None:
+    low = LoweredSdfg()
+    for name in "XY":
+        low.border(name, 10**6, 10**6)
+    low.scope("f", {"i": 10**6, "j": 10**6}, ["X[i,j]"], "Y[i,j]", spatial="i,j")
+
+    message = "scope 'f': 1000000000000 of 1000000000000 tasks against at most 10000000 (give --granularity"
+    with pytest.raises(UserError, match=f"^{re.escape(message)}"):
+        extract(low.sdfg)
+    assert extract(low.sdfg, ExtractionOptions(granularity=Granularity(max_tasks=64))).tasks_count == 64
+
+
+def test_volumes_beyond_64_bits_are_refused() -> None:
+    low = LoweredSdfg()
+    for name in "XY":
+        low.border(name, 2**40, 2**40)
+    low.scope("f", {"i": 2**40, "j": 2**40}, ["X[i,j]"], "Y[i,j]")
+
+    with pytest.raises(UserError, match="scope 'f': 1208925819614629174706176 accesses against at most"):
+        extract(low.sdfg)
+
+
 def product(rows: int = 7, columns: int = 10) -> LoweredSdfg:
     """Inner products: one task per element of ``C[i, j]``."""
     low = LoweredSdfg()
