@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
-from onnx.reference import ReferenceEvaluator
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kind import FileKind
@@ -16,6 +14,7 @@ from dfcompile.frontend.normaliser.opset import at_common_opset
 from dfcompile.frontend.one_line import one_line
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.reference_evaluation import evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +32,8 @@ class OnnxReference:
         proto = at_common_opset(self.proto)
         constants = {tensor.name for tensor in proto.graph.initializer}
         names = [value.name for value in proto.graph.input if value.name not in constants]
-        try:
-            with np.errstate(all="ignore"):  # an infinite or undefined result is a result
-                outputs = ReferenceEvaluator(proto).run(None, dict(zip(names, inputs, strict=True)))
-        except (
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            NotImplementedError,
-            RuntimeError,
-            TypeError,
-            ValueError,
-        ) as error:
-            raise UserError(f"model: onnx's reference implementation cannot run it: {one_line(error)}") from error
-        return tuple(np.asarray(output) for output in outputs)
+        feeds = dict(zip(names, inputs, strict=True))
+        return evaluate(proto, feeds, "model: onnx's reference implementation cannot run it")
 
 
 def read_onnx(path: Path, options: ReadOptions) -> Model:

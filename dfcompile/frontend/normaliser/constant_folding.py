@@ -6,12 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 import onnx
 from onnx import helper
-from onnx.reference import ReferenceEvaluator
 
-from dfcompile.errors import UserError
 from dfcompile.frontend.draft import Constant, Draft
 from dfcompile.frontend.element_type import onnx_type
-from dfcompile.frontend.one_line import one_line
+from dfcompile.frontend.reference_evaluation import evaluate
 from dfcompile.frontend.shapes import TensorType, infer_types
 
 _RANDOM = frozenset(
@@ -83,7 +81,6 @@ def _fits(node: onnx.NodeProto, types: Mapping[str, TensorType], operands: Mappi
 
 
 def _computed(node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onnx.ModelProto) -> Mapping[str, Constant]:
-    where = f"node {node.name!r}: {node.op_type} of constants"
     results = [name for name in node.output if name]
     inputs = [
         helper.make_tensor_value_info(name, onnx_type(str(value.dtype)), value.shape)
@@ -95,18 +92,7 @@ def _computed(node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onn
         opset_imports=list(proto.opset_import),
         ir_version=proto.ir_version,
     )
-    try:
-        computed = ReferenceEvaluator(model).run(None, dict(operands))
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        NotImplementedError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise UserError(f"{where}: cannot be computed: {one_line(error)}") from error
+    computed = evaluate(model, operands, f"node {node.name!r}: {node.op_type} of constants: cannot be computed")
     values = {}
     for name, result in zip(results, computed, strict=True):
         value = np.array(result)
