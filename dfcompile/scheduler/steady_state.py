@@ -87,11 +87,14 @@ def node_offsets(dag: CanonicalDag, streamed: Bool) -> tuple[Int64, Int64]:
 
 
 def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
-    """Return for each task how long after its start at least it needs its last element, shape [nodes]."""
+    """Return for each task how long after its start at least it needs its last element, shape [nodes].
+
+    One that does not stream in reads as fast as its outputs allow: read i after ``floor(i * W / I)`` cycles.
+    """
     peak, volume_in = peak_volumes(dag, streamed), np.maximum(dag.volume_in, 1)
     streams_in = np.zeros(dag.nodes_count, dtype=np.bool_)
     streams_in[dag.edge_target[streamed]] = True
-    return np.where(streams_in, peak - peak // volume_in, volume_in - 1)
+    return np.where(streams_in, peak - peak // volume_in, dag.work + -dag.work // volume_in)
 
 
 def _offsets(dag: CanonicalDag, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
