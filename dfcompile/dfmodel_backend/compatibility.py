@@ -39,6 +39,9 @@ class Compatibility:
     in_flight_activations_ignored: bool = False
     heads_may_be_cut: bool = False
     sharding_ties_whole: bool = False
+    kernels_multiply_traffic: bool = False
+    skipped_weights_take_pmus: bool = False
+    sram_extra_takes_no_pmus: bool = False
 
 
 CORRECTIONS: Mapping[str, str] = MappingProxyType(
@@ -83,6 +86,11 @@ CORRECTIONS: Mapping[str, str] = MappingProxyType(
         ),
         "sharding_ties_whole": "of shardings that move equally many bytes the one that splits the most output is taken",
         "heads_may_be_cut": "tensor parallel chips share whole heads of attention",
+        "kernels_multiply_traffic": (
+            "on a chip of PMUs a tensor is moved once per weight tile, not once per kernel of the configuration"
+        ),
+        "skipped_weights_take_pmus": "weights that take no SRAM take no PMUs",
+        "sram_extra_takes_no_pmus": "what a design adds to the SRAM of a configuration takes PMUs",
     }
 )
 
@@ -106,6 +114,9 @@ ORIGINAL = Compatibility(
     in_flight_activations_ignored=True,
     heads_may_be_cut=True,
     sharding_ties_whole=True,
+    kernels_multiply_traffic=True,
+    skipped_weights_take_pmus=True,
+    sram_extra_takes_no_pmus=True,
 )
 
 PRESETS: Mapping[str, Compatibility] = MappingProxyType({"right": RIGHT, "dfmodel": ORIGINAL})

@@ -50,8 +50,8 @@ def core_table(kernel: KernelWork, chip: Accelerator) -> CoreTable:
     best: dict[int, tuple[int, CoreSplit]] = {}
     row_blocks = -(-kernel.rows // chip.lanes_per_core)
     column_blocks = -(-kernel.n // chip.stages_per_core) if kernel.systolic else 1
-    for lanes in _useful_parts(row_blocks, chip.cores):
-        for stages in _useful_parts(column_blocks, chip.cores // lanes):
+    for lanes in useful_parts(row_blocks, chip.cores):
+        for stages in useful_parts(column_blocks, chip.cores // lanes):
             split = CoreSplit(lanes, stages)
             cycles = cycles_of(kernel, split, chip.lanes_per_core, chip.stages_per_core)
             if split.cores not in best or cycles < best[split.cores][0]:
@@ -112,7 +112,7 @@ def _cores_for(wanted: list[tuple[CoreTable, int]], cycles: int, limit: int) -> 
     return total
 
 
-def _useful_parts(blocks: int, limit: int) -> list[int]:
+def useful_parts(blocks: int, limit: int) -> list[int]:
     """Return, ascending, the smallest part count for each distinct value of ``ceil(blocks / parts)``."""
     parts = []
     part = 1

@@ -5,6 +5,7 @@ from enum import StrEnum, unique
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.pmu_grid import LaneStage, PmuGrid
 from dfcompile.dfmodel_backend.system import Dimension, Network
 
 
@@ -85,6 +86,7 @@ class DesignEdge:
     source: int
     target: int
     zero_out: bool
+    label: LaneStage | None = None  # None: by the variant of the target
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class Machine:
     topology: str
     links: tuple[Link, ...]
     prices: Prices
+    pmu: PmuGrid | None = None  # None: SRAM is one
 
     @property
     def peak_gflops(self) -> float:

@@ -54,7 +54,7 @@ class DesignFusion:
         return fuse(model, self._arcs(model))
 
     def _arcs(self, model: DesignModel) -> Arcs:
-        held = tuple(model.held_bytes.tolist())
+        held = tuple(model.growth_limit[0].tolist())
         if held not in self._known:
             self._known[held] = arcs_of(model, self._lattice)
         return self._known[held]

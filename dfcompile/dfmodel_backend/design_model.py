@@ -13,6 +13,9 @@ from dfcompile.dfmodel_backend.degrees import degrees_of
 from dfcompile.dfmodel_backend.design import Collective, Design, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.micro_batches import micro_batches
 from dfcompile.dfmodel_backend.network_time import Column, Exchanged, NetworkTime
+from dfcompile.dfmodel_backend.pmu_model import PmuModel
+from dfcompile.dfmodel_backend.pmu_needs import PmuNeeds
+from dfcompile.dfmodel_backend.pmu_splits import SplitTable
 from dfcompile.dfmodel_backend.shares import Share, edge_shares, shares_of
 from dfcompile.dfmodel_backend.system import Accelerator, Amount
 from dfcompile.dfmodel_backend.workload import KernelWork
@@ -105,9 +108,11 @@ class DesignModel:
         parts = np.ones(len(members)) if weight_tiles is None else weight_tiles.astype(float)
         if self.compatibility.streams_read_once:
             parts = np.ones(len(members))
+        if self.pmu is not None and self.compatibility.kernels_multiply_traffic:
+            parts = parts + np.maximum(members.sum(axis=1) - 1, 0)
         crossing = self.crossing_bytes(members) if crossing is None else crossing
         dram_bytes = tiles * parts * crossing + inside @ self.extra_bytes
-        compute_ns = tiles * self._compute_ns(members)
+        compute_ns = tiles * self._compute_ns(members, weight_tiles)
         memory_ns = dram_bytes / self.design.machine.dram_gb_per_s
         exchanged = self._exchanged(inside, tiles)
         network_ns = self.network.times_ns(exchanged)
@@ -134,8 +139,30 @@ class DesignModel:
         """SRAM of the chip as far as it limits configurations; 0 means unlimited.
 
         It limits language models alone: other workloads are not cut into tiles, so that whole tensors would count.
+        Where memory units are counted they are the limit.
         """
+        if self.pmu is not None:
+            return 0.0
         return self.design.machine.sram_bytes if self.design.execution.batch.kind is WorkloadKind.LLM else 0.0
+
+    @cached_property
+    def pmu(self) -> PmuModel | None:
+        """Memory units of the chip, where they are counted."""
+        grid = self.design.machine.pmu
+        if grid is None:
+            return None
+        needs = PmuNeeds(self.design, grid, self.shares, self.sram_sizes, self.compatibility)
+        known = {work: SplitTable(*work) for work in self._core_works}
+        return PmuModel(
+            needs, [known[work] for work in self._core_works], self.edges, self.design.machine.cores, grid.pmus
+        )
+
+    @property
+    def growth_limit(self) -> tuple[Column, float]:
+        """What each kernel holds whatever it is fused with, and the most that a configuration may hold; 0: no limit."""
+        if self.pmu is not None:
+            return self.pmu.held_pmus, float(self.pmu.pmus)
+        return self.held_bytes, self.sram_capacity
 
     @cached_property
     def held_bytes(self) -> Column:
@@ -153,7 +180,8 @@ class DesignModel:
         numbers = list(range(len(self.edges)))
         if self.compatibility.sram_of_other_edges:
             weighted = [position for position, share in enumerate(self.shares) if share.kernel.has_weight]
-            rank = {position: number for number, position in enumerate(weighted)}
+            # A weight without such an edge, of more weights than edges, keeps its own.
+            rank = dict(zip(weighted, numbers, strict=False))
             numbers = [rank.get(edge.source, number) for number, edge in enumerate(self.edges)]
         depth = np.array([edge.depth for edge in self.edges], float)
         return self._size[numbers], depth[numbers]
@@ -196,17 +224,21 @@ class DesignModel:
     @cached_property
     def tables(self) -> tuple[CoreTable, ...]:
         """Pareto table of cores and cycles of each kernel."""
-        known: dict[tuple[int, ...], CoreTable] = {}
-        tables = []
+        known: dict[tuple[KernelWork, Accelerator], CoreTable] = {}
+        for work in self._core_works:
+            if work not in known:
+                known[work] = core_table(*work)
+        return tuple(known[work] for work in self._core_works)
+
+    @cached_property
+    def _core_works(self) -> tuple[tuple[KernelWork, Accelerator], ...]:
+        """What cores see of each kernel: those of one shape are the same, whatever they are called."""
+        works = []
         for share in self.shares:
             staged = share.kernel.systolic and share.kernel.use_effective_stage
-            key = (share.kernel.systolic, share.rows, share.k, share.n, staged)
-            if key not in known:
-                k, n = (share.n, share.k) if staged else (share.k, share.n)
-                work = KernelWork(share.kernel.name, share.kernel.systolic, share.rows, k, n)
-                known[key] = core_table(work, self._chip(staged=staged))
-            tables.append(known[key])
-        return tuple(tables)
+            k, n = (share.n, share.k) if staged else (share.k, share.n)
+            works.append((KernelWork("", share.kernel.systolic, share.rows, k, n), self._chip(staged=staged)))
+        return tuple(works)
 
     def _chip(self, *, staged: bool) -> Accelerator:
         machine, zero = self.design.machine, Amount(0.0)
@@ -215,19 +247,24 @@ class DesignModel:
             machine.cores, machine.lanes_per_core, max(1, stages), machine.frequency_ghz, zero, zero, zero
         )  # fmt: skip
 
-    def _compute_ns(self, members: Members) -> Column:
+    def _compute_ns(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
         execution, machine = self.design.execution, self.design.machine
         if execution.compute_utilization > 0:
             flop = np.array([share.flop for share in self.shares], float)
             column: Column = members.astype(float) @ flop / (execution.compute_utilization * machine.peak_gflops)
             return column
-        cycles = [self._least_cycles(np.flatnonzero(row).tolist()) for row in members]
+        parts = [1] * len(members) if weight_tiles is None else weight_tiles.tolist()
+        cycles = [
+            self._least_cycles(np.flatnonzero(row).tolist(), part) for row, part in zip(members, parts, strict=True)
+        ]
         return np.array(cycles, float) / machine.frequency_ghz
 
-    def _least_cycles(self, inside: Sequence[int]) -> float:
+    def _least_cycles(self, inside: Sequence[int], parts: int) -> float:
         if not inside:
             return 0.0
         found = least_cycles([(self.tables[position], 1) for position in inside], self.design.machine.cores)
+        if self.pmu is not None and found is not None:
+            found = self.pmu.least_cycles(inside, parts, found)
         return float("inf") if found is None else float(found)
 
     def _exchanged(self, inside: npt.NDArray[np.float64], tiles: Column) -> Exchanged:

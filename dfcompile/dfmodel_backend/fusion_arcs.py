@@ -167,9 +167,9 @@ def _middle_pairs(
 
 
 def _grows(model: DesignModel, allowed: tuple[int, ...]) -> Callable[[int], bool]:
-    """Return whether a larger set may be possible: weights of several kernels are all held, and whole."""
-    held = {1 << position: round(size) for position, size in enumerate(model.held_bytes)}
-    capacity = model.sram_capacity
+    """Return whether a larger set may be possible: what several kernels hold is all there, weights are whole."""
+    sizes, capacity = model.growth_limit
+    held = {1 << position: round(size) for position, size in enumerate(sizes)}
     weights = {0: 0}
     known: dict[int, bool] = {}
 

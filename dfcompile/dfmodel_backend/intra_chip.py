@@ -106,7 +106,12 @@ def set_times(model: DesignModel, members: Members, limits: SetLimits | None = N
 
 
 def _limits_of_arcs(model: DesignModel, arcs: Arcs) -> SetLimits:
-    """Return what the sets of arcs are limited by; it is found once for all pipelines and micro-batches."""
+    """Return what the sets of arcs are limited by; it is found once for all pipelines and micro-batches.
+
+    Where memory units are counted the best tiles of weights depend on those, too.
+    """
+    if model.pmu is not None:
+        return set_limits(model, arcs.members)
     rows = np.array([share.rows for share in model.shares], np.int64)
     sizes = (model.edge_bytes, *model.sram_sizes, model.held_bytes, rows)
     key = b"".join(column.tobytes() for column in sizes)

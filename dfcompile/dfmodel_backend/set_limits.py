@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.design_model import DesignModel, Members
 from dfcompile.dfmodel_backend.network_time import Column
-from dfcompile.dfmodel_backend.weight_tiling import fewest_weight_tiles
+from dfcompile.dfmodel_backend.weight_tiling import exceeds, fewest_weight_tiles
 
 CHUNK = 8192  # rows that are worked on at a time, to bound memory
 
@@ -46,9 +46,9 @@ def _chunk(model: DesignModel, members: Members, first: int) -> SetLimits:
     inputs = np.array([max(0, share.kernel.num_input) > 0 for share in model.shares])
     if inputs.any():
         fits &= ~((members & inputs).any(axis=1) & (members & ~inputs).any(axis=1))
-    if model.sram_capacity:
-        too_much = model.sram_bytes(members) > model.sram_capacity
-        for row in np.flatnonzero(too_much & (kernels == 1)):
+    if model.sram_capacity or model.pmu is not None:
+        too_much = exceeds(model, members)
+        for row in np.flatnonzero((too_much | (model.pmu is not None)) & (kernels == 1)):
             found = fewest_weight_tiles(model, members[row])
             too_much[row] = found is None
             tiles[row] = found or 1

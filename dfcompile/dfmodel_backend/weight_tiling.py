@@ -3,16 +3,22 @@
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_model import DesignModel, Members
+from dfcompile.dfmodel_backend.pmu_weight_tiles import fastest_weight_tiles
 
 
 def fewest_weight_tiles(model: DesignModel, row: npt.NDArray[np.bool_]) -> int | None:
     """Return the fewest tiles with which a set of kernels, ``[kernel]``, fits SRAM, or None if none does.
 
-    More than one is possible for one kernel with weights only; fewer are never slower.
+    More than one is possible for one kernel with weights only; fewer are never slower, but where memory units are
+    counted: there it is the tiles with which the kernel is fastest.
     """
     capacity = model.sram_capacity
     members = row[None, :]
+    if model.pmu is not None:
+        if int(row.sum()) == 1:
+            return fastest_weight_tiles(model, int(np.argmax(row)))
+        return None if exceeds(model, members)[0] else 1
     if not capacity or _sram_bytes(model, members, 1) <= capacity:
         return 1
     inside = np.flatnonzero(row)
@@ -27,6 +33,13 @@ def fewest_weight_tiles(model: DesignModel, row: npt.NDArray[np.bool_]) -> int |
         else:
             low = middle
     return high
+
+
+def exceeds(model: DesignModel, members: Members) -> npt.NDArray[np.bool_]:
+    """Return whether sets of kernels, ``[set, kernel]``, with whole weights are too large for SRAM or memory units."""
+    if model.pmu is not None:
+        return np.asarray(model.pmu.least_pmus(members) > model.pmu.pmus)
+    return np.asarray(model.sram_bytes(members) > model.sram_capacity)
 
 
 def _sram_bytes(model: DesignModel, members: npt.NDArray[np.bool_], parts: int) -> float:

@@ -1,0 +1,120 @@
+"""Cores and memory units of a set of kernels equal brute force over all lanes and stages of all kernels."""
+
+import itertools
+import math
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
+from dfcompile.dfmodel_backend.cores import CoreSplit, cycles_of
+from dfcompile.dfmodel_backend.design import Design
+from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.inter_chip import allowed_dims
+from dfcompile.dfmodel_backend.pmu_grid import LaneStage
+from dfcompile.dfmodel_backend.workload import KernelWork
+from tests.unit.dfmodel_backend.pmu_designs import pmu_designs
+
+
+def every_split(model: DesignModel, kernel: int) -> list[CoreSplit]:
+    cores = model.design.machine.cores
+    stages = cores if model.shares[kernel].kernel.systolic else 1
+    return [
+        CoreSplit(lanes, count)
+        for lanes in range(1, cores + 1)
+        for count in range(1, stages + 1)
+        if lanes * count <= cores
+    ]
+
+
+def cycles(model: DesignModel, kernel: int, split: CoreSplit) -> int:
+    share, machine = model.shares[kernel], model.design.machine
+    work = KernelWork("", share.kernel.systolic, share.rows, share.k, share.n)
+    return cycles_of(work, split, machine.lanes_per_core, machine.stages_per_core)
+
+
+def pmus(model: DesignModel, splits: dict[int, CoreSplit], parts: int) -> int:
+    """Count the memory units of a configuration from the definitions [ko24]."""
+    machine = model.design.machine
+    assert machine.pmu is not None
+    room, total = machine.pmu.pmu_bytes, 0
+    first_reading: dict[int, int] = {}
+    for number, edge in enumerate(model.edges):
+        first_reading.setdefault(edge.target, number)
+        writes, reads = edge.source in splits, edge.target in splits
+        if not writes and not reads:
+            continue
+        tiles = edge.depth if writes and reads else 2
+        shared = parts if writes and not reads else 1
+        limits = [math.ceil(tiles * edge.size_bytes / shared / room)]
+        if writes:
+            share, split = model.shares[edge.source], splits[edge.source]
+            limits.append(
+                math.ceil(split.lanes * split.stages * machine.stages_per_core / share.k)
+                if share.kernel.variant.is_gemm
+                else split.lanes
+            )
+        if reads:
+            reader, split = model.shares[edge.target].kernel, splits[edge.target]
+            on_lanes = not reader.has_weight and (not reader.variant.is_gemm or first_reading[edge.target] == number)
+            label = model.design.edges[number].label
+            on_lanes = on_lanes if label is None else label is LaneStage.LANE
+            limits.append(
+                split.lanes if on_lanes else math.ceil(split.stages * machine.stages_per_core / machine.lanes_per_core)
+            )
+        total += max(limits)
+    for kernel, split in splits.items():
+        share, compatibility = model.shares[kernel], model.compatibility
+        if share.kernel.has_weight and (compatibility.skipped_weights_take_pmus or not share.kernel.skip_weight):
+            total += max(math.ceil(share.weight_bytes / parts / room), split.lanes)
+        if not compatibility.sram_extra_takes_no_pmus:
+            total += math.ceil(share.kernel.sram_extra_bytes / room)
+    return total
+
+
+def brute_force(model: DesignModel, inside: tuple[int, ...], parts: int) -> tuple[int, int] | None:
+    """Return the least cycles and then the fewest units."""
+    grid = model.design.machine.pmu
+    assert grid is not None
+    found = []
+    for chosen in itertools.product(*(every_split(model, kernel) for kernel in inside)):
+        splits = dict(zip(inside, chosen, strict=True))
+        cores = sum(split.cores for split in chosen)
+        if cores <= model.design.machine.cores:
+            taken = pmus(model, splits, parts)
+            if taken <= grid.pmus:
+                found.append((max(cycles(model, kernel, splits[kernel]) for kernel in inside), cores + taken))
+    return min(found, default=None)
+
+
+def with_pmus(design: Design, pmus: int) -> Design:
+    assert design.machine.pmu is not None
+    return replace(design, machine=replace(design.machine, pmu=replace(design.machine.pmu, pmus=max(1, pmus))))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_least_cycles_and_fewest_units_equal_brute_force(data: st.DataObject) -> None:
+    design = data.draw(pmu_designs(most=4))
+    sharding = {kernel.id: data.draw(st.sampled_from(allowed_dims(kernel))) for kernel in design.kernels}
+    compatibility = data.draw(st.sampled_from([RIGHT, replace(ORIGINAL, sram_of_other_edges=False)]))
+    tiles = data.draw(st.sampled_from([1, 2]))
+    numbers = st.sampled_from(range(len(design.kernels)))
+    inside = data.draw(st.sets(numbers, min_size=1).map(lambda chosen: tuple(sorted(chosen))))
+    parts = data.draw(st.sampled_from([1, 1, 3])) if len(inside) == 1 else 1
+    one_each = dict.fromkeys(inside, CoreSplit(1, 1))
+    few = pmus(DesignModel(design, sharding, tiles, compatibility), one_each, parts) + data.draw(st.integers(-1, 8))
+    model = DesignModel(with_pmus(design, few), sharding, tiles, compatibility)
+    assert model.pmu is not None
+
+    expected = brute_force(model, inside, parts)
+    found = model.pmu.least_cycles(inside, parts)
+
+    assert found == (None if expected is None else expected[0])
+    if found is not None and expected is not None:
+        allocation = model.pmu.allocation(inside, parts, found)
+        assert allocation is not None
+        assert allocation.units == expected[1]
+        assert allocation.cycles == found
+        assert allocation.pmus == pmus(model, allocation.splits, parts)
