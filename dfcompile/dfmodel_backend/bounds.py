@@ -20,12 +20,23 @@ def lower_bound_ns(model: ConfigurationModel) -> float:
         area = -(-sum(table.least_area for table in model.tables) // chip.cores)
         slowest = max((table.cycles[0] for table in model.tables), default=0)
         compute_ns = max(area, slowest) / chip.frequency_ghz
-    unavoidable = sum(weight.size_bytes for weight in model.workload.weights if weight.kernels)
-    for flow in model.workload.flows:
-        if flow.leaves or (flow.source == NO_SOURCE and flow.readings):
-            unavoidable += flow.size_bytes
+    memory_ns = sum(unavoidable_bytes(model)) / model.system.dram_gb_per_s
     network_ns = sum(kernel.network_ns for kernel in model.workload.kernels)
-    return model.options.overlap.time_ns(compute_ns, unavoidable / model.system.dram_gb_per_s, network_ns)
+    return model.options.overlap.time_ns(compute_ns, memory_ns, network_ns)
+
+
+def unavoidable_bytes(model: ConfigurationModel) -> list[int]:
+    """Return, per kernel, DRAM bytes that its configuration moves in any mapping; no byte is counted twice."""
+    found = [0] * len(model.workload.kernels)
+    for weight in model.workload.weights:
+        if weight.kernels:
+            found[weight.kernels[0]] += weight.size_bytes
+    for flow in model.workload.flows:
+        if flow.leaves and flow.source != NO_SOURCE:
+            found[flow.source] += flow.size_bytes
+        elif flow.source == NO_SOURCE and flow.readings:
+            found[flow.readings[0].kernel] += flow.size_bytes
+    return found
 
 
 def require_kernels_fit(model: ConfigurationModel) -> None:

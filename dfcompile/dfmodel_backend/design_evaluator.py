@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.cost import machine_cost_usd, machine_power_w
 from dfcompile.dfmodel_backend.design import Design, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.design_memory import DramNeed, dram_need, layers_per_stage, waiting_bytes
-from dfcompile.dfmodel_backend.design_model import DesignModel, Members
+from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.weight_tiling import fewest_weight_tiles
 from dfcompile.errors import InfeasibleError, UserError
 

@@ -3,12 +3,13 @@
 import math
 
 from dfcompile.dfmodel_backend.design import Design
-from dfcompile.dfmodel_backend.design_arc_flow import fuse_design_by_arc_flow
-from dfcompile.dfmodel_backend.design_assignment import fuse_design_by_assignment
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of, intervals_of, lattice_of
-from dfcompile.dfmodel_backend.intra_chip import Fused, fuse, is_kernel_by_kernel, kernel_by_kernel
+from dfcompile.dfmodel_backend.design_sets import DesignSets
+from dfcompile.dfmodel_backend.design_shape import shape_of
+from dfcompile.dfmodel_backend.fusion import ASSIGNMENT, fuse_listed, lattice_for
+from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of
+from dfcompile.dfmodel_backend.intra_chip import Fused, configs_of, is_kernel_by_kernel, kernel_by_kernel
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.dfmodel_backend.pipeline import fuse_stages
 
@@ -29,14 +30,10 @@ class DesignFusion:
             self.solver = Solver.DP
         if self._by_kernel and not self._pipelined:
             return
-        self._milp = MappingOptions(solver=self.solver, time_limit_s=options.time_limit_s)
-        if self.solver in (Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS):
+        if self.solver in ASSIGNMENT:
             return
-        lattice = None if options.solver is Solver.INTERVALS else lattice_of(design, options.max_down_sets)
-        if lattice is None:
-            self.solver, self.is_exact = Solver.INTERVALS, False
-            lattice = intervals_of(design)
-        self._lattice = lattice
+        self._lattice, self.solver = lattice_for(shape_of(design), self.solver, options.max_down_sets)
+        self.is_exact = self.solver is not Solver.INTERVALS
 
     def fuse(self, model: DesignModel, below_ns: float = math.inf) -> Fused | None:
         """Return the fastest assignment, or None if nothing fits SRAM, DRAM and cores.
@@ -47,14 +44,18 @@ class DesignFusion:
             return fuse_stages(model, self._arcs(model), below_ns)
         if self._by_kernel:
             return kernel_by_kernel(model)
-        if self.solver in (Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS):
-            return fuse_design_by_assignment(model, self._milp)
-        if self.solver in (Solver.CBC, Solver.HIGHS):
-            return fuse_design_by_arc_flow(model, self._arcs(model), self._milp)
-        return fuse(model, self._arcs(model))
+        costs = DesignSets(model)
+        arcs = None if self.solver in ASSIGNMENT else self._arcs(model)
+        milp = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s)
+        found = fuse_listed(costs, arcs, milp, is_complete=self.solver is not Solver.INTERVALS)
+        if found is None:
+            return None
+        self.is_exact = self.is_exact and found.is_optimal
+        return Fused(configs_of(model, found.chain), found.time_ns)
 
     def _arcs(self, model: DesignModel) -> Arcs:
         held = tuple(model.growth_limit[0].tolist())
         if held not in self._known:
-            self._known[held] = arcs_of(model, self._lattice)
+            costs = DesignSets(model)
+            self._known[held] = arcs_of(costs.shape, self._lattice, costs.may_grow)
         return self._known[held]

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.design import Collective, Dim, WorkloadKind
-from dfcompile.dfmodel_backend.design_model import DesignModel, Members
-from dfcompile.dfmodel_backend.network_time import Column
+from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.shares import Share
 
 OPTIMIZER_BYTES = 12  # per parameter: 32-bit copy, momentum and variance of Adam [rajbhandari20, section 3]

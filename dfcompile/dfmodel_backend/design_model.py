@@ -7,20 +7,19 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.cores import CoreTable, core_table, least_cycles
 from dfcompile.dfmodel_backend.degrees import degrees_of
 from dfcompile.dfmodel_backend.design import Collective, Design, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.micro_batches import micro_batches
-from dfcompile.dfmodel_backend.network_time import Column, Exchanged, NetworkTime
+from dfcompile.dfmodel_backend.network_time import Exchanged, NetworkTime
 from dfcompile.dfmodel_backend.pmu_model import PmuModel
 from dfcompile.dfmodel_backend.pmu_needs import PmuNeeds
 from dfcompile.dfmodel_backend.pmu_splits import SplitTable
 from dfcompile.dfmodel_backend.shares import Share, edge_shares, shares_of
 from dfcompile.dfmodel_backend.system import Accelerator, Amount
 from dfcompile.dfmodel_backend.workload import KernelWork
-
-Members = npt.NDArray[np.bool_]  # [set, kernel]: whether the kernel at that position is in the set
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.fusion_arcs import MOST_DOWN_SETS
 from dfcompile.dfmodel_backend.options import Solver
+
+MOST_DOWN_SETS = 20_000
 
 
 @unique

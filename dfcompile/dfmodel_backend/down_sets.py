@@ -4,7 +4,7 @@ A mapping into configurations is a chain of down-sets from the empty set to all 
 difference of two neighbours.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 
@@ -55,3 +55,16 @@ def _free_kernels(predecessors: tuple[int, ...], down_set: int) -> Iterator[int]
     for kernel, needed in enumerate(predecessors):
         if needed & ~down_set == 0 and not down_set >> kernel & 1:
             yield 1 << kernel
+
+
+def joined(orders: Iterable[tuple[int, ...]]) -> DownSets:
+    """Return the prefixes of topological orders of the same kernels as down-sets."""
+    larger: dict[int, dict[int, None]] = {0: {}}
+    for order in orders:
+        done = 0
+        for kernel in order:
+            larger[done][done | 1 << kernel] = None
+            done |= 1 << kernel
+            larger.setdefault(done, {})
+    by_size = sorted(larger, key=lambda down_set: (down_set.bit_count(), down_set))
+    return DownSets({down_set: tuple(larger[down_set]) for down_set in by_size})

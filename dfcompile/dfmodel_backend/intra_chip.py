@@ -1,19 +1,18 @@
-"""Fusion of a sharded and tiled design into configurations: exact, as a shortest path over down-sets."""
+"""Times of configurations of a sharded and tiled design, and which of them fit cores, SRAM and DRAM."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.design import Design
 from dfcompile.dfmodel_backend.design_memory import dram_need, waiting_bytes
-from dfcompile.dfmodel_backend.design_model import DesignModel, Members
-from dfcompile.dfmodel_backend.fusion_arcs import Arcs, Numbers, allowed_kernels, members_of
-from dfcompile.dfmodel_backend.network_time import Column
+from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.fusion_arcs import Arcs, members_of
 from dfcompile.dfmodel_backend.set_limits import CHUNK, SetLimits, set_limits
 
 MOST_LIMITS = 10_000_000  # sets whose limits are kept, 16 bytes each
-ROUNDING = 1e-9  # relative: sums in another order
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,43 +30,7 @@ def is_kernel_by_kernel(design: Design) -> bool:
     return execution.kernel_by_kernel or execution.configurations in (0, count)
 
 
-def fuse(model: DesignModel, arcs: Arcs) -> Fused | None:
-    """Return the fastest assignment into at most as many configurations as the design allows, or None."""
-    times = arc_times(model, arcs)
-    least, chain = least_chain(arcs, times, model.design, np.add)
-    return None if chain is None else Fused(configs_of(model, chain), least)
-
-
-def least_chain(
-    arcs: Arcs, costs: Column, design: Design, combine: Callable[[Column, Column], Column]
-) -> tuple[float, list[int] | None]:
-    """Return the least cost of a chain of all kernels and the set of each configuration, or None.
-
-    Args:
-        arcs: possible configurations.
-        costs: of each arc; infinite if it is not possible after all.
-        design: how many configurations there are, and which kernels may be in which.
-        combine: how costs of configurations come together: a sum, or a maximum.
-    """
-    allowed = _arcs_by_slot(design, arcs)
-    starts = arcs.starts
-    ends = arcs.after[starts] if len(starts) else arcs.after
-    best = np.full(len(arcs.down_sets), np.inf)
-    best[0] = 0.0
-    history = [best]
-    for usable in allowed:
-        following = best.copy()
-        if len(starts):
-            reached = np.where(usable, combine(best[arcs.before], costs), np.inf)
-            following[ends] = np.minimum(following[ends], np.minimum.reduceat(reached, starts))
-        best = following
-        history.append(best)
-    if not np.isfinite(best[-1]):
-        return float("inf"), None
-    return float(best[-1]), _trace(arcs, costs, allowed, history, combine)
-
-
-def configs_of(model: DesignModel, chain: list[int]) -> dict[int, int]:
+def configs_of(model: DesignModel, chain: Sequence[int]) -> dict[int, int]:
     """Return the configuration of each kernel, by id."""
     return {
         model.shares[position].kernel.id: slot
@@ -159,37 +122,3 @@ def most_waiting(model: DesignModel) -> float:
     """Return the bytes of all tensors of a micro-batch: more never wait."""
     everything = sum(edge.size_bytes for edge in model.edges) * model.tiles
     return everything * max(1, model.design.execution.batch.micro_batch)
-
-
-def _arcs_by_slot(design: Design, arcs: Arcs) -> list[Numbers]:
-    """Return which arcs are possible, per configuration."""
-    known: dict[int, Numbers] = {}
-    columns = []
-    for mask in allowed_kernels(design):
-        if mask not in known:
-            fitting = np.array([added & ~mask == 0 for added in arcs.sets], bool)
-            known[mask] = fitting[arcs.added] if len(fitting) else np.zeros(0, bool)
-        columns.append(known[mask])
-    return columns
-
-
-def _trace(
-    arcs: Arcs,
-    costs: Column,
-    allowed: list[Numbers],
-    history: list[Column],
-    combine: Callable[[Column, Column], Column],
-) -> list[int]:
-    """Return the set of each configuration, 0 where it is empty, from the least costs after each configuration."""
-    state = len(arcs.down_sets) - 1
-    chain = [0] * len(allowed)
-    for slot in range(len(allowed) - 1, -1, -1):
-        if history[slot][state] == history[slot + 1][state]:
-            continue
-        first, last = np.searchsorted(arcs.after, [state, state + 1])
-        part = slice(first, last)
-        reached = np.where(allowed[slot][part], combine(history[slot][arcs.before[part]], costs[part]), np.inf)
-        arc = first + int(np.argmin(reached))
-        chain[slot] = arcs.sets[arcs.added[arc]]
-        state = int(arcs.before[arc])
-    return chain

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.all_to_all import all_to_all_ns_per_byte
 from dfcompile.dfmodel_backend.collective_times import (
@@ -13,12 +12,11 @@ from dfcompile.dfmodel_backend.collective_times import (
     everywhere_ns_per_byte,
     ns_per_byte,
 )
+from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.degrees import Degrees
 from dfcompile.dfmodel_backend.design import Collective, Design, Link, WorkloadKind
 from dfcompile.dfmodel_backend.topologies import topology
-
-Column = npt.NDArray[np.float64]  # one figure per configuration
 
 
 @dataclass(frozen=True, slots=True)

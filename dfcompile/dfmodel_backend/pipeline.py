@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dfcompile.dfmodel_backend.columns import Column, Numbers
 from dfcompile.dfmodel_backend.design_evaluator import sent_ns
 from dfcompile.dfmodel_backend.design_memory import dram_need
 from dfcompile.dfmodel_backend.design_model import DesignModel
-from dfcompile.dfmodel_backend.fusion_arcs import Arcs, Numbers, members_of, slot_count
+from dfcompile.dfmodel_backend.design_shape import slot_count
+from dfcompile.dfmodel_backend.fusion_arcs import Arcs, members_of
 from dfcompile.dfmodel_backend.intra_chip import Fused, arc_times, configs_of, is_kernel_by_kernel
-from dfcompile.dfmodel_backend.network_time import Column
 
 PRECISION = 1e-6  # relative, of the time of the slowest stage
 

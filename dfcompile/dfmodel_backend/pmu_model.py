@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.cores import CoreSplit
-from dfcompile.dfmodel_backend.network_time import Column
 from dfcompile.dfmodel_backend.pmu_allocation import Choice, Stop, Walk
 from dfcompile.dfmodel_backend.pmu_needs import PmuNeeds
 from dfcompile.dfmodel_backend.pmu_splits import SplitTable

@@ -3,10 +3,10 @@
 import math
 
 from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.cores import CoreSplit
 from dfcompile.dfmodel_backend.design import Design
-from dfcompile.dfmodel_backend.network_time import Column
 from dfcompile.dfmodel_backend.pmu_grid import LaneStage, PmuGrid
 from dfcompile.dfmodel_backend.shares import Share
 

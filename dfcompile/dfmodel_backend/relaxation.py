@@ -4,11 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.design_memory import DramNeed, dram_need, waiting_bytes
 from dfcompile.dfmodel_backend.design_model import DesignModel
-from dfcompile.dfmodel_backend.fusion_arcs import arcs_of, intervals_of, lattice_of, slot_count
-from dfcompile.dfmodel_backend.intra_chip import fuse, is_kernel_by_kernel, least_chain, set_times
-from dfcompile.dfmodel_backend.network_time import Column
+from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
+from dfcompile.dfmodel_backend.design_sets import DesignSets
+from dfcompile.dfmodel_backend.design_shape import slot_count
+from dfcompile.dfmodel_backend.fusion import fuse, lattice_for
+from dfcompile.dfmodel_backend.fusion_arcs import arcs_of
+from dfcompile.dfmodel_backend.fusion_path import least_chain
+from dfcompile.dfmodel_backend.intra_chip import is_kernel_by_kernel, set_times
+from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.errors import InfeasibleError
 
 
@@ -93,21 +99,21 @@ def _least_sram(model: DesignModel) -> float:
     design = model.design
     free = replace(design, machine=replace(design.machine, sram_bytes=0.0, dram_bytes=0.0))
     unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
-    lattice = lattice_of(free)
-    arcs = arcs_of(unlimited, intervals_of(free) if lattice is None else lattice)
+    costs = DesignSets(unlimited)
+    lattice, _ = lattice_for(costs.shape, Solver.DP, MOST_DOWN_SETS)
+    arcs = arcs_of(costs.shape, lattice, costs.may_grow)
     sizes = unlimited.sram_bytes(arcs.members)
     alone = arcs.members.sum(axis=1) == 1
     sizes[alone] = least_sram_alone(unlimited)[np.argmax(arcs.members[alone], axis=1)]
-    return least_chain(arcs, sizes[arcs.added], free, np.maximum)[0]
+    return least_chain(arcs, sizes[arcs.added], costs.shape, np.maximum)[0]
 
 
 def _fewest_configurations(model: DesignModel) -> int:
     """Return the fewest configurations with which the SRAM suffices; 0 if none are enough."""
-    design = model.design
-    lattice = lattice_of(design)
+    design, options = model.design, MappingOptions(max_down_sets=MOST_DOWN_SETS)
     for slots in range(slot_count(design) + 1, len(design.kernels)):
         wider = replace(design, execution=replace(design.execution, configurations=slots))
         wide = DesignModel(wider, model.sharding, model.tiles, model.compatibility)
-        if fuse(wide, arcs_of(wide, intervals_of(design) if lattice is None else lattice)) is not None:
+        if fuse(DesignSets(wide), options) is not None:
             return slots
     return len(design.kernels)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.design_model import DesignModel, Members
-from dfcompile.dfmodel_backend.network_time import Column
+from dfcompile.dfmodel_backend.columns import Column, Members
+from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.weight_tiling import exceeds, fewest_weight_tiles
 
 CHUNK = 8192  # rows that are worked on at a time, to bound memory

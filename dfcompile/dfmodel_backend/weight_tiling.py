@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.design_model import DesignModel, Members
+from dfcompile.dfmodel_backend.columns import Members
+from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.pmu_weight_tiles import fastest_weight_tiles
 
 

@@ -8,6 +8,10 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design import Collective, Design, DesignEdge, DesignKernel, Dim, Link
 from dfcompile.dfmodel_backend.design_file import read_design
+from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
+from dfcompile.dfmodel_backend.design_sets import DesignSets
+from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of
 from dfcompile.dfmodel_backend.options import Overlap
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"
@@ -65,3 +69,11 @@ def designs(draw: st.DrawFn, most: int = 5) -> Design:
         compute_utilization=draw(st.sampled_from([0.0, 0.5])),
     )
     return Design(parts, edges, machine, execution)
+
+
+def every_arc(model: DesignModel) -> Arcs:
+    """Return all configurations that a design's chain may have."""
+    costs = DesignSets(model)
+    lattice = costs.shape.lattice(MOST_DOWN_SETS)
+    assert lattice is not None
+    return arcs_of(costs.shape, lattice, costs.may_grow)

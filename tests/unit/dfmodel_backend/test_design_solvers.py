@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design import Design, Dim
-from dfcompile.dfmodel_backend.design_arc_flow import fuse_design_by_arc_flow
-from dfcompile.dfmodel_backend.design_assignment import fuse_design_by_assignment
 from dfcompile.dfmodel_backend.design_checker import check_design
 from dfcompile.dfmodel_backend.design_evaluator import Decision, figures_of
 from dfcompile.dfmodel_backend.design_file import read_design
@@ -18,9 +16,11 @@ from dfcompile.dfmodel_backend.design_memory import dram_need
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.design_search import solve_design
-from dfcompile.dfmodel_backend.fusion_arcs import allowed_kernels, arcs_of, intervals_of, lattice_of
+from dfcompile.dfmodel_backend.design_sets import DesignSets
+from dfcompile.dfmodel_backend.design_shape import shape_of
+from dfcompile.dfmodel_backend.fusion import fuse
 from dfcompile.dfmodel_backend.inter_chip import allowed_dims
-from dfcompile.dfmodel_backend.intra_chip import fuse, is_kernel_by_kernel, set_times
+from dfcompile.dfmodel_backend.intra_chip import configs_of, is_kernel_by_kernel, set_times
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.errors import InfeasibleError
 from tests.unit.dfmodel_backend.designs import DATA, designs
@@ -32,7 +32,7 @@ TOO_SLOW = float("inf")
 def brute_force_ns(model: DesignModel) -> float:
     """Try every assignment of every kernel to every configuration."""
     design = model.design
-    masks = allowed_kernels(design)
+    masks = shape_of(design).allowed
     count = len(design.kernels)
     position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
     every = np.array([[mask >> k & 1 for k in range(count)] for mask in range(1 << count)], bool)
@@ -70,17 +70,10 @@ def random_model(data: st.DataObject) -> DesignModel:
 
 
 def solved_ns(model: DesignModel, solver: Solver) -> float:
-    arcs = arcs_of(model, lattice_of(model.design) or intervals_of(model.design))
-    options = MappingOptions(solver=solver)
-    if solver is Solver.DP:
-        found = fuse(model, arcs)
-    elif solver in (Solver.CBC, Solver.HIGHS):
-        found = fuse_design_by_arc_flow(model, arcs, options)
-    else:
-        found = fuse_design_by_assignment(model, options)
+    found = fuse(DesignSets(model), MappingOptions(solver=solver))
     if found is None:
         return TOO_SLOW
-    decision = Decision(model.sharding, model.tiles, found.configs)
+    decision = Decision(model.sharding, model.tiles, configs_of(model, found.chain))
     figures = figures_of(model, decision)
     check_design(model.design, decision, figures, model.compatibility)
     assert figures.step_ns == pytest.approx(found.time_ns, rel=RELATIVE)

@@ -17,12 +17,11 @@ from dfcompile.dfmodel_backend.design_file import parse_design
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.design_search import solve_design
-from dfcompile.dfmodel_backend.fusion_arcs import arcs_of, lattice_of
 from dfcompile.dfmodel_backend.generators.llm_forward import llm_forward
 from dfcompile.dfmodel_backend.generators.text_form import design_text
 from dfcompile.dfmodel_backend.intra_chip import set_times
 from dfcompile.dfmodel_backend.pipeline import fuse_stages
-from tests.unit.dfmodel_backend.designs import designs
+from tests.unit.dfmodel_backend.designs import designs, every_arc
 
 MACHINE = """
 system {
@@ -99,7 +98,7 @@ def test_stages_equal_brute_force(data: st.DataObject) -> None:
         return  # as many configurations as kernels mean kernel by kernel
     model = DesignModel(design, {}, 1, RIGHT)
 
-    found = fuse_stages(model, arcs_of(model, lattice_of(design) or pytest.fail("too many down-sets")))
+    found = fuse_stages(model, every_arc(model))
     expected = slowest_by_brute_force(model, 2, 2)
 
     if found is None:

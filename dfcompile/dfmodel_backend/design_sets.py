@@ -1,0 +1,126 @@
+"""A sharded and tiled design as sets of kernels with costs and limits."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_shape import shape_of
+from dfcompile.dfmodel_backend.fusion_arcs import Arcs, members_of
+from dfcompile.dfmodel_backend.fusion_shape import FusionShape
+from dfcompile.dfmodel_backend.fusion_terms import FlowReader, FlowTerms, FusionTerms, HeldTerms, TiledWeights
+from dfcompile.dfmodel_backend.intra_chip import arc_times, dram_room, most_waiting, set_times
+from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.weight_tiling import fewest_weight_tiles
+
+ROUNDING = 1e-9  # relative: sums in another order
+
+
+@dataclass(frozen=True)
+class DesignSets:
+    """Each connection of a design is a tensor of its own, written and read whatever others its producer has [ko24]."""
+
+    model: DesignModel
+
+    @cached_property
+    def shape(self) -> FusionShape:
+        """Precedence, pins and passes."""
+        return shape_of(self.model.design)
+
+    @property
+    def overlap(self) -> Overlap:
+        """Of the design's execution."""
+        return self.model.design.execution.overlap
+
+    @property
+    def counted(self) -> str:
+        """Of the design's execution."""
+        return self.model.design.execution.counted
+
+    @property
+    def least_parts(self) -> npt.NDArray[np.float64]:
+        """Unavoidable compute, DRAM and network time ``[kernel, 3]``."""
+        return self.model.least_parts
+
+    @cached_property
+    def _held(self) -> dict[int, int]:
+        return {1 << position: round(size) for position, size in enumerate(self.model.growth_limit[0])}
+
+    @cached_property
+    def _sums(self) -> dict[int, int]:
+        return {0: 0}
+
+    def may_grow(self, kernels: int) -> bool:
+        """Return whether a larger set may be possible: what several kernels hold is all there, weights are whole."""
+        capacity = self.model.growth_limit[1]
+        return not capacity or self._sum(kernels) <= capacity
+
+    def _sum(self, kernels: int) -> int:
+        if kernels not in self._sums:
+            lowest = kernels & -kernels
+            self._sums[kernels] = self._sum(kernels ^ lowest) + self._held[lowest]
+        return self._sums[kernels]
+
+    def set_times(self, sets: tuple[int, ...]) -> Column:
+        """Return the time of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
+        return set_times(self.model, members_of(sets, len(self.model.shares)))
+
+    def arc_times(self, arcs: Arcs) -> Column:
+        """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM."""
+        return arc_times(self.model, arcs)
+
+    def terms(self) -> FusionTerms:
+        """Return figures kernel by kernel, of a design without ``num_input`` and memory units."""
+        model, machine = self.model, self.model.design.machine
+        utilization = model.design.execution.compute_utilization
+        flop = np.array([share.flop for share in model.shares], float)
+        room = dram_room(model)
+        return FusionTerms(
+            least_ns=model.least_ns(),
+            cores=machine.cores,
+            compute_ns=model.tiles * flop / (utilization * machine.peak_gflops) if utilization > 0 else None,
+            tables=model.tables if utilization <= 0 else (),
+            cycle_ns=model.tiles / machine.frequency_ghz,
+            network_ns=model.network_parts(),
+            flows=self._flows(),
+            held=tuple(
+                HeldTerms((k,), float(model.extra_bytes[k]) / machine.dram_gb_per_s, float(size))
+                for k, size in enumerate(model.held_bytes + model.sram_extra_bytes)
+            ),
+            tiled=tuple(self._tiled()),
+            sram_bytes=model.sram_capacity * (1 + ROUNDING) if model.sram_capacity else np.inf,
+            dram_bytes=room * (1 + ROUNDING) if room < most_waiting(model) else np.inf,
+        )
+
+    def _flows(self) -> tuple[FlowTerms, ...]:
+        model = self.model
+        tile_ns = model.tiles / model.design.machine.dram_gb_per_s
+        live = model.tiles * max(1, model.design.execution.batch.micro_batch)
+        return tuple(
+            FlowTerms(
+                source=edge.source,
+                readers=(FlowReader(edge.target, 2.0 * size, depth * size),),
+                leaves=False,
+                memory_ns=tile_ns * edge.size_bytes,
+                written_bytes=2.0 * size,
+                live_bytes=live * edge.size_bytes,
+            )
+            for edge, size, depth in zip(model.edges, *(column.tolist() for column in model.sram_sizes), strict=True)
+        )
+
+    def _tiled(self) -> list[TiledWeights]:
+        model = self.model
+        found = []
+        for k in range(len(model.shares)) if model.sram_capacity else ():
+            row = np.arange(len(model.shares)) == k
+            tiles = fewest_weight_tiles(model, row)
+            if tiles is None or tiles == 1:
+                continue
+            parts = np.array([tiles], np.int64)
+            saved = model.sram_bytes(row[None, :]) - model.sram_bytes(row[None, :], parts)
+            added = model.steps(row[None, :], parts).memory_ns - model.steps(row[None, :]).memory_ns
+            found.append(TiledWeights(k, float(saved[0]), float(added[0])))
+        return found
