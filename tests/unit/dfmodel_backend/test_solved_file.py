@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
-from dfcompile.dfmodel_backend.design_file import design_of, parse_message, read_message, text_of
+from dfcompile.dfmodel_backend.design_file import design_of
+from dfcompile.dfmodel_backend.design_message import parse_message, read_message, text_of
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.design_search import solve_design
 from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
