@@ -8,7 +8,7 @@ import click
 from dfcompile.errors import UserError, nearest
 from dfcompile.outputs import check_folder, output_width, write_folder, write_text
 
-SUFFIXES = (".txt", ".pbtxt", ".pb")
+SUFFIXES = (".txt", ".pbtxt", ".txtpb", ".textproto", ".prototxt", ".pb", ".binpb", ".bin")
 FORMATS = ("table", "json")
 OBJECTIVES = ("bytes", "time")
 INPUTS = (".py", ".onnx")
@@ -49,7 +49,8 @@ def solve_design_file(
     from dfcompile.design_tables import design_table
     from dfcompile.dfmodel_backend.compatibility import parse_compatibility
     from dfcompile.dfmodel_backend.design_checker import check_design
-    from dfcompile.dfmodel_backend.design_file import design_of, read_message, text_of
+    from dfcompile.dfmodel_backend.design_file import design_of
+    from dfcompile.dfmodel_backend.design_message import bytes_of, read_message, text_of
     from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
     from dfcompile.dfmodel_backend.design_picture import to_dot, to_svg
     from dfcompile.dfmodel_backend.design_search import solve_design
@@ -66,8 +67,10 @@ def solve_design_file(
     report = summarize_design(setup.stem, solution)
     text = to_json(report) if format_ == "json" else design_table(report, output_width())
     if output is not None:
-        files = {
-            "solved.txt": text_of(solved_message(message, solution)),
+        solved = solved_message(message, solution)
+        files: dict[str, str | bytes] = {
+            "solved.txt": text_of(solved),
+            "solved.pb": bytes_of(solved),
             "report.txt": design_table(report, output_width()),
             "report.json": to_json(report),
             "graph.dot": to_dot(solution),

@@ -87,8 +87,10 @@ def write_text(text: str, target: Path | None) -> None:
         raise UserError(f"output {str(target)!r}: {error.strerror}") from error
 
 
-def write_folder(files: Mapping[str, str], folder: Path) -> None:
-    """Write named texts to a folder (names may have sub-folders), all or none; an earlier one of ours is replaced.
+def write_folder(files: Mapping[str, str | bytes], folder: Path) -> None:
+    """Write named texts or bytes to a folder, all or none; an earlier one of ours is replaced.
+
+    Names may have sub-folders.
 
     Raises:
         UserError: the folder cannot be written.
@@ -98,10 +100,10 @@ def write_folder(files: Mapping[str, str], folder: Path) -> None:
         draft = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=f".{folder.name}."))
         try:
             _give_usual_mode(draft, 0o777)
-            for name, text in {MARKER: "", **files}.items():
+            for name, content in {MARKER: "", **files}.items():
                 file = draft / name
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8")
+                file.write_bytes(content.encode() if isinstance(content, str) else content)
             _swap(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)

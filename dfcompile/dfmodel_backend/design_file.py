@@ -1,10 +1,6 @@
 """Reads DFModel design files, text or binary."""
 
-import re
 from pathlib import Path
-
-from google.protobuf import text_format
-from google.protobuf.message import DecodeError
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design import (
@@ -20,45 +16,22 @@ from dfcompile.dfmodel_backend.design import (
     Prices,
     WorkloadKind,
 )
+from dfcompile.dfmodel_backend.design_consistency import check_consistency
+from dfcompile.dfmodel_backend.design_message import parse_message, read_message
+from dfcompile.dfmodel_backend.design_values import check_values
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.pmu_file import label_of, pmu_grid_of
 from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
-from dfcompile.errors import UserError, nearest
-
-# Names that older files use for the same fields.
-_OLDER = (
-    (re.compile(r"(?m)^\s*miscellany\b"), "execution"),
-    (re.compile(r"(?m)^(\s*)perfect_overlap\s*:\s*true\b"), r"\1overlap: PERFECT_OVERLAP"),
-    (re.compile(r"(?m)^(\s*)perfect_overlap\s*:\s*false\b"), r"\1overlap: NO_OVERLAP"),
-)
+from dfcompile.errors import UserError
 
 
 def read_design(path: Path) -> Design:
-    """Read a design file; a name that ends in ``.pb`` is binary, any other is text.
+    """Read a design file, text or binary, of any age that is understood.
 
     Raises:
         UserError: the file cannot be read or parsed, or a field is unknown, missing or contradicts another.
     """
     return design_of(read_message(path), str(path))
-
-
-def read_message(path: Path) -> schema.DSE:
-    """Read the message of a design file, as `read_design`; fields are not checked yet.
-
-    Raises:
-        UserError: the file cannot be read or parsed.
-    """
-    try:
-        content = path.read_bytes()
-        if path.suffix == ".pb":
-            return schema.DSE.FromString(content)
-        return parse_message(content.decode("utf-8"), str(path))
-    except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
-        raise UserError(f"design file {str(path)!r}: cannot be read: {reason}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"design file {str(path)!r}: not a text file (binary ones end in .pb)") from error
-    except DecodeError as error:
-        raise UserError(f"design file {str(path)!r}: not a binary DFModel file") from error
 
 
 def parse_design(text: str, where: str) -> Design:
@@ -70,42 +43,13 @@ def parse_design(text: str, where: str) -> Design:
     return design_of(parse_message(text, where), where)
 
 
-def parse_message(text: str, where: str) -> schema.DSE:
-    """Parse the text form to a message; fields are not checked yet.
-
-    Raises:
-        UserError: as `read_message`.
-    """
-    for pattern, name in _OLDER:
-        text = pattern.sub(name, text)
-    try:
-        return text_format.Parse(text, schema.DSE())
-    except text_format.ParseError as error:
-        raise UserError(f"{where}:{_parse_problem(error)}") from error
-
-
-def text_of(message: schema.DSE) -> str:
-    """Return the text form of a message; parsing it gives the message again."""
-    return text_format.MessageToString(message)
-
-
-def _parse_problem(error: text_format.ParseError) -> str:
-    line = error.GetLine() or 1
-    problem = str(error).split(" : ", 1)[-1].splitlines()[0].rsplit("': ", 1)[-1]
-    unknown = re.search(r'Message type "[\w.]*?(\w+)" has no field named "(\w+)"', problem)
-    if unknown is None:
-        return f"{line}: {problem[:1].lower()}{problem[1:].rstrip('.')}"
-    owner, field = unknown.groups()
-    known = schema.DESCRIPTOR.message_types_by_name[owner].fields_by_name
-    return f"{line}: unknown field {field!r} of {owner}{nearest(field, list(known))}"
-
-
 def design_of(message: schema.DSE, where: str) -> Design:
     """Check a parsed message and convert it.
 
     Raises:
         UserError: a required field is unset, or fields contradict each other.
     """
+    check_values(message, where)
     kernels = tuple(_kernel(kernel, where) for kernel in message.dataflow_graph.kernels)
     known = {kernel.id for kernel in kernels}
     if not kernels:
@@ -119,11 +63,15 @@ def design_of(message: schema.DSE, where: str) -> Design:
         for end in ends:
             if end not in known:
                 raise UserError(f"{where}: connection {edge.id}: no kernel with id {end}")
+        if edge.startIdx == edge.endIdx:
+            raise UserError(f"{where}: connection {edge.id}: from kernel {edge.startIdx} to itself")
         if ends in edges:
             raise UserError(f"{where}: connection {edge.id}: {ends[0]} to {ends[1]} is there twice")
-        edges[ends] = DesignEdge(edge.startIdx, edge.endIdx, edge.zero_out)
+        edges[ends] = DesignEdge(edge.startIdx, edge.endIdx, edge.zero_out, label_of(edge))
     _reject_cycle(kernels, tuple(edges.values()), where)
-    return Design(kernels, tuple(edges.values()), _machine(message, where), _execution(message.execution, where))
+    machine, execution = _machine(message, where), _execution(message.execution, where)
+    check_consistency(message, where)
+    return Design(kernels, tuple(edges.values()), machine, execution)
 
 
 def _reject_cycle(kernels: tuple[DesignKernel, ...], edges: tuple[DesignEdge, ...], where: str) -> None:
@@ -245,6 +193,7 @@ def _machine(message: schema.DSE, where: str) -> Machine:
             switch_usd_per_gb_per_s=cost.switch_unit_price,
             switch_w_per_gb_per_s=cost.switch_unit_power,
         ),
+        pmu=pmu_grid_of(message, where),
     )
 
 
@@ -291,9 +240,7 @@ def _batch(execution: schema.Execution, where: str) -> Batch:
     kind = execution.WhichOneof("workload_variant")
     if kind == "llm":
         llm = execution.llm
-        for field, value in (("seq_len", llm.seq_len), ("num_layer", llm.num_layer), ("hidden_dim", llm.hidden_dim)):
-            if value < 1:
-                raise UserError(f"{where}: field 'execution.llm.{field}': found {value} against at least 1")
+        _require("llm", where, seq_len=llm.seq_len, num_layer=llm.num_layer, hidden_dim=llm.hidden_dim)
         if llm.num_head * llm.head_dim != llm.hidden_dim:
             raise UserError(
                 f"{where}: field 'execution.llm.hidden_dim': found {llm.hidden_dim} against "
@@ -316,14 +263,25 @@ def _batch(execution: schema.Execution, where: str) -> Batch:
     batch, copies, elements = 1, 1, 0
     if kind == "dlrm":
         dlrm = execution.dlrm
+        _require("dlrm", where, num_table=dlrm.num_table, emb_dim=dlrm.emb_dim, row=dlrm.row)
         batch, copies, elements = dlrm.global_batch_size, dlrm.num_copy, dlrm.num_table * dlrm.row * dlrm.emb_dim
     elif kind == "hpl":
+        _require("hpl", where, n=execution.hpl.n, b=execution.hpl.b)
         copies, elements = execution.hpl.num_copy, execution.hpl.n**2
     elif kind == "fft":
+        _require("fft", where, length=execution.fft.length)
         copies, elements = execution.fft.num_copy, execution.fft.length
     else:
-        raise UserError(f"{where}: field 'execution': no workload against llm, dlrm, hpl, fft")
+        raise UserError(
+            f"{where}: field 'execution': found {kind or 'no workload'} against llm (also for Mamba), dlrm, hpl, fft"
+        )
     if batch < 1:
         raise UserError(f"{where}: field 'execution.{kind}.global_batch_size' is unset")
     table_bytes = float(elements * execution.word)
     return Batch(WorkloadKind(kind), 0, 0, 1, 1, batch, 0, 0, max(1, copies), table_bytes)
+
+
+def _require(kind: str, where: str, **fields: int) -> None:
+    for field, value in fields.items():
+        if value < 1:
+            raise UserError(f"{where}: field 'execution.{kind}.{field}': found {value} against at least 1")

@@ -7,7 +7,7 @@ import pytest
 from dfcompile import cli
 from dfcompile.canonical_dag import CanonicalDag, parse_dag, read_dag
 from dfcompile.canonical_dag import generators as dags
-from dfcompile.dfmodel_backend.design_file import read_message
+from dfcompile.dfmodel_backend.design_message import read_message
 from dfcompile.dfmodel_backend.generators import WORKLOADS, workload
 from dfcompile.generators import GENERATORS
 

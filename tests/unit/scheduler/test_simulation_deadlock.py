@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler import ScheduleOptions, schedule
 from dfcompile.scheduler.simulation import NEVER, NO_EDGE, Replay, Wait, WaitReason, simulate
-from tests.unit.scheduler.plain_replay import replays
+from dfcompile.scheduling import replay_of
+from tests.strategies import DagShape, canonical_dags
+from tests.unit.scheduler.plain_replay import plain_replay, replays
 from tests.unit.scheduler.streams import all_streamed, bypass, chain, stream_graph
 
 
@@ -142,3 +144,62 @@ def test_deadlock_is_found_at_once_whatever_the_volume(volume: int) -> None:
     dag = bypass(volume, [volume] * 20 + [volume // 16])
 
     assert len(simulate(dag, all_streamed(dag, 1)).deadlock) == 24  # fork, x0 to x21, join
+
+
+def _relayed_chain() -> tuple[CanonicalDag, Replay]:
+    """Three tasks on two elements: the last runs after the first, fed by a relay that holds all of its stream."""
+    dag = stream_graph([("in", "x0", 40), ("x0", "x1", 40), ("x1", "x2", 40), ("x2", "out", 90)])
+    replay = replay_of(schedule(dag, ScheduleOptions(2, "best")))
+    assert replay.streamed.tolist() == [False, True, True, False]
+    assert replay.fifo_capacity[2] == 40
+    assert replay.pe[1] == replay.pe[3]
+    return dag, replay
+
+
+def test_relay_smaller_than_its_stream_stalls_and_the_cycle_is_named() -> None:
+    dag, replay = _relayed_chain()
+    short = replace(replay, fifo_capacity=np.where(replay.streamed, 8, 0))
+
+    found = simulate(dag, short)
+
+    assert found.makespan_cycles == NEVER
+    assert [wait.text(dag) for wait in found.deadlock] == [
+        "'x0' waits for a place for an element to 'x1'",
+        "'x1' waits for a place for an element to 'x2'",
+        "'x2' waits for the end of 'x0'",
+    ]
+    assert_wait_cycle(dag, short, found.deadlock)
+
+
+def test_relay_that_holds_what_is_there_before_its_reader_runs() -> None:
+    dag, replay = _relayed_chain()
+    whole = simulate(dag, replay)
+    peak = int(whole.peak[2])
+
+    assert 1 < peak < 40
+    for capacity in (peak, peak - 1):
+        sizes = np.array([0, int(replay.fifo_capacity[1]), capacity, 0], dtype=np.int64)
+        found = simulate(dag, replace(replay, fifo_capacity=sizes))
+        assert found.deadlock == ()
+        assert (found.end.tolist() == whole.end.tolist()) == (capacity == peak)
+
+
+relaying = DagShape(max_scopes=9, max_volume=16)
+
+
+@settings(max_examples=100, deadline=None)
+@given(canonical_dags(relaying), st.integers(2, 4), st.sampled_from(["sb-lts", "sb-rlx"]), st.integers(1, 12))
+def test_relays_of_any_size_end_or_stall_as_in_the_plain_replay(
+    dag: CanonicalDag, pes: int, partition: str, capacity: int
+) -> None:
+    planned = replay_of(schedule(dag, ScheduleOptions(pes, partition, barrier=False)))
+    replay = replace(planned, fifo_capacity=np.where(planned.streamed, capacity, 0))
+
+    found = simulate(dag, replay)
+    plain = plain_replay(dag, replay)
+
+    assert found.start.tolist() == plain.start
+    assert found.end.tolist() == plain.end
+    assert bool(found.deadlock) == (NEVER in plain.end)
+    if found.deadlock:
+        assert_wait_cycle(dag, replay, found.deadlock)
