@@ -166,9 +166,10 @@ def _points(variant: Variant, pes: int, chip_counts: Sequence[int], plan: Plan, 
     with show(f"scheduling on {pes} processing elements"):
         found = scheduled(variant.dag, pes, plan.scheduling, non_streaming(variant.dag, pes))
     system = plan.system.with_cores(pes)
+    counts = backend.ChipCounts(variant.graph, system, plan.mapping)
     for chips in chip_counts:
         with show(f"mapping on {chips} chips of {pes} cores"):
-            mapping = backend.map_on_chips(variant.graph, system, chips, plan.mapping)
+            mapping = counts.fastest(chips)
         yield Point(variant, pes, found, mapping, chips)
 
 
@@ -185,7 +186,7 @@ def _plan(options: Options) -> Plan:
     for pes in options.pes:
         system.with_cores(pes)
     for chips in options.chips:
-        system.with_chips(chips)
+        system.require_chips(chips)
     check_partition(options.partition)
     return Plan(
         reading=ReadOptions(shapes=options.shapes),

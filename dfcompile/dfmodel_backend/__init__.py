@@ -2,7 +2,7 @@
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.checker import check
-from dfcompile.dfmodel_backend.chip_counts import map_on_chips
+from dfcompile.dfmodel_backend.chip_counts import ChipCounts
 from dfcompile.dfmodel_backend.configuration import Configuration
 from dfcompile.dfmodel_backend.evaluator import Figures, evaluate
 from dfcompile.dfmodel_backend.from_canonical import dataflow_graph
@@ -23,6 +23,7 @@ from dfcompile.dfmodel_backend.system_file import load_system, shipped_systems
 
 __all__ = [
     "Assumption",
+    "ChipCounts",
     "Configuration",
     "Connection",
     "DataflowGraph",
@@ -42,6 +43,5 @@ __all__ = [
     "evaluate",
     "load_system",
     "map_graph",
-    "map_on_chips",
     "shipped_systems",
 ]

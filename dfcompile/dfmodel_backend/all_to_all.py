@@ -36,6 +36,25 @@ def all_to_all_ns_per_byte(
     )
 
 
+def exchange_ns_per_byte(shape: Topology, chips: Sequence[int], gb_per_s: Sequence[float]) -> float:
+    """Return the time per byte of a whole tensor that lies in shares on the chips of a group and changes its layout.
+
+    Each of ``n`` chips sends ``1 / n^2`` of the tensor to each other: over the narrowest cut, and out of its own
+    ports (two of a ring, one to a switch, one to each other chip), of which it sends ``(N_d - 1) / N_d`` of its share
+    through those along each dimension.
+    """
+    everyone = math.prod(chips)
+    if everyone == 1:
+        return 0.0
+    ports = {DimensionKind.RING: 2, DimensionKind.SWITCH: 1}
+    own = max(
+        (extent - 1) / extent / (min(ports.get(kind, extent), extent - 1) * bandwidth)
+        for kind, extent, bandwidth in zip(shape.kinds, chips, gb_per_s, strict=True)
+        if extent > 1
+    )
+    return max(all_to_all_ns_per_byte(shape, chips, gb_per_s) / everyone**2, own / everyone)
+
+
 def crossing_messages(shape: Topology, chips: Sequence[int], *, compat: Compatibility = RIGHT) -> tuple[float, ...]:
     """Return how many messages cross the middle of each dimension.
 

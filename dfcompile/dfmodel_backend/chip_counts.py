@@ -1,12 +1,13 @@
 """Maps a dataflow graph on several chips: as many of those at hand as give the least time."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.checker import check
 from dfcompile.dfmodel_backend.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.graph import DataflowGraph
-from dfcompile.dfmodel_backend.graph_shares import shard_graph
+from dfcompile.dfmodel_backend.graph_shares import Sharding, find_sharding, require_whole_products, share_graph
 from dfcompile.dfmodel_backend.mapper import map_graph
 from dfcompile.dfmodel_backend.mapping import Mapping
 from dfcompile.dfmodel_backend.options import MappingOptions
@@ -14,35 +15,70 @@ from dfcompile.dfmodel_backend.system import System
 from dfcompile.errors import InfeasibleError
 
 
-def map_on_chips(graph: DataflowGraph, system: System, chips: int, options: MappingOptions | None = None) -> Mapping:
-    """Shard a graph over each number of chips that divides ``chips``, fuse each share, and keep the fastest.
+class ChipCounts:
+    """Maps a graph on chips of a system; what is found for a number of chips is kept."""
 
-    Ties go to fewer chips. Every mapping is checked. The figures are those of all chips in use.
+    def __init__(self, graph: DataflowGraph, system: System, options: MappingOptions | None = None) -> None:
+        self._graph = graph
+        self._system = system
+        self._options = options or MappingOptions()
+        self._found: dict[int, Mapping | InfeasibleError] = {}
+        self._sharding: Sharding | None = None
 
-    Raises:
-        UserError: the system has fewer chips.
-        InfeasibleError: no number of chips holds the graph; the message is that of all chips.
-    """
-    system.with_chips(chips)
-    found: list[Mapping] = []
-    problem: InfeasibleError | None = None
-    for count in (count for count in range(1, chips + 1) if chips % count == 0):
-        try:
-            found.append(_mapping(graph, system.with_chips(count), options))
-        except InfeasibleError as error:
-            problem = error
-    if not found:
-        assert problem is not None
-        raise problem
-    best = min(found, key=lambda mapping: (mapping.time_s, mapping.chips))
-    if chips == 1:
-        return best
-    kept = tuple(one for one in best.assumptions if one.name != "chips")
-    return replace(best, assumptions=(*kept, *_explanation(found, best, chips)))
+    def fastest(self, chips: int) -> Mapping:
+        """Shard the graph over each number of chips up to ``chips``, fuse each share, and keep the fastest.
+
+        So many chips lie along one dimension of the network or more, as is fastest. Ties go to fewer chips, then to
+        fewer dimensions. Every mapping is checked. The figures are those of all chips in use.
+
+        Raises:
+            UserError: the system has fewer chips.
+            InfeasibleError: no number of chips holds the graph; the message is that of the most chips tried.
+        """
+        self._system.require_chips(chips)
+        tried = {count: self._on(count) for count in range(1, chips + 1) if self._system.parts(count)}
+        mappings = [one for one in tried.values() if isinstance(one, Mapping)]
+        if not mappings:
+            raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))
+        best = min(mappings, key=lambda mapping: (mapping.time_s, mapping.chips))
+        if chips == 1:
+            return best
+        kept = tuple(one for one in best.assumptions if one.name != "chips")
+        return replace(best, assumptions=(*kept, *_explanation(tried, best, chips)))
+
+    def _on(self, count: int) -> Mapping | InfeasibleError:
+        """Return the fastest mapping on so many chips, or why there is none."""
+        if count not in self._found:
+            try:
+                self._found[count] = min(self._mappings(count), key=lambda mapping: mapping.time_s)
+            except InfeasibleError as error:
+                self._found[count] = error
+        return self._found[count]
+
+    def _mappings(self, count: int) -> Iterator[Mapping]:
+        """Yield the mapping on each part of so many chips but those whose exchanges are all slower than another's."""
+        known: list[DataflowGraph] = []
+        for part in self._system.parts(count):
+            share = self._share(part)
+            if not any(_is_never_slower(other, share) for other in known):
+                known.append(share)
+                yield _mapping(self._graph, part, share, self._options)
+
+    def _share(self, part: System) -> DataflowGraph:
+        if part.chips == 1:
+            return self._graph
+        require_whole_products(self._graph, part.chips)
+        if self._sharding is None:
+            self._sharding = find_sharding(self._graph)
+        return share_graph(self._graph, part, self._sharding)
 
 
-def _mapping(graph: DataflowGraph, system: System, options: MappingOptions | None) -> Mapping:
-    share, _ = shard_graph(graph, system)
+def _is_never_slower(one: DataflowGraph, other: DataflowGraph) -> bool:
+    pairs = zip(one.kernels, other.kernels, strict=True)
+    return all(kernel.exchange_ns <= same.exchange_ns for kernel, same in pairs)
+
+
+def _mapping(graph: DataflowGraph, system: System, share: DataflowGraph, options: MappingOptions) -> Mapping:
     mapping = map_graph(share, system, options)
     check(share, system, mapping)
     if system.chips == 1:
@@ -62,23 +98,24 @@ def _mapping(graph: DataflowGraph, system: System, options: MappingOptions | Non
     )
 
 
-def _explanation(found: list[Mapping], best: Mapping, chips: int) -> tuple[Assumption, ...]:
-    """Say what each number of chips would take, and of what its time is made."""
-    lines = [
-        Assumption(
-            f"{mapping.chips} of {chips} chips{', the fastest' if mapping is best else ''}",
-            f"{mapping.time_s * 1e6:.4g} µs: compute {_part(mapping, 'compute_ns')}, memory "
-            f"{_part(mapping, 'memory_ns')}, network {_part(mapping, 'network_ns')} µs",
-            "--chips",
-        )
-        for mapping in found
-    ]
-    layout = Assumption(
+def _explanation(tried: dict[int, Mapping | InfeasibleError], best: Mapping, chips: int) -> Iterator[Assumption]:
+    """Say what the divisors of the number of chips, and the fastest number, would take, and what their time is of."""
+    for count, found in tried.items():
+        name = f"{count} of {chips} chips"
+        if chips % count and found is not best:
+            continue
+        if isinstance(found, InfeasibleError):
+            yield Assumption(f"{name}, not possible", str(found), "--chips")
+            continue
+        parts = ", ".join(f"{kind} {_part(found, f'{kind}_ns')}" for kind in ("compute", "memory", "network"))
+        fastest = ", the fastest" if found is best else ""
+        yield Assumption(f"{name}{fastest}", f"{found.time_s * 1e6:.4g} µs: {parts} µs", "--chips")
+    yield Assumption(
         "kernels on several chips",
-        "split so that the fewest bytes move between chips; an all-reduce is a reduce-scatter and an all-gather",
+        "split so that the fewest bytes move between chips; an all-reduce is a reduce-scatter and an all-gather; "
+        "a chip's share is rounded up",
         "[ko24, section 3]",
     )
-    return (*lines, layout)
 
 
 def _part(mapping: Mapping, kind: str) -> str:

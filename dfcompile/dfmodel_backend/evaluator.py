@@ -53,7 +53,7 @@ def evaluate(
 
 def total_figures(graph: DataflowGraph, system: System, configs: tuple[Configuration, ...]) -> Figures:
     """Sum the figures of configurations that run one after the other, on one chip of the system."""
-    system = system.with_chips(1)
+    system = system.one_chip
     time_s = sum(config.time_ns for config in configs) / NS_PER_S
     power = power_w(system)
     peak_flop_per_s = system.accelerator.peak_gflops * 1e9 * system.chips

@@ -1,39 +1,62 @@
 """The share of one chip of a dataflow graph whose kernels are split over a tensor parallel group [ko24, section 3]."""
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 
-from dfcompile.dfmodel_backend.collective_times import all_reduce_latency_ns, ns_per_byte
-from dfcompile.dfmodel_backend.design import Collective, DesignEdge, DesignKernel, Dim, Link
+from dfcompile.dfmodel_backend.design import Collective, DesignEdge, DesignKernel, Dim
 from dfcompile.dfmodel_backend.graph import DataflowGraph, DataflowKernel, KernelType, Tensor, TensorKind
 from dfcompile.dfmodel_backend.inter_chip import shard_kernels
 from dfcompile.dfmodel_backend.layouts import Layout, conversion, given_layout, needed_layout
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.dfmodel_backend.system import System
+from dfcompile.dfmodel_backend.tensor_group import TensorGroup
+from dfcompile.errors import InfeasibleError
 
 Sharding = dict[str, Dim]
 
 
-def shard_graph(graph: DataflowGraph, system: System) -> tuple[DataflowGraph, Sharding]:
-    """Split every kernel over the chips of a system and return what one chip has, and the split dimensions.
+def find_sharding(graph: DataflowGraph) -> Sharding:
+    """Return the split dimension of every kernel such that the fewest bytes move, on however many chips."""
+    edges = dict.fromkeys((graph.index[edge.source], graph.index[edge.target]) for edge in graph.connections)
+    found = shard_kernels(
+        _design_kernels(graph),
+        tuple(DesignEdge(source, target, zero_out=False) for source, target in edges),
+        MappingOptions(solver=Solver.CBC),
+    )
+    return {kernel.name: found.sharding[number] for number, kernel in enumerate(graph.kernels)}
 
-    The sharding moves the fewest bytes. A kernel that is split along its contraction reduces its output over the
-    chips, as reduce-scatter and all-gather; a tensor that is read in another layout is converted, whole. A tensor
-    that some reader needs on every chip lies there whole.
+
+def require_whole_products(graph: DataflowGraph, chips: int) -> None:
+    """Check that chips share whole products of kernels that have several, such as heads of attention.
+
+    Raises:
+        InfeasibleError: naming the kernel, and the nearest number of chips that divides its products.
     """
-    if system.chips == 1:
-        return graph, {kernel.name: Dim.NONE for kernel in graph.kernels}
-    design_kernels = tuple(_design_kernel(graph, number) for number in range(len(graph.kernels)))
-    ends = dict.fromkeys((graph.index[edge.source], graph.index[edge.target]) for edge in graph.connections)
-    edges = tuple(DesignEdge(source, target, zero_out=False) for source, target in ends)
-    found = shard_kernels(design_kernels, edges, MappingOptions(solver=Solver.CBC)).sharding
-    network = system.network
-    first = network.dimensions[0]
-    group = Link(network.kind, system.chips, first.link_bandwidth_gb_per_s, "TP", first.link_power_w_per_gb_per_s)
-    sharding = {kernel.name: found[number] for number, kernel in enumerate(graph.kernels)}
-    share = _Share(graph, design_kernels, sharding, group, network.link_latency_ns)
+    for kernel in graph.kernels:
+        if kernel.type is KernelType.SYSTOLIC and kernel.outer > 1 and kernel.outer % chips:
+            fitting = max(count for count in range(1, chips + 1) if kernel.outer % count == 0)
+            raise InfeasibleError(
+                f"kernel {kernel.name!r}: found {chips} chips against a divisor of its {kernel.outer} products "
+                f"({fitting} divides them)"
+            )
+
+
+def share_graph(graph: DataflowGraph, system: System, sharding: Sharding) -> DataflowGraph:
+    """Return what one chip of a system has of a graph: the largest share where a dimension does not divide evenly.
+
+    A kernel that is split along its contraction reduces its output over the chips, as reduce-scatter and all-gather;
+    a tensor that is read in another layout is converted, whole. A tensor that some reader needs on every chip lies
+    there whole.
+    """
+    share = _Share(graph, sharding, TensorGroup.of(system), system.chips)
     kernels = tuple(share.kernel(kernel) for kernel in graph.kernels)
     tensors = tuple(share.tensor(tensor) for tensor in graph.tensors)
-    return DataflowGraph(graph.name, kernels, tensors, graph.assumptions), sharding
+    return DataflowGraph(graph.name, kernels, tensors, graph.assumptions)
+
+
+def _design_kernels(graph: DataflowGraph) -> tuple[DesignKernel, ...]:
+    return tuple(_design_kernel(graph, number) for number in range(len(graph.kernels)))
 
 
 def _design_kernel(graph: DataflowGraph, number: int) -> DesignKernel:
@@ -74,25 +97,18 @@ def _design_kernel(graph: DataflowGraph, number: int) -> DesignKernel:
 class _Share:
     """Divides kernels and tensors and adds up what they exchange."""
 
-    def __init__(
-        self,
-        graph: DataflowGraph,
-        design_kernels: tuple[DesignKernel, ...],
-        sharding: Sharding,
-        group: Link,
-        link_latency_ns: float,
-    ) -> None:
+    def __init__(self, graph: DataflowGraph, sharding: Sharding, group: TensorGroup, chips: int) -> None:
         self._graph = graph
-        self._design = {kernel.name: kernel for kernel in design_kernels}
+        self._design = {kernel.name: kernel for kernel in _design_kernels(graph)}
         self._sharding = sharding
         self._group = group
-        self._latency_ns = all_reduce_latency_ns(group, link_latency_ns, separate_phases=True)
+        self._chips = chips
 
     def kernel(self, kernel: DataflowKernel) -> DataflowKernel:
-        split, chips = self._sharding[kernel.name], self._group.chips
-        sizes = {Dim.OUTER: kernel.outer, Dim.M: kernel.m, Dim.K: kernel.k, Dim.N: kernel.n}
+        split = self._sharding[kernel.name]
+        sizes = _sizes(self._design[kernel.name])
         if split in sizes:
-            sizes[split] = -(-sizes[split] // chips)
+            sizes[split] = -(-sizes[split] // self._chips)
         moved, time_ns = self._exchange(kernel.name, split)
         return replace(
             kernel,
@@ -105,12 +121,22 @@ class _Share:
         )
 
     def tensor(self, tensor: Tensor) -> Tensor:
-        whole = any(self._needed(tensor, use.kernel) is Layout.REPLICATED for use in tensor.uses)
+        readers = [use.kernel for use in tensor.uses]
+        whole = any(self._needed(tensor, reader) is Layout.REPLICATED for reader in readers)
         if tensor.kind is TensorKind.WEIGHT:
-            whole = any(self._sharding[use.kernel] in (Dim.N, Dim.NONE) for use in tensor.uses)
+            whole = any(self._sharding[reader] in (Dim.N, Dim.NONE) for reader in readers)
         elif tensor.source:
             whole = whole or given_layout(self._sharding[tensor.source]) is Layout.REPLICATED
-        return tensor if whole else replace(tensor, size_bytes=-(-tensor.size_bytes // self._group.chips))
+        if whole:
+            return tensor
+        ends = [*readers, *([tensor.source] if tensor.source else [])]
+        part = max((self._part(name) for name in ends), default=Fraction(1))
+        return replace(tensor, size_bytes=math.ceil(tensor.size_bytes * part))
+
+    def _part(self, name: str) -> Fraction:
+        """Return the part of a kernel that the chip with most of it has."""
+        extent = _sizes(self._design[name])[self._sharding[name]]
+        return Fraction(-(-extent // self._chips), extent)
 
     def _needed(self, tensor: Tensor, reader: str) -> Layout:
         return needed_layout(self._design[reader], self._sharding[reader], float(tensor.size_bytes))
@@ -125,9 +151,12 @@ class _Share:
             collectives = [conversion(given_layout(split), layout) for layout in needed]
             if split is Dim.K:
                 collectives.append(Collective.ALL_REDUCE)
-                time_ns += self._latency_ns
             for collective in collectives:
                 if collective is not Collective.NONE:
                     moved += tensor.size_bytes
-                    time_ns += tensor.size_bytes * ns_per_byte(collective, self._group, separate_phases=True)
+                    time_ns += self._group.time_ns(collective, tensor.size_bytes)
         return moved, time_ns
+
+
+def _sizes(kernel: DesignKernel) -> dict[Dim, int]:
+    return {Dim.OUTER: kernel.outer, Dim.M: kernel.m, Dim.K: kernel.k, Dim.N: kernel.n}

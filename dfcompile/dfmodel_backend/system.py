@@ -1,5 +1,7 @@
 """The machine: chips of cores with SRAM, DRAM, prices and powers."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dfcompile.dfmodel_backend.assumption import Assumption
@@ -128,26 +130,57 @@ class System:
             )
         return replace(self, accelerator=replace(self.accelerator, cores=cores))
 
-    def with_chips(self, chips: int) -> "System":
-        """Return the system with ``chips`` chips, along the innermost dimension of its network.
+    @property
+    def one_chip(self) -> "System":
+        """One chip of the system, without a network."""
+        return replace(self, chips=1, network=ONE_CHIP)
+
+    def require_chips(self, chips: int) -> None:
+        """Check that the system has so many chips.
 
         Raises:
-            UserError: no chips, or more than there are along that dimension.
+            UserError: no chips, or more than there are.
         """
         if chips < 1:
             raise UserError(f"system {self.name!r}: found {chips} chips against at least 1")
-        if chips == 1:
-            return replace(self, chips=1, network=ONE_CHIP)
         dimensions = self.network.dimensions
-        if not dimensions:
+        if chips > 1 and not dimensions:
             raise UserError(f"system {self.name!r}: found {chips} chips against 1: its file has no network")
-        if chips > dimensions[0].chips:
-            raise UserError(
-                f"system {self.name!r}: found {chips} chips against {dimensions[0].chips} along the innermost "
-                "dimension of its network"
-            )
-        innermost = replace(self.network, kind=self.network.kind.split("_")[0], dimensions=(self._first(chips),))
-        return replace(self, chips=chips, network=innermost)
+        if chips > math.prod(dimension.chips for dimension in dimensions):
+            sizes = " x ".join(str(dimension.chips) for dimension in dimensions)
+            raise UserError(f"system {self.name!r}: found {chips} chips against the {sizes} of its network")
 
-    def _first(self, chips: int) -> Dimension:
-        return replace(self.network.dimensions[0], chips=chips)
+    def parts(self, chips: int) -> tuple["System", ...]:
+        """Return every part of the system of ``chips`` chips: some of those along each dimension of its network.
+
+        Those with fewer dimensions come first, then those with more chips along inner ones. There may be none.
+        """
+        if chips == 1:
+            return (self.one_chip,)
+        most = tuple(dimension.chips for dimension in self.network.dimensions)
+        found = sorted(_extents(chips, most), key=lambda one: (sum(count > 1 for count in one), [-n for n in one]))
+        return tuple(self._part(extents) for extents in found)
+
+    def _part(self, extents: tuple[int, ...]) -> "System":
+        used = [
+            (kind, replace(dimension, chips=count))
+            for kind, dimension, count in zip(
+                self.network.kind.split("_"), self.network.dimensions, extents, strict=True
+            )
+            if count > 1
+        ]
+        network = replace(
+            self.network, kind="_".join(kind for kind, _ in used), dimensions=tuple(dimension for _, dimension in used)
+        )
+        return replace(self, chips=math.prod(extents), network=network)
+
+
+def _extents(chips: int, most: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield every product of chips along each dimension that gives a number of chips."""
+    if not most:
+        yield from [()] if chips == 1 else []
+        return
+    for count in range(1, min(chips, most[0]) + 1):
+        if chips % count == 0:
+            for rest in _extents(chips // count, most[1:]):
+                yield (count, *rest)

@@ -109,7 +109,7 @@ class Workload:
 
 
 def one_chip_workload(graph: DataflowGraph) -> Workload:
-    """Return the workload of a chip that runs a graph: a whole one, or its share of one (`shard_graph`)."""
+    """Return the workload of a chip that runs a graph: a whole one, or its share of one (`share_graph`)."""
     index = graph.index
     level = graph.topological_numbers
     flows = []
