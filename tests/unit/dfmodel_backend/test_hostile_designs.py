@@ -76,7 +76,7 @@ WHERE = "x.txt: "
         (LLM, "output_tensor_size: 104857600.0", "",
          "'Add_Prev_Layer': field 'output_tensor_size': found 0 bytes against"),
         (LLM, "input_tensor_2_size: 1342177300.0", "input_tensor_2_size: 7",
-         r"connection 8 to 9: brings 1.3421773e.09 bytes to kernel 'MHA_GEMM_2' against its input_tensor_1_size 104857600"),
+         r"connection 8 to 9: brings 1.34217728e.09 bytes to kernel 'MHA_GEMM_2' against its input_t"),
         (LLM, "tiling: N_TILING", "", "kernel 'Add_Prev_Layer': field 'tiling' is unset against OUTER_TILING"),
         (LLM, "tiling: N_TILING", "tiling: NO_TILING",
          "'Add_Prev_Layer': field 'tiling': found NO_TILING against the dim"),
