@@ -79,9 +79,11 @@ def _check_step(
         sram += kernel.sram_extra_bytes
         traffic += kernel.memory_bytes
         if not compatibility.weights_not_read and not kernel.memory_bytes and not kernel.skip_weight:
-            traffic += weight / max(1, kernel.num_input) / micro_batch
+            cut = _parts(kernel, decision, compatibility, (Dim.OUTER, Dim.M, Dim.K))
+            traffic += weight * cut / max(1, kernel.num_input) / micro_batch
         if kernel.collective is Collective.ALL_REDUCE_PERIODIC and not compatibility.gradients_not_kept:
-            traffic += 2 * rows * columns * word / micro_batch
+            cut = _parts(kernel, decision, compatibility, (Dim.OUTER, Dim.M, Dim.N))
+            traffic += 2 * rows * columns * word * cut / micro_batch
     sram += held / step.weight_tiles
     if not compatibility.sram_of_other_edges:
         _same(f"{where}: SRAM", step.sram_bytes, sram)
@@ -105,6 +107,12 @@ def _check_step(
         Overlap.OVERLAP_COMPUTE_MEMORY: max(times[:2]) + times[2],
     }[design.execution.overlap]
     _same(f"{where}: time", step.time_ns, inputs * expected)
+
+
+def _parts(kernel: DesignKernel, decision: Decision, compatibility: Compatibility, dims: tuple[Dim, ...]) -> int:
+    """Return how many tiles of a tensor with these dimensions make it whole."""
+    is_whole = compatibility.weights_of_one_tile or kernel.num_input or kernel.tiling not in dims
+    return 1 if is_whole else decision.tiles
 
 
 def _check_compute(

@@ -7,10 +7,18 @@ from dfcompile.dfmodel_backend.design_arc_flow import fuse_design_by_arc_flow
 from dfcompile.dfmodel_backend.design_assignment import fuse_design_by_assignment
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of, intervals_of, lattice_of
+from dfcompile.dfmodel_backend.fusion_arcs import (
+    Arcs,
+    arcs_kernel_by_kernel,
+    arcs_of,
+    intervals_of,
+    lattice_of,
+    members_of,
+)
 from dfcompile.dfmodel_backend.intra_chip import Fused, fuse, is_kernel_by_kernel, kernel_by_kernel
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.dfmodel_backend.pipeline import fuse_stages
+from dfcompile.dfmodel_backend.pipeline_bound import least_stage_ns
 
 
 class DesignFusion:
@@ -28,6 +36,7 @@ class DesignFusion:
             # The integer programs know neither stages nor kernels with several inputs.
             self.solver = Solver.DP
         if self._by_kernel and not self._pipelined:
+            self._singles = arcs_kernel_by_kernel(design)
             return
         self._milp = MappingOptions(solver=self.solver, time_limit_s=options.time_limit_s)
         if self.solver in (Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS):
@@ -46,12 +55,20 @@ class DesignFusion:
         if self._pipelined:
             return fuse_stages(model, self._arcs(model), below_ns)
         if self._by_kernel:
-            return kernel_by_kernel(model)
+            return kernel_by_kernel(model, self._singles)
         if self.solver in (Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS):
             return fuse_design_by_assignment(model, self._milp)
         if self.solver in (Solver.CBC, Solver.HIGHS):
             return fuse_design_by_arc_flow(model, self._arcs(model), self._milp)
         return fuse(model, self._arcs(model))
+
+    def least_ns(self, model: DesignModel) -> float:
+        """Return a time that no assignment beats: of the slowest stage, if stages of a pipeline share a graph."""
+        if not self._pipelined:
+            return model.least_ns()
+        if not self.is_exact:
+            return model.least_ns() / model.degrees.pipeline
+        return least_stage_ns(model, members_of(tuple(self._lattice), len(model.shares)))
 
     def _arcs(self, model: DesignModel) -> Arcs:
         held = tuple(model.growth_limit[0].tolist())

@@ -138,6 +138,21 @@ def arcs_of(model: DesignModel, lattice: DownSets) -> Arcs:
     )
 
 
+def arcs_kernel_by_kernel(design: Design) -> Arcs:
+    """Return the configurations of one kernel each, in the order of the file whatever the edges say [ko24]."""
+    count = len(design.kernels)
+    positions = np.arange(count)
+    sets = tuple(1 << position for position in range(count))
+    return Arcs(
+        down_sets=tuple((1 << position) - 1 for position in range(count + 1)),
+        before=positions,
+        after=positions + 1,
+        added=positions,
+        sets=sets,
+        members=members_of(sets, count),
+    )
+
+
 def members_of(sets: tuple[int, ...], kernels: int) -> Members:
     """Return masks as rows ``[set, kernel]``."""
     width = max(1, -(-kernels // 8))
