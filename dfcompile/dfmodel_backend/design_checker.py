@@ -6,6 +6,7 @@ from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.cores import CoreSplit, cycles_of
 from dfcompile.dfmodel_backend.design import Collective, Design, DesignKernel, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignFigures, StepFigures
+from dfcompile.dfmodel_backend.network_checker import network_time_ns
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload import KernelWork
 from dfcompile.errors import VerificationError
@@ -96,6 +97,15 @@ def _check_step(
     _same(f"{where}: DRAM traffic", step.dram_bytes, tiles * parts * crossing + traffic)
     _same(f"{where}: memory", step.memory_ns, step.dram_bytes / design.machine.dram_gb_per_s)
     _check_compute(design, decision, step, inside, tiles, where)
+    network_ns = network_time_ns(
+        design,
+        decision.sharding,
+        inside,
+        lambda kernel: _extents(design, decision, kernel),
+        tiles,
+        compatibility,
+    )
+    _same(f"{where}: network", step.network_ns, network_ns)
     inputs = max(1, *(kernel.num_input for kernel in inside))
     times = [
         time_ns if kind in design.execution.counted else 0.0
