@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Final
 
 from dfcompile.report import AssumptionSummary, Json, rounded
@@ -88,6 +89,12 @@ class DesignReport:
     kernels: tuple[KernelSummary, ...]
     corrections: tuple[CorrectionSummary, ...]
     assumptions: tuple[AssumptionSummary, ...]
+
+
+def design_schema() -> dict[str, Json]:
+    """Return the JSON Schema of the report, as shipped with the package."""
+    schema: dict[str, Json] = json.loads(files("dfcompile").joinpath("design.schema.json").read_text(encoding="utf-8"))
+    return schema
 
 
 def to_json(report: DesignReport) -> str:

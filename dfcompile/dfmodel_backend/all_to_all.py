@@ -31,9 +31,12 @@ def all_to_all_ns_per_byte(
         return 0.0
     crossing = crossing_messages(shape, chips, compat=compat)
     factors = bandwidth_factors(shape, chips, compat=compat)
-    return max(
-        messages / (bandwidth * factor) for messages, bandwidth, factor in zip(crossing, gb_per_s, factors, strict=True)
-    )
+    times = [
+        messages / (bandwidth * factor)
+        for count, messages, bandwidth, factor in zip(chips, crossing, gb_per_s, factors, strict=True)
+        if factor and (count > 1 or compat.lone_chip_communicates)  # nothing crosses a dimension of one chip
+    ]
+    return max(times, default=0.0)
 
 
 def exchange_ns_per_byte(shape: Topology, chips: Sequence[int], gb_per_s: Sequence[float]) -> float:

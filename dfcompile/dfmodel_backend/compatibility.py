@@ -33,6 +33,7 @@ class Compatibility:
     sram_of_other_edges: bool = False
     streams_read_once: bool = False
     weights_not_read: bool = False
+    weights_of_one_tile: bool = False
     gradients_not_kept: bool = False
     backward_weights_counted_again: bool = False
     optimizer_states_ignored: bool = False
@@ -74,6 +75,7 @@ CORRECTIONS: Mapping[str, str] = MappingProxyType(
         "sram_of_other_edges": "SRAM of a tensor is that of its own edge, not of the edge with its weight's number",
         "streams_read_once": "a kernel whose weights come in tiles reads its other operand once per tile",
         "weights_not_read": "weights are read from DRAM once per configuration and micro-batch",
+        "weights_of_one_tile": "weights and gradients that are cut into tiles count whole, not one tile of them",
         "gradients_not_kept": (
             "gradients of weights lie in DRAM, and each micro-batch reads and writes them to add its own"
         ),
@@ -108,6 +110,7 @@ ORIGINAL = Compatibility(
     tile_size_is_a_hint=True,
     sram_of_other_edges=True,
     weights_not_read=True,
+    weights_of_one_tile=True,
     gradients_not_kept=True,
     backward_weights_counted_again=True,
     optimizer_states_ignored=True,

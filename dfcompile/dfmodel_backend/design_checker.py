@@ -2,15 +2,17 @@
 
 import math
 
+import numpy as np
+
 from dfcompile.dfmodel_backend.compatibility import Compatibility
-from dfcompile.dfmodel_backend.cores import CoreSplit, cycles_of
 from dfcompile.dfmodel_backend.design import Collective, Design, DesignKernel, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignFigures, StepFigures
+from dfcompile.dfmodel_backend.network_checker import network_time_ns
 from dfcompile.dfmodel_backend.options import Overlap
-from dfcompile.dfmodel_backend.workload import KernelWork
 from dfcompile.errors import VerificationError
 
 RELATIVE = 1e-9
+SOONER = 1e-6  # relative; a slowest kernel that could be faster by so much, and a cycle, is no best split of cores
 
 
 def check_design(design: Design, decision: Decision, figures: DesignFigures, compatibility: Compatibility) -> None:
@@ -79,9 +81,11 @@ def _check_step(
         sram += kernel.sram_extra_bytes
         traffic += kernel.memory_bytes
         if not compatibility.weights_not_read and not kernel.memory_bytes and not kernel.skip_weight:
-            traffic += weight / max(1, kernel.num_input) / micro_batch
+            cut = _parts(kernel, decision, compatibility, (Dim.OUTER, Dim.M, Dim.K))
+            traffic += weight * cut / max(1, kernel.num_input) / micro_batch
         if kernel.collective is Collective.ALL_REDUCE_PERIODIC and not compatibility.gradients_not_kept:
-            traffic += 2 * rows * columns * word / micro_batch
+            cut = _parts(kernel, decision, compatibility, (Dim.OUTER, Dim.M, Dim.N))
+            traffic += 2 * rows * columns * word * cut / micro_batch
     sram += held / step.weight_tiles
     if not compatibility.sram_of_other_edges:
         _same(f"{where}: SRAM", step.sram_bytes, sram)
@@ -94,6 +98,15 @@ def _check_step(
     _same(f"{where}: DRAM traffic", step.dram_bytes, tiles * parts * crossing + traffic)
     _same(f"{where}: memory", step.memory_ns, step.dram_bytes / design.machine.dram_gb_per_s)
     _check_compute(design, decision, step, inside, tiles, where)
+    network_ns = network_time_ns(
+        design,
+        decision.sharding,
+        inside,
+        lambda kernel: _extents(design, decision, kernel),
+        tiles,
+        compatibility,
+    )
+    _same(f"{where}: network", step.network_ns, network_ns)
     inputs = max(1, *(kernel.num_input for kernel in inside))
     times = [
         time_ns if kind in design.execution.counted else 0.0
@@ -105,6 +118,12 @@ def _check_step(
         Overlap.OVERLAP_COMPUTE_MEMORY: max(times[:2]) + times[2],
     }[design.execution.overlap]
     _same(f"{where}: time", step.time_ns, inputs * expected)
+
+
+def _parts(kernel: DesignKernel, decision: Decision, compatibility: Compatibility, dims: tuple[Dim, ...]) -> int:
+    """Return how many tiles of a tensor with these dimensions make it whole."""
+    is_whole = compatibility.weights_of_one_tile or kernel.num_input or kernel.tiling not in dims
+    return 1 if is_whole else decision.tiles
 
 
 def _check_compute(
@@ -119,27 +138,30 @@ def _check_compute(
         peak = 2 * machine.lanes_per_core * machine.stages_per_core * machine.cores * machine.frequency_ghz
         _same(f"{where}: compute", step.compute_ns, tiles * flop / (assumed * peak))
         return
-    if any(kernel.use_effective_stage for kernel in inside):
-        return
     cycles = step.compute_ns * machine.frequency_ghz / tiles
     cores = sum(_fewest_cores(design, decision, kernel, cycles) for kernel in inside)
     if cores > machine.cores:
         raise VerificationError(f"{where}: its time takes {cores} cores against {machine.cores}")
+    sooner = cycles * (1 - SOONER) - 1
+    if machine.pmu is None and sum(_fewest_cores(design, decision, k, sooner) for k in inside) <= machine.cores:
+        raise VerificationError(f"{where}: found {cycles} cycles of compute, but its cores need less")
 
 
 def _fewest_cores(design: Design, decision: Decision, kernel: DesignKernel, cycles: float) -> float:
-    """Return the fewest cores with which a kernel takes at most so many cycles, trying every split."""
+    """Return the fewest cores with which a kernel takes at most so many cycles, for every number of lanes."""
     machine = design.machine
     rows, k, columns = _extents(design, decision, kernel)
-    work = KernelWork(kernel.name, kernel.systolic, rows, k, columns)
-    fewest = math.inf
-    for lanes in range(1, min(rows, machine.cores) + 1):
-        for stages in range(1, (min(columns, machine.cores // lanes) if kernel.systolic else 1) + 1):
-            found = cycles_of(work, CoreSplit(lanes, stages), machine.lanes_per_core, machine.stages_per_core)
-            if found <= cycles * (1 + RELATIVE):
-                fewest = min(fewest, lanes * stages)
-                break
-    return fewest
+    stage_width = machine.stages_per_core
+    if kernel.systolic and kernel.use_effective_stage:
+        k, columns, stage_width = columns, k, max(1, design.execution.effective_stage)
+    lanes = np.arange(1, min(rows, machine.cores) + 1, dtype=np.int64)
+    row_steps = -(-rows // (lanes * machine.lanes_per_core))
+    if not kernel.systolic:
+        enough = lanes[row_steps * columns <= cycles * (1 + RELATIVE)]
+        return float(enough.min(initial=machine.cores + 1))
+    column_steps = np.floor(cycles * (1 + RELATIVE) / (row_steps.astype(float) * k)).astype(np.int64)
+    stages = -(-columns // (np.maximum(1, column_steps) * stage_width))
+    return float((lanes * stages)[column_steps >= 1].min(initial=machine.cores + 1))
 
 
 def _extents(design: Design, decision: Decision, kernel: DesignKernel) -> tuple[int, int, int]:

@@ -4,10 +4,12 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from dfcompile.dfmodel_backend.design_order import check_order
 from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 
 FLOAT32 = 1e-6  # relative; sizes are written down as the shortest text of 32-bit numbers
+MOST_CONFIGURATIONS = 1024  # of a graph that has fewer kernels; those without kernels are for nothing
 COUNTED = ("", "CMN", "CM", "CN", "C")
 # What kernels of each workload exchange; the second collective of language models is that of the sequence.
 FIRST: Mapping[str, tuple[schema.CommunicationType, ...]] = MappingProxyType(
@@ -36,6 +38,7 @@ def check_consistency(message: schema.DSE, where: str) -> None:
     _check_execution(message, where)
     for kernel in message.dataflow_graph.kernels:
         _check_kernel(kernel, message.execution, f"{where}: kernel {kernel.name!r}")
+    check_order(message, where)
     _check_operands(message, where)
 
 
@@ -44,6 +47,9 @@ def _check_execution(message: schema.DSE, where: str) -> None:
     kernels = len(message.dataflow_graph.kernels)
     if execution.execution_style == schema.EXECUTION_STYLE_UNSET:
         raise UserError(f"{where}: field 'execution.execution_style' is unset against DATAFLOW or KERNEL_BY_KERNEL")
+    most = max(kernels, MOST_CONFIGURATIONS)
+    if execution.num_config > most:
+        raise UserError(f"{where}: field 'execution.num_config': found {execution.num_config} against at most {most}")
     one_by_one = execution.execution_style == schema.KERNEL_BY_KERNEL
     if one_by_one and execution.num_config not in (0, kernels):
         raise UserError(

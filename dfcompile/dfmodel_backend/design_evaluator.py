@@ -227,6 +227,7 @@ def _steps(model: DesignModel, decision: Decision) -> tuple[StepFigures, ...]:
         )
     sram = model.sram_bytes(members, tiles)
     live = waiting_bytes(model, place[None, :] < numbers[:, None], members)
+    live = np.where(members.any(axis=1), live, 0.0)  # nothing runs in an empty one: its tiles mean nothing
     found_steps = []
     for number in range(len(numbers)):
         times = {

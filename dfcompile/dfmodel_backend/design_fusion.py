@@ -8,10 +8,11 @@ from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.design_sets import DesignSets
 from dfcompile.dfmodel_backend.design_shape import shape_of
 from dfcompile.dfmodel_backend.fusion import ASSIGNMENT, fuse_listed, lattice_for
-from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of
+from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_kernel_by_kernel, arcs_of, members_of
 from dfcompile.dfmodel_backend.intra_chip import Fused, configs_of, is_kernel_by_kernel, kernel_by_kernel
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.dfmodel_backend.pipeline import fuse_stages
+from dfcompile.dfmodel_backend.pipeline_bound import least_stage_ns
 
 
 class DesignFusion:
@@ -29,6 +30,7 @@ class DesignFusion:
             # The integer programs know neither stages nor kernels with several inputs.
             self.solver = Solver.DP
         if self._by_kernel and not self._pipelined:
+            self._singles = arcs_kernel_by_kernel(len(design.kernels))
             return
         if self.solver in ASSIGNMENT:
             return
@@ -43,7 +45,7 @@ class DesignFusion:
         if self._pipelined:
             return fuse_stages(model, self._arcs(model), below_ns)
         if self._by_kernel:
-            return kernel_by_kernel(model)
+            return kernel_by_kernel(model, self._singles)
         costs = DesignSets(model)
         arcs = None if self.solver in ASSIGNMENT else self._arcs(model)
         milp = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s)
@@ -52,6 +54,14 @@ class DesignFusion:
             return None
         self.is_exact = self.is_exact and found.is_optimal
         return Fused(configs_of(model, found.chain), found.time_ns)
+
+    def least_ns(self, model: DesignModel) -> float:
+        """Return a time that no assignment beats: of the slowest stage, if stages of a pipeline share a graph."""
+        if not self._pipelined:
+            return model.least_ns()
+        if not self.is_exact:
+            return model.least_ns() / model.degrees.pipeline
+        return least_stage_ns(model, members_of(tuple(self._lattice), len(model.shares)))
 
     def _arcs(self, model: DesignModel) -> Arcs:
         held = tuple(model.growth_limit[0].tolist())

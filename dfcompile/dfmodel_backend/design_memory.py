@@ -40,9 +40,11 @@ def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNee
     gradients = optimizer = activations = 0.0
     if trains and not compatibility.gradients_not_kept:
         updates = [share for share in shares if share.kernel.collective is Collective.ALL_REDUCE_PERIODIC]
-        gradients = per_stage * sum(share.output_bytes for share in updates)
+        gradients = per_stage * sum(share.output_bytes * model.tiles_of_gradient(share) for share in updates)
     if trains and not compatibility.optimizer_states_ignored:
-        forward = sum(share.weight_bytes for share in shares if not share.kernel.backward)
+        forward = sum(
+            share.weight_bytes * model.tiles_of_weight(share) for share in shares if not share.kernel.backward
+        )
         optimizer = per_stage * forward / design.execution.word_bytes * OPTIMIZER_BYTES
     if trains and not compatibility.in_flight_activations_ignored:
         in_flight = min(float(model.micro_batches), model.degrees.pipeline)
@@ -55,18 +57,22 @@ def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNee
 def never_fits_dram(whole: DesignModel) -> bool:
     """Return whether, cut into any number of tiles, what is always in DRAM is too much.
 
-    ``whole`` is the design in one tile: tiles only add, to activations, where they cut neither weights nor gradients.
+    ``whole`` is the design in one tile: tiles only add; but where of weights and gradients one tile counts.
     """
     design = whole.design
     if not design.machine.dram_bytes or design.execution.batch.layers_in_graph > 1:
         return False
-    for share in whole.shares:
+    for share in whole.shares if whole.compatibility.weights_of_one_tile or _has_inputs(whole) else ():
         tiled, collective = share.kernel.tiling.shard, share.kernel.collective
         if share.weight_bytes and tiled in (Dim.M, Dim.K):
             return False
         if collective is Collective.ALL_REDUCE_PERIODIC and tiled in (Dim.M, Dim.N):
             return False
     return dram_need(whole).total > design.machine.dram_bytes
+
+
+def _has_inputs(model: DesignModel) -> bool:
+    return any(share.kernel.num_input for share in model.shares)
 
 
 def layers_per_stage(model: DesignModel) -> int:
@@ -80,7 +86,7 @@ def layers_per_stage(model: DesignModel) -> int:
 def _weight(share: Share, model: DesignModel, *, trains: bool) -> float:
     if trains and share.kernel.backward and not model.compatibility.backward_weights_counted_again:
         return 0.0
-    return share.weight_bytes
+    return share.weight_bytes * model.tiles_of_weight(share)
 
 
 def _saved_bytes(model: DesignModel) -> float:

@@ -1,6 +1,7 @@
 """A sharded and tiled design: figures of sets of its kernels as configurations [ko24, section 4]."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from dfcompile.dfmodel_backend.network_time import Exchanged, NetworkTime
 from dfcompile.dfmodel_backend.pmu_model import PmuModel
 from dfcompile.dfmodel_backend.pmu_needs import PmuNeeds
 from dfcompile.dfmodel_backend.pmu_splits import SplitTable
-from dfcompile.dfmodel_backend.shares import Share, edge_shares, shares_of
+from dfcompile.dfmodel_backend.shares import Share, edge_shares, in_micro_batches, shares_of
 from dfcompile.dfmodel_backend.system import Accelerator, Amount
 from dfcompile.dfmodel_backend.workload import KernelWork
 
@@ -43,36 +44,84 @@ class DesignModel:
     def __init__(
         self, design: Design, sharding: dict[int, Dim], tiles: int, compatibility: Compatibility = RIGHT
     ) -> None:
-        self.design = design
         self.sharding = sharding
         self.tiles = tiles
         self.compatibility = compatibility
-        self.degrees = degrees_of(design)
-        self.micro_batches = micro_batches(design, self.degrees)
-        self.shares = shares_of(design, self.degrees, sharding, tiles, float(self.micro_batches))
+        degrees = degrees_of(design)
+        self.shares = shares_of(design, degrees, sharding, tiles, float(micro_batches(design, degrees)))
         self.edges = edge_shares(design, self.shares)
-        self.network = NetworkTime(design, self.degrees, compatibility)
         self._source = np.array([edge.source for edge in self.edges], np.intp)
         self._target = np.array([edge.target for edge in self.edges], np.intp)
         self._size = np.array([edge.size_bytes for edge in self.edges], float)
         self._inputs = np.array([share.kernel.num_input for share in self.shares], np.int64)
-        # DRAM traffic of each kernel whatever it is fused with
-        self.extra_bytes = np.array([share.kernel.memory_bytes for share in self.shares], float)
-        self.extra_bytes += np.array([self._weight_traffic(share) for share in self.shares], float)
+        self._settle(design)
 
-    def _weight_traffic(self, share: Share) -> float:
-        """Return DRAM bytes of weights and gradients; a kernel that gives its own traffic includes them.
+    def with_groups_of(self, design: Design) -> "DesignModel":
+        """Return the model of a language model that differs in pipeline, data parallel groups and micro-batch alone.
 
-        Weights are read once per micro-batch, gradients are read and written.
+        What those do not change is found once for all of them.
         """
-        kernel, micro_batch = share.kernel, max(1, self.design.execution.batch.micro_batch)
+        for name in (
+            "tile_key",
+            "_weight_traffic",
+            "tables" if not design.execution.compute_utilization else "tile_key",
+        ):
+            getattr(self, name)  # known to every copy from now on
+        model = copy(self)
+        for name in ("least_parts", "_exchange_rows"):
+            model.__dict__.pop(name, None)
+        model._settle(design)  # noqa: SLF001 - of this class
+        model.shares = in_micro_batches(self.shares, float(model.micro_batches))
+        return model
+
+    def _settle(self, design: Design) -> None:
+        self.design = design
+        self.degrees = degrees_of(design)
+        self.micro_batches = micro_batches(design, self.degrees)
+        self.network = NetworkTime(design, self.degrees, self.compatibility)
+        # DRAM traffic of each kernel whatever it is fused with
+        micro_batch = max(1, design.execution.batch.micro_batch)
+        self.extra_bytes = self._given_traffic + self._weight_traffic / micro_batch
+
+    @cached_property
+    def _given_traffic(self) -> Column:
+        return np.array([share.kernel.memory_bytes for share in self.shares], float)
+
+    @cached_property
+    def _weight_traffic(self) -> Column:
+        return np.array([self._weight_traffic_of(share) for share in self.shares], float)
+
+    def _weight_traffic_of(self, share: Share) -> float:
+        """Return DRAM bytes of weights and gradients per micro-batch; a kernel's own traffic includes its weights.
+
+        Weights are read, gradients are read and written.
+        """
+        kernel = share.kernel
         size = 0.0
         if not self.compatibility.weights_not_read and not kernel.memory_bytes and not kernel.skip_weight:
-            size += share.weight_bytes / max(1, kernel.num_input)
+            size += share.weight_bytes * self.tiles_of_weight(share) / max(1, kernel.num_input)
         is_gradient = kernel.collective is Collective.ALL_REDUCE_PERIODIC
         if is_gradient and not self.compatibility.gradients_not_kept:
-            size += 2 * share.output_bytes
-        return size / micro_batch
+            size += 2 * share.output_bytes * self.tiles_of_gradient(share)
+        return size
+
+    def tiles_of_weight(self, share: Share) -> int:
+        """Return in how many tiles a kernel's weight is cut; a kernel of several inputs runs one tile."""
+        return self._parts(share) if share.kernel.tiling.shard in (Dim.M, Dim.K) else 1
+
+    def tiles_of_gradient(self, share: Share) -> int:
+        """Return in how many tiles a kernel's output is cut."""
+        return self._parts(share) if share.kernel.tiling.shard in (Dim.M, Dim.N) else 1
+
+    def _parts(self, share: Share) -> int:
+        return 1 if self.compatibility.weights_of_one_tile or share.kernel.num_input else self.tiles
+
+    @cached_property
+    def tile_key(self) -> bytes:
+        """What tiles of kernels and edges are like: models with the same key agree on all but times of exchange."""
+        extents = np.array([(share.rows, share.k, share.n) for share in self.shares], np.int64)
+        columns = (extents, self._size, *self.sram_sizes, self.held_bytes)
+        return b"".join(column.tobytes() for column in columns)
 
     @property
     def edge_bytes(self) -> Column:
@@ -89,6 +138,7 @@ class DesignModel:
         members: Members,
         weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None,
         crossing: Column | None = None,
+        compute: Column | None = None,
     ) -> StepColumns:
         """Return the figures of sets of kernels as configurations.
 
@@ -96,6 +146,7 @@ class DesignModel:
             members: ``[set, kernel]``.
             weight_tiles: parts in which the weights of each set are loaded; above 1 only for a kernel alone.
             crossing: `crossing_bytes`, if it is known.
+            compute: `tile_compute_ns`, if it is known.
 
         Raises:
             InfeasibleError: a set has more kernels than the chip has cores.
@@ -111,7 +162,8 @@ class DesignModel:
             parts = parts + np.maximum(members.sum(axis=1) - 1, 0)
         crossing = self.crossing_bytes(members) if crossing is None else crossing
         dram_bytes = tiles * parts * crossing + inside @ self.extra_bytes
-        compute_ns = tiles * self._compute_ns(members, weight_tiles)
+        compute = self.tile_compute_ns(members, weight_tiles) if compute is None else compute
+        compute_ns = tiles * compute
         memory_ns = dram_bytes / self.design.machine.dram_gb_per_s
         exchanged = self._exchanged(inside, tiles)
         network_ns = self.network.times_ns(exchanged)
@@ -120,8 +172,12 @@ class DesignModel:
             memory_ns * ("M" in execution.counted),
             network_ns * ("N" in execution.counted),
         )
-        network_bytes = sum((column for column in exchanged.sizes.values()), np.zeros(len(members)))
-        return StepColumns(compute_ns, memory_ns, network_ns, time_ns, dram_bytes, network_bytes * tiles)
+        network_bytes = exchanged.sizes[Collective.ALL_REDUCE_PERIODIC].copy()  # whatever the tiles
+        for sizes in (exchanged.sizes, exchanged.sequence_sizes):
+            for collective, column in sizes.items():
+                if collective is not Collective.ALL_REDUCE_PERIODIC:
+                    network_bytes += column * tiles
+        return StepColumns(compute_ns, memory_ns, network_ns, time_ns, dram_bytes, network_bytes)
 
     def sram_bytes(self, members: Members, weight_tiles: npt.NDArray[np.int64] | None = None) -> Column:
         """Return the SRAM of sets: two tiles of what crosses, tiles in flight inside, weights, what the design adds."""
@@ -193,7 +249,7 @@ class DesignModel:
         inputs = np.maximum(1, self._inputs)
         alone = np.eye(len(self.shares), dtype=bool)
         if self.design.execution.compute_utilization > 0:
-            compute_ns = self._compute_ns(alone)
+            compute_ns = self.tile_compute_ns(alone)
         else:
             areas = np.array([table.least_area for table in self.tables], float)
             compute_ns = areas / (machine.cores * machine.frequency_ghz)
@@ -246,7 +302,8 @@ class DesignModel:
             machine.cores, machine.lanes_per_core, max(1, stages), machine.frequency_ghz, zero, zero, zero
         )  # fmt: skip
 
-    def _compute_ns(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
+    def tile_compute_ns(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
+        """Return the time of compute of one tile of each set, ``[set, kernel]``; infinite without cores enough."""
         execution, machine = self.design.execution, self.design.machine
         if execution.compute_utilization > 0:
             flop = np.array([share.flop for share in self.shares], float)
@@ -286,7 +343,8 @@ class DesignModel:
         items = [(position, item) for position, share in enumerate(self.shares) for item in share.exchange]
         items += [(edge.source, item) for edge in self.edges for item in edge.exchange]
         for position, (collective, size) in items:
-            sizes[collective][position] += size
+            whole = self.tiles_of_gradient(self.shares[position]) if collective is Collective.ALL_REDUCE_PERIODIC else 1
+            sizes[collective][position] += size * whole
             reductions[position] += collective is Collective.ALL_REDUCE
         for position, share in enumerate(self.shares):
             if share.kernel.collective_2 in sequence:

@@ -4,7 +4,8 @@ import math
 import time
 from dataclasses import dataclass
 
-from dfcompile.dfmodel_backend.design import Design, Dim
+from dfcompile.dfmodel_backend.degrees import degrees_of
+from dfcompile.dfmodel_backend.design import Design, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.design_choices import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignFigures, batch_time_ns, figures_of
 from dfcompile.dfmodel_backend.design_fusion import DesignFusion
@@ -75,12 +76,6 @@ def solve_design(design: Design, options: DesignOptions) -> DesignSolution:
     return _Search(design, options).solve()
 
 
-def _least_batch_ns(model: DesignModel) -> float:
-    """Return a time of a batch that no configurations beat; stages of a pipeline share a graph of all layers."""
-    is_pipelined = model.design.execution.batch.layers_in_graph > 1
-    return batch_time_ns(model, model.least_ns() / (model.degrees.pipeline if is_pipelined else 1))
-
-
 class _Search:
     def __init__(self, design: Design, options: DesignOptions) -> None:
         self._started = time.perf_counter()
@@ -88,7 +83,9 @@ class _Search:
         self._options = options
         self._compatibility = options.compatibility
         self._shardings: dict[tuple[int, ...], InterChip] = {}
+        self._models: dict[tuple[int, ...], DesignModel] = {}  # one for each sharding, tensor parallel degree and tiles
         self._fusion = DesignFusion(design, options)
+        self._has_inputs = any(kernel.num_input for kernel in design.kernels)
         self._best: _Best | None = None
         self._bound_ns = float("inf")
         self._points = self._fused = 0
@@ -101,9 +98,13 @@ class _Search:
         ]
         bounded = []
         for order, chosen in enumerate(choices):
-            whole = DesignModel(chosen, self._sharding(chosen).sharding, 1, self._compatibility)
-            bounded.append((_least_batch_ns(whole), order, never_fits_dram(whole)))
-            self._points += len(tile_counts(chosen, self._compatibility))
+            whole = self._model(chosen, 1)
+            counts = tile_counts(chosen, self._compatibility)
+            # Tiles only add, but to kernels with several inputs: those run one tile of each.
+            fewest = (1,) if not self._has_inputs else counts
+            bound_ns = min(self._least_batch_ns(self._model(chosen, tiles)) for tiles in fewest)
+            bounded.append((bound_ns, order, never_fits_dram(whole)))
+            self._points += len(counts)
         for bound_ns, order, is_too_large in sorted(bounded):
             if self._is_beaten(bound_ns):
                 break
@@ -127,21 +128,24 @@ class _Search:
             options=self._options,
         )
 
+    def _least_batch_ns(self, model: DesignModel) -> float:
+        """Return a time of a batch that no configurations beat."""
+        return batch_time_ns(model, self._fusion.least_ns(model))
+
     def _is_beaten(self, bound_ns: float) -> bool:
         return self._best is not None and bound_ns > self._best.key[0] * (1 + TIES)
 
     def _try(self, design: Design, order: int) -> None:
         """Fuse a choice of degrees and micro-batch size with each tile count that may be better."""
         sharding = self._sharding(design).sharding
-        models = [
-            DesignModel(design, sharding, tiles, self._compatibility)
-            for tiles in tile_counts(design, self._compatibility)
-        ]
-        bounds = [(_least_batch_ns(model), model.tiles, model) for model in models]
+        models = [self._model(design, tiles) for tiles in tile_counts(design, self._compatibility)]
+        bounds = [(self._least_batch_ns(model), model.tiles, model) for model in models]
         for bound_ns, tiles, model in sorted(bounds, key=lambda one: one[:2]):
             self._bound_ns = min(self._bound_ns, bound_ns)
             if self._is_beaten(bound_ns):
                 break
+            if self._best is not None and not self._is_better((bound_ns, tiles, order)):
+                continue  # at best a tie, which goes to the other one
             self._fused += 1
             found = self._fusion.fuse(model, self._best.key[0] / batch_time_ns(model, 1.0) if self._best else math.inf)
             if found is None:
@@ -153,7 +157,17 @@ class _Search:
 
     def _finest(self, design: Design) -> DesignModel:
         tiles = tile_counts(design, self._compatibility)[-1]
-        return DesignModel(design, self._sharding(design).sharding, tiles, self._compatibility)
+        return self._model(design, tiles)
+
+    def _model(self, design: Design, tiles: int) -> DesignModel:
+        """Return the model of a choice; those of equal tiles on as many tensor parallel chips have much in common."""
+        sharding = self._sharding(design).sharding
+        if design.execution.batch.kind is not WorkloadKind.LLM:
+            return DesignModel(design, sharding, tiles, self._compatibility)
+        key = (*self._sharding_key(design), degrees_of(design).tensor, tiles)
+        if key not in self._models:
+            self._models[key] = DesignModel(design, sharding, tiles, self._compatibility)
+        return self._models[key].with_groups_of(design)
 
     def _is_better(self, key: tuple[float, int, int]) -> bool:
         assert self._best is not None
@@ -164,12 +178,15 @@ class _Search:
 
     def _sharding(self, design: Design) -> InterChip:
         """Return the sharding; that of fewest bytes is the same for all degrees."""
-        key: tuple[int, ...] = ()
-        if self._options.objective is ShardingObjective.TIME:
-            key = tuple(link.chips for link in design.machine.links)
+        key = self._sharding_key(design)
         if key not in self._shardings:
             self._shardings[key] = self._find_sharding(design)
         return self._shardings[key]
+
+    def _sharding_key(self, design: Design) -> tuple[int, ...]:
+        if self._options.objective is ShardingObjective.TIME:
+            return tuple(link.chips for link in design.machine.links)
+        return ()
 
     def _find_sharding(self, design: Design) -> InterChip:
         kernels = design.kernels

@@ -4,11 +4,28 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Members, Numbers
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.down_sets import DownSets
 from dfcompile.dfmodel_backend.fusion_shape import FusionShape
-from dfcompile.dfmodel_backend.set_limits import SetLimits
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SetLimits:
+    """Sets that are possible.
+
+    Attributes:
+        fitting: numbers of the possible sets, ascending.
+        weight_tiles: parts in which each of them loads its weights.
+        crossing: bytes per tile at the border of each of them.
+        compute_ns: of a tile of each of them.
+    """
+
+    fitting: npt.NDArray[np.int32]
+    weight_tiles: npt.NDArray[np.int32]
+    crossing: Column
+    compute_ns: Column
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,6 +88,20 @@ def arcs_of(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int], boo
         added=columns[:, 2],
         sets=tuple(sets),
         members=members_of(tuple(sets), len(shape.predecessors)),
+    )
+
+
+def arcs_kernel_by_kernel(count: int) -> Arcs:
+    """Return the configurations of one kernel each, in the order of their numbers whatever the edges say [ko24]."""
+    positions = np.arange(count)
+    sets = tuple(1 << position for position in range(count))
+    return Arcs(
+        down_sets=tuple((1 << position) - 1 for position in range(count + 1)),
+        before=positions,
+        after=positions + 1,
+        added=positions,
+        sets=sets,
+        members=members_of(sets, count),
     )
 
 

@@ -9,10 +9,10 @@ from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.design import Design
 from dfcompile.dfmodel_backend.design_memory import dram_need, waiting_bytes
 from dfcompile.dfmodel_backend.design_model import DesignModel
-from dfcompile.dfmodel_backend.fusion_arcs import Arcs, members_of
-from dfcompile.dfmodel_backend.set_limits import CHUNK, SetLimits, set_limits
+from dfcompile.dfmodel_backend.fusion_arcs import Arcs, SetLimits, members_of
+from dfcompile.dfmodel_backend.set_limits import CHUNK, set_limits
 
-MOST_LIMITS = 10_000_000  # sets whose limits are kept, 16 bytes each
+MOST_LIMITS = 10_000_000  # sets whose limits are kept, 24 bytes each
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,15 @@ def configs_of(model: DesignModel, chain: Sequence[int]) -> dict[int, int]:
     }
 
 
-def kernel_by_kernel(model: DesignModel) -> Fused | None:
-    """Return the assignment of each kernel to the configuration of its position, or None if one does not fit."""
-    count = len(model.shares)
-    if not _fits_dram(model, np.tri(count, k=-1, dtype=bool), np.eye(count, dtype=bool)):
-        return None
-    times = set_times(model, np.eye(count, dtype=bool))
+def kernel_by_kernel(model: DesignModel, arcs: Arcs) -> Fused | None:
+    """Return the assignment of each kernel to the configuration of its position, or None if one does not fit.
+
+    ``arcs`` are those of `arcs_kernel_by_kernel`.
+    """
+    times = arc_times(model, arcs)
     if not np.isfinite(times).all():
         return None
     return Fused({share.kernel.id: position for position, share in enumerate(model.shares)}, float(times.sum()))
-
-
-def _fits_dram(model: DesignModel, before: Members, inside: Members) -> bool:
-    capacity = model.design.machine.dram_bytes
-    need = dram_need(model).total + float(waiting_bytes(model, before, inside).max(initial=0.0))
-    return not capacity or need <= capacity
 
 
 def set_times(model: DesignModel, members: Members, limits: SetLimits | None = None) -> Column:
@@ -64,7 +58,8 @@ def set_times(model: DesignModel, members: Members, limits: SetLimits | None = N
     for start in range(0, len(found.fitting), CHUNK):
         part = slice(start, start + CHUNK)
         rows = found.fitting[part]
-        times[rows] = model.steps(members[rows], found.weight_tiles[part], found.crossing[part]).time_ns
+        columns = model.steps(members[rows], found.weight_tiles[part], found.crossing[part], found.compute_ns[part])
+        times[rows] = columns.time_ns
     return times
 
 
@@ -75,9 +70,7 @@ def _limits_of_arcs(model: DesignModel, arcs: Arcs) -> SetLimits:
     """
     if model.pmu is not None:
         return set_limits(model, arcs.members)
-    rows = np.array([share.rows for share in model.shares], np.int64)
-    sizes = (model.edge_bytes, *model.sram_sizes, model.held_bytes, rows)
-    key = b"".join(column.tobytes() for column in sizes)
+    key = model.tile_key
     if key in arcs.limits:
         return arcs.limits[key]
     found = set_limits(model, arcs.members)

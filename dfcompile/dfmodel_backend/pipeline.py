@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column, Numbers
-from dfcompile.dfmodel_backend.design_evaluator import sent_ns
 from dfcompile.dfmodel_backend.design_memory import dram_need
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_shape import slot_count
 from dfcompile.dfmodel_backend.fusion_arcs import Arcs, members_of
 from dfcompile.dfmodel_backend.intra_chip import Fused, arc_times, configs_of, is_kernel_by_kernel
+from dfcompile.dfmodel_backend.pipeline_bound import least_stage_ns, sends_ns
 
-PRECISION = 1e-6  # relative, of the time of the slowest stage
+ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are equally fast
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +28,20 @@ class Partition:
 def fuse_stages(model: DesignModel, arcs: Arcs, below_ns: float = math.inf) -> Fused | None:
     """Return the partition into at most as many stages as pipeline chips whose slowest stage is fastest, or None.
 
-    None, too, if no partition takes at most ``below_ns``. Bisection on the time of the slowest stage; each step walks
-    the down-sets once per stage with the least time in the stage so far. A stage ends with what it sends on. A
-    partition with a stage that exceeds DRAM is refused.
+    None, too, if no partition takes at most ``below_ns``. Bisection on the time of the slowest stage until there is no
+    faster partition; each step walks the down-sets once per stage with the least time in the stage so far. A stage ends
+    with what it sends on. A partition with a stage that exceeds DRAM is refused.
     """
     walk = _Walk(model, arcs)
     best = walk.partition(below_ns)
     if best is None:
         return None
-    low = 0.0
-    while best.slowest_ns - low > PRECISION * best.slowest_ns:
+    low = least_stage_ns(model, walk.down_sets)
+    while (found := walk.partition(best.slowest_ns * (1 - ROUNDING))) is not None:
+        best = found
         middle = (low + best.slowest_ns) / 2
         found = walk.partition(middle)
-        if found is None:
-            low = middle
-        else:
-            best = found
+        low, best = (middle, best) if found is None else (low, found)
     configs = configs_of(model, best.chain)
     return Fused(configs, best.slowest_ns, tuple(best.stages)) if _fits_dram(model, configs, best) else None
 
@@ -67,7 +65,8 @@ class _Walk:
     def __init__(self, model: DesignModel, arcs: Arcs) -> None:
         self._sets = arcs.sets
         self._states = len(arcs.down_sets)
-        self._sends = np.array([sent_ns(model, row[None, :]) for row in members_of(arcs.down_sets, len(model.shares))])
+        self.down_sets = members_of(arcs.down_sets, len(model.shares))
+        self._sends = sends_ns(model, self.down_sets)
         self._stages = model.degrees.pipeline
         times = arc_times(model, arcs)
         by_kernel = is_kernel_by_kernel(model.design)

@@ -1,41 +1,25 @@
-"""Sets of kernels that cores and SRAM allow as configurations; degrees of pipelines and batches do not matter."""
-
-from dataclasses import dataclass
+"""What sets of kernels need as configurations; degrees of pipelines and batches do not matter."""
 
 import numpy as np
-import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column, Members
+from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.fusion_arcs import SetLimits
 from dfcompile.dfmodel_backend.weight_tiling import exceeds, fewest_weight_tiles
 
 CHUNK = 8192  # rows that are worked on at a time, to bound memory
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class SetLimits:
-    """Sets that are possible.
-
-    Attributes:
-        fitting: numbers of the possible sets, ascending.
-        weight_tiles: parts in which each of them loads its weights.
-        crossing: bytes per tile at the border of each of them.
-    """
-
-    fitting: npt.NDArray[np.int32]
-    weight_tiles: npt.NDArray[np.int32]
-    crossing: Column
 
 
 def set_limits(model: DesignModel, members: Members) -> SetLimits:
     """Return which sets of kernels, ``[set, kernel]``, break no limit of cores or SRAM."""
     parts = [_chunk(model, members[start : start + CHUNK], start) for start in range(0, len(members), CHUNK)]
     if not parts:
-        return SetLimits(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+        return SetLimits(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
     return SetLimits(
         fitting=np.concatenate([part.fitting for part in parts]),
         weight_tiles=np.concatenate([part.weight_tiles for part in parts]),
         crossing=np.concatenate([part.crossing for part in parts]),
+        compute_ns=np.concatenate([part.compute_ns for part in parts]),
     )
 
 
@@ -54,4 +38,9 @@ def _chunk(model: DesignModel, members: Members, first: int) -> SetLimits:
             tiles[row] = found or 1
         fits &= ~too_much
     rows = np.flatnonzero(fits)
-    return SetLimits((rows + first).astype(np.int32), tiles[rows], model.crossing_bytes(members[rows]))
+    return SetLimits(
+        fitting=(rows + first).astype(np.int32),
+        weight_tiles=tiles[rows],
+        crossing=model.crossing_bytes(members[rows]),
+        compute_ns=model.tile_compute_ns(members[rows], tiles[rows]),
+    )

@@ -1,6 +1,6 @@
 """The share of one chip: extents, bytes and traffic of each kernel after sharding and tiling."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dfcompile.dfmodel_backend.degrees import Degrees
 from dfcompile.dfmodel_backend.design import Collective, Design, DesignKernel, Dim, WorkloadKind
@@ -44,6 +44,17 @@ def shares_of(
     return tuple(
         _share(design, degrees, kernel, sharding.get(kernel.id, Dim.NONE), tiles, micro_batches)
         for kernel in design.kernels
+    )
+
+
+def in_micro_batches(shares: tuple[Share, ...], micro_batches: float) -> tuple[Share, ...]:
+    """Return the shares of a language model with another number of micro-batches; what comes once a batch is split."""
+    once = Collective.ALL_REDUCE_PERIODIC
+    return tuple(
+        replace(share, exchange=((once, share.output_bytes / micro_batches),))
+        if share.kernel.collective is once
+        else share
+        for share in shares
     )
 
 

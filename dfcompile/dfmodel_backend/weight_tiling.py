@@ -1,5 +1,7 @@
 """Weights that do not fit SRAM whole: a kernel alone on the chip loads them in tiles [ko24, section 4]."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,14 +28,18 @@ def fewest_weight_tiles(model: DesignModel, row: npt.NDArray[np.bool_]) -> int |
     share = model.shares[inside[0]] if len(inside) == 1 else None
     if share is None or not share.weight_bytes or _sram_bytes(model, members, share.rows) > capacity:
         return None
-    low, high = 1, int(share.rows)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _sram_bytes(model, members, middle) <= capacity:
-            high = middle
-        else:
-            low = middle
-    return high
+    # What is there in parts is p / tiles, the rest r does not change: p / tiles + r <= capacity.
+    rows = int(share.rows)
+    whole, finest = _sram_bytes(model, members, 1), _sram_bytes(model, members, rows)
+    parted = (whole - finest) * rows / (rows - 1)
+    room = capacity - (whole - parted)
+    tiles = min(max(2, math.ceil(parted / room)), rows) if room > 0 else rows
+    # Rounding may be one off.
+    while tiles > 2 and _sram_bytes(model, members, tiles - 1) <= capacity:
+        tiles -= 1
+    while _sram_bytes(model, members, tiles) > capacity:
+        tiles += 1
+    return tiles
 
 
 def exceeds(model: DesignModel, members: Members) -> npt.NDArray[np.bool_]:

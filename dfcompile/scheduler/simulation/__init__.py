@@ -22,7 +22,8 @@ before it in the program; the task ends ``max(I, O)`` after the delay of its las
 
 These are (max, +) recurrences without choices: no queue of events is needed. Each unit of tasks that stream together is
 solved by relaxation of whole programs, stretch by stretch, and stretches that repeat are leapt over in closed form, so
-that the cost hardly depends on the volumes where these have a large common divisor.
+that the cost hardly depends on the volumes where these have a large common divisor. Where they have none, it is some
+tens of nanoseconds per element, and stretches are parts of about a million elements: memory does not grow with volumes.
 """
 
 from dfcompile.scheduler.simulation.probe import MakespanProbe

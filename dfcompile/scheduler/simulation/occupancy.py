@@ -1,58 +1,95 @@
 """How full a FIFO gets."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
 
+_NOTHING = np.zeros(0, dtype=np.int64)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Traffic:
-    """A stretch of the traffic through one FIFO, repeated a number of times.
 
-    Repetition k takes place ``k * write_cycles`` later at the writer and ``k * read_cycles`` later at the reader.
+class PeakMeter:
+    """Finds the smallest capacity that is known to delay no write of a FIFO's traffic, from stretches of it in turn.
+
+    Capacity c delays no write if element j is written when element j - c has been read, for all j. It is tried on
+    the writes whose read j - c is known; the others are kept until it is.
     """
 
-    puts: Int64
-    reads: Int64
-    repetitions: int
-    write_cycles: int
-    read_cycles: int
+    def __init__(self, capacity: int, *, hand_over: bool) -> None:
+        """Begin with an empty FIFO.
 
+        Args:
+            capacity: of the FIFO.
+            hand_over: whether an element that is read in an instant may leave its place to one written in that
+                instant. Not so where tasks also wait for the end of one another: the read might await that write.
+        """
+        self._capacity = capacity
+        self._side: int = 0 if hand_over else 1  # cycles that must lie between
+        self._peak = 0
+        self._puts, self._reads = _NOTHING, _NOTHING  # those still needed
+        self._put, self._read = 0, 0  # their first numbers
+        self._last_put = 0
+        self._left_out = 0
 
-def peak_occupancy(traffic: list[Traffic], capacity: int, *, hand_over: bool) -> int:
-    """Return the smallest capacity that is known to delay no write of a FIFO's traffic.
+    @property
+    def peak(self) -> int:
+        """The capacity that suffices so far; 0 without traffic."""
+        return min(self._peak, self._capacity)
 
-    Args:
-        traffic: all of it, in order.
-        capacity: of the FIFO.
-        hand_over: whether an element that is read in an instant may leave its place to one written in that instant.
-            Not so where tasks also wait for the end of one another: the read might itself await that write.
-    """
-    if not traffic:
-        return 0
-    puts, reads = (np.concatenate(times) for times in _expanded(traffic))
-    number = np.arange(len(puts), dtype=np.int64)
-    gone = np.minimum(np.searchsorted(reads, puts, side="right" if hand_over else "left"), number)
-    return min(int((number + 1 - gone).max()), capacity)
+    def add(self, puts: Int64, reads: Int64) -> None:
+        """Take in the times of the next writes and of the next reads."""
+        if len(puts):
+            self._peak = max(self._peak, 1)
+            self._last_put = int(puts[-1]) - self._left_out
+        if self._capacity == 1:
+            return
+        self._puts = np.concatenate([self._puts, puts - self._left_out])
+        self._reads = np.concatenate([self._reads, reads - self._left_out])
+        if self._is_full(self._peak):
+            self._enlarge()
+        self._drop()
 
+    def add_repeated(self, puts: Int64, reads: Int64, repetitions: int, cycles: tuple[int, int]) -> None:
+        """Take in a stretch and its repetitions, each later than the one before by ``cycles`` of writer and reader.
 
-def _expanded(traffic: list[Traffic]) -> tuple[list[Int64], list[Int64]]:
-    """Return the times of writes and reads, less repetitions that can add nothing.
-
-    Where writer and reader keep pace, every repetition after the last read of what was written before looks the same.
-    """
-    puts: list[Int64] = []
-    reads: list[Int64] = []
-    left_out = 0
-    for part in traffic:
-        kept = part.repetitions
-        if part.write_cycles == part.read_cycles and kept > 1:
-            lag = int(part.reads[-1] - part.puts[0])
-            kept = min(kept, 3 + lag // part.write_cycles)
+        Where writer and reader keep pace, every repetition after the last read of what was written before looks the
+        same: such are left out.
+        """
+        writing, reading = cycles
+        kept = repetitions
+        if writing == reading and kept > 1:
+            lag = int(reads[-1] - puts[0])
+            kept = min(kept, 3 + lag // writing)
         repetition = np.arange(kept, dtype=np.int64)[:, None]
-        puts.append((part.puts - left_out + repetition * part.write_cycles).ravel())
-        reads.append((part.reads - left_out + repetition * part.read_cycles).ravel())
-        left_out += (part.repetitions - kept) * part.write_cycles
-    return puts, reads
+        self.add((puts + repetition * writing).ravel(), (reads + repetition * reading).ravel())
+        self._left_out += (repetitions - kept) * writing
+
+    def _is_full(self, capacity: int) -> bool:
+        """Whether a capacity delays a write whose read is known."""
+        first = max(self._put, self._read + capacity)
+        end = min(self._put + len(self._puts), self._read + len(self._reads) + capacity)
+        if first >= end:
+            return False
+        written = self._puts[first - self._put : end - self._put]
+        read = self._reads[first - capacity - self._read : end - capacity - self._read]
+        return bool((read + self._side > written).any())
+
+    def _enlarge(self) -> None:
+        """Set the smallest capacity that delays nothing."""
+        step = 1
+        while self._is_full(self._peak + step):
+            step *= 2
+        low, high = self._peak + step // 2, self._peak + step  # full, not full
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._is_full(middle) else (low, middle)
+        self._peak = high
+
+    def _drop(self) -> None:
+        """Drop writes that have been tried, and reads that no write to be tried can wait for."""
+        settled = min(self._put + len(self._puts), self._read + len(self._reads) + self._peak)
+        if settled > self._put:
+            self._puts, self._put = self._puts[settled - self._put :].copy(), settled
+        earliest = self._puts[0] if len(self._puts) else self._last_put
+        gone = int(np.searchsorted(self._reads, earliest, side="left" if self._side else "right"))
+        if gone:
+            self._reads, self._read = self._reads[gone:].copy(), self._read + gone

@@ -12,8 +12,10 @@ from dfcompile.errors import UserError
 from dfcompile.scheduler.simulation.components import joined, strong_components
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
+from dfcompile.scheduler.simulation.turns import in_turn
 
-_MOST_ELEMENTS = 2**28  # in one stretch: about 8 GB
+_MOST_ELEMENTS = 2**33  # in a unit that is replayed part by part: some minutes
+_MOST_AT_ONCE = 2**27  # in the memory: about 4 GB
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +63,28 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
     maker = _UnitMaker(dag, replay, work)
     for number, nodes in enumerate(members):
         inside = set(nodes)
-        inner_waits = [[other for other in waits[node] if other in inside] for node in nodes]
-        outer.append(tuple(tuple(other for other in waits[node] if other not in inside) for node in nodes))
-        units.append(maker.unit(nodes, edges[number], inner_waits))
-        _check_size(dag, units[-1])
+        inner_waits = {node: [other for other in waits[node] if other in inside] for node in nodes}
+        unit = maker.unit(nodes, edges[number], inner_waits)
+        _check_size(dag, unit)
+        units.append(unit)
+        outer.append(tuple(tuple(other for other in waits[node] if other not in inside) for node in unit.nodes))
     return Plan(tuple(work), tuple(units), tuple(outer))
 
 
 def _check_size(dag: CanonicalDag, unit: StreamingUnit) -> None:
     elements = sum(unit.volume(edge) for edge in range(len(unit.edges))) // unit.rounds
-    if elements > _MOST_ELEMENTS:
+    most = _MOST_AT_ONCE if any(unit.waits) else _MOST_ELEMENTS
+    if elements > most:
         raise UserError(
             f"simulation of {dag.name!r}: {elements} elements before the traffic around node "
-            f"{dag.node_name(unit.nodes[0])!r} can repeat, expected at most {_MOST_ELEMENTS} (its volumes have only "
+            f"{dag.node_name(unit.nodes[0])!r} can repeat, expected at most {most} (its volumes have only "
             f"{unit.rounds} as common divisor)"
+        )
+    held = sum(unit.capacity[edge] for edge in range(len(unit.edges)) if unit.is_bounded(edge))
+    if held > _MOST_AT_ONCE:
+        raise UserError(
+            f"simulation of {dag.name!r}: {held} places in the fifos around node {dag.node_name(unit.nodes[0])!r}, "
+            f"expected at most {_MOST_AT_ONCE} (smaller fifos, or such as hold whole streams)"
         )
 
 
@@ -126,7 +136,10 @@ class _UnitMaker:
         self._writes = [*np.where(volume_out > 0, volume_out, volume_in).tolist(), *barriers]
         self._work = work
 
-    def unit(self, nodes: list[int], edges: list[int], waits: list[list[int]]) -> StreamingUnit:
+    def unit(self, members: list[int], edges: list[int], waits: dict[int, list[int]]) -> StreamingUnit:
+        links = [(self._source[edge], self._target[edge]) for edge in edges]
+        links += [(other, node) for node, others in waits.items() for other in others]
+        nodes = in_turn(members, links) if any(waits.values()) else members
         place = {node: number for number, node in enumerate(nodes)}
         inputs: list[list[int]] = [[] for _ in nodes]
         outputs: list[list[int]] = [[] for _ in nodes]
@@ -146,6 +159,6 @@ class _UnitMaker:
             source=tuple(place[self._source[edge]] for edge in edges),
             target=tuple(place[self._target[edge]] for edge in edges),
             capacity=tuple(self._capacity[edge] for edge in edges),
-            waits=tuple(tuple(place[other] for other in row) for row in waits),
-            rounds=1 if any(waits) else max(gcd(*reads, *writes), 1),
+            waits=tuple(tuple(place[other] for other in waits[node]) for node in nodes),
+            rounds=1 if any(waits.values()) else max(gcd(*reads, *writes), 1),
         )

@@ -1,58 +1,85 @@
 """The program of a task: in which order, and how many waits apart, it accesses its FIFOs."""
 
 from dataclasses import dataclass
+from math import gcd
+from typing import TypeAlias
 
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
 
+_NOTHING = np.zeros(0, dtype=np.int64)
+
+Counts: TypeAlias = slice | Int64  # numbers 0, 1, … one after another as a slice: taking these copies nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a task has got in its program: after so many reads of each input and writes to each output."""
+
+    reads: int
+    writes: int
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """The FIFO accesses of one task over a stretch of its reads and writes.
+    """A stretch of the reads and writes of one task.
 
-    Access p may take place ``waits`` cycles after the stretch began, or later: each access waits for the one before.
+    In each cycle the task first writes one element to all outputs in turn if one is due, then, unless more are due,
+    reads one element from all inputs in turn. An access takes place ``waits`` cycles after the stretch began, or later:
+    each waits for the one before.
 
     Attributes:
-        length: number of accesses.
-        cycles: waits over the whole stretch, ``max(reads, writes)``.
-        gets: positions of the reads of each streamed input, shape [inputs][reads].
-        puts: positions of the writes of each streamed output, shape [outputs][writes].
-        get_waits: waits before read i, shape [reads].
-        put_waits: waits before write j, shape [writes].
+        reads: how many of each input FIFO; 0 without.
+        writes: how many to each output FIFO; 0 without.
+        cycles: waits over the whole stretch.
+        get_waits: waits before each read of a FIFO; of a task without input FIFOs empty, shape [reads].
+        put_waits: waits before each write to a FIFO; of a task without output FIFOs empty, shape [writes].
+        puts_before: writes to FIFOs of the stretch before each read, shape [reads].
+        gets_before: reads of FIFOs of the stretch before each write, shape [writes].
     """
 
-    length: int
+    reads: int
+    writes: int
     cycles: int
-    gets: tuple[Int64, ...]
-    puts: tuple[Int64, ...]
     get_waits: Int64
     put_waits: Int64
+    puts_before: Counts
+    gets_before: Counts
 
 
-def task_program(reads: int, writes: int, inputs: int, outputs: int) -> Program:
-    """Return the program of a task that reads and writes as evenly as whole elements allow.
+def task_program(whole: Place, begin: Place, end: Place, *, gets: bool = True, puts: bool = True) -> Program:
+    """Return a stretch of the program of a task that reads and writes as evenly as whole elements allow.
 
-    Write j (from 1) needs ``ceil(j * reads / writes)`` reads. In each cycle the task first writes one element to all
-    outputs in turn if one is due, then, unless more are due, reads one element from all inputs in turn.
+    With I reads and O writes in the whole run write j (from 1) needs ``ceil(j * I / O)`` reads, and before read i
+    (from 0) ``floor(i * O / I)`` elements have been written. Waits are counted from those before the first read of the
+    stretch to those before the first read after it.
 
     Args:
-        reads: elements read from each input, at least 1.
-        writes: elements written to each output, at least 1.
-        inputs: number of streamed inputs.
-        outputs: number of streamed outputs.
+        whole: I and O, at least 1; both 0 for a node that does nothing.
+        begin: where the stretch begins.
+        end: where it ends.
+        gets: whether the task reads FIFOs.
+        puts: whether it writes to FIFOs.
     """
-    read = np.arange(reads, dtype=np.int64)
-    write = np.arange(1, writes + 1, dtype=np.int64)
-    written_before = read * writes // reads
-    read_before = (write * reads + writes - 1) // writes
-    first_get = read * inputs + written_before * outputs
-    first_put = read_before * inputs + (write - 1) * outputs
-    return Program(
-        length=reads * inputs + writes * outputs,
-        cycles=max(reads, writes),
-        gets=tuple(first_get + place for place in range(inputs)),
-        puts=tuple(first_put + place for place in range(outputs)),
-        get_waits=written_before if writes >= reads else read,
-        put_waits=write if writes >= reads else read_before,
-    )
+    common = gcd(whole.reads, whole.writes)
+    if not common:
+        return Program(0, 0, 0, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
+    reads, writes = whole.reads // common, whole.writes // common
+    offset = max(begin.reads, begin.reads * writes // reads)
+    cycles = max(end.reads, end.reads * writes // reads) - offset
+    read = np.arange(end.reads - begin.reads if gets else 0, dtype=np.int64)
+    write = np.arange(end.writes - begin.writes if puts else 0, dtype=np.int64)
+    if reads == writes:
+        ahead = begin.reads - begin.writes  # of the reads: 0 or 1
+        before = slice(ahead, ahead + len(read)), slice(1 - ahead, 1 - ahead + len(write))
+        return Program(len(read), len(write), cycles, read, write + (1 - ahead), *before)
+    # Counted from the beginning of the stretch, so that products of two large numbers do not occur.
+    written, rest = divmod(begin.reads * writes, reads)
+    puts_before = (rest + read * writes) // reads + (written - begin.writes)
+    needed, rest = divmod((begin.writes + 1) * reads + writes - 1, writes)
+    gets_before = (rest + write * reads) // writes + (needed - begin.reads)
+    get_waits, put_waits = read, gets_before + (begin.reads - offset)
+    if writes >= reads:
+        get_waits, put_waits = puts_before + (begin.writes - offset), write + (begin.writes + 1 - offset)
+    return Program(len(read), len(write), cycles, get_waits, put_waits, puts_before, np.maximum(gets_before, 0))

@@ -13,26 +13,33 @@ def relax(unit: StreamingUnit, stretch: Stretch) -> bool:
     """Find the earliest times that respect every program and every FIFO; return whether they were found.
 
     A read waits for its write, a write for the read that frees its place. Beginning with no waits at all, tasks are
-    visited in topological order, then back, and so on, and delay their accesses as far as their neighbours demand;
+    visited in their order, then back, and so on, and delay their accesses as far as their neighbours demand;
     a task is visited again only if an access of it is too early. The earliest times are the least solution, so the
     order of the visits does not matter. In a deadlock there is none: the visits are limited.
 
     Args:
-        unit: the tasks; none of them may wait for the end of another.
-        stretch: with ``clock`` set; ``puts`` and ``gets`` are filled.
+        unit: the tasks; their ends come in turn.
+        stretch: with ``clock`` set; ``sent`` and ``gets`` are filled. The clock of tasks that wait for ends is set to
+            the last of these.
     """
     for edge in range(len(unit.edges)):
+        stretch.puts(edge)[:] = LONG_AGO
         stretch.reads(edge)[:] = LONG_AGO
     nodes = range(len(unit.nodes))
     dirty = [True for _ in nodes]
-    visits = _VISITS_PER_NODE * len(nodes) + sum(program.length for program in stretch.programs) // _ACCESSES_PER_VISIT
+    ends = _Ends(unit, stretch)
+    accesses = sum(len(sent) + len(gets) for sent, gets in zip(stretch.sent, stretch.gets, strict=True))
+    visits = _VISITS_PER_NODE * len(nodes) + accesses // _ACCESSES_PER_VISIT
     forward = True
     while any(dirty):
         for node in nodes if forward else reversed(nodes):
             if dirty[node]:
                 dirty[node] = False
+                stretch.clock[node] = ends.release(node)
                 _visit(unit, stretch, node)
                 _mark(unit, stretch, node, dirty)
+                for follower in ends.delayed(node):
+                    dirty[follower] = True
                 visits -= 1
         if visits < 0:
             return False
@@ -40,31 +47,123 @@ def relax(unit: StreamingUnit, stretch: Stretch) -> bool:
     return True
 
 
+class _Ends:
+    """The ends that tasks of a unit wait for, as far as they are known."""
+
+    def __init__(self, unit: StreamingUnit, stretch: Stretch) -> None:
+        self._unit, self._stretch = unit, stretch
+        self._release = list(stretch.clock)
+        self._end = [LONG_AGO for _ in unit.nodes]
+        self._followers: list[list[int]] = [[] for _ in unit.nodes]
+        for node, waits in enumerate(unit.waits):
+            for other in waits:
+                self._followers[other].append(node)
+
+    def release(self, node: int) -> int:
+        """Return from when on a task may run."""
+        return max([self._release[node], *(self._end[other] for other in self._unit.waits[node])])
+
+    def delayed(self, node: int) -> list[int]:
+        """Return the tasks that may run later now that a task has been visited."""
+        if not self._followers[node]:
+            return []
+        end = self._stretch.end(self._unit, node)
+        if end == self._end[node]:
+            return []
+        self._end[node] = end
+        return self._followers[node]
+
+
 def _visit(unit: StreamingUnit, stretch: Stretch, node: int) -> None:
-    program = stretch.programs[node]
-    delay = np.full(program.length, LONG_AGO, dtype=np.int64)
-    for edge, position in zip(unit.inputs[node], program.gets, strict=True):
-        delay[position] = stretch.puts[edge] - program.get_waits
-    for edge, position in zip(unit.outputs[node], program.puts, strict=True):
-        if stretch.past[edge]:
-            delay[position] = stretch.frees(edge) - program.put_waits
-    delay[0] = max(int(delay[0]), stretch.clock[node])
-    np.maximum.accumulate(delay, out=delay)
-    for edge, position in zip(unit.inputs[node], program.gets, strict=True):
-        np.add(delay[position], program.get_waits, out=stretch.reads(edge))
-    for edge, position in zip(unit.outputs[node], program.puts, strict=True):
-        np.add(delay[position], program.put_waits, out=stretch.puts[edge])
+    """Delay the accesses of a task as far as its neighbours demand.
+
+    In a row of reads, one of every input, each waits for those before it in the row, for the rows before, and for the
+    writes before: the largest of three running maxima. So with writes.
+    """
+    program, clock = stretch.programs[node], stretch.clock[node]
+    inputs, outputs = unit.inputs[node], unit.outputs[node]
+    read_row: list[Int64 | None] = []
+    for edge in inputs:
+        read_row.append(_later(read_row, stretch.arrivals(edge) - program.get_waits))
+    write_row: list[Int64 | None] = []
+    for edge in outputs:
+        freed = stretch.frees(edge) - program.put_waits if stretch.past[edge] else None
+        write_row.append(_later(write_row, freed))
+    reads_before, writes_before = _running(read_row, clock), _running(write_row, clock)
+    _put_back(
+        [stretch.reads(edge) for edge in inputs],
+        read_row,
+        reads_before,
+        None if writes_before is None else writes_before[program.puts_before],
+        (clock, program.get_waits),
+    )
+    _put_back(
+        [stretch.puts(edge) for edge in outputs],
+        write_row,
+        writes_before,
+        None if reads_before is None else reads_before[program.gets_before],
+        (clock, program.put_waits),
+    )
+
+
+def _later(row: list[Int64 | None], delay: Int64 | None) -> Int64 | None:
+    """Return the delays of accesses that also wait for the one before them in their row."""
+    before = row[-1] if row else None
+    if before is None or delay is None:
+        return before if delay is None else delay
+    return np.maximum(before, delay, out=delay)
+
+
+def _running(row: list[Int64 | None], clock: int) -> Int64 | None:
+    """Return the largest delay up to each row, beginning with the clock; ``None`` if nothing is awaited."""
+    delay = row[-1] if row else None
+    if delay is None:
+        return None
+    largest = np.empty(len(delay) + 1, dtype=np.int64)
+    largest[0] = clock
+    largest[1:] = delay
+    return np.maximum.accumulate(largest, out=largest)
+
+
+def _put_back(
+    times: list[Int64], row: list[Int64 | None], before: Int64 | None, others: Int64 | None, base: tuple[int, Int64]
+) -> None:
+    """Write the times of a task's reads, or of its writes.
+
+    Args:
+        times: of each place in the row; filled.
+        row: delays demanded at each place, those before it in the row included.
+        before: largest delays up to each row, from the clock on.
+        others: largest delays of the writes before each row of reads, or of the reads before each row of writes.
+        base: clock, and waits of each row.
+    """
+    clock, waits = base
+    last = len(times) - 1
+    for place, (column, demanded) in enumerate(zip(times, row, strict=True)):
+        if before is None:
+            delay = None
+        elif place == last:
+            delay = before[1:]  # with all that is demanded in the row
+        else:
+            delay = before[:-1] if demanded is None else np.maximum(before[:-1], demanded)
+        if delay is None:
+            np.add(clock if others is None else others, waits, out=column)
+        elif others is None:
+            np.add(delay, waits, out=column)
+        else:
+            np.maximum(delay, others, out=column)
+            np.add(column, waits, out=column)
 
 
 def _mark(unit: StreamingUnit, stretch: Stretch, node: int, dirty: list[bool]) -> None:
     for edge in unit.inputs[node]:
         producer = unit.source[edge]
         if stretch.past[edge] and not dirty[producer]:
-            dirty[producer] = _any_later(stretch.frees(edge), stretch.puts[edge])
+            dirty[producer] = _any_later(stretch.frees(edge), stretch.puts(edge))
     for edge in unit.outputs[node]:
         consumer = unit.target[edge]
         if not dirty[consumer]:
-            dirty[consumer] = _any_later(stretch.puts[edge], stretch.reads(edge))
+            dirty[consumer] = _any_later(stretch.arrivals(edge), stretch.reads(edge))
 
 
 def _any_later(awaited: Int64, access: Int64) -> bool:

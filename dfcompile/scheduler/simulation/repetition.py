@@ -35,31 +35,32 @@ def find_repetition(
     happen where the slower of two neighbours is awaited by the faster one: an access that waited for the slower one
     would be as slow, so none does yet, and the shortest distance tells for how long.
     """
-    if before is None or before.rounds != stretch.rounds or most < 1:
+    if before is None or most < 1:
         return NO_REPETITION
     cycles = [end - begin for end, begin in zip(ends, stretch.clock, strict=True)]
     count = most
     young = []
     for edge in range(len(unit.edges)):
         writing, reading = cycles[unit.source[edge]], cycles[unit.target[edge]]
-        if not _later_by(stretch.puts[edge], before.puts[edge], writing):
+        if not _later_by(stretch.puts(edge), before.puts(edge), writing):
             return NO_REPETITION
         if not _later_by(stretch.reads(edge), before.reads(edge), reading):
             return NO_REPETITION
         if stretch.past[edge]:
             if _later_by(stretch.gets[edge], before.gets[edge], reading):
-                count = min(count, _lasting(stretch.frees(edge), reading, stretch.puts[edge], writing, most))
+                count = min(count, _lasting(stretch.frees(edge), reading, stretch.puts(edge), writing, most))
             else:
                 young.append(edge)
                 count = min(count, _lasting_while_young(stretch, edge, writing))
-        count = min(count, _lasting(stretch.puts[edge], writing, stretch.reads(edge), reading, most))
+        count = min(count, _lasting(stretch.puts(edge), writing, stretch.reads(edge), reading, most))
     return Repetition(count, tuple(young)) if count > 0 else NO_REPETITION
 
 
-def find_period(stretch: Stretch) -> int:
+def find_period(edges: int, stretch: Stretch, rounds: int) -> int:
     """Return after how many rounds the times in the second half of a stretch repeat; 1 if they do not."""
-    first_puts = np.stack([puts[:: len(puts) // stretch.rounds] for puts in stretch.puts], axis=1)
-    gaps = np.diff(first_puts, axis=0)[stretch.rounds // 2 :]  # [rounds - 1 - rounds // 2][edges]
+    puts = [stretch.puts(edge) for edge in range(edges)]
+    first_puts = np.stack([times[:: len(times) // rounds] for times in puts], axis=1)
+    gaps = np.diff(first_puts, axis=0)[rounds // 2 :]  # [rounds - 1 - rounds // 2][edges]
     if len(gaps) < 2:
         return 1
     alike = np.flatnonzero((gaps[:-1] == gaps[-1]).all(axis=1))
@@ -83,7 +84,7 @@ def _lasting_while_young(stretch: Stretch, edge: int, writing: int) -> int:
 
     All of those are free before the next stretch begins at the writer, so whatever their times, none is awaited.
     """
-    puts = stretch.puts[edge]
+    puts = stretch.puts(edge)
     nothing_awaited = bool((stretch.frees(edge) < puts).all())
     if nothing_awaited and int(stretch.reads(edge)[-1]) <= int(puts[0]) + writing:
         return stretch.past[edge] // len(puts)

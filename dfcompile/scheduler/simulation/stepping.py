@@ -4,6 +4,8 @@ from collections import deque
 
 import numpy as np
 
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.scheduler.simulation.program import Counts
 from dfcompile.scheduler.simulation.result import NEVER
 from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
 
@@ -18,7 +20,7 @@ def step(unit: StreamingUnit, stretch: Stretch) -> list[int]:
 
     Args:
         unit: the tasks; they may wait for the end of one another.
-        stretch: with ``clock`` set; it, ``puts`` and ``gets`` are filled.
+        stretch: with ``clock`` set; it, ``sent`` and ``gets`` are filled.
     """
     return _Steps(unit, stretch).run()
 
@@ -39,7 +41,7 @@ class _Steps:
                 self._followers[other].append(node)
         # A task that may never run waits for one more end than there will be.
         self._missing = [len(waits) + (clock == NEVER) for waits, clock in zip(unit.waits, stretch.clock, strict=True)]
-        self._puts: list[list[int]] = [[] for _ in unit.edges]
+        self._puts = [sent[:count].tolist() for sent, count in zip(stretch.sent, stretch.pending, strict=True)]
         self._gets = [gets[:past].tolist() for gets, past in zip(stretch.gets, stretch.past, strict=True)]
         self._programs = [_listed(unit, stretch, node) for node in range(len(unit.nodes))]
 
@@ -95,20 +97,30 @@ class _Steps:
         return started
 
     def _write_back(self) -> None:
+        stretch = self._stretch
         for edge, (puts, gets) in enumerate(zip(self._puts, self._gets, strict=True)):
-            self._stretch.puts[edge][:] = LONG_AGO
-            self._stretch.puts[edge][: len(puts)] = puts
-            self._stretch.reads(edge)[:] = LONG_AGO
-            self._stretch.gets[edge][: len(gets)] = gets
+            stretch.puts(edge)[:] = LONG_AGO
+            stretch.sent[edge][: len(puts)] = puts
+            stretch.reads(edge)[:] = LONG_AGO
+            stretch.gets[edge][: len(gets)] = gets
 
 
 def _listed(unit: StreamingUnit, stretch: Stretch, node: int) -> tuple[list[int], list[int]]:
     """Return for each access of a node its edge, as a place among inputs and outputs, and its waits."""
     program = stretch.programs[node]
-    slots = np.empty(program.length, dtype=np.int64)
-    waits = np.empty(program.length, dtype=np.int64)
-    for place, position in enumerate(program.gets):
+    inputs, outputs = len(unit.inputs[node]), len(unit.outputs[node])
+    read, write = np.arange(program.reads), np.arange(program.writes)
+    puts_before, gets_before = _numbers(program.puts_before), _numbers(program.gets_before)
+    length = program.reads * inputs + program.writes * outputs
+    slots, waits = np.empty(length, dtype=np.int64), np.empty(length, dtype=np.int64)
+    for place in range(inputs):
+        position = read * inputs + puts_before * outputs + place
         slots[position], waits[position] = place, program.get_waits
-    for place, position in enumerate(program.puts, start=len(unit.inputs[node])):
-        slots[position], waits[position] = place, program.put_waits
+    for place in range(outputs):
+        position = gets_before * inputs + write * outputs + place
+        slots[position], waits[position] = inputs + place, program.put_waits
     return slots.tolist(), waits.tolist()
+
+
+def _numbers(counts: Counts) -> Int64:
+    return np.arange(counts.start, counts.stop, dtype=np.int64) if isinstance(counts, slice) else counts

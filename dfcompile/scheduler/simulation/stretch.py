@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.program import Program
 
@@ -14,7 +12,7 @@ LONG_AGO = -(2**62)  # before any time; far enough from the limit that waits can
 class StreamingUnit:
     """Tasks that exchange elements through FIFOs, directly or by way of each other.
 
-    Nodes and edges are numbered within the unit, nodes in topological order.
+    Nodes and edges are numbered within the unit; a node comes after those that it reads from or waits for.
 
     Attributes:
         nodes: the tasks, as numbered in the graph.
@@ -53,39 +51,50 @@ class StreamingUnit:
 
 @dataclass(slots=True, eq=False)
 class Stretch:
-    """The accesses of all tasks of a unit over a number of rounds, and when each takes place.
+    """The accesses of all tasks of a unit between two places of each, and when each takes place.
+
+    No access of a stretch awaits one after it. Elements written before it may be read in it.
 
     Attributes:
-        rounds: how many rounds of the unit.
         programs: of each node.
         clock: time at which each node begins the stretch, or ``NEVER``.
-        puts: times of the writes on each edge, shape [edges][elements].
+        sent: times of the writes on each edge: of those that are not read before the stretch, then of those in it.
+        pending: number of the former.
         gets: of a bounded FIFO the times of the last ``capacity`` reads before the stretch, then of all edges those
-            in the stretch: write j waits for entry j of a bounded one, shape [edges][capacity + elements].
-        past: number of entries of ``gets`` that lie before the stretch.
+            in the stretch, shape [edges][past + elements].
+        past: number of the former.
     """
 
-    rounds: int
     programs: list[Program]
     clock: list[int]
-    puts: list[Int64]
+    sent: list[Int64]
+    pending: list[int]
     gets: list[Int64]
     past: list[int]
+
+    def puts(self, edge: int) -> Int64:
+        """Times of the writes on an edge in the stretch (a view), shape [elements]."""
+        return self.sent[edge][self.pending[edge] :]
 
     def reads(self, edge: int) -> Int64:
         """Times of the reads of an edge in the stretch (a view), shape [elements]."""
         return self.gets[edge][self.past[edge] :]
 
+    def arrivals(self, edge: int) -> Int64:
+        """Times at which the elements read in the stretch were written (a view), shape [elements]."""
+        return self.sent[edge][: len(self.gets[edge]) - self.past[edge]]
+
     def frees(self, edge: int) -> Int64:
         """Times at which a bounded FIFO frees the place for each write (a view), shape [elements]."""
-        return self.gets[edge][: len(self.puts[edge])]
+        return self.gets[edge][self.pending[edge] : len(self.sent[edge])]
 
-    def delays(self, node: int, unit: StreamingUnit) -> Int64:
-        """Return by how much each access of a node is later than its waits alone, shape [accesses]."""
-        program = self.programs[node]
-        delay = np.empty(program.length, dtype=np.int64)
-        for edge, position in zip(unit.inputs[node], program.gets, strict=True):
-            delay[position] = self.reads(edge) - program.get_waits
-        for edge, position in zip(unit.outputs[node], program.puts, strict=True):
-            delay[position] = self.puts[edge] - program.put_waits
-        return delay
+    def end(self, unit: StreamingUnit, node: int) -> int:
+        """Return when a node ends the stretch."""
+        program, delay = self.programs[node], self.clock[node]
+        if program.reads:
+            last = int(program.get_waits[-1])
+            delay = max(delay, *(int(self.reads(edge)[-1]) - last for edge in unit.inputs[node]))
+        if program.writes:
+            last = int(program.put_waits[-1])
+            delay = max(delay, *(int(self.puts(edge)[-1]) - last for edge in unit.outputs[node]))
+        return delay + program.cycles

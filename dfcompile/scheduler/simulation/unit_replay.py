@@ -2,21 +2,24 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.occupancy import Traffic, peak_occupancy
-from dfcompile.scheduler.simulation.program import Program, task_program
+from dfcompile.scheduler.simulation.cuts import cut
+from dfcompile.scheduler.simulation.occupancy import PeakMeter
+from dfcompile.scheduler.simulation.program import Place
+from dfcompile.scheduler.simulation.progress import Progress
 from dfcompile.scheduler.simulation.relaxation import relax
-from dfcompile.scheduler.simulation.repetition import Repetition, find_period, find_repetition
+from dfcompile.scheduler.simulation.repetition import find_period, find_repetition
 from dfcompile.scheduler.simulation.result import NEVER
+from dfcompile.scheduler.simulation.stalls import stalls
 from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED, step
-from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
+from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
+from dfcompile.scheduler.simulation.turns import ends_come_in_turn
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
 _MOST_ELEMENTS = 8192
 _TRIES = 3  # stretches of one length before longer ones are tried
 _FEWEST_STRETCHES = 4  # below, leaping cannot pay
+_PART_ELEMENTS = 2**20  # of all tasks, in a stretch that is no whole round
+_MOST_ROUND_ELEMENTS = 2**24  # of all tasks, in a round that is replayed as one stretch
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,60 +52,114 @@ def replay_unit(unit: StreamingUnit, release: tuple[int, ...], *, details: bool)
         release: cycle from which on each node may run, or ``NEVER``.
         details: whether to find stalls and peaks too; they are 0 without.
     """
-    replay = _UnitReplay(unit, release, details=details)
-    return replay.until_stuck() if NEVER in release else replay.run()
+    return _UnitReplay(unit, release, details=details).run()
 
 
 class _UnitReplay:
-    """The state between two stretches, and the sums so far."""
+    """The way through a unit, and the sums so far."""
 
     def __init__(self, unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> None:
         self._unit = unit
         self._details = details
-        self._clock = list(release)
-        self._history = [
-            np.full(unit.capacity[edge] if unit.is_bounded(edge) else 0, LONG_AGO, dtype=np.int64)
-            for edge in range(len(unit.edges))
-        ]
-        self._programs: dict[tuple[int, int, int, int], Program] = {}
-        self._start: list[int] = []
-        self._read_stall = [0] * len(unit.edges)
-        self._write_stall = [0] * len(unit.edges)
-        self._traffic: list[list[Traffic]] = [[] for _ in unit.edges]
+        self._ends_come_in_turn = ends_come_in_turn(unit)
+        self._progress = Progress(unit, release)
+        self._start: list[int | None] = [None for _ in unit.nodes]
+        self._stalls = ([0] * len(unit.edges), [0] * len(unit.edges))  # of readers and of writers
+        hand_over = not any(unit.waits)
+        self._meters = [PeakMeter(capacity, hand_over=hand_over) for capacity in unit.capacity]
+        elements = sum(unit.volume(edge) for edge in range(len(unit.edges)))
+        held = sum(unit.capacity[edge] for edge in range(len(unit.edges)) if unit.is_bounded(edge))
+        self._parts = -(-elements // max(_PART_ELEMENTS, 2 * held))
+        repeats = unit.rounds >= _FEWEST_STRETCHES * -(-_FIRST_ELEMENTS // max(self._busiest(), 1))
+        stretch_elements = elements // unit.rounds if repeats else elements
+        self._in_parts = hand_over and stretch_elements > (_MOST_ROUND_ELEMENTS if repeats else _PART_ELEMENTS)
 
     def run(self) -> UnitTimes:
+        if NEVER in self._progress.clock:
+            return self._until_stuck()
+        return self._run_in_parts() if self._in_parts else self._run_in_rounds()
+
+    def _run_in_parts(self) -> UnitTimes:
+        """Replay stretches of about equal length, whatever repeats."""
+        for part in range(1, self._parts + 1):
+            places = cut(self._unit, part, self._parts)
+            stretch = self._progress.stretch(places)
+            if not self._simulate(stretch):
+                return self._until_stuck(part)
+            ends = self._ends(stretch)
+            self._account(stretch, ends, 0)
+            self._progress.move_on(stretch, ends, places)
+        return self._times()
+
+    def _run_in_rounds(self) -> UnitTimes:
+        """Replay stretches of whole rounds, and leap over those that repeat the ones before."""
         rounds = self._unit.rounds
         size, tries = self._first_size(), 0
         done = 0
         before: Stretch | None = None
         while done < rounds:
-            stretch = self._stretch(min(size, rounds - done))
+            length = min(size, rounds - done)
+            stretch = self._progress.stretch(self._after(done + length))
             if not self._simulate(stretch):
-                return self.until_stuck()
-            done += stretch.rounds
+                return self._until_stuck()
+            done += length
             ends = self._ends(stretch)
-            found = find_repetition(self._unit, before, stretch, ends, (rounds - done) // stretch.rounds)
+            found = find_repetition(self._unit, before, stretch, ends, (rounds - done) // length)
             self._account(stretch, ends, found.count)
-            self._move_on(stretch, ends, found)
-            done += found.count * stretch.rounds
-            before = None if found.count else stretch
+            done += found.count * length
+            self._progress.move_on(stretch, ends, self._after(done), found)
+            before = None if found.count or rounds - done < size else stretch
             tries = 0 if found.count else tries + 1
             if tries == _TRIES:
-                size, tries, before = self._next_size(stretch), 0, None
+                size, tries, before = self._next_size(stretch, length), 0, None
+        return self._times()
+
+    def _until_stuck(self, part: int = 1) -> UnitTimes:
+        """Replay a unit that has a deadlock from where it is as far as it gets.
+
+        After each round all FIFOs are as empty as in the beginning: if rounds are replayed, a deadlock happens in the
+        first stretch or never.
+        """
+        unit = self._unit
+        whole = tuple(Place(reads, writes) for reads, writes in zip(unit.reads, unit.writes, strict=True))
+        span = 1
+        while True:
+            places = self._after_span(part, span)
+            stretch = self._progress.stretch(places)
+            stuck = step(unit, stretch)
+            if FINISHED not in stuck or places == whole:
+                break
+            span *= 2  # a task that has not ended may go on
+        ends = self._ends(stretch)
+        nothing = tuple(0 for _ in unit.edges)
         return UnitTimes(
-            tuple(self._start),
-            tuple(self._clock),
-            tuple(self._read_stall),
-            tuple(self._write_stall),
-            self._peaks(),
-            (),
+            tuple(self._start_until_stuck(stretch, node, place) for node, place in enumerate(stuck)),
+            tuple(end if place == FINISHED else NEVER for end, place in zip(ends, stuck, strict=True)),
+            nothing,
+            nothing,
+            nothing,
+            tuple(stuck),
         )
 
-    def _peaks(self) -> tuple[int, ...]:
-        hand_over = not any(self._unit.waits)
-        return tuple(
-            peak_occupancy(traffic, capacity, hand_over=hand_over)
-            for traffic, capacity in zip(self._traffic, self._unit.capacity, strict=True)
+    def _after_span(self, part: int, span: int) -> tuple[Place, ...]:
+        if self._in_parts:
+            return cut(self._unit, min(part - 1 + span, self._parts), self._parts)
+        return self._after(min(self._first_size() * span, self._unit.rounds))
+
+    def _start_until_stuck(self, stretch: Stretch, node: int, place: int) -> int:
+        start = self._start[node]
+        if start is None:
+            start = NEVER if place == NOT_STARTED else self._first_start(stretch, node)
+        return NEVER if start is None or start < 0 else start
+
+    def _times(self) -> UnitTimes:
+        return UnitTimes(
+            tuple(NEVER if start is None else start for start in self._start),
+            tuple(self._progress.clock),
+            tuple(self._stalls[0]),
+            tuple(self._stalls[1]),
+            tuple(meter.peak for meter in self._meters),
+            (),
         )
 
     def _busiest(self) -> int:
@@ -113,116 +170,51 @@ class _UnitReplay:
         size = -(-_FIRST_ELEMENTS // max(self._busiest(), 1))
         return size if self._unit.rounds >= _FEWEST_STRETCHES * size else self._unit.rounds
 
-    def _next_size(self, stretch: Stretch) -> int:
+    def _next_size(self, stretch: Stretch, rounds: int) -> int:
         """Return a longer stretch, a multiple of the period that shows in the last one."""
-        longer = stretch.rounds * 2
+        longer = rounds * 2
         if longer * self._busiest() > _MOST_ELEMENTS:
-            longer = stretch.rounds
-        period = find_period(stretch)
+            longer = rounds
+        period = find_period(len(self._unit.edges), stretch, rounds)
         return -(-longer // period) * period
 
-    def _stretch(self, rounds: int) -> Stretch:
+    def _after(self, rounds: int) -> tuple[Place, ...]:
+        """Return how far all tasks are after a number of rounds."""
         unit = self._unit
-        programs = [self._program(node, rounds) for node in range(len(unit.nodes))]
-        puts, gets = [], []
-        for edge, history in enumerate(self._history):
-            volume = unit.volume(edge) // unit.rounds * rounds
-            puts.append(np.full(volume, LONG_AGO, dtype=np.int64))
-            gets.append(np.concatenate([history, puts[-1]]))
-        return Stretch(rounds, programs, list(self._clock), puts, gets, [len(history) for history in self._history])
-
-    def _program(self, node: int, rounds: int) -> Program:
-        unit = self._unit
-        reads, writes = (volume // unit.rounds * rounds for volume in (unit.reads[node], unit.writes[node]))
-        key = (reads, writes, len(unit.inputs[node]), len(unit.outputs[node]))
-        if key not in self._programs:
-            self._programs[key] = task_program(*key)
-        return self._programs[key]
+        return tuple(
+            Place(reads // unit.rounds * rounds, writes // unit.rounds * rounds)
+            for reads, writes in zip(unit.reads, unit.writes, strict=True)
+        )
 
     def _simulate(self, stretch: Stretch) -> bool:
         """Fill in the access times; return whether there are any, or a deadlock."""
-        if not any(self._unit.waits) and relax(self._unit, stretch):
+        if self._ends_come_in_turn and relax(self._unit, stretch):
             return True
         return all(place == FINISHED for place in step(self._unit, stretch))
 
-    def until_stuck(self) -> UnitTimes:
-        """Replay the unit from the beginning as far as it gets.
-
-        After each round all FIFOs are as empty as in the beginning: a deadlock happens in the first stretch or never.
-        """
-        unit = self._unit
-        rounds = min(self._first_size(), unit.rounds)
-        stretch = self._stretch(rounds)
-        stuck = step(unit, stretch)
-        while FINISHED in stuck and rounds < unit.rounds:  # a task that has not ended may go on
-            rounds = min(2 * rounds, unit.rounds)
-            stretch = self._stretch(rounds)
-            stuck = step(unit, stretch)
-        ends = self._ends(stretch)
-        starts = [NEVER if stuck[node] == NOT_STARTED else start for node, start in enumerate(self._starts(stretch))]
-        return UnitTimes(
-            tuple(start if start >= 0 else NEVER for start in starts),
-            tuple(end if place == FINISHED else NEVER for end, place in zip(ends, stuck, strict=True)),
-            tuple(self._read_stall),
-            tuple(self._write_stall),
-            tuple(0 for _ in unit.edges),
-            tuple(stuck),
-        )
-
     def _ends(self, stretch: Stretch) -> list[int]:
-        unit = self._unit
-        ends = []
-        for node, program in enumerate(stretch.programs):
-            delay = stretch.clock[node]
-            for edge in unit.inputs[node]:
-                delay = max(delay, int(stretch.reads(edge)[-1] - program.get_waits[-1]))
-            for edge in unit.outputs[node]:
-                delay = max(delay, int(stretch.puts[edge][-1] - program.put_waits[-1]))
-            ends.append(delay + program.cycles)
-        return ends
+        return [stretch.end(self._unit, node) for node in range(len(self._unit.nodes))]
 
-    def _starts(self, stretch: Stretch) -> list[int]:
-        """Return when each node has read its first element of every streamed input; ``LONG_AGO`` if that is never."""
-        return [
-            int(stretch.reads(inputs[-1])[0]) if inputs else stretch.clock[node]
-            for node, inputs in enumerate(self._unit.inputs)
-        ]
+    def _first_start(self, stretch: Stretch, node: int) -> int | None:
+        """Return when a node has read its first element of every streamed input, ``None`` if not in this stretch."""
+        inputs = self._unit.inputs[node]
+        if not inputs:
+            return stretch.clock[node]
+        return int(stretch.reads(inputs[-1])[0]) if stretch.programs[node].reads else None
 
     def _account(self, stretch: Stretch, ends: list[int], repetitions: int) -> None:
         unit = self._unit
-        first = not self._start
-        if first:
-            self._start = self._starts(stretch)
+        for node, end in enumerate(ends):
+            starts = self._start[node] is None
+            if starts:
+                self._start[node] = self._first_start(stretch, node)
+            if self._details:
+                found = stalls(unit, stretch, node, end, starts=starts)
+                for edge, cycles in found.items():
+                    self._stalls[0 if unit.target[edge] == node else 1][edge] += cycles * (1 + repetitions)
         if not self._details:
             return
-        for node, program in enumerate(stretch.programs):
-            later = np.diff(stretch.delays(node, unit), prepend=stretch.clock[node])
-            if first:
-                later[: len(unit.inputs[node])] = 0  # until the first elements are there a task has not started
-            for edge, position in zip(unit.inputs[node], program.gets, strict=True):
-                self._read_stall[edge] += int(later[position].sum()) * (1 + repetitions)
-            for edge, position in zip(unit.outputs[node], program.puts, strict=True):
-                self._write_stall[edge] += int(later[position].sum()) * (1 + repetitions)
-        cycles = [end - begin for end, begin in zip(ends, stretch.clock, strict=True)]
-        for edge, traffic in enumerate(self._traffic):
-            writer, reader = unit.source[edge], unit.target[edge]
-            reads = stretch.reads(edge)
-            traffic.append(Traffic(stretch.puts[edge], reads, 1 + repetitions, cycles[writer], cycles[reader]))
-
-    def _move_on(self, stretch: Stretch, ends: list[int], found: Repetition) -> None:
-        unit, count = self._unit, found.count
-        cycles = [end - begin for end, begin in zip(ends, stretch.clock, strict=True)]
-        self._clock = [end + count * lasts for end, lasts in zip(ends, cycles, strict=True)]
-        for edge, past in enumerate(stretch.past):
-            lasts = cycles[unit.target[edge]]
-            if not past:
-                continue
-            if edge in found.young:
-                repeated = [stretch.reads(edge) + lasts * number for number in range(1, count + 1)]
-                self._history[edge] = _last(np.concatenate([stretch.gets[edge], *repeated]), past)
-            else:
-                self._history[edge] = _last(stretch.gets[edge], past) + count * lasts
-
-
-def _last(times: Int64, count: int) -> Int64:
-    return times[len(times) - count :]
+        lasting = [end - begin for end, begin in zip(ends, stretch.clock, strict=True)]
+        for edge, meter in enumerate(self._meters):
+            lasts = lasting[unit.source[edge]], lasting[unit.target[edge]]
+            meter.add_repeated(stretch.puts(edge), stretch.reads(edge), 1 + repetitions, lasts)

@@ -1,6 +1,9 @@
 """The simulator on graphs whose times are known, and against the plain replay."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.scheduler.simulation import NEVER, Replay, simulate, unit_replay
-from dfcompile.scheduler.simulation.program import task_program
+from dfcompile.scheduler.simulation.program import Counts, Place, task_program
 from dfcompile.scheduler.simulation.relaxation import relax
 from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 from tests.unit.scheduler.plain_replay import plain_replay, replays
@@ -60,22 +64,34 @@ def test_slow_writer_starves_its_reader() -> None:
     assert found.peak.tolist() == [0, 1, 0]
 
 
-@given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 2), st.integers(0, 2))
-def test_program_makes_every_access_once_and_writes_what_it_has_read(
-    reads: int, writes: int, inputs: int, outputs: int
-) -> None:
-    program = task_program(reads, writes, inputs, outputs)
-    positions = sorted(int(place) for column in (*program.gets, *program.puts) for place in column)
+def _numbers(counts: Counts) -> Int64:
+    return np.arange(counts.start, counts.stop) if isinstance(counts, slice) else counts
 
-    assert positions == list(range(reads * inputs + writes * outputs))
-    for number in range(writes):
-        needed = -(-(number + 1) * reads // writes)
-        assert program.put_waits[number] >= program.get_waits[needed - 1] + 1
-        if inputs and outputs:
-            assert program.puts[0][number] > program.gets[-1][needed - 1]
-    waits = np.concatenate([program.get_waits, program.put_waits])
-    assert waits.min() == 0
-    assert waits.max() <= program.cycles == max(reads, writes)
+
+@given(st.integers(1, 30), st.integers(1, 30), st.lists(st.integers(0, 30), max_size=3))
+def test_program_writes_what_it_has_read_however_it_is_cut(reads: int, writes: int, cuts: list[int]) -> None:
+    whole = Place(reads, writes)
+    places = [Place(min(cut, reads), min(cut, reads) * writes // reads) for cut in sorted([0, *cuts, reads])]
+    read = written = clock = 0
+    for begin, end in pairwise(places):
+        program = task_program(whole, begin, end)
+        puts_before = _numbers(program.puts_before) + written
+        gets_before = _numbers(program.gets_before) + read
+
+        assert puts_before.tolist() == [number * writes // reads for number in range(begin.reads, end.reads)]
+        assert gets_before.tolist() == [
+            -(-number * reads // writes) for number in range(begin.writes + 1, end.writes + 1)
+        ]
+        upsamples = writes >= reads
+        assert (program.get_waits + clock).tolist() == (
+            puts_before.tolist() if upsamples else list(range(begin.reads, end.reads))
+        )
+        assert (program.put_waits + clock).tolist() == (
+            list(range(begin.writes + 1, end.writes + 1)) if upsamples else gets_before.tolist()
+        )
+        read, written, clock = end.reads, end.writes, clock + program.cycles
+
+    assert (read, written, clock) == (reads, writes, max(reads, writes))
 
 
 def _agrees(case: Case) -> None:
@@ -101,6 +117,51 @@ def test_simulation_agrees_with_the_plain_replay(case: Case) -> None:
 @given(replays(max_volume=4, most_capacity=12), st.sampled_from([30, 77]))
 def test_repeated_traffic_agrees_with_the_plain_replay(case: Case, factor: int) -> None:
     _agrees((scaled(case[0], factor), case[1]))
+
+
+@contextmanager
+def _in_small_parts() -> Iterator[None]:
+    """Cut whatever is longer than a few accesses."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unit_replay, "_PART_ELEMENTS", 5)
+        patch.setattr(unit_replay, "_MOST_ROUND_ELEMENTS", 5)
+        yield
+
+
+@settings(max_examples=150, deadline=None)
+@given(replays(most_capacity=6))
+def test_replay_in_parts_agrees_with_the_plain_replay(case: Case) -> None:
+    with _in_small_parts():
+        _agrees(case)
+
+
+@settings(max_examples=100, deadline=None)
+@given(replays(most_capacity=30))
+def test_replay_in_parts_finds_the_stalls_and_peaks_of_a_whole_one(case: Case) -> None:
+    whole = simulate(*case)
+    with _in_small_parts():
+        found = simulate(*case)
+
+    for column in ("read_stall", "write_stall", "peak"):
+        assert getattr(found, column).tolist() == getattr(whole, column).tolist()
+
+
+def test_parts_of_long_traffic_that_never_repeats_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+
+    def counted(unit: StreamingUnit, stretch: Stretch) -> bool:
+        lengths.append(sum(len(sent) for sent in stretch.sent))
+        return relax(unit, stretch)
+
+    monkeypatch.setattr(unit_replay, "relax", counted)
+    monkeypatch.setattr(unit_replay, "_PART_ELEMENTS", 1000)
+    dag = stream_graph([("in", "a", 20_011), ("a", "b", 19_997), ("b", "c", 10_007), ("c", "out", 1)])
+
+    found = simulate(dag, all_streamed(dag, 2))
+
+    assert found.makespan_cycles == 20_013
+    assert sum(lengths) >= 30_004
+    assert max(lengths) <= 1_050
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 3, 4, 6, 9])
@@ -157,7 +218,7 @@ def test_cost_does_not_grow_with_volume(monkeypatch: pytest.MonkeyPatch) -> None
     stretches: list[int] = []
 
     def counted(unit: StreamingUnit, stretch: Stretch) -> bool:
-        stretches.append(stretch.rounds)
+        stretches.append(len(stretch.puts(1)))
         assert len(stretches) < 30
         return relax(unit, stretch)
 
@@ -233,3 +294,18 @@ def test_traffic_too_large_to_look_at_is_an_error_not_a_crash() -> None:
 
     with pytest.raises(UserError, match=r"around node 'a' can repeat, expected at most \d+ \(.* only 1 as common"):
         simulate(dag, all_streamed(dag, 1))
+
+
+def test_fifos_too_large_to_be_remembered_are_an_error_not_a_crash() -> None:
+    dag = chain(2, 10**12)
+
+    with pytest.raises(
+        UserError, match=r"^simulation of 'stream': 1000000000 places in the fifos around node 'x0', expec"
+    ):
+        simulate(dag, all_streamed(dag, 10**9))
+
+
+def test_memory_does_not_grow_with_volumes_that_pass_no_fifo() -> None:
+    dag = stream_graph([("in", "a", 7), ("a", "b", 5), ("b", "out", 2**45)])
+
+    assert simulate(dag, all_streamed(dag, 1)).makespan_cycles == 2 + 2**45

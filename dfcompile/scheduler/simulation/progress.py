@@ -1,0 +1,97 @@
+"""How far a unit has got: the state between two stretches."""
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.scheduler.simulation.program import Place, Program, task_program
+from dfcompile.scheduler.simulation.repetition import NO_REPETITION, Repetition
+from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
+
+
+class Progress:
+    """Where each task is in its program and when, and what the FIFOs hold.
+
+    Attributes:
+        clock: time at which each task goes on.
+        place: where it is.
+    """
+
+    def __init__(self, unit: StreamingUnit, release: tuple[int, ...]) -> None:
+        """Begin with the first accesses, not before each task is released."""
+        self.clock = list(release)
+        self.place = tuple(Place(0, 0) for _ in unit.nodes)
+        self._unit = unit
+        self._history = [
+            np.full(unit.capacity[edge] if unit.is_bounded(edge) else 0, LONG_AGO, dtype=np.int64)
+            for edge in range(len(unit.edges))
+        ]
+        self._pending = [np.zeros(0, dtype=np.int64) for _ in unit.edges]
+        self._programs: dict[tuple[Place, Place, Place, bool, bool], Program] = {}
+
+    def stretch(self, places: tuple[Place, ...]) -> Stretch:
+        """Return the stretch from here to other places, its times still to be found."""
+        unit = self._unit
+        programs = self._stretch_programs(places)
+        sent, gets = [], []
+        for edge, (history, pending) in enumerate(zip(self._history, self._pending, strict=True)):
+            writes, reads = programs[unit.source[edge]].writes, programs[unit.target[edge]].reads
+            sent.append(np.concatenate([pending, np.empty(writes, dtype=np.int64)]))
+            gets.append(np.concatenate([history, np.empty(reads, dtype=np.int64)]))
+        counts = [[len(times) for times in columns] for columns in (self._pending, self._history)]
+        return Stretch(programs, list(self.clock), sent, counts[0], gets, counts[1])
+
+    def move_on(
+        self, stretch: Stretch, ends: list[int], places: tuple[Place, ...], found: Repetition = NO_REPETITION
+    ) -> None:
+        """Go to the end of a stretch and its repetitions.
+
+        Args:
+            stretch: from here on, with all times.
+            ends: time at which each task ends it.
+            places: where each task is then, after all repetitions.
+            found: the repetitions.
+        """
+        unit, count = self._unit, found.count
+        cycles = [end - begin for end, begin in zip(ends, stretch.clock, strict=True)]
+        self.clock = [end + count * lasts for end, lasts in zip(ends, cycles, strict=True)]
+        self.place = places
+        for edge, past in enumerate(stretch.past):
+            self._pending[edge] = stretch.sent[edge][len(stretch.arrivals(edge)) :].copy()
+            lasts = cycles[unit.target[edge]]
+            if not past:
+                continue
+            if edge in found.young:
+                repeated = [stretch.reads(edge) + lasts * number for number in range(1, count + 1)]
+                self._history[edge] = _last(np.concatenate([stretch.gets[edge], *repeated]), past)
+            else:
+                self._history[edge] = _last(stretch.gets[edge], past) + count * lasts
+
+    def _stretch_programs(self, places: tuple[Place, ...]) -> list[Program]:
+        """Return the programs of a stretch; equal ones are one, and those of the stretch before are used again."""
+        unit = self._unit
+        programs: dict[tuple[Place, Place, Place, bool, bool], Program] = {}
+        found = []
+        for node, ends in enumerate(zip(self.place, places, strict=True)):
+            whole = Place(unit.reads[node], unit.writes[node])
+            begin, end = _from_the_beginning(whole, *ends)
+            gets, puts = bool(unit.inputs[node]), bool(unit.outputs[node])
+            key = (whole, begin, end, gets, puts)
+            if key not in programs:
+                programs[key] = self._programs.get(key) or task_program(whole, begin, end, gets=gets, puts=puts)
+            found.append(programs[key])
+        self._programs = programs
+        return found
+
+
+def _from_the_beginning(whole: Place, begin: Place, end: Place) -> tuple[Place, Place]:
+    """Return a stretch that begins where reads and writes are even as one from the beginning: it has the same program.
+
+    (4, 2) to (6, 3) is as (0, 0) to (2, 1).
+    """
+    if begin.reads * whole.writes == begin.writes * whole.reads:
+        return Place(0, 0), Place(end.reads - begin.reads, end.writes - begin.writes)
+    return begin, end
+
+
+def _last(times: Int64, count: int) -> Int64:
+    return times[len(times) - count :].copy()
