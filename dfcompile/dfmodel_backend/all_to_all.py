@@ -51,7 +51,7 @@ def exchange_ns_per_byte(shape: Topology, chips: Sequence[int], gb_per_s: Sequen
         return 0.0
     ports = {DimensionKind.RING: 2, DimensionKind.SWITCH: 1}
     own = max(
-        (extent - 1) / extent / (min(ports.get(kind, extent), extent - 1) * bandwidth)
+        (extent - 1) / extent / (ports.get(kind, extent - 1) * bandwidth)
         for kind, extent, bandwidth in zip(shape.kinds, chips, gb_per_s, strict=True)
         if extent > 1
     )
