@@ -91,6 +91,6 @@ def test_fewer_chips_than_heads_are_enough_where_chips_would_share_heads(
     as_given = main([str(setup)])
     assert "kernel 'Q': found TP 16 against a divisor of its 12 heads (TP 12 divides them" in capsys.readouterr().err
 
-    setup.write_text(text.replace("num_chip: 16\n", "num_chip: 12\n").replace("x: 16\n", "x: 12\n"))
+    setup.write_text(text.replace("num_chip: 16\n", "num_chip: 12\n").replace(" x: 16\n", " x: 12\n"))
 
     assert (as_given, main([str(setup)])) == (1, 0)
