@@ -49,12 +49,11 @@ def solve_design_file(
     from dfcompile.design_tables import design_table
     from dfcompile.dfmodel_backend.compatibility import parse_compatibility
     from dfcompile.dfmodel_backend.design_checker import check_design
-    from dfcompile.dfmodel_backend.design_file import design_of
     from dfcompile.dfmodel_backend.design_message import bytes_of, read_message, text_of
     from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
     from dfcompile.dfmodel_backend.design_picture import to_dot, to_svg
-    from dfcompile.dfmodel_backend.design_search import solve_design
     from dfcompile.dfmodel_backend.options import Solver
+    from dfcompile.dfmodel_backend.second_memory import solve_message
     from dfcompile.dfmodel_backend.solved_file import solved_message
 
     solvers = [one.value for one in Solver]
@@ -62,7 +61,7 @@ def solve_design_file(
         raise UserError(f"--solver {solver!r}: unknown{nearest(solver, solvers)}")
     options = DesignOptions(Solver(solver), ShardingObjective(sharding_objective), parse_compatibility(compat))
     message = read_message(setup)
-    solution = solve_design(design_of(message, str(setup)), options)
+    solution = solve_message(message, str(setup), options)
     check_design(solution.design, solution.decision, solution.figures, options.compatibility)
     report = summarize_design(setup.stem, solution)
     text = to_json(report) if format_ == "json" else design_table(report, output_width())

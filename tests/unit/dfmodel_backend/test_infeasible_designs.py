@@ -79,3 +79,18 @@ def test_the_relaxation_named_is_enough(tmp_path: Path, capsys: pytest.CaptureFi
     more_configurations = main([str(setup)])
 
     assert (more_sram, more_configurations) == (0, 0)
+
+
+def test_fewer_chips_than_heads_are_enough_where_chips_would_share_heads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The published solution on 16 chips cuts 12 heads."""
+    text = (DATA / "solved_decode_ring16.txt").read_text()
+    setup = tmp_path / "setup.txt"
+    setup.write_text(text)
+    as_given = main([str(setup)])
+    assert "kernel 'Q': found TP 16 against a divisor of its 12 heads (TP 12 divides them" in capsys.readouterr().err
+
+    setup.write_text(text.replace("num_chip: 16\n", "num_chip: 12\n").replace(" x: 16\n", " x: 12\n"))
+
+    assert (as_given, main([str(setup)])) == (1, 0)
