@@ -14,6 +14,8 @@ from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.system import System
 from dfcompile.errors import InfeasibleError
 
+EVERY_UP_TO = 8  # larger numbers only if they are likely to be of use
+
 
 class ChipCounts:
     """Maps a graph on chips of a system; what is found for a number of chips is kept."""
@@ -26,17 +28,18 @@ class ChipCounts:
         self._sharding: Sharding | None = None
 
     def fastest(self, chips: int) -> Mapping:
-        """Shard the graph over each number of chips up to ``chips``, fuse each share, and keep the fastest.
+        """Shard the graph over numbers of chips up to ``chips``, fuse each share, and keep the fastest.
 
-        So many chips lie along one dimension of the network or more, as is fastest. Ties go to fewer chips, then to
-        fewer dimensions. Every mapping is checked. The figures are those of all chips in use.
+        Every number up to `EVERY_UP_TO`, powers of two, divisors of ``chips``, and what was asked for before is tried,
+        so that more chips at hand are never slower than those asked for before. They lie along one dimension of the
+        network or more, as is fastest. Ties go to fewer chips, then to fewer dimensions. Every mapping is checked. The figures are those of all chips in use.
 
         Raises:
             UserError: the system has fewer chips.
             InfeasibleError: no number of chips holds the graph; the message is that of the most chips tried.
         """
         self._system.require_chips(chips)
-        tried = {count: self._on(count) for count in range(1, chips + 1) if self._system.parts(count)}
+        tried = {count: self._on(count) for count in self._candidates(chips) if self._system.parts(count)}
         mappings = [one for one in tried.values() if isinstance(one, Mapping)]
         if not mappings:
             raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))
@@ -45,6 +48,12 @@ class ChipCounts:
             return best
         kept = tuple(one for one in best.assumptions if one.name != "chips")
         return replace(best, assumptions=(*kept, *_explanation(tried, best, chips)))
+
+    def _candidates(self, chips: int) -> Iterator[int]:
+        for count in range(1, chips + 1):
+            is_power = count & (count - 1) == 0
+            if count <= EVERY_UP_TO or is_power or chips % count == 0 or count in self._found:
+                yield count
 
     def _on(self, count: int) -> Mapping | InfeasibleError:
         """Return the fastest mapping on so many chips, or why there is none."""
