@@ -19,6 +19,8 @@ DESIGNS = ROOT / "tests" / "data" / "dfmodel"
 EXAMPLE = "readme_gpt3_1t_sn30"
 EXAMPLE_LIMIT, LIMIT, LAYERS_LIMIT = 3.0, 60.0, 120.0
 MODES = ("right", "dfmodel")
+# Files of the oldest age, whose tool took tiles as given, are infeasible so.
+OLDEST_MODES = ("right", "dfmodel,no-tile-size-is-a-hint")
 GIVEN, OPEN = "as given", "all open"
 SHORT_S, RUNS = 2.0, 3  # what takes less is measured several times
 
@@ -81,12 +83,12 @@ def main() -> int:
                 continue
             setup = Path(folder) / f"{name}.txt"
             setup.write_text(text)
-            for mode in MODES:
+            for mode in OLDEST_MODES if "training {" in text else MODES:
                 found = measure(dfcompile, setup, mode, choices, limit)
                 measurements.append(found)
                 verdict = "ok" if found.is_within_limit else "OVER THE LIMIT"
                 print(
-                    f"{name:<32} {mode:<8} {choices:<9} {found.cpu_s:7.2f} CPU s of {limit:3.0f}, "
+                    f"{name:<29} {mode.split(',')[0]:<7} {choices:<8} {found.cpu_s:7.2f} CPU s of {limit:3.0f}, "
                     f"{found.peak_memory_mb:5.0f} MB  {verdict:<5} {found.outcome}",
                     flush=True,
                 )
@@ -101,7 +103,7 @@ def _setups(dfcompile: str) -> Iterator[tuple[str, str, str, float]]:
         text = setup.read_text()
         yield setup.stem, GIVEN, text, EXAMPLE_LIMIT if setup.stem == EXAMPLE else LIMIT
         opened = open_choices(text)
-        if opened != text:
+        if opened != text and "training {" not in text:
             yield setup.stem, OPEN, opened, LIMIT
     graph = subprocess.run(
         [dfcompile, "generate", "llm-multilayer", *LAYERS_SIZES],
@@ -114,9 +116,9 @@ def _setups(dfcompile: str) -> Iterator[tuple[str, str, str, float]]:
 
 def open_choices(text: str) -> str:
     """Leave degrees, tile and micro-batch size of a language model open."""
-    if not re.search(r"\b(llm|training)\b", text):
+    if not re.search(r"\bllm\b", text):
         return text
-    text = re.sub(r"\b(tile_size|seq_tile_size|micro_batch_size): *\d+", "", text)
+    text = re.sub(r"\b(tile_size|micro_batch_size): *\d+", "", text)
     return re.sub(r"(?m)^(\s*)([wxyz]): *\d+\s*$", r"\1\2: 0", text)
 
 

@@ -40,7 +40,7 @@ def is_design_call(words: Sequence[str]) -> bool:
 def solve_design_file(
     *, setup: Path, compat: str, solver: str, sharding_objective: str, format_: str, output: Path | None
 ) -> None:
-    """Solve SETUP, a DFModel set-up file: shard its kernels, choose what it leaves open, fuse them, report."""
+    """Solve SETUP, a DFModel set-up file, text or binary: shard its kernels, choose what it leaves open, fuse them."""
     if output is not None:
         check_folder(output)
 

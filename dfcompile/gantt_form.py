@@ -1,12 +1,15 @@
 """The Gantt chart of a schedule as an SVG picture: a row per processing element, bars coloured by operator."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
+from xml.sax import saxutils
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.scheduler import NO_PE, Schedule
+
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 LARGEST_PICTURE = 20_000  # tasks: more bars than that are neither readable nor quick to draw
 
@@ -99,6 +102,15 @@ def _operators(dag: CanonicalDag) -> tuple[str, ...]:
     """Return the origins of tasks, in the order of the graph."""
     task = dag.is_computational
     return tuple(dict.fromkeys(dag.scopes[scope].origin for scope in dag.node_scope[task].tolist()))
+
+
+def escape(text: str) -> str:
+    r"""Return a text as XML has it; most control characters have no place there, not even escaped.
+
+    >>> escape("a < b\x00")
+    'a &lt; b�'
+    """
+    return saxutils.escape(_NO_XML.sub("\ufffd", text))
 
 
 def _colour(number: int) -> str:

@@ -24,6 +24,16 @@ def reject_several_schedules(option: str, schedules: int) -> None:
         )
 
 
+def reject_overwriting(target: Path | None, read: Path) -> None:
+    """Check that no file is written over the one that is read.
+
+    Raises:
+        UserError: it would be.
+    """
+    if target is not None and target.exists() and read.is_file() and target.samefile(read):
+        raise UserError(f"output {str(target)!r}: found the file that is read against another one")
+
+
 @click.command(name="schedule")
 @click.argument("dag", type=click.Path(path_type=Path))
 @click.option("--pes", required=True, metavar="P[,P…]", help="Numbers of processing elements; one result each.")
@@ -62,6 +72,8 @@ def schedule_dag_file(
         if target is not None:
             reject_several_schedules(option, len(counts) * len(partitions))
     check_targets((output, trace, gantt))
+    for target in (output, trace, gantt):
+        reject_overwriting(target, dag)
 
     from dfcompile.gantt_form import check_drawable, schedule_to_svg
     from dfcompile.progress import show_stage

@@ -8,6 +8,7 @@ and ``volume``. References are those of the text form.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
@@ -15,11 +16,14 @@ from dfcompile.canonical_dag.builder import UNORDERED
 from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor, KernelVariant, TensorRole
 from dfcompile.canonical_dag.reader import FORMAT, TASK, DagReader
+from dfcompile.canonical_dag.reference import check_characters, shortened
 from dfcompile.canonical_dag.runs import edge_runs, node_runs
 from dfcompile.canonical_dag.text_form import parse_dag
 from dfcompile.errors import UserError, nearest
 
 Record = Mapping[str, object]
+
+_LARGEST_NUMBER = 2**63 - 1
 
 _TOP = ("format", "name", "kernels", "tensors", "orders", "nodes", "edges")
 _KERNEL = ("name", "op", "origin", "expansion", "variant", "outer", "m", "k", "n", "memory_bytes", "inputs", "outputs")
@@ -49,7 +53,7 @@ def dag_from_json(text: str) -> CanonicalDag:
         UserError: naming the record, or the node or edge that breaks an invariant.
     """
     try:
-        top = _record(json.loads(text), "file", _TOP)
+        top = _record(json.loads(text, object_pairs_hook=_unique_fields), "file", _TOP)
     except (ValueError, RecursionError) as error:
         raise UserError(f"json: {error} against a JSON object") from None
     if top.get("format") != FORMAT:
@@ -59,8 +63,7 @@ def dag_from_json(text: str) -> CanonicalDag:
         reader.kernel(_kernel(row, where), where)
     for where, row in _rows(top, "tensors", _TENSOR):
         reader.tensor(_tensor(row, where), where)
-    orders = _list(top, "orders")
-    reader.orders(str(order) for order in orders)
+    reader.orders(_texts(top, "orders", "file"))
     for where, row in _rows(top, "nodes", _NODES):
         _read_nodes(reader, row, where)
     for where, row in _rows(top, "edges", _EDGES):
@@ -76,6 +79,7 @@ def read_dag(text: str) -> CanonicalDag:
     Raises:
         UserError: naming the line or the record.
     """
+    text = text.removeprefix("\ufeff")  # some editors begin a file with this mark
     return dag_from_json(text) if text.lstrip().startswith("{") else parse_dag(text)
 
 
@@ -105,7 +109,7 @@ def _read_nodes(reader: DagReader, row: Record, where: str) -> None:
 def _kernel(row: Record, where: str) -> Kernel:
     name, op, origin, expansion = (_text(row, key, where) for key in ("name", "op", "origin", "expansion"))
     outer, m, k, n = (_number(row, key, where) for key in ("outer", "m", "k", "n"))
-    inputs, outputs = (tuple(map(str, _list(row, key))) for key in ("inputs", "outputs"))
+    inputs, outputs = (_texts(row, key, where) for key in ("inputs", "outputs"))
     variant = _text(row, "variant", where)
     if variant not in list(KernelVariant):
         raise UserError(f"{where}: variant {variant!r} against {', '.join(KernelVariant)}")
@@ -138,6 +142,15 @@ def _record(value: object, where: str, known: tuple[str, ...]) -> Record:
     return value
 
 
+def _unique_fields(fields: list[tuple[str, object]]) -> dict[str, object]:
+    record = dict(fields)
+    if len(record) < len(fields):
+        count = Counter(name for name, _ in fields)
+        twice = next(name for name in record if count[name] > 1)
+        raise UserError(f"json: field {shortened(twice)!r} given twice in one object against once")
+    return record
+
+
 def _list(record: Record, name: str) -> list[object]:
     value = record.get(name, [])
     if not isinstance(value, list):
@@ -145,15 +158,25 @@ def _list(record: Record, name: str) -> list[object]:
     return value
 
 
+def _texts(record: Record, name: str, where: str) -> tuple[str, ...]:
+    return tuple(_checked(value, f"{name}[{place}]", where) for place, value in enumerate(_list(record, name)))
+
+
 def _text(record: Record, name: str, where: str, default: str | None = None) -> str:
-    value = record.get(name, default)
+    return _checked(record.get(name, default), name, where)
+
+
+def _checked(value: object, name: str, where: str) -> str:
     if not isinstance(value, str):
-        raise UserError(f"{where}: {name} {value!r} against a text")
+        raise UserError(f"{where}: {name} {shortened(repr(value))} against a text")
+    check_characters(value, where)
     return value
 
 
 def _number(record: Record, name: str, where: str, default: int | None = None) -> int:
     value = record.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise UserError(f"{where}: {name} {value!r} against a whole number")
+        raise UserError(f"{where}: {name} {shortened(repr(value))} against a whole number")
+    if abs(value) > _LARGEST_NUMBER:
+        raise UserError(f"{where}: {name} {shortened(repr(value))} against at most {_LARGEST_NUMBER}")
     return value

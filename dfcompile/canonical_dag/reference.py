@@ -7,6 +7,8 @@ from typing import NamedTuple
 from dfcompile.canonical_dag.dag import NO_MEMBER
 from dfcompile.errors import UserError
 
+_SHOWN = 100  # characters
+
 _PLAIN = re.compile(r'[^\s"\[\]=,#]+')
 _REFERENCE = re.compile(r'("(?:\\.|[^"\\])*"|[^\s"\[\]=,#]+)(?:\[(\d{1,19})(?::(\d{1,19}))?\])?')
 _TOKEN = re.compile(r'(?:"(?:\\.|[^"\\])*"|\S)+')
@@ -36,7 +38,7 @@ def parse_reference(text: str, where: str) -> Reference:
     """
     found = _REFERENCE.fullmatch(text)
     if found is None:
-        raise UserError(f"{where}: {text!r} against a name, name[member] or name[first:end]")
+        raise UserError(f"{where}: {shortened(text)!r} against a name, name[member] or name[first:end]")
     name, first, end = found.groups()
     scope = unquoted(name, where)
     if first is None:
@@ -61,9 +63,26 @@ def unquoted(token: str, where: str) -> str:
     if not token.startswith('"'):
         return token
     try:
-        return str(json.loads(token))
+        name = str(json.loads(token))
     except ValueError as error:
-        raise UserError(f"{where}: broken string {token} against a JSON string: {error}") from None
+        raise UserError(f"{where}: broken string {shortened(token)} against a JSON string: {error}") from None
+    check_characters(name, where)
+    return name
+
+
+def check_characters(text: str, where: str) -> None:
+    """Check that a text can be written to a file: JSON can spell halves of characters.
+
+    Raises:
+        UserError: with ``where`` in front.
+    """
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise UserError(f"{where}: half a character in {shortened(text)!r} against whole ones")
+
+
+def shortened(text: str) -> str:
+    """Return a text as an error message shows it."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def tokens(line: str) -> list[str]:

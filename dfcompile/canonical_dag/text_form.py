@@ -24,7 +24,7 @@ from dfcompile.canonical_dag.builder import UNORDERED
 from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor, KernelVariant, TensorRole
 from dfcompile.canonical_dag.reader import FORMAT, DagReader
-from dfcompile.canonical_dag.reference import items, quoted, tokens, unquoted
+from dfcompile.canonical_dag.reference import items, quoted, shortened, tokens, unquoted
 from dfcompile.canonical_dag.runs import EdgeRun, NodeRun, edge_runs, node_runs
 from dfcompile.errors import UserError, nearest
 
@@ -190,9 +190,9 @@ def _field(fields: Mapping[str, str], key: str, where: str) -> str:
 
 def _number(fields: Mapping[str, str], key: str, where: str) -> int:
     text = _field(fields, key, where)
-    if len(text) < 20 and text.removeprefix("-").isdecimal():
+    if len(text) < 20 and text.isascii() and text.removeprefix("-").isdecimal():
         return int(text)
-    raise UserError(f"{where}: {key} {text!r} against a whole number")
+    raise UserError(f"{where}: {key} {shortened(text)!r} against a whole number")
 
 
 def _choice(fields: Mapping[str, str], key: str, known: Mapping[str, Choice], where: str) -> Choice:

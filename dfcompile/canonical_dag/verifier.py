@@ -95,6 +95,8 @@ def _names(dag: CanonicalDag) -> Iterator[str]:
         for dimension, size in (("outer", kernel.outer), ("m", kernel.m), ("k", kernel.k), ("n", kernel.n)):
             if size < 1:
                 yield f"kernel {kernel.name!r}: {dimension} {size} against 1 or more"
+        if kernel.memory_bytes < 0:
+            yield f"kernel {kernel.name!r}: memory_bytes {kernel.memory_bytes} against 0 or more"
     for tensor in dag.tensors:
         if tensor.elements < 1 or tensor.element_bytes < 1:
             held = f"{tensor.elements} elements of {tensor.element_bytes} bytes"

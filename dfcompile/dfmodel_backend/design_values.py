@@ -1,4 +1,4 @@
-"""Values that no field of a design file may have, whatever it means: no number, negative, huge, of no enumeration."""
+"""Values that no field of a design file may have: no number, negative, huge, of no enumeration, unprintable."""
 
 import math
 from collections.abc import Iterator
@@ -50,6 +50,9 @@ def _problems(field: FieldDescriptor, value: object) -> Iterator[str]:
         if value not in known:
             names = ", ".join(one.name for number, one in known.items() if number)
             yield f"found the number {value} against {names}"
+    elif isinstance(value, str):
+        if not value.isprintable():  # names stand in errors, tables and pictures
+            yield f"found {value!r} against printable characters"
     elif isinstance(value, float):
         if not math.isfinite(value):
             yield f"found {value} against a finite 32-bit number"

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 
@@ -56,33 +57,40 @@ class TaskTimes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Program:
-    """Cycles of reads and writes, and their positions among all accesses of a task, per input and output."""
+    """Cycles of a task's accesses to streams, and their positions among all of these, per input and output.
+
+    Accesses to memory never wait: of a task without input streams, or without output streams, only the cycles of the
+    first and the last write are kept, and how many reads come before the first.
+    """
 
     read_cycle: Int64
     write_cycle: Int64
     read_at: Int64
     write_at: Int64
     length: int
+    first_cycle: int
+    last_cycle: int
+    reads_before_first: int
 
 
 def _program(reads: int, writes: int, inputs: int, outputs: int) -> _Program:
-    if not reads:
-        nothing = np.zeros(0, dtype=np.int64)
-        return _Program(nothing, nothing, nothing, nothing, 0)
-    read, write = np.arange(reads, dtype=np.int64), np.arange(1, writes + 1, dtype=np.int64)
-    read_cycle = np.maximum(read, read * writes // reads)
-    write_cycle = np.maximum(write, -(-write * reads // writes))
-    cycle = np.concatenate([np.tile(read_cycle, inputs), np.tile(write_cycle, outputs)])
-    is_read = np.arange(len(cycle)) >= reads * inputs
-    edge = np.concatenate([np.repeat(np.arange(inputs), reads), np.repeat(np.arange(outputs), writes)])
-    at = np.empty(len(cycle), dtype=np.int64)
-    at[np.lexsort((edge, ~is_read, cycle))] = np.arange(len(cycle))
+    read = np.arange(reads if inputs else 0, dtype=np.int64)
+    write = np.arange(1, (writes if outputs else 0) + 1, dtype=np.int64)
+    common = gcd(reads, writes) or 1
+    part, share = max(reads // common, 1), max(writes // common, 1)
+    # Whole multiples apart: products of two large numbers would not fit.
+    written_before = read * (share // part) + read * (share % part) // part
+    read_before = write * (part // share) - (-write * (part % share) // share)
+    awaited = -(-reads // max(writes, 1))
     return _Program(
-        read_cycle,
-        write_cycle,
-        at[: reads * inputs].reshape(inputs, reads),
-        at[reads * inputs :].reshape(outputs, writes),
-        len(cycle),
+        read_cycle=np.maximum(read, written_before),
+        write_cycle=np.maximum(write, read_before),
+        read_at=(read * inputs + written_before * outputs) + np.arange(inputs, dtype=np.int64)[:, None],
+        write_at=(read_before * inputs + (write - 1) * outputs) + np.arange(outputs, dtype=np.int64)[:, None],
+        length=len(read) * inputs + len(write) * outputs,
+        first_cycle=max(1, awaited) if reads else 0,
+        last_cycle=max(reads, writes),
+        reads_before_first=awaited,
     )
 
 
@@ -115,11 +123,10 @@ class _Elements:
             for other in task.awaits:
                 self._awaited_by[other].append(number)
         self._start, self._first, self._last = ([_NEVER_YET] * len(tasks) for _ in range(3))
-        # A task without streams reads or writes memory at the same places of its program.
         known: dict[tuple[int, int, int, int], _Program] = {}
         self._programs = []
         for task in tasks:
-            key = (task.reads, task.writes, max(len(task.inputs), 1), max(len(task.outputs), 1))
+            key = (task.reads, task.writes, len(task.inputs), len(task.outputs))
             if key not in known:
                 known[key] = _program(*key)
             self._programs.append(known[key])
@@ -145,33 +152,34 @@ class _Elements:
         task, program = self._tasks[number], self._programs[number]
         begin = max(task.release, *(self._last[other] for other in task.awaits), 0)
         if not program.length:
-            self._start[number] = self._first[number] = begin
-            self._end(number, begin, late)
+            self._start[number], self._first[number] = begin, begin + program.first_cycle
+            self._end(number, begin + program.last_cycle, late)
             return
         delay = np.full(program.length, _NEVER_YET, dtype=np.int64)
-        for edge, at in zip(task.inputs, program.read_at, strict=False):
+        for edge, at in zip(task.inputs, program.read_at, strict=True):
             delay[at] = self._put[edge] - program.read_cycle
-        for edge, at in zip(task.outputs, program.write_at, strict=False):
+        for edge, at in zip(task.outputs, program.write_at, strict=True):
             room = self._capacity[edge]
             if room < task.writes:
                 delay[at[room:]] = self._get[edge][:-room] - program.write_cycle[room:]
         delay[0] = max(int(delay[0]), begin)
         np.maximum.accumulate(delay, out=delay)
-        for edge, at in zip(task.inputs, program.read_at, strict=False):
+        for edge, at in zip(task.inputs, program.read_at, strict=True):
             np.add(delay[at], program.read_cycle, out=self._get[edge])
             if edge in self._relayed:
                 continue
             room, writer = self._capacity[edge], self._writer[edge]
             if room < task.reads and not late[writer]:
                 late[writer] = bool((self._get[edge][:-room] > self._put[edge][room:]).any())
-        for edge, at in zip(task.outputs, program.write_at, strict=False):
+        for edge, at in zip(task.outputs, program.write_at, strict=True):
             np.add(delay[at], program.write_cycle, out=self._put[edge])
             reader = self._reader.get(edge)
             if reader is not None:
                 late[reader] = late[reader] or bool((self._put[edge] > self._get[edge]).any())
-        self._start[number] = int(delay[program.read_at[-1, 0]]) if task.inputs else int(delay[0])
-        self._first[number] = int(delay[program.write_at[0, 0]] + program.write_cycle[0])
-        self._end(number, int(delay[-1] + program.write_cycle[-1]), late)
+        self._start[number] = int(delay[len(task.inputs) - 1]) if task.inputs else begin
+        before_first = program.write_at[0, 0] if task.outputs else program.reads_before_first * len(task.inputs) - 1
+        self._first[number] = int(delay[before_first]) + program.first_cycle
+        self._end(number, int(delay[-1]) + program.last_cycle, late)
 
     def _end(self, number: int, last: int, late: list[bool]) -> None:
         if last > self._last[number]:
@@ -214,8 +222,10 @@ class _Steps:
             number = ready.popleft()
             ready.extend(self._advance(number))
             if self._done[number] == len(self._accesses[number]) and self._last[number] == _NEVER_YET:
-                cycles = self._programs[number].write_cycle
-                self._last[number] = self._delay[number] + (int(cycles[-1]) if len(cycles) else 0)
+                program = self._programs[number]
+                self._last[number] = self._delay[number] + program.last_cycle
+                if not program.length:
+                    self._first[number] = self._delay[number] + program.first_cycle
                 for other in awaited_by[number]:
                     self._missing[other] -= 1
                     self._delay[other] = max(self._delay[other], self._last[number])
@@ -236,42 +246,48 @@ class _Steps:
         """Take the accesses of a task until one must wait; return the neighbours that may go on."""
         if self._missing[number]:
             return []
-        task, delay, woken = self._tasks[number], self._delay[number], dict[int, None]()
+        delay, woken = self._delay[number], dict[int, None]()
         accesses = self._accesses[number]
-        last_input = task.inputs[-1] if task.inputs else -1
+        started, emitted = self._marks(number)
+        if self._start[number] == _NEVER_YET and not started:
+            self._start[number] = delay
         place = self._done[number]
         while place < len(accesses):
             edge, is_write, cycle = accesses[place]
-            if edge >= 0:
-                mine, awaited = (self._put, self._get) if is_write else (self._get, self._put)
-                element = len(mine[edge]) - (self._capacity[edge] if is_write else 0)
-                if element >= len(awaited[edge]):
-                    break
-                if element >= 0:
-                    delay = max(delay, awaited[edge][element] - cycle)
-                mine[edge].append(delay + cycle)
-                neighbour = (self._reader if is_write else self._writer).get(edge)
-                if neighbour is not None:
-                    woken[neighbour] = None
-            if is_write and self._first[number] == _NEVER_YET:
-                self._first[number] = delay + cycle
-            if self._start[number] == _NEVER_YET and not is_write and edge == last_input:
-                self._start[number] = delay
+            mine, awaited = (self._put, self._get) if is_write else (self._get, self._put)
+            element = len(mine[edge]) - (self._capacity[edge] if is_write else 0)
+            if element >= len(awaited[edge]):
+                break
+            if element >= 0:
+                delay = max(delay, awaited[edge][element] - cycle)
+            mine[edge].append(delay + cycle)
+            neighbour = (self._reader if is_write else self._writer).get(edge)
+            if neighbour is not None:
+                woken[neighbour] = None
             place += 1
+            if place == started:
+                self._start[number] = delay
+            if place == emitted:
+                self._first[number] = delay + self._programs[number].first_cycle
         self._done[number], self._delay[number] = place, delay
         return list(woken)
 
+    def _marks(self, number: int) -> tuple[int, int]:
+        """Return after how many accesses a task has started, and has written its first element."""
+        task, program = self._tasks[number], self._programs[number]
+        if task.outputs:
+            return len(task.inputs), int(program.write_at[0, 0]) + 1
+        return len(task.inputs), program.reads_before_first * len(task.inputs)
+
 
 def _listed(task: GangTask, program: _Program) -> list[tuple[int, bool, int]]:
-    """Return the accesses of a task in order: edge (-1: memory), whether it writes, cycle."""
+    """Return the accesses of a task in order: edge, whether it writes, cycle."""
     listed: list[tuple[int, bool, int]] = [(-1, False, 0)] * program.length
-    if not listed:
-        return listed
     for edges, at, cycles, is_write in (
         (task.inputs, program.read_at, program.read_cycle, False),
         (task.outputs, program.write_at, program.write_cycle, True),
     ):
-        for edge, positions in zip(edges or (-1,), at.tolist(), strict=True):
+        for edge, positions in zip(edges, at.tolist(), strict=True):
             for position, cycle in zip(positions, cycles.tolist(), strict=True):
                 listed[position] = (edge, is_write, cycle)
     return listed

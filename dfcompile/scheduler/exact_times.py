@@ -13,7 +13,7 @@ from dfcompile.errors import UserError
 from dfcompile.scheduler.element_times import GangTask, TaskTimes, gang_times
 
 NO_TASK = -1
-_MOST_ACCESSES = 50_000_000  # of one gang: about 4 GB
+_MOST_ACCESSES = 100_000_000  # of one gang: about 4 GB
 
 
 @dataclass(frozen=True, slots=True, eq=False)

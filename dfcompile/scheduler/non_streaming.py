@@ -25,7 +25,7 @@ def schedule_non_streaming(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
     check_pes(pes)
     work, computational = dag.work.tolist(), dag.is_computational.tolist()
     parents, in_start = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
-    machine = _Machine(pes)
+    machine = _Machine(min(pes, max(dag.tasks_count, 1)))  # no more can be used
     start, end, pe = [0] * dag.nodes_count, [0] * dag.nodes_count, [NO_PE] * dag.nodes_count
     for node in _by_rank(dag):
         ready = max((end[parent] for parent in parents[in_start[node] : in_start[node + 1]]), default=0)

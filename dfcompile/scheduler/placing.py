@@ -77,7 +77,7 @@ class _Placer:
 
     def __init__(self, dag: CanonicalDag, gangs: Gangs, pes: int) -> None:
         self._dag, self._gangs = dag, gangs
-        self._free = [(0, pe) for pe in range(pes)]
+        self._free = [(0, pe) for pe in range(min(pes, max(dag.tasks_count, 1)))]  # no more can be used
         self._tasks = _tasks_by_gang(dag, gangs)
         self._gate, self._follower, self._row = _links(dag, gangs)
         self._missing = [0] * gangs.count

@@ -90,12 +90,16 @@ def _cut(dag: CanonicalDag, clock: BlockClock, order: list[int], pes: int) -> Bl
 
 
 def _step(tasks: int, pes: int) -> int:
-    """Return the smallest divisor of P for which evaluating ``tasks * (width / step)^2 / 2`` nodes is affordable."""
+    """Return the smallest divisor of P for which evaluating ``tasks * (width / step)^2 / 2`` nodes is affordable.
+
+    Where all tasks fit in one block it need not divide P.
+    """
     width = min(pes, tasks)
-    for step in range(1, pes):
-        if pes % step == 0 and tasks * (width // step) ** 2 <= 2 * _NODE_EVALUATIONS:
+    for step in range(1, width):
+        fits = pes > tasks or pes % step == 0
+        if fits and tasks * (width // step) ** 2 <= 2 * _NODE_EVALUATIONS:
             return step
-    return pes
+    return max(width, 1)
 
 
 def _chunks(dag: CanonicalDag, order: list[int], step: int) -> list[list[int]]:

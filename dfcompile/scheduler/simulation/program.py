@@ -74,11 +74,11 @@ def task_program(whole: Place, begin: Place, end: Place, *, gets: bool = True, p
         ahead = begin.reads - begin.writes  # of the reads: 0 or 1
         before = slice(ahead, ahead + len(read)), slice(1 - ahead, 1 - ahead + len(write))
         return Program(len(read), len(write), cycles, read, write + (1 - ahead), *before)
-    # Counted from the beginning of the stretch, so that products of two large numbers do not occur.
+    # Counted from the beginning of the stretch and without whole multiples: products of large numbers would not fit.
     written, rest = divmod(begin.reads * writes, reads)
-    puts_before = (rest + read * writes) // reads + (written - begin.writes)
+    puts_before = read * (writes // reads) + (rest + read * (writes % reads)) // reads + (written - begin.writes)
     needed, rest = divmod((begin.writes + 1) * reads + writes - 1, writes)
-    gets_before = (rest + write * reads) // writes + (needed - begin.reads)
+    gets_before = write * (reads // writes) + (rest + write * (reads % writes)) // writes + (needed - begin.reads)
     get_waits, put_waits = read, gets_before + (begin.reads - offset)
     if writes >= reads:
         get_waits, put_waits = puts_before + (begin.writes - offset), write + (begin.writes + 1 - offset)

@@ -50,6 +50,8 @@ WHERE = "x.txt: "
         (LLM, "fwd_bwd: FWD", "fwd_bwd: BWD",
          "connection 1 to 2: leads from the backward pass to kernel 'LayerNorm_1', whose"),
         # kernels
+        (LLM, 'name: "Q"', r'name: "Q\n"', r"kernel 'Q\\n': field 'name': found 'Q\\n' against printable characters"),
+        (LLM, 'name: "Q"', r'name: "\033[31m"', r"field 'name': found '\\x1b\[31m' against printable characters"),
         (LLM, "type: SIMD", "", "kernel 'Add_Prev_Layer': field 'type' is unset against SYSTOLIC or SIMD"),
         (LLM, "type: SIMD", "type: 9",
          "kernel 'Add_Prev_Layer': field 'type': found the number 9 against SYSTOLIC, SIMD"),

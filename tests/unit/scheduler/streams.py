@@ -10,14 +10,16 @@ from dfcompile.scheduler.simulation import Replay
 
 
 def stream_graph(edges: list[tuple[str, str, int]]) -> CanonicalDag:
-    """A graph of computational nodes, named by first appearance; ``in`` and ``out`` are buffers."""
+    """A graph of computational nodes, named by first appearance; ``in``, ``out`` and capital names are buffers."""
     builder = DagBuilder("stream")
     number: dict[str, int] = {}
     for source, target, volume in edges:
         for name in (source, target):
             if name not in number:
                 scope = builder.add_scope(name)
-                number[name] = builder.add_memory(scope) if name in ("in", "out") else builder.add_task(scope)
+                number[name] = (
+                    builder.add_memory(scope) if name in ("in", "out") or name.isupper() else builder.add_task(scope)
+                )
         builder.add_edge(number[source], number[target], volume)
     return builder.finish()
 

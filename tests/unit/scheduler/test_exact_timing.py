@@ -10,6 +10,7 @@ from dfcompile.scheduler import Schedule, ScheduleOptions, Timing, check, exact_
 from dfcompile.scheduler.element_times import GangTask, gang_times
 from dfcompile.scheduler.simulation import Replay, simulate
 from tests.strategies import DagShape, canonical_dags
+from tests.unit.scheduler.streams import stream_graph
 
 PARTITIONS = st.sampled_from(["sb-lts", "sb-rlx", "work-ordered"])
 
@@ -71,6 +72,30 @@ def test_single_steps_and_whole_programs_agree(dag: CanonicalDag, pes: int) -> N
 
     for column in ("start", "first_out", "last_out", "fifo_capacity"):
         assert getattr(by_steps, column).tolist() == getattr(by_sweeps, column).tolist()
+
+
+def test_task_of_a_gang_that_only_memory_feeds_and_takes_runs_for_its_work() -> None:
+    dag = stream_graph([("in", "a", 9), ("a", "B", 9), ("B", "x", 6), ("x", "C", 3), ("C", "b", 9), ("a", "b", 9)])
+    found = schedule(dag, ScheduleOptions(3, barrier=False, timing=Timing.EXACT))
+
+    _replayed(dag, found)
+    times = {
+        dag.node_name(node): (int(found.start[node]), int(found.last_out[node])) for node in range(dag.nodes_count)
+    }
+    assert found.streamed.tolist() == [False] * 5 + [True]
+    assert (times["a"], times["x"], times["b"]) == ((0, 9), (9, 15), (15, 24))
+
+
+def test_volumes_that_pass_no_fifo_cost_nothing_and_do_not_overflow() -> None:
+    memory, stream = 2**45, 2**20 + 1
+    dag = stream_graph([("in", "a", memory), ("a", "b", stream), ("b", "out", memory)])
+
+    found = schedule(dag, ScheduleOptions(2, timing=Timing.EXACT))
+
+    # The reader keeps pace with the writer: its latest read of all against its own program delays it.
+    delay = max(-(-(number + 1) * memory // stream) - number * memory // stream for number in range(stream))
+    assert found.makespan_cycles == memory + delay
+    _replayed(dag, found)
 
 
 def test_gangs_too_large_to_be_timed_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
