@@ -32,7 +32,8 @@ class ChipCounts:
 
         Every number up to `EVERY_UP_TO`, powers of two, divisors of ``chips``, and what was asked for before is tried,
         so that more chips at hand are never slower than those asked for before. They lie along one dimension of the
-        network or more, as is fastest. Ties go to fewer chips, then to fewer dimensions. Every mapping is checked. The figures are those of all chips in use.
+        network or more, as is fastest. Ties go to fewer chips, then to fewer dimensions.
+        Every mapping is checked. The figures are those of all chips in use.
 
         Raises:
             UserError: the system has fewer chips.
