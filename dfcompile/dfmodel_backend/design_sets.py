@@ -73,17 +73,19 @@ class DesignSets:
         return arc_times(self.model, arcs)
 
     def terms(self) -> FusionTerms:
-        """Return figures kernel by kernel, of a design without ``num_input`` and memory units."""
+        """Return figures kernel by kernel, of a design without memory units."""
         model, machine = self.model, self.model.design.machine
         utilization = model.design.execution.compute_utilization
         flop = np.array([share.flop for share in model.shares], float)
+        tiles = np.array(self._tiles, float)
+        inputs = [share.kernel.num_input for share in model.shares]
         room = dram_room(model)
         return FusionTerms(
             least_ns=model.least_ns(),
             cores=machine.cores,
-            compute_ns=model.tiles * flop / (utilization * machine.peak_gflops) if utilization > 0 else None,
+            compute_ns=tiles * flop / (utilization * machine.peak_gflops) if utilization > 0 else None,
             tables=model.tables if utilization <= 0 else (),
-            cycle_ns=model.tiles / machine.frequency_ghz,
+            cycle_ns=tiles / machine.frequency_ghz,
             network_ns=model.network_parts(),
             flows=self._flows(),
             held=tuple(
@@ -93,20 +95,40 @@ class DesignSets:
             tiled=tuple(self._tiled()),
             sram_bytes=model.sram_capacity * (1 + ROUNDING) if model.sram_capacity else np.inf,
             dram_bytes=room * (1 + ROUNDING) if room < most_waiting(model) else np.inf,
+            kept_bytes=np.zeros(len(model.shares)),
+            waiting=self._tiles,
+            repeats=tuple(max(1, count) for count in inputs),
+            apart=sum(1 << k for k, count in enumerate(inputs) if count),
+            most_ns=self._most_ns() if max(inputs, default=0) > 1 else 0.0,
         )
+
+    @cached_property
+    def _tiles(self) -> tuple[int, ...]:
+        """Tiles of the configurations of each kernel: those with several inputs are not tiled."""
+        return tuple(1 if share.kernel.num_input else self.model.tiles for share in self.model.shares)
+
+    def _most_ns(self) -> float:
+        """Return a time that no configuration takes once, whatever is in it and however its weights are tiled."""
+        model = self.model
+        alone = np.eye(len(model.shares), dtype=bool)
+        steps = model.steps(alone, np.array([max(1, share.rows) for share in model.shares], np.int64))
+        compute_ns = steps.compute_ns.sum() * model.design.machine.cores
+        return float(compute_ns + steps.memory_ns.sum() + sum(part.sum() for part in model.network_parts()))
 
     def _flows(self) -> tuple[FlowTerms, ...]:
         model = self.model
-        tile_ns = model.tiles / model.design.machine.dram_gb_per_s
-        live = model.tiles * max(1, model.design.execution.batch.micro_batch)
+        gb_per_s, link = model.design.machine.dram_gb_per_s, model.degrees.pipeline_link
+        micro_batch = max(1, model.design.execution.batch.micro_batch)
         return tuple(
             FlowTerms(
                 source=edge.source,
                 readers=(FlowReader(edge.target, 2.0 * size, depth * size),),
                 leaves=False,
-                memory_ns=tile_ns * edge.size_bytes,
+                read_ns=self._tiles[edge.target] * edge.size_bytes / gb_per_s,
+                write_ns=self._tiles[edge.source] * edge.size_bytes / gb_per_s,
                 written_bytes=2.0 * size,
-                live_bytes=live * edge.size_bytes,
+                live_bytes=float(micro_batch * edge.size_bytes),
+                sent_ns=model.tiles * edge.size_bytes / link.gb_per_s if link else 0.0,
             )
             for edge, size, depth in zip(model.edges, *(column.tolist() for column in model.sram_sizes), strict=True)
         )

@@ -52,12 +52,14 @@ class _AssignmentBuilder:
         self._overlap = overlap
         self._counted = counted
         self._kernels = range(len(shape.predecessors))
-        count = min(len(shape.allowed), len(self._kernels)) if len(set(shape.allowed)) == 1 else len(shape.allowed)
-        self._slots = range(count)
+        masks = shape.allowed[: len(self._kernels)] if len(set(shape.allowed)) == 1 else shape.allowed
+        self._stages = [range(stage * len(masks), (stage + 1) * len(masks)) for stage in range(shape.stages)]
+        self._masks = masks * shape.stages
+        self._slots = range(len(self._masks))
         self._unit_ns = terms.least_ns or 1.0
         self._problem = pulp.LpProblem("fusion_assignment", pulp.LpMinimize)
         self._at = [
-            [self._problem.add_variable(f"at_{k}_{c}", 0, shape.allowed[c] >> k & 1, "Integer") for c in self._slots]
+            [self._problem.add_variable(f"at_{k}_{c}", 0, self._masks[c] >> k & 1, "Integer") for c in self._slots]
             for k in self._kernels
         ]
         self._by = [[pulp.lpSum(self._at[k][: c + 1]) for c in self._slots] for k in self._kernels]
@@ -72,8 +74,10 @@ class _AssignmentBuilder:
             self._add_held(c)
             self._add_tiled(c)
             self._limit_sram(c)
-            self._limit_dram(c)
-        self._problem.setObjective(self._pulp.lpSum(self._time(c) for c in self._slots))
+            self._keep_apart(c)
+        for slots in self._stages:
+            self._limit_dram(slots)
+        self._problem.setObjective(self._slowest([self._time(c) for c in self._slots]))
         outcome = solve(self._problem, options)
         if outcome not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
             return None, outcome
@@ -89,8 +93,9 @@ class _AssignmentBuilder:
         for c in self._slots:
             held = self._pulp.lpSum(self._at[k][c] for k in self._kernels)
             self._problem += held <= min(self._shape.most_kernels, len(self._kernels))
-            if c + 1 in self._slots and self._shape.allowed[c] == self._shape.allowed[c + 1]:  # empty ones last
-                following = self._pulp.lpSum(self._at[k][c + 1] for k in self._kernels)
+        for c in (c for slots in self._stages for c in slots[:-1]):
+            if self._masks[c] == self._masks[c + 1]:  # empty ones last
+                held, following = (self._pulp.lpSum(self._at[k][d] for k in self._kernels) for d in (c, c + 1))
                 self._problem += following <= len(self._kernels) * held
 
     def _add_flow(self, number: int, flow: FlowTerms, c: int) -> None:
@@ -111,7 +116,7 @@ class _AssignmentBuilder:
                 self._problem += write >= made - here
         if flow.leaves:
             self._problem += write >= made
-        self._memory[c] += [(read, flow.memory_ns), (write, flow.memory_ns)]
+        self._memory[c] += [(read, flow.read_ns), (write, flow.write_ns)]
         self._sram[c] += [(border, 1.0), (inside, 1.0), (write, flow.written_bytes / capacity)]
 
     def _add_held(self, c: int) -> None:
@@ -140,12 +145,28 @@ class _AssignmentBuilder:
         if not math.isinf(self._terms.sram_bytes):
             self._problem += self._sum(self._sram[c]) <= 1
 
-    def _limit_dram(self, c: int) -> None:
+    def _limit_dram(self, slots: range) -> None:
+        """What a stage keeps and what waits; how much of a tensor waits depends on the kernels that run."""
         room = self._terms.dram_bytes
         if math.isinf(room):
             return
-        terms: Terms = []
         unit = max(1.0, room)
+        keeps = [(self._at[k][c], size / unit) for k, size in enumerate(self._terms.kept_bytes) for c in slots if size]
+        for c in slots:
+            waits = self._waiting(c, unit)
+            for times in sorted(set(self._terms.waiting)):
+                used = self._sum([*keeps, *((live, size * times) for live, size in waits)])
+                if times == min(self._terms.waiting):
+                    self._problem += used <= room / unit
+                    continue
+                most = sum(size * times for _, size in waits)
+                for k in self._kernels:
+                    if self._terms.waiting[k] == times:
+                        self._problem += used <= room / unit + most * (1 - self._at[k][c])
+
+    def _waiting(self, c: int, unit: float) -> Terms:
+        """Return what may wait while configuration c runs, with its size."""
+        terms: Terms = []
         for number, flow in enumerate(self._terms.flows):
             live = self._share(f"live_{number}_{c}")
             terms.append((live, flow.live_bytes / unit))
@@ -157,21 +178,50 @@ class _AssignmentBuilder:
             for reader in flow.readers:
                 self._problem += live >= made - self._by[reader.kernel][c]
                 self._problem += live >= made_before - (self._by[reader.kernel][c - 1] if c else 0)
-        self._problem += self._sum(terms) <= room / unit
+        return terms
+
+    def _keep_apart(self, c: int) -> None:
+        if self._terms.apart in (0, self._shape.every_kernel):
+            return
+        which = self._problem.add_variable(f"apart_{c}", cat="Binary")
+        for k in self._kernels:
+            self._problem += self._at[k][c] <= (which if self._terms.apart >> k & 1 else 1 - which)
+
+    def _slowest(self, times: list[pulp.LpVariable]) -> pulp.LpVariable | pulp.LpAffineExpression:
+        """Return the time of all configurations; of a pipeline that of the slowest stage, with what it sends on."""
+        if len(self._stages) == 1:
+            return self._pulp.lpSum(times)
+        slowest = self._amount("slowest")
+        for stage, slots in enumerate(self._stages):
+            sent = []
+            for number, flow in enumerate(self._terms.flows):
+                sends = self._share(f"sends_{number}_{stage}")
+                for reader in flow.readers if flow.source != OUTSIDE else ():
+                    self._problem += sends >= self._by[flow.source][slots[-1]] - self._by[reader.kernel][slots[-1]]
+                sent.append((sends, flow.sent_ns))
+            self._problem += slowest >= self._pulp.lpSum(times[c] for c in slots) + self._sum(sent, self._unit_ns)
+        return slowest
 
     def _time(self, c: int) -> pulp.LpVariable:
         """Return a variable above the time of configuration c."""
         time = self._amount(f"time_{c}")
         parts = {"C": self._compute(c), "M": self._sum(self._memory[c], self._unit_ns), "N": self._network(c)}
         compute, memory, network = (parts[kind] if kind in self._counted else 0 for kind in "CMN")
-        if self._overlap is Overlap.NO_OVERLAP:
-            self._problem += time >= compute + memory + network
-        elif self._overlap is Overlap.PERFECT_OVERLAP:
-            for part in (compute, memory, network):
-                self._problem += time >= part
-        else:
-            self._problem += time >= compute + network
-            self._problem += time >= memory + network
+        sums = {
+            Overlap.NO_OVERLAP: (compute + memory + network,),
+            Overlap.PERFECT_OVERLAP: (compute, memory, network),
+            Overlap.OVERLAP_COMPUTE_MEMORY: (compute + network, memory + network),
+        }[self._overlap]
+        for taken in sums:
+            self._problem += time >= taken
+        for times in sorted({count for count in self._terms.repeats if count > 1}):
+            # As often as the kernel with the most repeats says; a kernel that is elsewhere says nothing.
+            here = self._share(f"repeats_{times}_{c}")
+            for k in self._kernels:
+                if self._terms.repeats[k] == times:
+                    self._problem += here >= self._at[k][c]
+            for taken in sums:
+                self._problem += time >= times * taken - times * self._terms.most_ns / self._unit_ns * (1 - here)
         return time
 
     def _compute(self, c: int) -> pulp.LpVariable:
@@ -181,8 +231,8 @@ class _AssignmentBuilder:
             return compute
         used: Terms = []
         areas: Terms = []
-        unit = self._unit_ns / self._terms.cycle_ns
         for k, table in enumerate(self._terms.tables):
+            unit = self._unit_ns / self._terms.cycle_ns[k]
             rows = [
                 self._problem.add_variable(f"split_{k}_{c}_{row}", cat="Binary") for row in range(len(table.cycles))
             ]
@@ -190,10 +240,10 @@ class _AssignmentBuilder:
             used += [(variable, float(cores)) for variable, cores in zip(rows, table.cores, strict=True)]
             cycles = [(variable, float(cycles)) for variable, cycles in zip(rows, table.cycles, strict=True)]
             self._problem += compute >= self._sum(cycles, unit)
-            areas.append((self._at[k][c], table.least_area / self._terms.cores))
+            areas.append((self._at[k][c], table.least_area / self._terms.cores / unit))
         self._problem += self._sum(used) <= self._terms.cores
         # Not needed for the model but for its relaxation: a configuration takes at least its area over all cores.
-        self._problem += compute >= self._sum(areas, unit)
+        self._problem += compute >= self._sum(areas)
         return compute
 
     def _network(self, c: int) -> pulp.LpVariable:

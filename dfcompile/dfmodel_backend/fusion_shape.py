@@ -15,12 +15,14 @@ class FusionShape:
         predecessors: of each kernel.
         allowed: of each configuration, in order of execution, the kernels that may be in it.
         most_kernels: of a configuration.
+        stages: of a pipeline that follow each other, each with all these configurations.
         forward: kernels of the first pass where two passes take separate halves of the configurations, else 0 [ko24].
     """
 
     predecessors: tuple[int, ...]
     allowed: tuple[int, ...]
     most_kernels: int
+    stages: int = 1
     forward: int = 0
 
     @property

@@ -104,7 +104,7 @@ class GraphSets:
             cores=chip.cores,
             compute_ns=compute_ns,
             tables=model.tables if compute_ns is None else (),
-            cycle_ns=1 / chip.frequency_ghz,
+            cycle_ns=np.full(len(work.kernels), 1 / chip.frequency_ghz),
             network_ns=(np.array([kernel.network_ns for kernel in work.kernels], float),),
             flows=tuple(_flow_terms(flow, gb_per_s) for flow in work.flows),
             held=tuple(
@@ -115,6 +115,11 @@ class GraphSets:
             tiled=tuple(self._tiled()),
             sram_bytes=math.floor(chip.sram_bytes) + 0.5 if chip.sram_bytes else math.inf,
             dram_bytes=math.inf if model.dram_always_fits else room,
+            kept_bytes=np.zeros(len(work.kernels)),
+            waiting=(1,) * len(work.kernels),
+            repeats=(1,) * len(work.kernels),
+            apart=0,
+            most_ns=0.0,
         )
 
     def _tiled(self) -> Iterator[TiledWeights]:
@@ -145,7 +150,8 @@ def _flow_terms(flow: Flow, gb_per_s: float) -> FlowTerms:
             for reading in flow.readings
         ),
         leaves=flow.leaves,
-        memory_ns=flow.size_bytes / gb_per_s,
+        read_ns=flow.size_bytes / gb_per_s,
+        write_ns=flow.size_bytes / gb_per_s,
         written_bytes=2.0 * -(-flow.size_bytes // flow.cuts),
         live_bytes=float(flow.size_bytes),
     )
