@@ -36,10 +36,9 @@ def solve(problem: pulp.LpProblem, options: MappingOptions) -> Outcome:
         # A process may set the thread count of HiGHS only once, so it is 1 everywhere.
         solver = pulp.HiGHS(msg=False, threads=1, timeLimit=limit_s, gapRel=0.0)
     else:
-        # The CBC that comes with PuLP, whatever else is on the path: one version, one result.
-        solver = pulp.COIN_CMD(
-            path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, threads=1, timeLimit=limit_s, gapRel=0.0
-        )
+        # The CBC that comes with PuLP, whatever else is on the path: one version, one result. No number of threads is
+        # one thread; a number, also 1, starts workers, which one time in some hundred wait for 10 s before they end.
+        solver = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, timeLimit=limit_s, gapRel=0.0)
     if not solver.available():
         raise UserError(f"solver {options.solver.milp!r}: not installed (pip install 'dfcompile[highs]')")
     problem.solve(solver)
