@@ -7,6 +7,7 @@ from dfcompile.dfmodel_backend.design_arc_flow import fuse_design_by_arc_flow
 from dfcompile.dfmodel_backend.design_assignment import fuse_design_by_assignment
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_options import DesignOptions
+from dfcompile.dfmodel_backend.down_sets import DownSets
 from dfcompile.dfmodel_backend.fusion_arcs import (
     Arcs,
     arcs_kernel_by_kernel,
@@ -18,6 +19,7 @@ from dfcompile.dfmodel_backend.fusion_arcs import (
 from dfcompile.dfmodel_backend.intra_chip import Fused, fuse, is_kernel_by_kernel, kernel_by_kernel
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.dfmodel_backend.pipeline import fuse_stages
+from dfcompile.dfmodel_backend.pipeline_arc_flow import fuse_stages_by_arc_flow
 from dfcompile.dfmodel_backend.pipeline_bound import least_stage_ns
 
 
@@ -31,10 +33,7 @@ class DesignFusion:
         self._pipelined = design.execution.batch.layers_in_graph > 1
         self.solver = options.solver
         self.is_exact = True
-        has_inputs = any(kernel.num_input for kernel in design.kernels)
-        if (self._pipelined or has_inputs) and self.solver is not Solver.INTERVALS:
-            # The integer programs know neither stages nor kernels with several inputs.
-            self.solver = Solver.DP
+        self._lattice: DownSets | None = None
         if self._by_kernel and not self._pipelined:
             self._singles = arcs_kernel_by_kernel(design)
             return
@@ -52,26 +51,27 @@ class DesignFusion:
 
         A pipeline whose slowest stage takes more than ``below_ns`` is of no interest: None, too.
         """
-        if self._pipelined:
-            return fuse_stages(model, self._arcs(model), below_ns)
-        if self._by_kernel:
+        if self._by_kernel and not self._pipelined:
             return kernel_by_kernel(model, self._singles)
         if self.solver in (Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS):
             return fuse_design_by_assignment(model, self._milp)
+        arcs = self._arcs(model)
         if self.solver in (Solver.CBC, Solver.HIGHS):
-            return fuse_design_by_arc_flow(model, self._arcs(model), self._milp)
-        return fuse(model, self._arcs(model))
+            by_arc_flow = fuse_stages_by_arc_flow if self._pipelined else fuse_design_by_arc_flow
+            return by_arc_flow(model, arcs, self._milp)
+        return fuse_stages(model, arcs, below_ns) if self._pipelined else fuse(model, arcs)
 
     def least_ns(self, model: DesignModel) -> float:
         """Return a time that no assignment beats: of the slowest stage, if stages of a pipeline share a graph."""
         if not self._pipelined:
             return model.least_ns()
-        if not self.is_exact:
+        if self._lattice is None or not self.is_exact:
             return model.least_ns() / model.degrees.pipeline
         return least_stage_ns(model, members_of(tuple(self._lattice), len(model.shares)))
 
     def _arcs(self, model: DesignModel) -> Arcs:
         held = tuple(model.growth_limit[0].tolist())
         if held not in self._known:
+            assert self._lattice is not None
             self._known[held] = arcs_of(model, self._lattice)
         return self._known[held]
