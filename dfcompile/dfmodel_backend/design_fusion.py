@@ -7,11 +7,15 @@ from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.design_sets import DesignSets
 from dfcompile.dfmodel_backend.design_shape import shape_of
-from dfcompile.dfmodel_backend.fusion import ASSIGNMENT, fuse_listed, lattice_for
+from dfcompile.dfmodel_backend.down_sets import DownSets
+from dfcompile.dfmodel_backend.fusion import ARC_FLOW, ASSIGNMENT, fuse_listed, lattice_for
 from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_kernel_by_kernel, arcs_of, members_of
+from dfcompile.dfmodel_backend.fusion_assignment import fuse_by_assignment
 from dfcompile.dfmodel_backend.intra_chip import Fused, configs_of, is_kernel_by_kernel, kernel_by_kernel
+from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
-from dfcompile.dfmodel_backend.pipeline import fuse_stages
+from dfcompile.dfmodel_backend.pipeline import fuse_stages, staged
+from dfcompile.dfmodel_backend.pipeline_arc_flow import fuse_stages_by_arc_flow
 from dfcompile.dfmodel_backend.pipeline_bound import least_stage_ns
 
 
@@ -25,13 +29,13 @@ class DesignFusion:
         self._pipelined = design.execution.batch.layers_in_graph > 1
         self.solver = options.solver
         self.is_exact = True
-        has_inputs = any(kernel.num_input for kernel in design.kernels)
-        if (self._pipelined or has_inputs) and self.solver is not Solver.INTERVALS:
-            # The integer programs know neither stages nor kernels with several inputs.
-            self.solver = Solver.DP
+        self._lattice: DownSets | None = None
         if self._by_kernel and not self._pipelined:
             self._singles = arcs_kernel_by_kernel(len(design.kernels))
             return
+        if self.solver in ASSIGNMENT and design.machine.pmu is not None:
+            self.solver = Solver.DP  # the assignment does not know memory units
+        self._milp = MappingOptions(solver=self.solver, time_limit_s=options.time_limit_s)
         if self.solver in ASSIGNMENT:
             return
         self._lattice, self.solver = lattice_for(shape_of(design), self.solver, options.max_down_sets)
@@ -42,24 +46,35 @@ class DesignFusion:
 
         A pipeline whose slowest stage takes more than ``below_ns`` is of no interest: None, too.
         """
-        if self._pipelined:
-            return fuse_stages(model, self._arcs(model), below_ns)
-        if self._by_kernel:
+        if self._by_kernel and not self._pipelined:
             return kernel_by_kernel(model, self._singles)
+        if self._pipelined:
+            return self._fuse_stages(model, below_ns)
         costs = DesignSets(model)
         arcs = None if self.solver in ASSIGNMENT else self._arcs(model)
-        milp = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s)
-        found = fuse_listed(costs, arcs, milp, is_complete=self.solver is not Solver.INTERVALS)
+        found = fuse_listed(costs, arcs, self._milp, is_complete=self.solver is not Solver.INTERVALS)
         if found is None:
             return None
         self.is_exact = self.is_exact and found.is_optimal
         return Fused(configs_of(model, found.chain), found.time_ns)
 
+    def _fuse_stages(self, model: DesignModel, below_ns: float) -> Fused | None:
+        if self.solver in ARC_FLOW:
+            return fuse_stages_by_arc_flow(model, self._arcs(model), self._milp)
+        if self.solver not in ASSIGNMENT:
+            return fuse_stages(model, self._arcs(model), below_ns)
+        costs = DesignSets(model)
+        chain, outcome = fuse_by_assignment(costs.terms(), costs.shape, costs.overlap, costs.counted, self._milp)
+        self.is_exact = self.is_exact and outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
+        if outcome is Outcome.NOTHING:
+            return fuse_stages(model, arcs_of(costs.shape, costs.shape.intervals(), costs.may_grow), below_ns)
+        return None if chain is None else staged(model, chain, costs.set_times(chain), costs.shape.stages)
+
     def least_ns(self, model: DesignModel) -> float:
         """Return a time that no assignment beats: of the slowest stage, if stages of a pipeline share a graph."""
         if not self._pipelined:
             return model.least_ns()
-        if not self.is_exact:
+        if self._lattice is None or not self.is_exact:
             return model.least_ns() / model.degrees.pipeline
         return least_stage_ns(model, members_of(tuple(self._lattice), len(model.shares)))
 
@@ -67,5 +82,6 @@ class DesignFusion:
         held = tuple(model.growth_limit[0].tolist())
         if held not in self._known:
             costs = DesignSets(model)
+            assert self._lattice is not None
             self._known[held] = arcs_of(costs.shape, self._lattice, costs.may_grow)
         return self._known[held]

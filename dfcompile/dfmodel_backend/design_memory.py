@@ -49,9 +49,14 @@ def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNee
     if trains and not compatibility.in_flight_activations_ignored:
         in_flight = min(float(model.micro_batches), model.degrees.pipeline)
         others = per_stage * in_flight - 1  # one layer of one micro-batch is what waits between configurations
-        activations = max(0.0, others) * max(1, batch.micro_batch) * _saved_bytes(model)
+        activations = max(0.0, others) * max(1, batch.micro_batch) * _saved_bytes(model, shares)
     per_copy = design.machine.chips // batch.copies
     return DramNeed(weights + extra, gradients, optimizer, activations, batch.table_bytes / per_copy)
+
+
+def kept_bytes(model: DesignModel) -> Column:
+    """Return what each kernel alone keeps in DRAM all the time; over the kernels of a pipeline stage it adds up."""
+    return np.array([dram_need(model, [position]).total for position in range(len(model.shares))])
 
 
 def never_fits_dram(whole: DesignModel) -> bool:
@@ -89,11 +94,13 @@ def _weight(share: Share, model: DesignModel, *, trains: bool) -> float:
     return share.weight_bytes * model.tiles_of_weight(share)
 
 
-def _saved_bytes(model: DesignModel) -> float:
-    """Return what one layer's forward pass leaves for its backward pass; a tensor counts once."""
+def _saved_bytes(model: DesignModel, shares: list[Share]) -> float:
+    """Return what the forward pass of some kernels leaves for the backward pass; a tensor counts once."""
+    saving = {share.kernel.id for share in shares}
     kept: dict[int, float] = {}
     for edge in model.edges:
-        if model.shares[edge.target].kernel.backward and not model.shares[edge.source].kernel.backward:
+        source, target = model.shares[edge.source].kernel, model.shares[edge.target].kernel
+        if source.id in saving and target.backward and not source.backward:
             kept[edge.source] = max(kept.get(edge.source, 0.0), edge.size_bytes)
     return model.tiles * sum(kept.values())
 

@@ -268,8 +268,8 @@ class DesignModel:
 
         A configuration's network time is the largest of the sums of the parts over its kernels.
         """
-        exchanged = self._exchanged(np.eye(len(self.shares)), np.full(len(self.shares), float(self.tiles)))
-        return self.network.parts_ns(exchanged)
+        tiles = np.where(self._inputs > 0, 1.0, float(self.tiles))
+        return self.network.parts_ns(self._exchanged(np.eye(len(self.shares)), tiles))
 
     def least_ns(self) -> float:
         """Return a time that no configurations beat: no core idle, no tensor between them in DRAM."""

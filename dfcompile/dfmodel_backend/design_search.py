@@ -147,13 +147,20 @@ class _Search:
             if self._best is not None and not self._is_better((bound_ns, tiles, order)):
                 continue  # at best a tie, which goes to the other one
             self._fused += 1
-            found = self._fusion.fuse(model, self._best.key[0] / batch_time_ns(model, 1.0) if self._best else math.inf)
+            found = self._fusion.fuse(model, self._below_ns(tiles, order) / batch_time_ns(model, 1.0))
             if found is None:
                 continue
             decision = Decision(sharding, tiles, found.configs, found.stages)
             time_ns = batch_time_ns(model, found.time_ns)
             if self._best is None or self._is_better((time_ns, tiles, order)):
                 self._best = _Best((time_ns, tiles, order), model, decision)
+
+    def _below_ns(self, tiles: int, order: int) -> float:
+        """Return the time of a batch that a choice must not exceed to be of interest."""
+        if self._best is None:
+            return math.inf
+        best_ns = self._best.key[0]
+        return best_ns if self._is_better((best_ns, tiles, order)) else best_ns * (1 - TIES)
 
     def _finest(self, design: Design) -> DesignModel:
         tiles = tile_counts(design, self._compatibility)[-1]

@@ -1,12 +1,13 @@
 """A sharded and tiled design as sets of kernels with costs and limits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.design_memory import kept_bytes
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_shape import shape_of
 from dfcompile.dfmodel_backend.fusion_arcs import Arcs, members_of
@@ -27,8 +28,13 @@ class DesignSets:
 
     @cached_property
     def shape(self) -> FusionShape:
-        """Precedence, pins and passes."""
-        return shape_of(self.model.design)
+        """Precedence, pins, passes and stages."""
+        stages = self.model.degrees.pipeline if self._is_pipelined else 1
+        return replace(shape_of(self.model.design), stages=stages)
+
+    @property
+    def _is_pipelined(self) -> bool:
+        return self.model.design.execution.batch.layers_in_graph > 1
 
     @property
     def overlap(self) -> Overlap:
@@ -79,7 +85,9 @@ class DesignSets:
         flop = np.array([share.flop for share in model.shares], float)
         tiles = np.array(self._tiles, float)
         inputs = [share.kernel.num_input for share in model.shares]
+        kept = kept_bytes(model) if self._is_pipelined else np.zeros(len(model.shares))
         room = dram_room(model)
+        is_enough = room >= kept.sum() + most_waiting(model)
         return FusionTerms(
             least_ns=model.least_ns(),
             cores=machine.cores,
@@ -94,8 +102,8 @@ class DesignSets:
             ),
             tiled=tuple(self._tiled()),
             sram_bytes=model.sram_capacity * (1 + ROUNDING) if model.sram_capacity else np.inf,
-            dram_bytes=room * (1 + ROUNDING) if room < most_waiting(model) else np.inf,
-            kept_bytes=np.zeros(len(model.shares)),
+            dram_bytes=np.inf if is_enough else room * (1 + ROUNDING),
+            kept_bytes=kept,
             waiting=self._tiles,
             repeats=tuple(max(1, count) for count in inputs),
             apart=sum(1 << k for k, count in enumerate(inputs) if count),

@@ -2,6 +2,7 @@
 
 from dfcompile.dfmodel_backend.design import Design
 from dfcompile.dfmodel_backend.fusion_shape import FusionShape
+from dfcompile.dfmodel_backend.intra_chip import is_kernel_by_kernel
 
 
 def shape_of(design: Design) -> FusionShape:
@@ -11,7 +12,7 @@ def shape_of(design: Design) -> FusionShape:
     return FusionShape(
         predecessors=_predecessors(design),
         allowed=_allowed(design, has_halves=has_halves),
-        most_kernels=design.machine.cores,
+        most_kernels=1 if is_kernel_by_kernel(design) else design.machine.cores,
         forward=forward if has_halves else 0,
     )
 
@@ -33,6 +34,7 @@ def _allowed(design: Design, *, has_halves: bool) -> tuple[int, ...]:
     """Return, per configuration, the kernels that may be in it; pins do not hold in a pipeline of stages."""
     slots = slot_count(design)
     if design.execution.batch.layers_in_graph > 1:
+        slots = len(design.kernels) if is_kernel_by_kernel(design) else slots
         return ((1 << len(design.kernels)) - 1,) * slots
     masks = []
     for slot in range(slots):
