@@ -54,9 +54,12 @@ class PeakMeter:
         Where writer and reader keep pace, every repetition after the last read of what was written before looks the
         same: such are left out.
         """
+        if repetitions == 1 or self._capacity == 1:
+            self.add(puts, reads)
+            return
         writing, reading = cycles
         kept = repetitions
-        if writing == reading and kept > 1:
+        if writing == reading:
             lag = int(reads[-1] - puts[0])
             kept = min(kept, 3 + lag // writing)
         repetition = np.arange(kept, dtype=np.int64)[:, None]

@@ -35,8 +35,8 @@ class Progress:
         sent, gets = [], []
         for edge, (history, pending) in enumerate(zip(self._history, self._pending, strict=True)):
             writes, reads = programs[unit.source[edge]].writes, programs[unit.target[edge]].reads
-            sent.append(np.concatenate([pending, np.empty(writes, dtype=np.int64)]))
-            gets.append(np.concatenate([history, np.empty(reads, dtype=np.int64)]))
+            sent.append(_continued(pending, writes))
+            gets.append(_continued(history, reads))
         counts = [[len(times) for times in columns] for columns in (self._pending, self._history)]
         return Stretch(programs, list(self.clock), sent, counts[0], gets, counts[1])
 
@@ -91,6 +91,13 @@ def _from_the_beginning(whole: Place, begin: Place, end: Place) -> tuple[Place, 
     if begin.reads * whole.writes == begin.writes * whole.reads:
         return Place(0, 0), Place(end.reads - begin.reads, end.writes - begin.writes)
     return begin, end
+
+
+def _continued(times: Int64, count: int) -> Int64:
+    """Return times with room for more behind them."""
+    longer = np.empty(len(times) + count, dtype=np.int64)
+    longer[: len(times)] = times
+    return longer
 
 
 def _last(times: Int64, count: int) -> Int64:
