@@ -13,12 +13,14 @@ from dfcompile.dfmodel_backend import (
     Overlap,
     Solver,
     System,
+    TensorKind,
     check,
     evaluate,
     map_graph,
 )
+from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.errors import InfeasibleError
-from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines
+from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines, tensor
 
 EXACT = (Solver.DP, Solver.CBC, Solver.HIGHS, Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS)
 
@@ -122,3 +124,34 @@ def test_sram_of_a_fraction_of_a_byte_holds_weight_tiles(solver: Solver) -> None
     mapping = map_graph(chain(), machine(sram_bytes=32.7), MappingOptions(solver=solver))
 
     assert [config.weight_tiles for config in mapping.configs] == [4, 1]
+
+
+@pytest.mark.parametrize(("solver", "program"), [(Solver.CBC, "arc_flow"), (Solver.ASSIGNMENT_CBC, "assignment")])
+def test_a_program_that_is_stopped_without_a_solution_hands_over_to_intervals(
+    solver: Solver, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"dfcompile.dfmodel_backend.fusion_{program}.solve", lambda *_: Outcome.NOTHING)
+    graph = chain()
+
+    mapping = map_graph(graph, machine(sram_bytes=80), MappingOptions(solver=solver, time_limit_s=1.0))
+
+    check(graph, machine(sram_bytes=80), mapping)
+    assert mapping.solver == "intervals"
+    assert mapping.gap > 0
+    assert not mapping.optimal
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs(), machines())
+def test_intervals_hold_all_chains_of_a_line(graph: DataflowGraph, system: System) -> None:
+    """Kernels one after the other have one order, whose prefixes are all down-sets."""
+    tensors = tuple(
+        tensor(f"t{number}", TensorKind.INTERMEDIATE, 40, one.name, other.name)
+        for number, (one, other) in enumerate(itertools.pairwise(graph.kernels))
+    )
+    line = DataflowGraph.of("line", graph.kernels, tensors)
+
+    exact = checked_time_s(line, system, MappingOptions())
+    cut = checked_time_s(line, system, MappingOptions(solver=Solver.INTERVALS))
+
+    assert cut == exact
