@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from dfcompile.dfmodel_backend.design_evaluator import Decision, figures_of
 from dfcompile.dfmodel_backend.design_memory import DramNeed, dram_need, waiting_bytes
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.fusion_arcs import arcs_of, intervals_of, lattice_of, slot_count
 from dfcompile.dfmodel_backend.intra_chip import fuse, is_kernel_by_kernel, least_chain, set_times
 from dfcompile.dfmodel_backend.network_time import Column
+from dfcompile.dfmodel_backend.pipeline import fuse_stages
 from dfcompile.errors import InfeasibleError
 
 
@@ -28,6 +30,10 @@ def infeasible_design(model: DesignModel) -> InfeasibleError:
         too_large = np.flatnonzero(~np.isfinite(set_times(model, alone)))
         if len(too_large):
             return _too_large_kernel(model, int(too_large[0]))
+    if model.design.execution.batch.layers_in_graph > 1 and machine.dram_bytes:
+        found = _too_little_dram_of_stages(model)
+        if found is not None:
+            return found
     if not is_kernel_by_kernel(model.design):
         return _too_few_configurations(model)
     waiting = waiting_bytes(model, np.tri(count, k=-1, dtype=bool), alone)
@@ -51,6 +57,24 @@ def _too_little_dram(need: DramNeed, needed: float, capacity: float) -> Infeasib
     return InfeasibleError(
         f"field 'system.memory.dram_cap': found {capacity:.0f} bytes against {needed:.0f} of a chip: {listed} "
         f"(dram_cap of at least {needed:.0f}, or more tensor or pipeline parallel chips)"
+    )
+
+
+def _too_little_dram_of_stages(model: DesignModel) -> InfeasibleError | None:
+    """Return the error of a pipeline whose stages fit but for DRAM, with that of the fastest one; else None."""
+    design = model.design
+    free = replace(design, machine=replace(design.machine, dram_bytes=0.0))
+    unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
+    lattice = lattice_of(free)
+    found = fuse_stages(unlimited, arcs_of(unlimited, intervals_of(free) if lattice is None else lattice))
+    if found is None:
+        return None
+    decision = Decision(model.sharding, model.tiles, found.configs, found.stages)
+    needed = figures_of(unlimited, decision).dram_bytes
+    return InfeasibleError(
+        f"field 'system.memory.dram_cap': no {model.degrees.pipeline} pipeline stages hold all kernels in "
+        f"{design.machine.dram_bytes:.0f} bytes (dram_cap of {needed:.0f} is enough, or more tensor or pipeline "
+        "parallel chips)"
     )
 
 
@@ -80,11 +104,15 @@ def _too_few_configurations(model: DesignModel) -> InfeasibleError:
     more = _fewest_configurations(model)
     if more:
         remedies.append(f"execution.num_config of at least {more}")
+    cores = _fewest_cores(model)
+    if cores:
+        remedies.append(f"system.accelerator.core of at least {cores}")
     if not remedies:
         remedies.append("other pins of kernels to configurations")
     return InfeasibleError(
         f"field 'execution.num_config': no {slots} configurations hold all kernels in "
-        f"{model.design.machine.sram_bytes:.0f} bytes of SRAM ({', or '.join(remedies)})"
+        f"{model.design.machine.sram_bytes:.0f} bytes of SRAM and {model.design.machine.cores} cores "
+        f"({', or '.join(remedies)})"
     )
 
 
@@ -99,6 +127,25 @@ def _least_sram(model: DesignModel) -> float:
     alone = arcs.members.sum(axis=1) == 1
     sizes[alone] = least_sram_alone(unlimited)[np.argmax(arcs.members[alone], axis=1)]
     return least_chain(arcs, sizes[arcs.added], free, np.maximum)[0]
+
+
+def _fewest_cores(model: DesignModel) -> int:
+    """Return the fewest cores with which the configurations suffice, a core a kernel at least; 0 if none are enough."""
+    design = model.design
+    low, high = design.machine.cores, len(design.kernels)
+    if low >= high or not _fits_with_cores(model, high):
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _fits_with_cores(model, middle) else (middle, high)
+    return high
+
+
+def _fits_with_cores(model: DesignModel, cores: int) -> bool:
+    design = replace(model.design, machine=replace(model.design.machine, cores=cores))
+    larger = DesignModel(design, model.sharding, model.tiles, model.compatibility)
+    lattice = lattice_of(design)
+    return fuse(larger, arcs_of(larger, intervals_of(design) if lattice is None else lattice)) is not None
 
 
 def _fewest_configurations(model: DesignModel) -> int:
