@@ -19,8 +19,8 @@ DESIGNS = ROOT / "tests" / "data" / "dfmodel"
 EXAMPLE = "readme_gpt3_1t_sn30"
 EXAMPLE_LIMIT, LIMIT, LAYERS_LIMIT = 3.0, 60.0, 120.0
 MODES = ("right", "dfmodel")
-# Files of the oldest age, whose tool took tiles as given, are infeasible so.
-OLDEST_MODES = ("right", "dfmodel,no-tile-size-is-a-hint")
+# The tool of the oldest age took tiles as given.
+OLDEST_MODES = (*MODES, "dfmodel,no-tile-size-is-a-hint")
 GIVEN, OPEN = "as given", "all open"
 SHORT_S, RUNS = 2.0, 3  # what takes less is measured several times
 

@@ -3,8 +3,12 @@
 from bisect import bisect_left
 from dataclasses import dataclass
 
+import numpy as np
+
 from dfcompile.dfmodel_backend.system import Accelerator
 from dfcompile.dfmodel_backend.workload import KernelWork
+
+LARGEST = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +51,33 @@ def cycles_of(kernel: KernelWork, split: CoreSplit, lanes_per_core: int, stages_
 
 def core_table(kernel: KernelWork, chip: Accelerator) -> CoreTable:
     """Return all core splits of a kernel that no other split beats in both cores and cycles."""
-    best: dict[int, tuple[int, CoreSplit]] = {}
     row_blocks = -(-kernel.rows // chip.lanes_per_core)
     column_blocks = -(-kernel.n // chip.stages_per_core) if kernel.systolic else 1
+    number = np.int64
+    if row_blocks * kernel.n * kernel.k >= LARGEST:
+        number = np.object_  # type: ignore[assignment]  # whole numbers of any size behave the same
+    stages = np.array(useful_parts(column_blocks, chip.cores), np.int64)
+    steps = -(-column_blocks // stages.astype(number)) * kernel.k if kernel.systolic else np.array([kernel.n], number)
+    # By number of cores: the fewest cycles and the lanes that give them.
+    best = np.full(min(chip.cores, row_blocks * int(stages[-1])) + 1, LARGEST, number)
+    lanes_of = np.zeros(len(best), np.int64)
     for lanes in useful_parts(row_blocks, chip.cores):
-        for stages in useful_parts(column_blocks, chip.cores // lanes):
-            split = CoreSplit(lanes, stages)
-            cycles = cycles_of(kernel, split, chip.lanes_per_core, chip.stages_per_core)
-            if split.cores not in best or cycles < best[split.cores][0]:
-                best[split.cores] = (cycles, split)
-    rows: list[tuple[int, CoreSplit]] = []
-    for cores in sorted(best):
-        if not rows or best[cores][0] < rows[-1][0]:
-            rows.append(best[cores])
-    rows.reverse()
+        count = int(np.searchsorted(stages, chip.cores // lanes, side="right"))
+        cores = lanes * stages[:count]
+        cycles = -(-row_blocks // lanes) * steps[:count]
+        is_better = (cycles < best[cores]) | (lanes_of[cores] == 0)
+        best[cores[is_better]] = cycles[is_better]
+        lanes_of[cores[is_better]] = lanes
+    found = np.flatnonzero(lanes_of)
+    least = np.minimum.accumulate(best[found])
+    found = found[np.append(True, least[1:] < least[:-1])][::-1]
+    splits = zip(lanes_of[found].tolist(), (found // lanes_of[found]).tolist(), strict=True)
+    cycles_of_splits = best[found].tolist()
     return CoreTable(
-        cycles=tuple(cycles for cycles, _ in rows),
-        splits=tuple(split for _, split in rows),
-        cores=tuple(split.cores for _, split in rows),
-        least_area=min(cycles * split.cores for cycles, split in rows),
+        cycles=tuple(cycles_of_splits),
+        splits=tuple(CoreSplit(lanes, parts) for lanes, parts in splits),
+        cores=tuple(found.tolist()),
+        least_area=min(cycles * cores for cycles, cores in zip(cycles_of_splits, found.tolist(), strict=True)),
     )
 
 

@@ -9,6 +9,7 @@ from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 
 FLOAT32 = 1e-6  # relative; sizes are written down as the shortest text of 32-bit numbers
+MOST_PRODUCTS = 10**18  # of a kernel; beyond, cycles and bytes are no 64-bit numbers
 MOST_CONFIGURATIONS = 1024  # of a graph that has fewer kernels; those without kernels are for nothing
 COUNTED = ("", "CMN", "CM", "CN", "C")
 # What kernels of each workload exchange; the second collective of language models is that of the sequence.
@@ -95,9 +96,7 @@ def _check_kernel(kernel: schema.Kernel, execution: schema.Execution, where: str
     shards = execution.HasField("llm") and not execution.skip_inter_chip_optimization
     if shards and variant.tiling == schema.NO_TILING:
         raise UserError(f"{where}: field 'tiling': found NO_TILING against the dimension that is cut into tiles")
-    _check_size(
-        "output_tensor_size", variant.output_tensor_size, (variant.outer, variant.M, variant.N), execution, where
-    )
+    _check_extents(variant, execution, where)
     if isinstance(variant, schema.GEMM_Input1_Weight):
         if variant.weight_tensor_size:
             _check_size(
@@ -116,6 +115,18 @@ def _check_kernel(kernel: schema.Kernel, execution: schema.Execution, where: str
         name = schema.CommunicationType.Name(variant.communication_type)
         raise UserError(
             f"{where}: field 'communication_size': found {variant.communication_size:g} bytes of type {name}"
+        )
+
+
+def _check_extents(variant: Variant, execution: schema.Execution, where: str) -> None:
+    extents: tuple[int, ...] = (variant.outer, variant.M, variant.N)
+    _check_size("output_tensor_size", variant.output_tensor_size, extents, execution, where)
+    if isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2):
+        extents = (variant.outer, variant.M, variant.K, variant.N)
+    if math.prod(extents) > MOST_PRODUCTS:
+        product = " x ".join(str(extent) for extent in extents)
+        raise UserError(
+            f"{where}: dimensions: found {product} against at most {MOST_PRODUCTS:.0e} elements or products"
         )
 
 

@@ -238,7 +238,8 @@ def _execution(execution: schema.Execution, where: str) -> Execution:
         effective_stage=execution.effective_stage,
         separate_reduce_scatter=execution.separate_rs_ag_for_ar,
         skip_inter_chip=execution.skip_inter_chip_optimization,
-        counted=execution.optimization or "CMN",
+        # The original leaves parts out of sums alone.
+        counted=(execution.optimization or "CMN") if execution.overlap == schema.NO_OVERLAP else "CMN",
     )
 
 

@@ -14,7 +14,7 @@ _LEAST = {("Kernel", "config"): -1}
 # Most that can be searched or summed exactly; 0 for no limit but that of 64 bits.
 _MOST = {
     ("System", "num_chip"): 2**24,
-    ("Accelerator", "core"): 2**24,
+    ("Accelerator", "core"): 2**22,
     ("LLM", "seq_len"): 2**24,
     ("LLM", "global_batch_size"): 2**40,
 }

@@ -5,17 +5,21 @@ from dataclasses import replace
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.design_evaluator import Decision, figures_of
 from dfcompile.dfmodel_backend.design_memory import DramNeed, dram_need, waiting_bytes
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
 from dfcompile.dfmodel_backend.design_sets import DesignSets
 from dfcompile.dfmodel_backend.design_shape import slot_count
 from dfcompile.dfmodel_backend.fusion import fuse, lattice_for
-from dfcompile.dfmodel_backend.fusion_arcs import arcs_of
+from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of
 from dfcompile.dfmodel_backend.fusion_path import least_chain
 from dfcompile.dfmodel_backend.intra_chip import is_kernel_by_kernel, set_times
-from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.pipeline import fuse_stages
 from dfcompile.errors import InfeasibleError
+
+OPTIONS = MappingOptions(max_down_sets=MOST_DOWN_SETS)
 
 
 def infeasible_design(model: DesignModel) -> InfeasibleError:
@@ -34,6 +38,10 @@ def infeasible_design(model: DesignModel) -> InfeasibleError:
         too_large = np.flatnonzero(~np.isfinite(set_times(model, alone)))
         if len(too_large):
             return _too_large_kernel(model, int(too_large[0]))
+    if model.design.execution.batch.layers_in_graph > 1 and machine.dram_bytes:
+        found = _too_little_dram_of_stages(model)
+        if found is not None:
+            return found
     if not is_kernel_by_kernel(model.design):
         return _too_few_configurations(model)
     waiting = waiting_bytes(model, np.tri(count, k=-1, dtype=bool), alone)
@@ -57,6 +65,23 @@ def _too_little_dram(need: DramNeed, needed: float, capacity: float) -> Infeasib
     return InfeasibleError(
         f"field 'system.memory.dram_cap': found {capacity:.0f} bytes against {needed:.0f} of a chip: {listed} "
         f"(dram_cap of at least {needed:.0f}, or more tensor or pipeline parallel chips)"
+    )
+
+
+def _too_little_dram_of_stages(model: DesignModel) -> InfeasibleError | None:
+    """Return the error of a pipeline whose stages fit but for DRAM, with that of the fastest one; else None."""
+    design = model.design
+    free = replace(design, machine=replace(design.machine, dram_bytes=0.0))
+    unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
+    found = fuse_stages(unlimited, _arcs(DesignSets(unlimited)))
+    if found is None:
+        return None
+    decision = Decision(model.sharding, model.tiles, found.configs, found.stages)
+    needed = figures_of(unlimited, decision).dram_bytes
+    return InfeasibleError(
+        f"field 'system.memory.dram_cap': no {model.degrees.pipeline} pipeline stages hold all kernels in "
+        f"{design.machine.dram_bytes:.0f} bytes (dram_cap of {needed:.0f} is enough, or more tensor or pipeline "
+        "parallel chips)"
     )
 
 
@@ -86,11 +111,15 @@ def _too_few_configurations(model: DesignModel) -> InfeasibleError:
     more = _fewest_configurations(model)
     if more:
         remedies.append(f"execution.num_config of at least {more}")
+    cores = _fewest_cores(model)
+    if cores:
+        remedies.append(f"system.accelerator.core of at least {cores}")
     if not remedies:
         remedies.append("other pins of kernels to configurations")
     return InfeasibleError(
         f"field 'execution.num_config': no {slots} configurations hold all kernels in "
-        f"{model.design.machine.sram_bytes:.0f} bytes of SRAM ({', or '.join(remedies)})"
+        f"{model.design.machine.sram_bytes:.0f} bytes of SRAM and {model.design.machine.cores} cores "
+        f"({', or '.join(remedies)})"
     )
 
 
@@ -100,20 +129,42 @@ def _least_sram(model: DesignModel) -> float:
     free = replace(design, machine=replace(design.machine, sram_bytes=0.0, dram_bytes=0.0))
     unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
     costs = DesignSets(unlimited)
-    lattice, _ = lattice_for(costs.shape, Solver.DP, MOST_DOWN_SETS)
-    arcs = arcs_of(costs.shape, lattice, costs.may_grow)
+    arcs = _arcs(costs)
     sizes = unlimited.sram_bytes(arcs.members)
     alone = arcs.members.sum(axis=1) == 1
     sizes[alone] = least_sram_alone(unlimited)[np.argmax(arcs.members[alone], axis=1)]
     return least_chain(arcs, sizes[arcs.added], costs.shape, np.maximum)[0]
 
 
+def _fewest_cores(model: DesignModel) -> int:
+    """Return the fewest cores with which the configurations suffice, a core a kernel at least; 0 if none are enough."""
+    design = model.design
+    low, high = design.machine.cores, len(design.kernels)
+    if low >= high or not _fits_with_cores(model, high):
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _fits_with_cores(model, middle) else (middle, high)
+    return high
+
+
+def _fits_with_cores(model: DesignModel, cores: int) -> bool:
+    design = replace(model.design, machine=replace(model.design.machine, cores=cores))
+    larger = DesignModel(design, model.sharding, model.tiles, model.compatibility)
+    return fuse(DesignSets(larger), OPTIONS) is not None
+
+
 def _fewest_configurations(model: DesignModel) -> int:
     """Return the fewest configurations with which the SRAM suffices; 0 if none are enough."""
-    design, options = model.design, MappingOptions(max_down_sets=MOST_DOWN_SETS)
+    design = model.design
     for slots in range(slot_count(design) + 1, len(design.kernels)):
         wider = replace(design, execution=replace(design.execution, configurations=slots))
         wide = DesignModel(wider, model.sharding, model.tiles, model.compatibility)
-        if fuse(DesignSets(wide), options) is not None:
+        if fuse(DesignSets(wide), OPTIONS) is not None:
             return slots
     return len(design.kernels)
+
+
+def _arcs(costs: DesignSets) -> Arcs:
+    lattice, _ = lattice_for(costs.shape, OPTIONS.solver, OPTIONS.max_down_sets)
+    return arcs_of(costs.shape, lattice, costs.may_grow)

@@ -1,5 +1,7 @@
 """How long a task waits at each of its FIFOs."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
@@ -40,8 +42,7 @@ def stalls(unit: StreamingUnit, stretch: Stretch, node: int, end: int, *, starts
 
 def _beyond_the_first(row: list[Int64]) -> list[int]:
     """Return how much later each column of a row is than the one before it, in sum; 0 for the first."""
-    sums = [int(times.sum()) for times in row]
-    return [later - before for before, later in zip([*sums[:1], *sums], sums, strict=False)]
+    return [0 for _ in row[:1]] + [int((later - before).sum()) for before, later in pairwise(row)]
 
 
 def _at_first_put(unit: StreamingUnit, stretch: Stretch, node: int, reads: list[Int64], puts: list[Int64]) -> int:

@@ -11,6 +11,8 @@ from dfcompile.dfmodel_backend.cost import machine_cost_usd, machine_power_w
 from dfcompile.dfmodel_backend.design import Design, Dim
 from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignFigures, evaluate_design
 from dfcompile.dfmodel_backend.design_file import read_design
+from dfcompile.dfmodel_backend.design_options import DesignOptions
+from dfcompile.dfmodel_backend.design_search import solve_design
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"
 TOLERANCE = 1e-9
@@ -75,4 +77,32 @@ def test_times_are_at_most_those_of_logs_that_stopped_early(name: str) -> None:
 
     for number, time_ns in case.config_ns.items():
         assert figures.steps[number].time_ns <= time_ns * (1 + TOLERANCE), number
+    assert figures.batch_ns / 1e9 <= case.final_s * (1 + TOLERANCE)
     assert figures.utilization >= case.utilization
+
+
+def test_parts_of_the_times_are_the_logged_ones() -> None:
+    """Of one log compute, memory, network and what waits in DRAM of each configuration are known."""
+    figures = figures_of("llm_1T_sn30_3dtorus_dataflow")
+
+    logged = [
+        (2525127.1780041372, 276480.0, 407779.5555555556, 849346560.0),
+        (2427259.3235596726, 51200.0, 0.0, 901775360.0),
+        (2427413.3976378283, 68266.66666666667, 407779.5555555556, 849346560.0),
+        (7282015.007722334, 68266.66666666667, 17066.666666666664, 744488960.0),
+        (2427259.3235596726, 51200.0, 407779.5555555556, 692060160.0),
+        (5049192.430054217, 208213.33333333334, 416312.88888889144, 639631360.0),
+    ]
+    found = [(step.compute_ns, step.memory_ns, step.network_ns, step.live_bytes) for step in figures.steps]
+    assert [value for row in found for value in row] == pytest.approx(
+        [value for row in logged for value in row], rel=TOLERANCE
+    )
+    assert figures.dram_bytes == pytest.approx(8766095360.0, rel=TOLERANCE)
+
+
+def test_optimum_of_the_scan_is_the_logged_time() -> None:
+    """Its log states no assignment."""
+    found = solve_design(read_design(DATA / "mamba_scan_256k_rdu.txt"), DesignOptions(compatibility=ORIGINAL))
+
+    assert found.figures.batch_ns == pytest.approx(9019.999865591528, rel=TOLERANCE)
+    assert found.figures.utilization == pytest.approx(0.3362101313320825, rel=TOLERANCE)

@@ -9,9 +9,10 @@ from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design import Collective, Design, DesignEdge, DesignKernel, Dim
 from dfcompile.dfmodel_backend.design_evaluator import Decision, evaluate_design
+from dfcompile.dfmodel_backend.design_file import parse_design
 from dfcompile.dfmodel_backend.design_memory import dram_need
 from dfcompile.dfmodel_backend.design_model import DesignModel
-from tests.unit.dfmodel_backend.designs import TEMPLATE
+from tests.unit.dfmodel_backend.designs import DATA, TEMPLATE
 
 ONE_CHIP = replace(
     TEMPLATE.machine, chips=1, dram_gb_per_s=1.0, links=(replace(TEMPLATE.machine.links[0], chips=1),), topology="r"
@@ -35,6 +36,13 @@ def design(*kernels: DesignKernel, edges: tuple[DesignEdge, ...] = (), configura
     batch = replace(TEMPLATE.execution.batch, layers=1, global_batch=1, micro_batch=1, sequence=8, tile=0)
     execution = replace(TEMPLATE.execution, batch=batch, kernel_by_kernel=False, configurations=configurations)
     return Design(kernels, edges, ONE_CHIP, execution)
+
+
+@pytest.mark.parametrize(("overlap", "counted"), [("NO_OVERLAP", "C"), ("PERFECT_OVERLAP", "CMN")])
+def test_parts_are_left_out_of_sums_alone(overlap: str, counted: str) -> None:
+    text = (DATA / "llm_1T_fwd_joint_CMN.txt").read_text().replace('optimization: "CMN"', 'optimization: "C"')
+
+    assert parse_design(text.replace("NO_OVERLAP", overlap), "x.txt").execution.counted == counted
 
 
 @pytest.mark.parametrize("tiling", [Dim.N, Dim.M, Dim.K, Dim.NONE])

@@ -95,6 +95,8 @@ WHERE = "x.txt: "
         (FFT, "communication_size: 4294957900000.0", "", "found 0 bytes of type ALL_TO_ALL"),
         (FFT, "tiling: NO_TILING", "tiling: NO_TILING use_effective_stage: true",
          "needs field 'execution.effective_stag"),
+        (HPL, "K: 1048576", f"K: {2**40}",
+         "dimensions: found 1 x 1048576 x 1099511627776 x 2048 against at most 1e.18"),
         # system
         (LLM, "  r_r {", "  sw { x: 1 }\n  r_r {", 'is specified along with field "sw"'),
         (LLM, "  r_r {", "  r_r { }\n  r_r {", 'should not have multiple "r_r" fields'),

@@ -27,7 +27,12 @@ README, RING = "readme_gpt3_1t_sn30", "llm_175B_fwd_kbk_8x1"
             "dram_cap: 2e9",
             r"dram_cap': found 2000000000 bytes against .*optimizer",
         ),
-        (README, "core: 1280", "core: 1", r"execution.num_config of at least"),
+        (
+            README,
+            "core: 1280",
+            "core: 5",
+            r"SRAM and 5 cores \(execution.num_config of at least 9, or system.accelerator.core of at least 13\)",
+        ),
         (README, "x: 8\n    y: 128", "x: 64\n    y: 16", r"kernel 'Q': found TP 64 against a divisor of its 160 heads"),
         (README, "global_batch_size: 3072", "global_batch_size: 0", r"global_batch_size' is unset"),
         (

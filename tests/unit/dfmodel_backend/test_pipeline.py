@@ -1,6 +1,7 @@
 """Graphs of all layers: pipeline stages of a whole network, and a network cut by hand."""
 
 import itertools
+import re
 import time
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from dfcompile.dfmodel_backend.generators.llm_forward import llm_forward
 from dfcompile.dfmodel_backend.generators.text_form import design_text
 from dfcompile.dfmodel_backend.intra_chip import set_times
 from dfcompile.dfmodel_backend.options import Solver
+from dfcompile.errors import InfeasibleError
 from tests.unit.dfmodel_backend.designs import designs
 
 MACHINE = """
@@ -155,3 +157,14 @@ def test_all_degrees_of_24_layers_are_searched_in_seconds() -> None:
     assert found.points == 3150
     assert found.fused_points < 20
     assert found.optimal
+
+
+def test_the_dram_named_for_stages_is_enough() -> None:
+    graph = design_text(llm_forward(hidden=4096, seq=2048, num_head=32, head_dim=128, word=2, layers=4))
+    little = MACHINE.replace("num_layer: 24", "num_layer: 4").replace("num_layer_in_graph: 24", "num_layer_in_graph: 4")
+
+    with pytest.raises(InfeasibleError, match=r"no 4 pipeline stages hold all kernels in 1000000 bytes") as caught:
+        solve_design(parse_design(graph + little.replace("1099511600000.0", "1e6"), "x.txt"), DesignOptions())
+    enough = re.findall(r"dram_cap of (\d+) is enough", str(caught.value))[0]
+
+    solve_design(parse_design(graph + little.replace("1099511600000.0", enough), "x.txt"), DesignOptions())

@@ -309,3 +309,18 @@ def test_memory_does_not_grow_with_volumes_that_pass_no_fifo() -> None:
     dag = stream_graph([("in", "a", 7), ("a", "b", 5), ("b", "out", 2**45)])
 
     assert simulate(dag, all_streamed(dag, 1)).makespan_cycles == 2 + 2**45
+
+
+def test_stalls_of_many_late_accesses_are_summed_exactly() -> None:
+    late, elements = 2**45, 2**20 + 1
+    dag = stream_graph(
+        [("in", "a", elements), ("in", "b", late), ("b", "c", elements), ("a", "c", elements), ("c", "out", elements)]
+    )
+
+    found = simulate(dag, all_streamed(dag, 1))
+
+    # The task that reads both is as slow as the slower one, of which alone it waits for elements.
+    assert found.makespan_cycles == late + 1
+    assert found.read_stall.tolist() == [0, 0, late + 1 - int(found.start[3]) - elements, 0, 0]
+    assert found.write_stall.tolist()[2] == 0
+    assert found.write_stall[3] == found.end[1] - elements
