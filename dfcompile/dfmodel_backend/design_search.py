@@ -114,13 +114,14 @@ class _Search:
         if best is None:
             raise infeasible_design(self._finest(choices[max(bounded)[1]]))
         figures = figures_of(best.model, best.decision)
+        is_optimal = self._fusion.is_exact or self._bound_ns >= figures.batch_ns * (1 - TIES)
         return DesignSolution(
             design=best.model.design,
             decision=best.decision,
             figures=figures,
             communication_bytes=self._sharding(best.model.design).communication_bytes,
-            optimal=self._fusion.is_exact,
-            bound_ns=figures.batch_ns if self._fusion.is_exact else min(self._bound_ns, figures.batch_ns),
+            optimal=is_optimal,
+            bound_ns=figures.batch_ns if is_optimal else min(self._bound_ns, figures.batch_ns),
             solver=self._fusion.solver,
             solver_s=time.perf_counter() - self._started,
             points=self._points,

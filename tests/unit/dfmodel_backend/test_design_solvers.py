@@ -124,7 +124,11 @@ def test_intervals_are_never_better_and_state_a_bound(data: st.DataObject) -> No
     assert best.optimal
     assert found.figures.batch_ns >= best.figures.batch_ns * (1 - RELATIVE)
     assert found.bound_ns <= best.figures.batch_ns * (1 + RELATIVE)
-    assert found.optimal == is_kernel_by_kernel(design)
+    if found.optimal:  # the only assignment, or as fast as the bound
+        assert found.figures.batch_ns == pytest.approx(best.figures.batch_ns, rel=RELATIVE)
+    else:
+        assert not is_kernel_by_kernel(design)
+        assert found.gap > 0
 
 
 @pytest.mark.parametrize("solver", [Solver.CBC, Solver.HIGHS, Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS])
