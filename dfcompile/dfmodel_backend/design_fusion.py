@@ -53,22 +53,22 @@ class DesignFusion:
         costs = DesignSets(model)
         arcs = None if self.solver in ASSIGNMENT else self._arcs(model)
         found = fuse_listed(costs, arcs, self._milp, is_complete=self.solver is not Solver.INTERVALS)
-        if found is None:
-            return None
         self.is_exact = self.is_exact and found.is_optimal
-        return Fused(configs_of(model, found.chain), found.time_ns)
+        return None if found.chain is None else Fused(configs_of(model, found.chain), found.time_ns)
 
     def _fuse_stages(self, model: DesignModel, below_ns: float) -> Fused | None:
-        if self.solver in ARC_FLOW:
-            return fuse_stages_by_arc_flow(model, self._arcs(model), self._milp)
-        if self.solver not in ASSIGNMENT:
-            return fuse_stages(model, self._arcs(model), below_ns)
         costs = DesignSets(model)
-        chain, outcome = fuse_by_assignment(costs.terms(), costs.shape, costs.overlap, costs.counted, self._milp)
+        if self.solver in ARC_FLOW:
+            found, outcome = fuse_stages_by_arc_flow(model, self._arcs(model), self._milp)
+        elif self.solver in ASSIGNMENT:
+            chain, outcome = fuse_by_assignment(costs.terms(), costs.shape, costs.overlap, costs.counted, self._milp)
+            found = None if chain is None else staged(model, chain, costs.set_times(chain), costs.shape.stages)
+        else:
+            return fuse_stages(model, self._arcs(model), below_ns)
         self.is_exact = self.is_exact and outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
         if outcome is Outcome.NOTHING:
             return fuse_stages(model, arcs_of(costs.shape, costs.shape.intervals(), costs.may_grow), below_ns)
-        return None if chain is None else staged(model, chain, costs.set_times(chain), costs.shape.stages)
+        return found
 
     def least_ns(self, model: DesignModel) -> float:
         """Return a time that no assignment beats: of the slowest stage, if stages of a pipeline share a graph."""

@@ -57,16 +57,16 @@ class SetCosts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """A chain of configurations.
+    """What a solver found.
 
     Attributes:
-        chain: set of kernels of each; 0 where it is empty.
-        time_ns: of all.
-        is_optimal: whether it is proved that no other chain is faster.
+        chain: set of kernels of each configuration, 0 where it is empty; None if no chain was found.
+        time_ns: of all; infinite without a chain.
+        is_optimal: whether it is proved that no other chain is faster; without a chain that there is none.
         solver: that found it.
     """
 
-    chain: Chain
+    chain: Chain | None
     time_ns: float
     is_optimal: bool
     solver: Solver
@@ -78,8 +78,8 @@ def lattice_for(shape: FusionShape, solver: Solver, most: int) -> tuple[DownSets
     return (lattice, solver) if lattice is not None else (shape.intervals(), Solver.INTERVALS)
 
 
-def fuse(costs: SetCosts, options: MappingOptions) -> Fusion | None:
-    """Return the fastest chain of configurations, or None if nothing fits SRAM, DRAM and cores.
+def fuse(costs: SetCosts, options: MappingOptions) -> Fusion:
+    """Return the fastest chain of configurations, or none if nothing fits SRAM, DRAM and cores.
 
     If the down-sets are too many, or an integer program meets its time limit without a solution, the chain is the
     best along a few topological orders.
@@ -95,9 +95,7 @@ def fuse(costs: SetCosts, options: MappingOptions) -> Fusion | None:
     return fuse_listed(costs, arcs, options, is_complete=solver is not Solver.INTERVALS)
 
 
-def fuse_listed(
-    costs: SetCosts, arcs: Arcs | None, options: MappingOptions, *, is_complete: bool = True
-) -> Fusion | None:
+def fuse_listed(costs: SetCosts, arcs: Arcs | None, options: MappingOptions, *, is_complete: bool = True) -> Fusion:
     """Return the fastest chain of listed configurations.
 
     Args:
@@ -119,15 +117,12 @@ def fuse_listed(
         return _shortest(costs, arcs, is_complete=is_complete)
     if outcome is Outcome.NOTHING:
         return _shortest(costs, _intervals(costs), is_complete=False)
-    if chain is None:
-        return None
-    return Fusion(chain, float(costs.set_times(chain).sum()), outcome is Outcome.OPTIMAL, solver)
+    time_ns = np.inf if chain is None else float(costs.set_times(chain).sum())
+    return Fusion(chain, time_ns, outcome is not Outcome.FEASIBLE, solver)
 
 
-def _shortest(costs: SetCosts, arcs: Arcs, *, is_complete: bool) -> Fusion | None:
+def _shortest(costs: SetCosts, arcs: Arcs, *, is_complete: bool) -> Fusion:
     time_ns, chain = least_chain(arcs, costs.arc_times(arcs), costs.shape)
-    if chain is None:
-        return None
     return Fusion(chain, time_ns, is_complete, Solver.DP if is_complete else Solver.INTERVALS)
 
 
@@ -139,7 +134,7 @@ def _promising(costs: SetCosts, arcs: Arcs, times: Column) -> npt.NDArray[np.boo
     """Return which arcs may be part of a chain that beats the best one along a few topological orders."""
     finite: npt.NDArray[np.bool_] = np.isfinite(times)
     incumbent = _shortest(costs, _intervals(costs), is_complete=False)
-    if incumbent is None:
+    if incumbent.chain is None:
         return finite
     parts = costs.least_parts
     before = members_of(arcs.down_sets, len(parts)).astype(float) @ parts

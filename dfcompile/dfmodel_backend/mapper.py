@@ -27,7 +27,10 @@ def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | No
     started = time.perf_counter()
     model = ConfigurationModel(one_chip_workload(graph), system, chosen)
     require_kernels_fit(model)
-    found = _fuse(model)
+    nothing = Fusion((), 0.0, is_optimal=True, solver=chosen.solver)
+    found = fuse(GraphSets(model), chosen) if graph.kernels else nothing
+    if found.chain is None:
+        raise no_chain_error(model)
     bound_ns = lower_bound_ns(model)
     solver_s = time.perf_counter() - started
     before = 0
@@ -59,15 +62,6 @@ def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | No
         options=chosen,
         assumptions=(*graph.assumptions, *_assumptions(system, chosen)),
     )
-
-
-def _fuse(model: ConfigurationModel) -> Fusion:
-    if not model.workload.kernels:
-        return Fusion((), 0.0, is_optimal=True, solver=model.options.solver)
-    found = fuse(GraphSets(model), model.options)
-    if found is None:
-        raise no_chain_error(model)
-    return found
 
 
 def _assumptions(system: System, options: MappingOptions) -> tuple[Assumption, ...]:

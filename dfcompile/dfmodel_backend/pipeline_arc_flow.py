@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Node = tuple[int, int, int]  # stage, its configurations so far, number of the down-set
 
 
-def fuse_stages_by_arc_flow(model: DesignModel, arcs: Arcs, options: MappingOptions) -> Fused | None:
-    """Return the partition whose slowest stage is fastest, or None if there is none.
+def fuse_stages_by_arc_flow(model: DesignModel, arcs: Arcs, options: MappingOptions) -> tuple[Fused | None, Outcome]:
+    """Return the partition whose slowest stage is fastest, if one was found, and how the solve ended.
 
     One 0/1 variable per stage, configuration of it and arc, and one per stage and down-set that it ends with; flow is
     conserved at each node. Each stage is at most the objective, and what it keeps and what waits fits DRAM.
@@ -52,13 +52,13 @@ class _Flow:
         self._ends: dict[Node, pulp.LpVariable] = {}
         self._balance: dict[Node, list[tuple[pulp.LpVariable, int]]] = {}
 
-    def solve(self, options: MappingOptions) -> Fused | None:
+    def solve(self, options: MappingOptions) -> tuple[Fused | None, Outcome]:
         stages = range(self._model.degrees.pipeline)
         last: Node = (len(stages), 0, len(self._arcs.down_sets) - 1)
         for stage in stages:
             self._add_stage(stage)
         if last not in self._balance:
-            return None
+            return None, Outcome.INFEASIBLE
         for number, (node, around) in enumerate(self._balance.items()):
             if node[0] == len(stages) and node != last:
                 continue  # an end that is none
@@ -72,9 +72,8 @@ class _Flow:
         for stage in stages:
             self._problem += slowest >= self._pulp.LpAffineExpression(self._stage_terms(stage))
         self._limit_dram()
-        if solve(self._problem, options) not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
-            return None
-        return self._fused()
+        outcome = solve(self._problem, options)
+        return self._fused() if outcome in (Outcome.OPTIMAL, Outcome.FEASIBLE) else None, outcome
 
     def _add_stage(self, stage: int) -> None:
         """Add what can flow in a stage, from where the one before can end."""

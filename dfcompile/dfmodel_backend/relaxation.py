@@ -151,7 +151,7 @@ def _fewest_cores(model: DesignModel) -> int:
 def _fits_with_cores(model: DesignModel, cores: int) -> bool:
     design = replace(model.design, machine=replace(model.design.machine, cores=cores))
     larger = DesignModel(design, model.sharding, model.tiles, model.compatibility)
-    return fuse(DesignSets(larger), OPTIONS) is not None
+    return fuse(DesignSets(larger), OPTIONS).chain is not None
 
 
 def _fewest_configurations(model: DesignModel) -> int:
@@ -160,7 +160,7 @@ def _fewest_configurations(model: DesignModel) -> int:
     for slots in range(slot_count(design) + 1, len(design.kernels)):
         wider = replace(design, execution=replace(design.execution, configurations=slots))
         wide = DesignModel(wider, model.sharding, model.tiles, model.compatibility)
-        if fuse(DesignSets(wide), OPTIONS) is not None:
+        if fuse(DesignSets(wide), OPTIONS).chain is not None:
             return slots
     return len(design.kernels)
 

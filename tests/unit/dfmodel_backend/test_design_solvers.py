@@ -78,7 +78,7 @@ def random_model(data: st.DataObject) -> DesignModel:
 
 def solved_ns(model: DesignModel, solver: Solver) -> float:
     found = fuse(DesignSets(model), MappingOptions(solver=solver))
-    if found is None:
+    if found.chain is None:
         return TOO_SLOW
     decision = Decision(model.sharding, model.tiles, configs_of(model, found.chain))
     figures = figures_of(model, decision)

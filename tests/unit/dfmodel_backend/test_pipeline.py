@@ -22,6 +22,7 @@ from dfcompile.dfmodel_backend.design_search import solve_design
 from dfcompile.dfmodel_backend.generators.llm_forward import llm_forward
 from dfcompile.dfmodel_backend.generators.text_form import design_text
 from dfcompile.dfmodel_backend.intra_chip import set_times
+from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import Solver
 from dfcompile.errors import InfeasibleError
 from tests.unit.dfmodel_backend.designs import designs
@@ -168,3 +169,23 @@ def test_the_dram_named_for_stages_is_enough() -> None:
     enough = re.findall(r"dram_cap of (\d+) is enough", str(caught.value))[0]
 
     solve_design(parse_design(graph + little.replace("1099511600000.0", enough), "x.txt"), DesignOptions())
+
+
+@pytest.mark.parametrize(
+    ("solver", "program"), [(Solver.CBC, "pipeline_arc_flow"), (Solver.ASSIGNMENT_CBC, "fusion_assignment")]
+)
+def test_a_program_that_is_stopped_without_stages_hands_over_to_intervals(
+    solver: Solver, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"dfcompile.dfmodel_backend.{program}.solve", lambda *_: Outcome.NOTHING)
+    graph = llm_forward(hidden=64, seq=32, num_head=4, head_dim=16, word=2, layers=2)
+    design = parse_design(design_text(graph) + MACHINE, "x.txt")
+    model = DesignModel(design, {}, 1, RIGHT)
+    fusion = DesignFusion(design, DesignOptions(solver=solver, time_limit_s=1.0))
+
+    found, best = fusion.fuse(model), DesignFusion(design, DesignOptions()).fuse(model)
+
+    assert found is not None
+    assert best is not None
+    assert found.time_ns >= best.time_ns * (1 - 1e-9)
+    assert not fusion.is_exact
