@@ -19,6 +19,7 @@ _MOST_ELEMENTS = 8192
 _TRIES = 3  # stretches of one length before longer ones are tried
 _FEWEST_STRETCHES = 4  # below, leaping cannot pay
 _PART_ELEMENTS = 2**20  # of all tasks, in a stretch that is no whole round
+_PART_HELD = 2  # at least so many for each place in a FIFO: places are remembered from stretch to stretch
 _MOST_ROUND_ELEMENTS = 2**24  # of all tasks, in a round that is replayed as one stretch
 
 
@@ -69,7 +70,7 @@ class _UnitReplay:
         self._meters = [PeakMeter(capacity, hand_over=hand_over) for capacity in unit.capacity]
         elements = sum(unit.volume(edge) for edge in range(len(unit.edges)))
         held = sum(unit.capacity[edge] for edge in range(len(unit.edges)) if unit.is_bounded(edge))
-        self._parts = -(-elements // max(_PART_ELEMENTS, 2 * held))
+        self._parts = -(-elements // max(_PART_ELEMENTS, _PART_HELD * held))
         repeats = unit.rounds >= _FEWEST_STRETCHES * -(-_FIRST_ELEMENTS // max(self._busiest(), 1))
         stretch_elements = elements // unit.rounds if repeats else elements
         self._in_parts = hand_over and stretch_elements > (_MOST_ROUND_ELEMENTS if repeats else _PART_ELEMENTS)

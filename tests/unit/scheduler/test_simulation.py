@@ -124,6 +124,7 @@ def _in_small_parts() -> Iterator[None]:
     """Cut whatever is longer than a few accesses."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(unit_replay, "_PART_ELEMENTS", 5)
+        patch.setattr(unit_replay, "_PART_HELD", 0)
         patch.setattr(unit_replay, "_MOST_ROUND_ELEMENTS", 5)
         yield
 
@@ -140,6 +141,19 @@ def test_replay_in_parts_agrees_with_the_plain_replay(case: Case) -> None:
 def test_replay_in_parts_finds_the_stalls_and_peaks_of_a_whole_one(case: Case) -> None:
     whole = simulate(*case)
     with _in_small_parts():
+        found = simulate(*case)
+
+    for column in ("read_stall", "write_stall", "peak"):
+        assert getattr(found, column).tolist() == getattr(whole, column).tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(20, 60), st.integers(1, 50))
+def test_parts_between_which_fifos_hold_elements_agree(path: list[int], volume: int, capacity: int) -> None:
+    case = (bypass(volume, path), all_streamed(bypass(volume, path), capacity))
+    whole = simulate(*case)
+    with _in_small_parts():
+        _agrees(case)
         found = simulate(*case)
 
     for column in ("read_stall", "write_stall", "peak"):
