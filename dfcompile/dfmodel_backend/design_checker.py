@@ -1,7 +1,5 @@
 """Checks a solved design from first principles; shares no formula with the evaluator or the solvers."""
 
-import math
-
 import numpy as np
 
 from dfcompile.dfmodel_backend.compatibility import Compatibility
@@ -9,6 +7,8 @@ from dfcompile.dfmodel_backend.design import Collective, Design, DesignKernel, D
 from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignFigures, StepFigures
 from dfcompile.dfmodel_backend.network_checker import network_time_ns
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.pmu_checker import check_units
+from dfcompile.dfmodel_backend.share_checker import extents_of
 from dfcompile.errors import VerificationError
 
 RELATIVE = 1e-9
@@ -65,7 +65,7 @@ def _check_step(
     crossing = held = sram = 0.0
     for edge in design.edges:
         starts, ends = edge.source in ids, edge.target in ids
-        rows, _, columns = _extents(design, decision, _kernel(design, edge.source))
+        rows, _, columns = extents_of(design, decision, _kernel(design, edge.source))
         size = 0 if edge.zero_out else rows * columns * word
         if starts != ends:
             crossing += size
@@ -75,7 +75,7 @@ def _check_step(
     traffic = 0.0
     micro_batch = max(1, design.execution.batch.micro_batch)
     for kernel in inside:
-        rows, k, columns = _extents(design, decision, kernel)
+        rows, k, columns = extents_of(design, decision, kernel)
         weight = rows * k * word if kernel.has_weight else 0
         held += 0 if kernel.skip_weight else weight
         sram += kernel.sram_extra_bytes
@@ -88,21 +88,21 @@ def _check_step(
             traffic += 2 * rows * columns * word * cut / micro_batch
     sram += held / step.weight_tiles
     if not compatibility.sram_of_other_edges:
-        _same(f"{where}: SRAM", step.sram_bytes, sram)
-        is_limited = design.machine.sram_bytes and design.execution.batch.kind is WorkloadKind.LLM
-        if is_limited and sram > design.machine.sram_bytes * (1 + RELATIVE):
-            raise VerificationError(f"{where}: found {sram} bytes of SRAM against {design.machine.sram_bytes}")
+        _check_sram(design, step, sram, where)
     if step.weight_tiles > 1 and len(inside) > 1:
         raise VerificationError(f"{where}: weights in tiles, but {len(inside)} kernels against one")
-    parts = 1 if compatibility.streams_read_once else step.weight_tiles
+    parts = _weight_parts(design, step, compatibility)
     _same(f"{where}: DRAM traffic", step.dram_bytes, tiles * parts * crossing + traffic)
     _same(f"{where}: memory", step.memory_ns, step.dram_bytes / design.machine.dram_gb_per_s)
-    _check_compute(design, decision, step, inside, tiles, where)
+    if design.machine.pmu is None:
+        _check_compute(design, decision, step, inside, tiles, where)
+    else:
+        check_units(design, decision, step, compatibility, levels, where)
     network_ns = network_time_ns(
         design,
         decision.sharding,
         inside,
-        lambda kernel: _extents(design, decision, kernel),
+        lambda kernel: extents_of(design, decision, kernel),
         tiles,
         compatibility,
     )
@@ -120,6 +120,21 @@ def _check_step(
     _same(f"{where}: time", step.time_ns, inputs * expected)
 
 
+def _check_sram(design: Design, step: StepFigures, sram: float, where: str) -> None:
+    machine = design.machine
+    _same(f"{where}: SRAM", step.sram_bytes, sram)
+    is_limited = machine.pmu is None and machine.sram_bytes and design.execution.batch.kind is WorkloadKind.LLM
+    if is_limited and sram > machine.sram_bytes * (1 + RELATIVE):
+        raise VerificationError(f"{where}: found {sram} bytes of SRAM against {machine.sram_bytes}")
+
+
+def _weight_parts(design: Design, step: StepFigures, compatibility: Compatibility) -> int:
+    """Return how often what crosses the border of a configuration is moved per tile."""
+    parts = 1 if compatibility.streams_read_once else step.weight_tiles
+    multiplies = design.machine.pmu is not None and compatibility.kernels_multiply_traffic
+    return parts + len(step.kernels) - 1 if multiplies else parts
+
+
 def _parts(kernel: DesignKernel, decision: Decision, compatibility: Compatibility, dims: tuple[Dim, ...]) -> int:
     """Return how many tiles of a tensor with these dimensions make it whole."""
     is_whole = compatibility.weights_of_one_tile or kernel.num_input or kernel.tiling not in dims
@@ -133,7 +148,7 @@ def _check_compute(
     if assumed > 0:
         flop = 0.0
         for kernel in inside:
-            rows, k, columns = _extents(design, decision, kernel)
+            rows, k, columns = extents_of(design, decision, kernel)
             flop += (2 * k if kernel.systolic else 1) * rows * columns
         peak = 2 * machine.lanes_per_core * machine.stages_per_core * machine.cores * machine.frequency_ghz
         _same(f"{where}: compute", step.compute_ns, tiles * flop / (assumed * peak))
@@ -143,14 +158,14 @@ def _check_compute(
     if cores > machine.cores:
         raise VerificationError(f"{where}: its time takes {cores} cores against {machine.cores}")
     sooner = cycles * (1 - SOONER) - 1
-    if machine.pmu is None and sum(_fewest_cores(design, decision, k, sooner) for k in inside) <= machine.cores:
+    if sum(_fewest_cores(design, decision, kernel, sooner) for kernel in inside) <= machine.cores:
         raise VerificationError(f"{where}: found {cycles} cycles of compute, but its cores need less")
 
 
 def _fewest_cores(design: Design, decision: Decision, kernel: DesignKernel, cycles: float) -> float:
     """Return the fewest cores with which a kernel takes at most so many cycles, for every number of lanes."""
     machine = design.machine
-    rows, k, columns = _extents(design, decision, kernel)
+    rows, k, columns = extents_of(design, decision, kernel)
     stage_width = machine.stages_per_core
     if kernel.systolic and kernel.use_effective_stage:
         k, columns, stage_width = columns, k, max(1, design.execution.effective_stage)
@@ -162,29 +177,6 @@ def _fewest_cores(design: Design, decision: Decision, kernel: DesignKernel, cycl
     column_steps = np.floor(cycles * (1 + RELATIVE) / (row_steps.astype(float) * k)).astype(np.int64)
     stages = -(-columns // (np.maximum(1, column_steps) * stage_width))
     return float((lanes * stages)[column_steps >= 1].min(initial=machine.cores + 1))
-
-
-def _extents(design: Design, decision: Decision, kernel: DesignKernel) -> tuple[int, int, int]:
-    """Return rows, k and columns of one tile on one chip."""
-    extents = {"M": kernel.outer * kernel.m, "K": kernel.k, "N": kernel.n}
-    if design.execution.batch.kind is WorkloadKind.LLM:
-        tensor = next((link.chips for link in design.machine.links if link.parallelism == "TP"), 1)
-        for dim, count in ((decision.sharding.get(kernel.id, Dim.NONE), tensor), (kernel.tiling, decision.tiles)):
-            axis = "M" if dim in (Dim.OUTER, Dim.M) else dim.value
-            if axis in extents:
-                extents[axis] = math.ceil(extents[axis] / count)
-    elif design.execution.batch.kind is not WorkloadKind.DLRM:
-        _split_matrix(design, extents)
-    return extents["M"], extents["K"], extents["N"]
-
-
-def _split_matrix(design: Design, extents: dict[str, int]) -> None:
-    chips = [link.chips for link in design.machine.links]
-    if design.execution.batch.kind is WorkloadKind.FFT:
-        extents["N"] = math.ceil(extents["N"] / math.prod(chips))
-        return
-    x, y = (1, chips[0]) if len(chips) == 1 else (math.prod(chips[:-1]), chips[-1])
-    extents["M"], extents["K"] = math.ceil(extents["M"] / x), math.ceil(extents["K"] / y)
 
 
 def _kernel(design: Design, number: int) -> DesignKernel:

@@ -10,6 +10,8 @@ from dfcompile.dfmodel_backend.cost import machine_cost_usd, machine_power_w
 from dfcompile.dfmodel_backend.design import Design, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.design_memory import DramNeed, dram_need, layers_per_stage, waiting_bytes
 from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.pmu_model import Allocation
+from dfcompile.dfmodel_backend.pmu_steps import allocations
 from dfcompile.dfmodel_backend.weight_tiling import fewest_weight_tiles
 from dfcompile.errors import InfeasibleError, UserError
 
@@ -49,6 +51,7 @@ class StepFigures:
     live_bytes: float  # tensors that wait in DRAM
     weight_tiles: int
     stage: int
+    units: Allocation | None = None  # cores and memory units, where those are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +225,11 @@ def _steps(model: DesignModel, decision: Decision) -> tuple[StepFigures, ...]:
     if not np.isfinite(columns.compute_ns).all():
         number = int(np.flatnonzero(~np.isfinite(columns.compute_ns))[0])
         found = int(members[number].sum())
+        if model.pmu is not None and found <= model.design.machine.cores:
+            needed = model.pmu.least_pmus(members[number : number + 1])[0]
+            raise InfeasibleError(
+                f"configuration {number}: found {needed:.0f} PMUs that it needs against {model.pmu.pmus}"
+            )
         raise InfeasibleError(
             f"configuration {number}: found {found} kernels against {model.design.machine.cores} cores"
         )
@@ -229,9 +237,10 @@ def _steps(model: DesignModel, decision: Decision) -> tuple[StepFigures, ...]:
     live = waiting_bytes(model, place[None, :] < numbers[:, None], members)
     live = np.where(members.any(axis=1), live, 0.0)  # nothing runs in an empty one: its tiles mean nothing
     found_steps = []
-    for number in range(len(numbers)):
+    units = allocations(model, members, tiles, columns)
+    for number, unit in enumerate(units):
         times = {
-            "compute": float(columns.compute_ns[number]),
+            "compute": _compute_ns(model, unit, float(columns.compute_ns[number]), members[number]),
             "memory": float(columns.memory_ns[number]),
             "network": float(columns.network_ns[number]),
         }
@@ -249,9 +258,18 @@ def _steps(model: DesignModel, decision: Decision) -> tuple[StepFigures, ...]:
                 live_bytes=float(live[number]),
                 weight_tiles=int(tiles[number]),
                 stage=_stage_of(decision, number),
+                units=unit,
             )
         )
     return tuple(found_steps)
+
+
+def _compute_ns(model: DesignModel, units: Allocation | None, least_ns: float, row: Members) -> float:
+    """Return the compute time of a configuration, that of its allocation where units are counted."""
+    if units is None:
+        return least_ns
+    has_inputs = any(model.shares[kernel].kernel.num_input for kernel in np.flatnonzero(row))
+    return (1 if has_inputs else model.tiles) * units.cycles / model.design.machine.frequency_ghz
 
 
 def require_all_assigned(design: Design, decision: Decision) -> None:
