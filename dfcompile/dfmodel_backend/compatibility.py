@@ -29,11 +29,13 @@ class Compatibility:
     innermost_links_of_all_copies: bool = False
     network_is_sum: bool = False
     all_to_all_as_given: bool = False
+    layouts_change_by_share: bool = False
     tile_size_is_a_hint: bool = False
     sram_of_other_edges: bool = False
     streams_read_once: bool = False
     weights_not_read: bool = False
     weights_of_one_tile: bool = False
+    other_tensors_ignored: bool = False
     gradients_not_kept: bool = False
     backward_weights_counted_again: bool = False
     optimizer_states_ignored: bool = False
@@ -71,11 +73,18 @@ CORRECTIONS: Mapping[str, str] = MappingProxyType(
         "innermost_links_of_all_copies": "links of the innermost dimension are paid once per copy of the workload",
         "network_is_sum": "tensor and data parallel groups have links of their own and exchange at the same time",
         "all_to_all_as_given": "an all-to-all of a recommendation model divides its bytes among the chips",
+        "layouts_change_by_share": (
+            "a tensor that changes its layout is exchanged whole: an all-gather brings every chip the shares of all "
+            "others, an all-to-all a part of each"
+        ),
         "tile_size_is_a_hint": "a given tile size is kept, not only bounded from above",
         "sram_of_other_edges": "SRAM of a tensor is that of its own edge, not of the edge with its weight's number",
         "streams_read_once": "a kernel whose weights come in tiles reads its other operand once per tile",
         "weights_not_read": "weights are read from DRAM once per configuration and micro-batch",
         "weights_of_one_tile": "weights and gradients that are cut into tiles count whole, not one tile of them",
+        "other_tensors_ignored": (
+            "weights, and tensors that wait, lie in DRAM beside the matrix or vector of HPL and FFT"
+        ),
         "gradients_not_kept": (
             "gradients of weights lie in DRAM, and each micro-batch reads and writes them to add its own"
         ),
@@ -107,10 +116,12 @@ ORIGINAL = Compatibility(
     torus_bisection_of_other_dimension=True,
     fourth_dimension_free=True,
     innermost_links_of_all_copies=True,
+    layouts_change_by_share=True,
     tile_size_is_a_hint=True,
     sram_of_other_edges=True,
     weights_not_read=True,
     weights_of_one_tile=True,
+    other_tensors_ignored=True,
     gradients_not_kept=True,
     backward_weights_counted_again=True,
     optimizer_states_ignored=True,

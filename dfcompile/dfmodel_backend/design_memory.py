@@ -34,9 +34,12 @@ def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNee
     design, compatibility = model.design, model.compatibility
     batch = design.execution.batch
     per_stage = layers_per_stage(model)
+    per_copy = design.machine.chips // batch.copies
+    extra = per_stage * sum(share.kernel.dram_extra_bytes for share in shares)
+    if _holds_problem_alone(model):
+        return DramNeed(extra, 0.0, 0.0, 0.0, batch.table_bytes / per_copy)
     trains = any(kernel.backward for kernel in design.kernels)
     weights = per_stage * sum(_weight(share, model, trains=trains) for share in shares)
-    extra = per_stage * sum(share.kernel.dram_extra_bytes for share in shares)
     gradients = optimizer = activations = 0.0
     if trains and not compatibility.gradients_not_kept:
         updates = [share for share in shares if share.kernel.collective is Collective.ALL_REDUCE_PERIODIC]
@@ -50,7 +53,6 @@ def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNee
         in_flight = min(float(model.micro_batches), model.degrees.pipeline)
         others = per_stage * in_flight - 1  # one layer of one micro-batch is what waits between configurations
         activations = max(0.0, others) * max(1, batch.micro_batch) * _saved_bytes(model, shares)
-    per_copy = design.machine.chips // batch.copies
     return DramNeed(weights + extra, gradients, optimizer, activations, batch.table_bytes / per_copy)
 
 
@@ -78,6 +80,11 @@ def never_fits_dram(whole: DesignModel) -> bool:
 
 def _has_inputs(model: DesignModel) -> bool:
     return any(share.kernel.num_input for share in model.shares)
+
+
+def _holds_problem_alone(model: DesignModel) -> bool:
+    kind = model.design.execution.batch.kind
+    return model.compatibility.other_tensors_ignored and kind in (WorkloadKind.HPL, WorkloadKind.FFT)
 
 
 def layers_per_stage(model: DesignModel) -> int:
@@ -115,6 +122,8 @@ def waiting_bytes(model: DesignModel, before: Members, inside: Members) -> Colum
         before: kernels that ran earlier, ``[set, kernel]``.
         inside: kernels of the configuration, ``[set, kernel]``.
     """
+    if _holds_problem_alone(model):
+        return np.zeros(len(before))
     source = np.array([edge.source for edge in model.edges], np.intp)
     target = np.array([edge.target for edge in model.edges], np.intp)
     size = np.array([edge.size_bytes for edge in model.edges], float)

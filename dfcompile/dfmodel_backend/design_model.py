@@ -113,6 +113,16 @@ class DesignModel:
         """Return in how many tiles a kernel's output is cut."""
         return self._parts(share) if share.kernel.tiling.shard in (Dim.M, Dim.N) else 1
 
+    def chips_of_output(self, share: Share) -> int:
+        """Return on how many chips the shares lie that a change of layout exchanges."""
+        is_split = share.sharding.shard in (Dim.M, Dim.N) and self.design.execution.batch.kind is WorkloadKind.LLM
+        return self.degrees.tensor if is_split and not self.compatibility.layouts_change_by_share else 1
+
+    def _exchanged_shares(self, share: Share, collective: Collective) -> int:
+        if collective is Collective.ALL_REDUCE_PERIODIC:
+            return self.tiles_of_gradient(share)
+        return self.chips_of_output(share) if collective in (Collective.ALL_GATHER, Collective.ALL_TO_ALL) else 1
+
     def _parts(self, share: Share) -> int:
         return 1 if self.compatibility.weights_of_one_tile or share.kernel.num_input else self.tiles
 
@@ -343,8 +353,7 @@ class DesignModel:
         items = [(position, item) for position, share in enumerate(self.shares) for item in share.exchange]
         items += [(edge.source, item) for edge in self.edges for item in edge.exchange]
         for position, (collective, size) in items:
-            whole = self.tiles_of_gradient(self.shares[position]) if collective is Collective.ALL_REDUCE_PERIODIC else 1
-            sizes[collective][position] += size * whole
+            sizes[collective][position] += size * self._exchanged_shares(self.shares[position], collective)
             reductions[position] += collective is Collective.ALL_REDUCE
         for position, share in enumerate(self.shares):
             if share.kernel.collective_2 in sequence:

@@ -208,7 +208,8 @@ def split_times(model: DesignModel) -> SplitTimes:
             reduced = sum(size for collective, size in share.exchange if collective is Collective.ALL_REDUCE)
             network_ns = model.tiles * reduced * model.network.ratio_ns_per_byte(Collective.ALL_REDUCE)
             kernels[share.kernel.id, dim] = float(split.least_parts[position, 0]) + network_ns
+            whole_bytes = share.output_bytes * split.chips_of_output(share)
             for change in (Collective.ALL_GATHER, Collective.ALL_TO_ALL):
                 ratio = model.network.ratio_ns_per_byte(change)
-                edges[share.kernel.id, dim, change] = model.tiles * share.output_bytes * ratio
+                edges[share.kernel.id, dim, change] = split.tiles * whole_bytes * ratio
     return SplitTimes(kernels, edges)

@@ -134,15 +134,18 @@ def _language_model_ns(
 ) -> float:
     groups = {link.parallelism: link for link in design.machine.links if link.chips > 1}
     tensor, data, sequence = groups.get("TP"), groups.get("DP"), groups.get("SP")
+    by_share = compatibility.layouts_change_by_share
+    parts = tensor.chips if tensor is not None and not by_share else 1
     sent = _sent(design, sharding, inside, extents, is_split=tensor is not None)
+    split = {kernel.id for kernel in inside if sharding.get(kernel.id) in (Dim.OUTER, Dim.M, Dim.N)}
     factor = _factor(design, compatibility.all_reduce_factor)
     within = between = along = 0.0
     if tensor is not None:
         around = _once_around(tensor.shape, tensor.chips) / tensor.gb_per_s
         within = tiles * (
             _total(sent, Collective.ALL_REDUCE) * _tensor_reduction(design, tensor, factor, compatibility)
-            + _total(sent, Collective.ALL_GATHER) * around
-            + _total(sent, Collective.ALL_TO_ALL) * _exchange_in_group(tensor)
+            + _whole(sent, Collective.ALL_GATHER, split, parts) * around
+            + _whole(sent, Collective.ALL_TO_ALL, split, parts) * _exchange_in_group(tensor, by_share=by_share)
         )
         if len(design.machine.links) != 3 or not 0 < design.machine.domain_chips < tensor.chips:
             hops = 1 if tensor.shape == "fc" else tensor.chips - 1
@@ -193,6 +196,11 @@ def _total(sent: Sequence[Sent], collective: Collective) -> float:
     return sum((size for _, kind, size in sent if kind is collective), 0.0)
 
 
+def _whole(sent: Sequence[Sent], collective: Collective, split: set[int], parts: int) -> float:
+    """Return the bytes of whole tensors, of which those of split kernels lie in parts."""
+    return sum((size * (parts if kernel.id in split else 1) for kernel, kind, size in sent if kind is collective), 0.0)
+
+
 def _tiles_of_output(kernel: DesignKernel, tiles: int) -> int:
     return tiles if kernel.tiling in (Dim.OUTER, Dim.M, Dim.N) and not kernel.num_input else 1
 
@@ -229,9 +237,16 @@ def _once_around(shape: str, chips: float) -> float:
     return 1 / chips if shape == "fc" else (chips - 1) / chips
 
 
-def _exchange_in_group(link: Link) -> float:
+def _exchange_in_group(link: Link, *, by_share: bool) -> float:
+    """Return the time per byte of an all-to-all, of a chip's share or of a whole tensor.
+
+    Of a whole tensor a quarter crosses the middle of a ring, over two links; through a switch each chip sends all of
+    its share but its own part; fully connected, each pair has a link for its part.
+    """
     count, bandwidth = link.chips, link.gb_per_s
-    return {"r": count * count / 8, "sw": count / 4, "fc": 1.0}[link.shape] / bandwidth
+    if by_share:
+        return {"r": count * count / 8, "sw": count / 4, "fc": 1.0}[link.shape] / bandwidth
+    return {"r": 1 / 8, "sw": (count - 1) / count**2, "fc": 1 / count**2}[link.shape] / bandwidth
 
 
 def _tensor_reduction(design: Design, tensor: Link, factor: int, compatibility: Compatibility) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.all_to_all import all_to_all_ns_per_byte
+from dfcompile.dfmodel_backend.all_to_all import all_to_all_ns_per_byte, exchange_ns_per_byte
 from dfcompile.dfmodel_backend.collective_times import (
     all_reduce_latency_ns,
     domain_ns_per_byte,
@@ -86,6 +86,8 @@ class NetworkTime:
             )
             for collective in wanted
         }  # fmt: skip
+        if not self._compatibility.layouts_change_by_share:
+            ratios[Collective.ALL_TO_ALL] = exchange_ns_per_byte(topology(link.shape), [link.chips], [link.gb_per_s])
         if self._has_domain and link is self._degrees.tensor_link:
             links = self._design.machine.links
             ratios[Collective.ALL_REDUCE] = domain_ns_per_byte(
