@@ -3,9 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.design_evaluator import DesignFigures, evaluate_design
+from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_search import DesignSolution
+from dfcompile.dfmodel_backend.pmu_weight_tiles import fewest_pmus
+from dfcompile.errors import InfeasibleError
 
 RELATIVE = 1e-12  # smaller changes are rounding
 
@@ -43,11 +48,32 @@ def _changes(solution: DesignSolution) -> Iterator[Correction]:
         turned = _turned(used, switch)
         if turned is None:
             continue
-        others = _named(evaluate_design(solution.design, solution.decision, turned))
+        is_applied = getattr(used, switch) == getattr(RIGHT, switch)
+        try:
+            others = _named(evaluate_design(solution.design, solution.decision, turned))
+        except InfeasibleError:  # the assignment needs more PMUs then: there are no other figures
+            yield Correction(switch, text, is_applied, *_pmus_needed(solution, turned))
+            continue
         for figure, value in figures.items():
             if abs(others[figure] - value) > RELATIVE * max(abs(value), abs(others[figure])):
-                is_applied = getattr(used, switch) == getattr(RIGHT, switch)
                 yield Correction(switch, text, is_applied, figure, value, others[figure])
+
+
+def _pmus_needed(solution: DesignSolution, turned: Compatibility) -> tuple[str, float, float]:
+    """Return the figure that makes an assignment impossible, as it is and turned: the PMUs of its neediest set."""
+    decision = solution.decision
+    numbers = np.arange(max(decision.configs.values()) + 1)
+    place = np.array([decision.configs[kernel.id] for kernel in solution.design.kernels])
+    members = place[None, :] == numbers[:, None]
+    needed, others = (
+        fewest_pmus(DesignModel(solution.design, decision.sharding, decision.tiles, one), members)
+        for one in (solution.options.compatibility, turned)
+    )
+    worst = int(np.argmax(others))
+    grid = solution.design.machine.pmu
+    assert grid is not None
+    figure = f"PMUs that configuration {worst} needs, of {grid.pmus} on the chip"
+    return figure, float(needed[worst]), float(others[worst])
 
 
 def _turned(used: Compatibility, switch: str) -> Compatibility | None:

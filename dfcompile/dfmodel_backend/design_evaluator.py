@@ -12,6 +12,7 @@ from dfcompile.dfmodel_backend.design_memory import DramNeed, dram_need, layers_
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.pmu_model import Allocation
 from dfcompile.dfmodel_backend.pmu_steps import allocations
+from dfcompile.dfmodel_backend.pmu_weight_tiles import fewest_pmus
 from dfcompile.dfmodel_backend.weight_tiling import fewest_weight_tiles
 from dfcompile.errors import InfeasibleError, UserError
 
@@ -226,7 +227,7 @@ def _steps(model: DesignModel, decision: Decision) -> tuple[StepFigures, ...]:
         number = int(np.flatnonzero(~np.isfinite(columns.compute_ns))[0])
         found = int(members[number].sum())
         if model.pmu is not None and found <= model.design.machine.cores:
-            needed = model.pmu.least_pmus(members[number : number + 1])[0]
+            needed = fewest_pmus(model, members[number : number + 1])[0]
             raise InfeasibleError(
                 f"configuration {number}: found {needed:.0f} PMUs that it needs against {model.pmu.pmus}"
             )

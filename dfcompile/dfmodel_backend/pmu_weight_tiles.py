@@ -4,10 +4,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.pmu_model import PmuModel
 
 ROUNDING = 1e-12
+
+
+def fewest_pmus(model: DesignModel, members: Members) -> Column:
+    """Return the PMUs without which sets of kernels, ``[set, kernel]``, are impossible at any speed.
+
+    A kernel has one core; one that is alone loads its weights in as many parts as it has rows.
+    """
+    assert model.pmu is not None
+    needed = model.pmu.least_pmus(members)
+    for number in np.flatnonzero(members.sum(axis=1) == 1).tolist():
+        kernel = int(np.argmax(members[number]))
+        needed[number] = model.pmu.least_pmus_alone(kernel, _most_parts(model, kernel))
+    return needed
 
 
 def weight_tile_choices(model: DesignModel, kernel: int) -> Iterator[tuple[int, int]]:
@@ -17,7 +31,7 @@ def weight_tile_choices(model: DesignModel, kernel: int) -> Iterator[tuple[int, 
     """
     pmu = model.pmu
     assert pmu is not None
-    most = int(model.shares[kernel].rows) if model.shares[kernel].weight_bytes else 1
+    most = _most_parts(model, kernel)
     if pmu.least_pmus_alone(kernel, most) > pmu.pmus:
         return
     fastest = pmu.least_cycles((kernel,), most)
@@ -30,6 +44,11 @@ def weight_tile_choices(model: DesignModel, kernel: int) -> Iterator[tuple[int, 
         if cycles <= fastest:
             return
         parts = _fewest(pmu, kernel, most, cycles - 1, parts)
+
+
+def _most_parts(model: DesignModel, kernel: int) -> int:
+    """Return the most parts in which the weights of a kernel come."""
+    return int(model.shares[kernel].rows) if model.shares[kernel].weight_bytes else 1
 
 
 def _fewest(pmu: PmuModel, kernel: int, most: int, cycles: int, too_few: int) -> int:

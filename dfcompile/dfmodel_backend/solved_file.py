@@ -3,6 +3,7 @@
 from dfcompile.dfmodel_backend.design import Collective, Design, Dim
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_search import DesignSolution
+from dfcompile.dfmodel_backend.pmu_file import lane_stage_of
 from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.shares import Share, topological_numbers
 
@@ -72,13 +73,16 @@ def _is_reduced(share: Share) -> bool:
 
 
 def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:
-    for connection, edge in zip(solved.dataflow_graph.connections, model.edges, strict=True):
+    labels = None if model.pmu is None else model.pmu.needs.labels
+    connections = solved.dataflow_graph.connections
+    for number, (connection, edge) in enumerate(zip(connections, model.edges, strict=True)):
         giver, taker = model.shares[edge.source], model.shares[edge.target]
         connection.buffer_depth = edge.depth
         connection.tensor_size = giver.kernel.output_bytes
         connection.shard_tensor_size = edge.size_bytes
         connection.startName, connection.endName = giver.kernel.name, taker.kernel.name
-        connection.lane_stage_type = schema.LANE
+        # The original writes the label of an elementwise kernel where nothing is spread.
+        connection.lane_stage_type = schema.LANE if labels is None else lane_stage_of(labels[number])
         for collective, _ in edge.exchange:
             connection.communication_type = COLLECTIVES[collective]
             connection.communication_size = giver.kernel.output_bytes
