@@ -11,10 +11,12 @@ from dfcompile.dfmodel_backend.design_memory import kept_bytes
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_shape import shape_of
 from dfcompile.dfmodel_backend.fusion_arcs import Arcs, members_of
+from dfcompile.dfmodel_backend.fusion_path import Chain, least_chain
 from dfcompile.dfmodel_backend.fusion_shape import FusionShape
 from dfcompile.dfmodel_backend.fusion_terms import FlowReader, FlowTerms, FusionTerms, HeldTerms, TiledWeights
 from dfcompile.dfmodel_backend.intra_chip import arc_times, dram_room, most_waiting, set_times
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.pmu_chain import least_chain_of_pmus
 from dfcompile.dfmodel_backend.weight_tiling import fewest_weight_tiles
 
 ROUNDING = 1e-9  # relative: sums in another order
@@ -77,6 +79,12 @@ class DesignSets:
     def arc_times(self, arcs: Arcs) -> Column:
         """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM."""
         return arc_times(self.model, arcs)
+
+    def least_chain(self, arcs: Arcs) -> tuple[float, Chain | None]:
+        """Return the least time of a chain of all kernels, and the chain, or None if there is none."""
+        if self.model.pmu is not None:
+            return least_chain_of_pmus(self.model, arcs, self.shape)
+        return least_chain(arcs, self.arc_times(arcs), self.shape)
 
     def terms(self) -> FusionTerms:
         """Return figures kernel by kernel, of a design without memory units."""

@@ -11,7 +11,7 @@ from dfcompile.dfmodel_backend.down_sets import DownSets
 from dfcompile.dfmodel_backend.fusion_arc_flow import fuse_by_arc_flow
 from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of, members_of
 from dfcompile.dfmodel_backend.fusion_assignment import fuse_by_assignment
-from dfcompile.dfmodel_backend.fusion_path import Chain, least_chain
+from dfcompile.dfmodel_backend.fusion_path import Chain
 from dfcompile.dfmodel_backend.fusion_shape import FusionShape
 from dfcompile.dfmodel_backend.fusion_terms import FusionTerms
 from dfcompile.dfmodel_backend.milp import Outcome
@@ -50,6 +50,9 @@ class SetCosts(Protocol):
 
     def arc_times(self, arcs: Arcs) -> Column:
         """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM."""
+
+    def least_chain(self, arcs: Arcs) -> tuple[float, Chain | None]:
+        """Return the least time of a chain of all kernels, and the chain, or None if there is none."""
 
     def terms(self) -> FusionTerms:
         """Return figures kernel by kernel."""
@@ -122,7 +125,7 @@ def fuse_listed(costs: SetCosts, arcs: Arcs | None, options: MappingOptions, *, 
 
 
 def _shortest(costs: SetCosts, arcs: Arcs, *, is_complete: bool) -> Fusion:
-    time_ns, chain = least_chain(arcs, costs.arc_times(arcs), costs.shape)
+    time_ns, chain = costs.least_chain(arcs)
     return Fusion(chain, time_ns, is_complete, Solver.DP if is_complete else Solver.INTERVALS)
 
 

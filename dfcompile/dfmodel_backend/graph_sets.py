@@ -12,6 +12,7 @@ from dfcompile.dfmodel_backend.bounds import lower_bound_ns, unavoidable_bytes
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.configuration import FINEST, ConfigurationModel
 from dfcompile.dfmodel_backend.fusion_arcs import Arcs
+from dfcompile.dfmodel_backend.fusion_path import Chain, least_chain
 from dfcompile.dfmodel_backend.fusion_shape import FusionShape
 from dfcompile.dfmodel_backend.fusion_terms import FlowReader, FlowTerms, FusionTerms, HeldTerms, TiledWeights
 from dfcompile.dfmodel_backend.options import Overlap
@@ -90,6 +91,10 @@ class GraphSets:
                 if not self.model.fits_dram(before, kernels):
                     times[arc] = math.inf
         return times
+
+    def least_chain(self, arcs: Arcs) -> tuple[float, Chain | None]:
+        """Return the least time of a chain of all kernels, and the chain, or None if there is none."""
+        return least_chain(arcs, self.arc_times(arcs), self.shape)
 
     def terms(self) -> FusionTerms:
         """Return figures kernel by kernel."""

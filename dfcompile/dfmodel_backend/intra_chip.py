@@ -79,11 +79,15 @@ def _limits_of_arcs(model: DesignModel, arcs: Arcs) -> SetLimits:
     return found
 
 
-def arc_times(model: DesignModel, arcs: Arcs) -> Column:
-    """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM."""
+def arc_times(model: DesignModel, arcs: Arcs, limits: SetLimits | None = None) -> Column:
+    """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM.
+
+    ``limits`` of the sets of the arcs may be given.
+    """
     room = dram_room(model)
     if room >= most_waiting(model):
-        return set_times(model, arcs.members, _limits_of_arcs(model, arcs))[arcs.added]
+        known = _limits_of_arcs(model, arcs) if limits is None else limits
+        return set_times(model, arcs.members, known)[arcs.added]
     times = np.full(len(arcs.added), np.inf)
     before = members_of(arcs.down_sets, len(model.shares))
     cut = waiting_bytes(model, before, np.zeros_like(before))
@@ -91,8 +95,11 @@ def arc_times(model: DesignModel, arcs: Arcs) -> Column:
     # Kernels with several inputs are not tiled: they let a tile wait.
     least = cut / model.tiles if any(share.kernel.num_input for share in model.shares) else cut
     possible = np.flatnonzero((least[arcs.before] <= room) & (least[arcs.after] <= room))
-    needed, place = np.unique(arcs.added[possible], return_inverse=True)
-    times[possible] = set_times(model, arcs.members[needed])[place]
+    if limits is None:
+        needed, place = np.unique(arcs.added[possible], return_inverse=True)
+        times[possible] = set_times(model, arcs.members[needed])[place]
+    else:
+        times[possible] = set_times(model, arcs.members, limits)[arcs.added[possible]]
     doubtful = possible[cut[arcs.before[possible]] + cut[arcs.after[possible]] > room]
     doubtful = doubtful[np.isfinite(times[doubtful])]
     for start in range(0, len(doubtful), CHUNK):

@@ -1,0 +1,60 @@
+"""The shortest path that evaluates few sets with memory units is that of all sets, evaluated one by one."""
+
+import random
+
+import pytest
+
+from dfcompile.dfmodel_backend import pmu_chain
+from dfcompile.dfmodel_backend.columns import Members
+from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
+from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_sets import DesignSets
+from dfcompile.dfmodel_backend.fusion import lattice_for
+from dfcompile.dfmodel_backend.fusion_arcs import SetLimits, arcs_of
+from dfcompile.dfmodel_backend.fusion_path import least_chain
+from dfcompile.dfmodel_backend.options import Solver
+from dfcompile.dfmodel_backend.set_limits import least_limits, set_limits
+from tests.unit.dfmodel_backend.pmu_designs import random_model
+
+
+def test_few_sets_are_evaluated_and_the_chain_is_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    settled = []
+
+    def counted(model: DesignModel, members: Members) -> SetLimits:
+        settled.append(len(members))
+        return set_limits(model, members)
+
+    monkeypatch.setattr(pmu_chain, "set_limits", counted)
+    solved = sets = 0
+    for seed in range(400):
+        rng = random.Random(seed)
+        costs = DesignSets(random_model(rng, 6, rng.choice([RIGHT, ORIGINAL])))
+        lattice, _ = lattice_for(costs.shape, Solver.DP, 10_000)
+        arcs = arcs_of(costs.shape, lattice, costs.may_grow)
+
+        expected_ns, expected = least_chain(arcs, costs.arc_times(arcs), costs.shape)
+        time_ns, chain = costs.least_chain(arcs)
+
+        assert chain == expected, seed
+        assert time_ns == pytest.approx(expected_ns, rel=1e-12), seed
+        sets += len(arcs.sets)
+        solved += chain is not None
+    assert solved > 100
+    assert sum(settled) < sets / 5
+
+
+def test_bounds_leave_out_no_set_and_none_is_slower() -> None:
+    below = 0
+    for seed in range(150):
+        rng = random.Random(seed)
+        model = random_model(rng, 5, rng.choice([RIGHT, ORIGINAL]))
+        costs = DesignSets(model)
+        lattice, _ = lattice_for(costs.shape, Solver.DP, 10_000)
+        members = arcs_of(costs.shape, lattice, costs.may_grow).members
+
+        exact, bounds = set_limits(model, members), least_limits(model, members)
+
+        assert exact.fitting.tolist() == bounds.fitting.tolist(), seed
+        assert (bounds.compute_ns <= exact.compute_ns).all(), seed
+        below += int((bounds.compute_ns < exact.compute_ns).sum())
+    assert below > 20
