@@ -8,13 +8,18 @@ from dfcompile.dfmodel_backend.intra_chip import is_kernel_by_kernel
 def shape_of(design: Design) -> FusionShape:
     """Return precedence and allowed configurations of a design's kernels, numbered by their position."""
     has_halves = design.execution.batch.layers_in_graph == 1 and any(kernel.backward for kernel in design.kernels)
-    forward = sum(1 << position for position, kernel in enumerate(design.kernels) if not kernel.backward)
+    forward, backward = (_of_pass(design, is_second) for is_second in (False, True))
     return FusionShape(
         predecessors=_predecessors(design),
         allowed=_allowed(design, has_halves=has_halves),
         most_kernels=1 if is_kernel_by_kernel(design) else design.machine.cores,
         forward=forward if has_halves else 0,
+        backward=backward if has_halves else 0,
     )
+
+
+def _of_pass(design: Design, is_second: bool) -> int:  # noqa: FBT001
+    return sum(1 << position for position, kernel in enumerate(design.kernels) if kernel.backward is is_second)
 
 
 def slot_count(design: Design) -> int:
@@ -41,7 +46,7 @@ def _allowed(design: Design, *, has_halves: bool) -> tuple[int, ...]:
         mask = 0
         for position, kernel in enumerate(design.kernels):
             late = has_halves and kernel.backward and slot < slots // 2
-            early = has_halves and not kernel.backward and slot >= (slots + 1) // 2
+            early = has_halves and kernel.backward is False and slot >= (slots + 1) // 2
             if kernel.pinned_config in (-1, slot) and not late and not early:
                 mask |= 1 << position
         masks.append(mask)

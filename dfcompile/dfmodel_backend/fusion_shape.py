@@ -17,6 +17,7 @@ class FusionShape:
         most_kernels: of a configuration.
         stages: of a pipeline that follow each other, each with all these configurations.
         forward: kernels of the first pass where two passes take separate halves of the configurations, else 0 [ko24].
+        backward: kernels of the second pass there; a kernel of neither may be in any configuration.
     """
 
     predecessors: tuple[int, ...]
@@ -24,6 +25,7 @@ class FusionShape:
     most_kernels: int
     stages: int = 1
     forward: int = 0
+    backward: int = 0
 
     @property
     def every_kernel(self) -> int:
@@ -50,7 +52,7 @@ class FusionShape:
     @property
     def _ordered(self) -> tuple[int, ...]:
         return tuple(
-            needed if self.forward >> kernel & 1 else needed | self.forward
+            needed | self.forward if self.backward >> kernel & 1 else needed
             for kernel, needed in enumerate(self.predecessors)
         )
 
@@ -58,9 +60,9 @@ class FusionShape:
         """Yield pairs whose kernels are of both passes: of an odd number of configurations the middle is for both."""
         if not self.forward or len(self.allowed) % 2 == 0:
             return
-        late = [after for after in lattice if after & self.forward == self.forward and after != self.forward]
+        late = [after for after in lattice if after & self.forward == self.forward and after & self.backward]
         for before in lattice:
-            if before & ~self.forward == 0 and before != self.forward:
+            if not before & self.backward and before & self.forward != self.forward:
                 for after in late:
-                    if (after ^ before).bit_count() <= self.most_kernels:
+                    if before & ~after == 0 and (after ^ before).bit_count() <= self.most_kernels:
                         yield before, after

@@ -26,7 +26,7 @@ VARIANTS = (
 
 
 @st.composite
-def kernels(draw: st.DrawFn, number: int, *, backward: bool) -> DesignKernel:
+def kernels(draw: st.DrawFn, number: int, *, backward: bool | None) -> DesignKernel:
     variant = draw(st.sampled_from(VARIANTS))
     outer, m, n = draw(st.sampled_from([1, 1, 2, 4])), draw(SMALL), draw(SMALL)
     k = draw(SMALL) if variant.is_gemm else 1
@@ -42,8 +42,12 @@ def kernels(draw: st.DrawFn, number: int, *, backward: bool) -> DesignKernel:
 @st.composite
 def designs(draw: st.DrawFn, most: int = 5) -> Design:
     count = draw(st.integers(1, most))
-    first_backward = draw(st.sampled_from([count + 1, count + 1, count]))
-    parts = tuple(draw(kernels(number, backward=number >= first_backward)) for number in range(1, count + 1))
+    first_backward = draw(st.sampled_from([count + 1, count + 1, count, count - 1]))
+    of_no_pass = draw(st.sampled_from([0, 0, 1, count - 1]))
+    parts = tuple(
+        draw(kernels(number, backward=None if number == of_no_pass else number >= first_backward))
+        for number in range(1, count + 1)
+    )
     edges = tuple(
         DesignEdge(source, target, draw(st.integers(0, 5)) == 0)
         for target in range(2, count + 1)

@@ -158,3 +158,20 @@ def test_unsharded_dimension_is_none() -> None:
     found = solve_design(design, DesignOptions())
 
     assert set(found.decision.sharding.values()) == {Dim.NONE}
+
+
+def test_kernels_of_no_pass_may_be_in_any_configuration() -> None:
+    """Of three configurations the first is for the forward pass, the last for the backward one, the middle for both."""
+    design = read_design(DATA / "llm_175B_fwd_kbk_8x1.txt")
+    passes = (False, None, True)
+    design = replace(
+        design,
+        kernels=tuple(
+            replace(kernel, id=number, backward=backward, pinned_config=-1)
+            for number, (kernel, backward) in enumerate(zip(design.kernels, passes, strict=False), 1)
+        ),
+        edges=(),
+        execution=replace(design.execution, kernel_by_kernel=False, configurations=3),
+    )
+
+    assert shape_of(design).allowed == (0b011, 0b111, 0b110)
