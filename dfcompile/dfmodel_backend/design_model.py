@@ -65,6 +65,7 @@ class DesignModel:
             "tile_key",
             "_weight_traffic",
             "tables" if not design.execution.compute_utilization else "tile_key",
+            "pmu",
         ):
             getattr(self, name)  # known to every copy from now on
         model = copy(self)

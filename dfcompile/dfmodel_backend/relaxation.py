@@ -17,6 +17,7 @@ from dfcompile.dfmodel_backend.fusion_path import least_chain
 from dfcompile.dfmodel_backend.intra_chip import is_kernel_by_kernel, set_times
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.pipeline import fuse_stages
+from dfcompile.dfmodel_backend.pmu_relaxation import too_few_pmus
 from dfcompile.errors import InfeasibleError
 
 OPTIONS = MappingOptions(max_down_sets=MOST_DOWN_SETS)
@@ -25,13 +26,17 @@ OPTIONS = MappingOptions(max_down_sets=MOST_DOWN_SETS)
 def infeasible_design(model: DesignModel) -> InfeasibleError:
     """Return the error for a design of which no choice fits; ``model`` has the finest tiles.
 
-    It names, in this order, what is always in DRAM, a kernel that does not fit SRAM alone, too few configurations,
-    tensors that wait in DRAM; and what would be enough.
+    It names, in this order, what is always in DRAM, a kernel that does not fit SRAM or memory units alone, too few
+    configurations or memory units, tensors that wait in DRAM; and what would be enough.
     """
     machine = model.design.machine
     need = dram_need(model)
     if machine.dram_bytes and need.total > machine.dram_bytes and model.design.execution.batch.layers_in_graph == 1:
         return _too_little_dram(need, need.total, machine.dram_bytes)
+    if model.pmu is not None:
+        too_few = too_few_pmus(model)
+        if too_few is not None:
+            return too_few
     count = len(model.shares)
     alone = np.eye(count, dtype=bool)
     if model.sram_capacity:
@@ -105,7 +110,7 @@ def _too_few_configurations(model: DesignModel) -> InfeasibleError:
     """Say how much SRAM would do with so many configurations, and how many configurations with so much SRAM."""
     slots = slot_count(model.design)
     remedies = []
-    sram = _least_sram(model)
+    sram = _least_sram(model) if model.sram_capacity else np.inf  # no remedy where it is no limit
     if np.isfinite(sram):
         remedies.append(f"system.accelerator.sram_cap of at least {sram:.0f}")
     more = _fewest_configurations(model)
