@@ -53,6 +53,9 @@ def solve_design_file(
     from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
     from dfcompile.dfmodel_backend.design_picture import to_dot, to_svg
     from dfcompile.dfmodel_backend.options import Solver
+    from dfcompile.dfmodel_backend.placed_design import place_design
+    from dfcompile.dfmodel_backend.placement_checker import check_placements
+    from dfcompile.dfmodel_backend.placement_picture import placement_svg
     from dfcompile.dfmodel_backend.second_memory import solve_message
     from dfcompile.dfmodel_backend.solved_file import solved_message
 
@@ -63,7 +66,9 @@ def solve_design_file(
     message = read_message(setup)
     solution = solve_message(message, str(setup), options)
     check_design(solution.design, solution.decision, solution.figures, options.compatibility)
-    report = summarize_design(setup.stem, solution)
+    placed = place_design(solution.design, solution.decision, solution.figures, options.compatibility)
+    check_placements(solution.design, solution.figures, placed)
+    report = summarize_design(setup.stem, solution, placed)
     text = to_json(report) if format_ == "json" else design_table(report, output_width())
     if output is not None:
         solved = solved_message(message, solution)
@@ -75,5 +80,6 @@ def solve_design_file(
             "graph.dot": to_dot(solution),
             "graph.svg": to_svg(solution),
         }
+        files |= {f"placement-{one.configuration}.svg": placement_svg(solution.design, one) for one in placed}
         write_folder(files, output)
     write_text(text, None)

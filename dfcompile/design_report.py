@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
+from dfcompile.placement_report import PlacementSummary, placement_record
 from dfcompile.report import AssumptionSummary, Json, rounded
 
 FORMAT: Final = "dfcompile-design/1"
@@ -87,6 +88,7 @@ class DesignReport:
     fused_points: int
     configurations: tuple[StepSummary, ...]
     kernels: tuple[KernelSummary, ...]
+    placements: tuple[PlacementSummary, ...]  # none without a grid of PCUs and PMUs
     corrections: tuple[CorrectionSummary, ...]
     assumptions: tuple[AssumptionSummary, ...]
 
@@ -130,6 +132,7 @@ def to_record(report: DesignReport) -> dict[str, Json]:
             }
             for kernel in report.kernels
         ],
+        "placements": [placement_record(placement) for placement in report.placements],
         "corrections": [
             {
                 "switch": found.switch,

@@ -7,11 +7,13 @@ from dfcompile.dfmodel_backend.design import Collective, WorkloadKind
 from dfcompile.dfmodel_backend.design_evaluator import NS_PER_S, StepFigures
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_search import DesignSolution
+from dfcompile.dfmodel_backend.placed_design import PlacedConfiguration
+from dfcompile.placement_report import summarize_placement
 from dfcompile.report import AssumptionSummary
 
 
-def summarize_design(name: str, solution: DesignSolution) -> DesignReport:
-    """Return the report on a solution."""
+def summarize_design(name: str, solution: DesignSolution, placed: tuple[PlacedConfiguration, ...] = ()) -> DesignReport:
+    """Return the report on a solution and its placement."""
     design, figures, decision = solution.design, solution.figures, solution.decision
     degrees = degrees_of(design)
     need = figures.dram
@@ -56,6 +58,7 @@ def summarize_design(name: str, solution: DesignSolution) -> DesignReport:
         fused_points=solution.fused_points,
         configurations=tuple(_step(number, step) for number, step in enumerate(figures.steps) if step.kernels),
         kernels=_kernels(solution),
+        placements=tuple(summarize_placement(design, one) for one in placed),
         corrections=tuple(
             CorrectionSummary(
                 found.switch.replace("_", "-"),

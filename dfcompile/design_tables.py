@@ -13,6 +13,8 @@ def design_table(report: DesignReport, width: int) -> str:
     print_table(console, f"design {report.name}", (), _design_columns(report))
     print_table(console, "memory of a chip", (), _memory_columns(report))
     print_table(console, "configurations, per input and layer", (), _step_columns(report))
+    if report.placements:
+        print_table(console, "placement, units in use", (), _placement_columns(report))
     print_table(console, "sharding", (), _kernel_columns(report))
     console.print(
         f"{report.points} choices of degrees, micro-batch and tiles, {report.fused_points} not ruled out by their bound"
@@ -87,6 +89,23 @@ def _step_columns(report: DesignReport) -> list[Column]:
 def _span(step: StepSummary) -> str:
     names = step.kernels
     return ", ".join(names) if len(names) <= NAMED_KERNELS else f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def _placement_columns(report: DesignReport) -> list[Column]:
+    """Return a row per configuration; of many the fullest ones."""
+    fullest = sorted(report.placements, key=lambda one: -one.pcus - one.pmus)[:MOST_STEPS]
+    placements = [one for one in report.placements if one in fullest]
+    cells = [one.grid.x * one.grid.y for one in placements]
+    return [
+        Column("config", tuple(str(one.placed.configuration) for one in placements)),
+        Column("PCUs", tuple(f"{one.pcus:,}" for one in placements)),
+        Column("of", tuple(f"{count // 2:,}" for count in cells)),
+        Column("PMUs", tuple(f"{one.pmus:,}" for one in placements)),
+        Column("of", tuple(f"{count - count // 2:,}" for count in cells)),
+        Column("cells", tuple(f"{one.pcus + one.pmus:,}" for one in placements)),
+        Column("of x*y", tuple(f"{one.grid.x} x {one.grid.y}" for one in placements), is_text=True),
+        Column("order", tuple(one.grid.placement.value for one in placements), is_text=True),
+    ]
 
 
 def _kernel_columns(report: DesignReport) -> list[Column]:
