@@ -87,7 +87,7 @@ def shipped_systems() -> tuple[str, ...]:
 
 
 def load_system(system: str | Path | None = None) -> System:
-    """Read a system file: a path, the name of a shipped one, or nothing for the canonical machine.
+    """Read a system file: a path, the name of a shipped one (also with ``.yaml``), or nothing for the canonical machine.
 
     Raises:
         UserError: no such file or name, broken YAML, an unknown key (with the nearest known one), a missing key, or a
@@ -95,11 +95,11 @@ def load_system(system: str | Path | None = None) -> System:
     """
     asked = str(system) if system is not None else DEFAULT_SYSTEM
     path = Path(asked)
-    if path.suffix == "" and not path.is_file():
-        if asked not in shipped_systems():
-            raise UserError(f"system {asked!r}: no such file or shipped system{nearest(asked, shipped_systems())}")
-        text = resources.files(systems).joinpath(f"{asked}.yaml").read_text(encoding="utf-8")
-        return parse_system(text, f"{asked}.yaml")
+    if path.name == asked and path.suffix in ("", ".yaml") and not path.exists():
+        if path.stem not in shipped_systems():
+            raise UserError(f"system {asked!r}: no such file or shipped system{nearest(path.stem, shipped_systems())}")
+        text = resources.files(systems).joinpath(f"{path.stem}.yaml").read_text(encoding="utf-8")
+        return parse_system(text, f"{path.stem}.yaml")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -20,6 +20,18 @@ dram:
 """
 
 
+def test_a_file_of_ones_own_comes_before_a_shipped_system_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_system("sn30.yaml") == load_system("sn30")
+
+    (tmp_path / "sn30.yaml").write_text("name: mine\n")
+
+    with pytest.raises(UserError, match="^sn30.yaml"):
+        load_system("sn30.yaml")
+
+
 @pytest.mark.parametrize("name", shipped_systems())
 def test_shipped_systems_load(name: str) -> None:
     system = load_system(name)
