@@ -87,7 +87,7 @@ def shipped_systems() -> tuple[str, ...]:
 
 
 def load_system(system: str | Path | None = None) -> System:
-    """Read a system file: a path, the name of a shipped one (also with ``.yaml``), or nothing for the canonical machine.
+    """Read a system file: a path, the name of a shipped one (``.yaml`` or not), or nothing for the canonical machine.
 
     Raises:
         UserError: no such file or name, broken YAML, an unknown key (with the nearest known one), a missing key, or a

@@ -28,7 +28,7 @@ def test_a_file_of_ones_own_comes_before_a_shipped_system_of_its_name(
 
     (tmp_path / "sn30.yaml").write_text("name: mine\n")
 
-    with pytest.raises(UserError, match="^sn30.yaml"):
+    with pytest.raises(UserError, match=r"^sn30\.yaml"):
         load_system("sn30.yaml")
 
 
