@@ -119,6 +119,39 @@ def test_each_configuration_has_a_placement_and_crossing_tensors_go_over_dram(
     ]
 
 
+def test_tensors_between_stages_go_over_the_dimension_of_the_pipeline(
+    setup: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setup.write_text(SETUP.replace('"DP"', '"PP"').replace("num_layer_in_graph: 1", "num_layer_in_graph: 2"))
+
+    assert main([str(setup), "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [one["stage"] for one in report["configurations"]] == [0, 1]
+    ways = [
+        [(link["direction"], link["border"]) for link in one["links"] if link["dimension"] == 1]
+        for one in report["placements"]
+    ]
+    assert ways == [[("out", "bottom")], [("in", "top")]]
+
+
+def test_networks_of_three_dimensions_use_the_nearest_border(setup: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    network = "r_r_r { x: 2 y: 1 z: 2 link_bw_x: 10 link_bw_y: 10 link_bw_z: 10"
+    old = "r_r { x: 2 y: 2 link_bw_x: 10 link_bw_y: 10"
+    setup.write_text(SETUP.replace(old, network).replace('par_y: "DP"', 'par_y: "PP" par_z: "DP"'))
+
+    assert main([str(setup), "--format", "json"]) == 0
+    (placement,) = json.loads(capsys.readouterr().out)["placements"]
+    exchanged = [
+        (link["dimension"], link["direction"], link["border"], link["cells"])
+        for link in placement["links"]
+        if link["dimension"] is not None
+    ]
+    # Cell 17 = (2, 3) is at the bottom, cell 9 = (4, 1) at the right.
+    assert exchanged == [(0, way, border, cells) for way in ("out", "in") for border, cells in (
+        ("right", [9]), ("bottom", [17])
+    )]  # fmt: skip
+
+
 def test_nothing_is_placed_where_the_file_switches_it_off(setup: Path, capsys: pytest.CaptureFixture[str]) -> None:
     setup.write_text(SETUP.replace("word: 2", "word: 2 turn_off_p_and_r: true"))
 

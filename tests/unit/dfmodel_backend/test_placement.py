@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.cores import CoreSplit
 from dfcompile.dfmodel_backend.design import Collective, Link
 from dfcompile.dfmodel_backend.design_options import DesignOptions
@@ -113,16 +114,21 @@ def on_grid(solution: DesignSolution, rng: random.Random) -> DesignSolution:
     return replace(solution, design=design)
 
 
+def placed_again(solution: DesignSolution) -> tuple[PlacedConfiguration, ...]:
+    return place_design(solution.design, solution.decision, solution.figures, solution.options.compatibility)
+
+
 @cache
 def solved() -> list[tuple[DesignSolution, tuple[PlacedConfiguration, ...]]]:
     found = []
     for seed in range(60):
         rng = random.Random(seed)
         try:
-            solution = on_grid(solve_design(random_design(rng, 4), DesignOptions()), rng)
+            options = DesignOptions(compatibility=rng.choice([RIGHT, ORIGINAL]))
+            solution = on_grid(solve_design(random_design(rng, 4), options), rng)
         except InfeasibleError:
             continue
-        found.append((solution, place_design(solution.design, solution.decision, solution.figures)))
+        found.append((solution, placed_again(solution)))
     return found
 
 
@@ -130,7 +136,7 @@ def test_placements_of_solved_designs_pass_the_checker_and_are_the_same_twice() 
     several = 0
     for solution, placed in solved():
         check_placements(solution.design, solution.figures, placed)
-        assert placed == place_design(solution.design, solution.decision, solution.figures)
+        assert placed == placed_again(solution)
         assert [one.configuration for one in placed] == [
             number for number, step in enumerate(solution.figures.steps) if step.kernels
         ]
