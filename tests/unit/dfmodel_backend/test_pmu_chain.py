@@ -9,10 +9,10 @@ from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_sets import DesignSets
-from dfcompile.dfmodel_backend.fusion import lattice_for
+from dfcompile.dfmodel_backend.fusion import fuse, lattice_for
 from dfcompile.dfmodel_backend.fusion_arcs import SetLimits, arcs_of
 from dfcompile.dfmodel_backend.fusion_path import least_chain
-from dfcompile.dfmodel_backend.options import Solver
+from dfcompile.dfmodel_backend.options import MappingOptions, Solver
 from dfcompile.dfmodel_backend.set_limits import least_limits, set_limits
 from tests.unit.dfmodel_backend.pmu_designs import random_model
 
@@ -58,3 +58,18 @@ def test_bounds_leave_out_no_set_and_none_is_slower() -> None:
         assert (bounds.compute_ns <= exact.compute_ns).all(), seed
         below += int((bounds.compute_ns < exact.compute_ns).sum())
     assert below > 20
+
+
+@pytest.mark.parametrize("solver", [Solver.CBC, Solver.HIGHS])
+def test_arc_flow_with_memory_units_is_as_fast_as_the_shortest_path(solver: Solver) -> None:
+    solved = 0
+    for seed in range(25):
+        costs = DesignSets(random_model(random.Random(seed), 6))
+        expected = fuse(costs, MappingOptions())
+
+        found = fuse(costs, MappingOptions(solver=solver))
+
+        assert (found.chain is None) == (expected.chain is None), seed
+        assert found.time_ns == pytest.approx(expected.time_ns, rel=1e-9), seed
+        solved += found.chain is not None and found.solver is solver
+    assert solved > 5
