@@ -1,5 +1,6 @@
 """Pictures of placed configurations: the grid with the kernels' PCUs and the tensors' PMUs, as SVG."""
 
+from colorsys import hls_to_rgb
 from html import escape
 
 from dfcompile.dfmodel_backend.design import Design
@@ -8,7 +9,7 @@ from dfcompile.dfmodel_backend.placement import Cell, PlacedTensor, Role
 
 SIDE, GAP = 16, 2  # pixels of a cell
 MARGIN, HEAD, LINE = 14, 24, 20
-NAMED = 210  # pixels for the list of kernels
+LETTER = 7  # pixels, about
 TURN = 137  # degrees of hue from one kernel to the next
 
 
@@ -32,12 +33,12 @@ def placement_svg(design: Design, placed: PlacedConfiguration) -> str:
         top = MARGIN + HEAD + number * LINE
         parts.append(f'<rect x="{left}" y="{top}" width="12" height="12" fill="{_colour(number)}" stroke="#456"/>')
         parts.append(_text(left + 18, top + 11, name))
-    width = left + NAMED
+    width = left + 18 + LETTER * max((len(name) for name in names), default=0) + MARGIN
     height = MARGIN + HEAD + max(grid.y * (SIDE + GAP), len(names) * LINE) + MARGIN
     title = (
         f"config {placed.configuration}: {grid.x} x {grid.y} cells, {grid.placement.value}; squares PCUs, circles PMUs"
     )
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width, 7 * len(title))}" height="{height}">'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width, LETTER * len(title))}" height="{height}">'
     return "\n".join([head, _text(MARGIN, MARGIN + 10, title), *parts, "</svg>"]) + "\n"
 
 
@@ -63,7 +64,9 @@ def _cell(cell: Cell, used: tuple[int, str] | None) -> str:
 
 
 def _colour(number: int) -> str:
-    return f"hsl({number * TURN % 360},60%,75%)"
+    """Return a light colour as ``#rrggbb``: not every viewer of SVG knows others."""
+    levels = hls_to_rgb(number * TURN % 360 / 360, 0.75, 0.6)
+    return "#" + "".join(f"{round(255 * level):02x}" for level in levels)
 
 
 def _text(left: int, top: int, text: str) -> str:
