@@ -12,7 +12,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Volumes, extract
 from dfcompile.canonical_dag.granularity import parse_granularity
 from dfcompile.errors import UserError, VerificationError, nearest
-from dfcompile.frontend import Model, OperatorNode, Program, ReadOptions, read_model, reference_outputs
+from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model, reference_outputs
 from dfcompile.lowering import (
     Choice,
     ExpansionTable,
@@ -135,8 +135,7 @@ def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
     plan = _plan(options)
     with show(f"reading {options.model}"):
         model = read_model(options.model, plan.reading)
-    variants = tuple(_variant(model, choices, plan, show) for choices in plan.combinations)
-    _check_fit(model, variants, plan)
+    variants = _variants(model, plan, show)
     points = tuple(
         point
         for pes in options.pes
@@ -146,11 +145,24 @@ def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
     return Exploration(options, model, variants, points)
 
 
-def _variant(model: Model, choices: tuple[Choice, ...], plan: Plan, show: ShowStage) -> Variant:
-    with show(f"lowering {' '.join(map(str, choices))}"):
-        program = apply_passes(model.program, plan.passes)
-        library = apply_passes(lower_to_canonical(program, plan.table, choices), plan.passes)
-        maps = apply_passes(lower_to_maps(library, plan.table, choices), plan.passes)
+def _variants(model: Model, plan: Plan, show: ShowStage) -> tuple[Variant, ...]:
+    """Lower the model under every combination of expansions; of combinations with one effect the first is kept."""
+    program = apply_passes(model.program, plan.passes)
+    variants: dict[tuple[ChosenExpansion, ...], Variant] = {}
+    for choices in plan.combinations:
+        with show(f"lowering {' '.join(map(str, choices))}"):
+            library = apply_passes(lower_to_canonical(program, plan.table, choices), plan.passes)
+            maps = apply_passes(lower_to_maps(library, plan.table, choices), plan.passes)
+        if maps.chosen not in variants:
+            variants[maps.chosen] = _variant(model, choices, library, maps, plan, show)
+    found = tuple(variants.values())
+    _check_fit(model, found, plan)
+    return found
+
+
+def _variant(
+    model: Model, choices: tuple[Choice, ...], library: Program, maps: Program, plan: Plan, show: ShowStage
+) -> Variant:
     with show("extracting the canonical dag"):
         dag = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
         graph = backend.dataflow_graph(dag)
@@ -158,7 +170,7 @@ def _variant(model: Model, choices: tuple[Choice, ...], plan: Plan, show: ShowSt
     if plan.verify:
         with show("compiling and running the lowered model"):
             max_abs_error = _max_abs_error(model, maps)
-    in_effect = MappingProxyType(dict(_in_effect(choices, plan.table, (program, library))))
+    in_effect = MappingProxyType(dict(_in_effect(choices, plan.table, maps.chosen)))
     return Variant(choices, in_effect, library, maps, dag, depths_of(dag), graph, max_abs_error)
 
 
@@ -222,20 +234,17 @@ def _check_fit(model: Model, variants: Sequence[Variant], plan: Plan) -> None:
 
 
 def _in_effect(
-    choices: Sequence[Choice], table: ExpansionTable, programs: Sequence[Program]
+    choices: Sequence[Choice], table: ExpansionTable, chosen: Sequence[ChosenExpansion]
 ) -> Iterator[tuple[str, str]]:
-    present = {
-        (node.dialect, node.op_type)
-        for program in programs
-        for node in program.sdfg.start_state.nodes()
-        if isinstance(node, OperatorNode)
-    }
-    for (dialect, op_type), named in sorted(table.by_operator.items()):
-        if (dialect, op_type) in present and len(named) > 1:
-            wanted = [choice.name for choice in choices if choice.key == op_type and choice.name in named]
-            default = [name for name, found in named.items() if found.is_default]
-            for name in (*wanted, *default)[:1]:
-                yield op_type, name
+    """Yield what operator types with several expansions were lowered by, then what single operators were."""
+    single = {(choice.origin, choice.op_type) for choice in choices if choice.origin}
+    names: dict[str, set[str]] = {}
+    for found in chosen:
+        if (found.origin, found.op_type) not in single:
+            names.setdefault(found.op_type, set()).add(found.name)
+    for (_, op_type), named in sorted(table.by_operator.items()):
+        if op_type in names and not names[op_type].isdisjoint(named) and len(named) > 1:
+            yield op_type, "+".join(sorted(names[op_type] & set(named)))
     for choice in choices:
         if choice.origin:
             yield choice.key, choice.name

@@ -13,6 +13,7 @@ from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering import registered_expansions, registered_passes
 
 DEFAULT = "*"
+CONDITIONAL = "+"
 TITLES = MappingProxyType({ONNX: "operators of ONNX", CANONICAL: "canonical operators"})
 
 
@@ -25,10 +26,11 @@ def expansions_listing(width: int) -> str:
         for found, origin in ((plugin.value, plugin.origin) for plugin in table.plugins):
             if found.dialect == dialect:
                 alone = len(table.by_operator[dialect, found.op_type]) == 1
-                mark = DEFAULT if found.is_default or alone else ""
+                mark = DEFAULT if found.is_default or alone else CONDITIONAL if found.condition is not None else ""
                 rows.append((found.op_type, mark, found.name, origin, found.source, _plain(found.summary)))
         listed.append(f"{title}\n" + _table(("operator", "", "name", "origin", "source", "what it does"), rows, width))
-    return "\n".join((*listed, f"{DEFAULT} taken where --expand names none\n"))
+    conditional = f"{CONDITIONAL} taken instead where its description says so"
+    return "\n".join((*listed, f"{DEFAULT} taken where --expand names none; {conditional}\n"))
 
 
 def passes_listing(width: int) -> str:

@@ -11,13 +11,14 @@ from dfcompile.frontend.operator_node import (
     output_connector,
 )
 from dfcompile.frontend.options import ReadOptions
-from dfcompile.frontend.program import Coverage, Level, ModelNode, Port, Program
+from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.reading import file_kind_plugins, read_model
 
 __all__ = [
     "CANONICAL",
     "ONNX",
     "AttributeValue",
+    "ChosenExpansion",
     "Coverage",
     "FileKind",
     "Level",

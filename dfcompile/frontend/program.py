@@ -51,6 +51,16 @@ class ModelNode:
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenExpansion:
+    """Which expansion an operator was lowered by."""
+
+    operator: str  # its name in the program
+    op_type: str
+    origin: str  # the user's operator
+    name: str  # of the expansion
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A model as an SDFG of one state, at one level of lowering.
 
@@ -62,6 +72,7 @@ class Program:
         outputs: of the model.
         parameters: values of the constant arrays (weights, biases) by array name; read-only.
         nodes: every node of the model, in the model's order.
+        chosen: the expansions that led here, level after level, operators in the order in which they were lowered.
     """
 
     name: str
@@ -71,3 +82,4 @@ class Program:
     outputs: tuple[Port, ...]
     parameters: Mapping[str, npt.NDArray[np.generic]]
     nodes: tuple[ModelNode, ...]
+    chosen: tuple[ChosenExpansion, ...] = ()

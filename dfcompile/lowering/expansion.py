@@ -11,6 +11,7 @@ from dfcompile.lowering.operator import Operator
 
 OnnxRewrite: TypeAlias = Callable[[Operator, CanonicalFragment], None]
 CanonicalRewrite: TypeAlias = Callable[[Operator, MapFragment], None]
+Condition: TypeAlias = Callable[[Operator], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Expansion:
         source: citation key of where it comes from.
         is_default: whether it is taken when the user names none.
         module: where it is defined.
+        condition: the operators for which it is taken instead of the default when the user names none; ``None``: none.
     """
 
     dialect: str
@@ -34,6 +36,7 @@ class Expansion:
     source: str
     is_default: bool
     module: str
+    condition: Condition | None = None
 
     def __str__(self) -> str:
         return f"{self.dialect}.{self.op_type}={self.name}"
@@ -45,7 +48,7 @@ class Expansion:
 
 
 def expansion(
-    op_type: str, name: str, *, source: str, default: bool = False
+    op_type: str, name: str, *, source: str, default: bool | Condition = False
 ) -> Callable[[CanonicalRewrite], Expansion]:
     """Make an `Expansion` of a canonical operator from a function; importing it changes nothing anywhere.
 
@@ -53,21 +56,34 @@ def expansion(
         op_type: canonical operator type, such as ``MatMul``.
         name: of the expansion, as the user writes it in ``--expand``.
         source: citation key, listed in docs/references.md.
-        default: taken when the user names none; the only expansion of an operator is its default anyway.
+        default: taken when the user names none: always, or instead of that one for the operators of a condition; the
+            only expansion of an operator is its default anyway.
     """
 
     def decorate(rewrite: CanonicalRewrite) -> Expansion:
-        return Expansion(CANONICAL, op_type, name, rewrite, source, default, rewrite.__module__)
+        return _expansion(CANONICAL, op_type, name, rewrite, source, default)
 
     return decorate
 
 
 def onnx_expansion(
-    op_type: str, name: str, *, source: str = "onnx", default: bool = False
+    op_type: str, name: str, *, source: str = "onnx", default: bool | Condition = False
 ) -> Callable[[OnnxRewrite], Expansion]:
     """Make an `Expansion` of an ONNX operator from a function; see `expansion`."""
 
     def decorate(rewrite: OnnxRewrite) -> Expansion:
-        return Expansion(ONNX, op_type, name, rewrite, source, default, rewrite.__module__)
+        return _expansion(ONNX, op_type, name, rewrite, source, default)
 
     return decorate
+
+
+def _expansion(
+    dialect: str,
+    op_type: str,
+    name: str,
+    rewrite: OnnxRewrite | CanonicalRewrite,
+    source: str,
+    default: bool | Condition,  # noqa: FBT001  # as the decorators take it
+) -> Expansion:
+    condition = None if isinstance(default, bool) else default
+    return Expansion(dialect, op_type, name, rewrite, source, default is True, rewrite.__module__, condition)

@@ -11,7 +11,15 @@ from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError, UserError, nearest
-from dfcompile.frontend import Coverage, Level, OperatorNode, Program, input_connector, output_connector
+from dfcompile.frontend import (
+    ChosenExpansion,
+    Coverage,
+    Level,
+    OperatorNode,
+    Program,
+    input_connector,
+    output_connector,
+)
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.operator import Operator, Tensor
@@ -29,12 +37,15 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     _expect(program, Level.ONNX)
     builder = ProgramBuilder(program)
     coverage: dict[str, Coverage] = {}
+    chosen = []
     for op in _operators(program, builder):
         fragment = CanonicalFragment(builder, op)
-        table.select(op, choices).rewrite(op, fragment)
+        found = table.select(op, choices)
+        found.rewrite(op, fragment)
+        chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         coverage[op.origin] = Coverage.COSTED if fragment.operators_count else Coverage.VIEW
     nodes = tuple(replace(node, coverage=coverage.get(node.name, node.coverage)) for node in program.nodes)
-    return builder.finish(Level.CANONICAL, nodes)
+    return builder.finish(Level.CANONICAL, nodes, (*program.chosen, *chosen))
 
 
 def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
@@ -45,13 +56,15 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
     """
     _expect(program, Level.CANONICAL)
     builder = ProgramBuilder(program)
+    chosen = []
     for op in _operators(program, builder):
         found = table.select(op, choices)
+        chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         builder.adopt_outputs(program.sdfg, op)
         fragment = MapFragment(builder, op)
         found.rewrite(op, fragment)
         fragment.finish(found.name)
-    return builder.finish(Level.MAPS, program.nodes)
+    return builder.finish(Level.MAPS, program.nodes, (*program.chosen, *chosen))
 
 
 def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Sequence[Program]) -> None:

@@ -11,7 +11,15 @@ from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
-from dfcompile.frontend import Level, ModelNode, OperatorNode, Program, input_connector, output_connector
+from dfcompile.frontend import (
+    ChosenExpansion,
+    Level,
+    ModelNode,
+    OperatorNode,
+    Program,
+    input_connector,
+    output_connector,
+)
 from dfcompile.lowering.operator import Operator, Tensor
 
 MATERIALISED = dace.StorageType.CPU_Heap  # the array lives in memory: it is never streamed
@@ -160,7 +168,7 @@ class ProgramBuilder:
         self._outputs = [replace(port, array=array) if port.array == output else port for port in self._outputs]
         self.sdfg.arrays[array].transient = False
 
-    def finish(self, level: Level, nodes: tuple[ModelNode, ...]) -> Program:
+    def finish(self, level: Level, nodes: tuple[ModelNode, ...], chosen: tuple[ChosenExpansion, ...] = ()) -> Program:
         """Drop what nothing uses, validate and freeze."""
         used = {node.data for node in self.state.data_nodes()}
         keep = used | {port.array for port in (*self._inputs, *self._outputs)}
@@ -169,4 +177,4 @@ class ProgramBuilder:
         parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(
             {name: value for name, value in self._parameters.items() if name in used}
         )
-        return Program(self._name, level, self.sdfg, self._inputs, tuple(self._outputs), parameters, nodes)
+        return Program(self._name, level, self.sdfg, self._inputs, tuple(self._outputs), parameters, nodes, chosen)

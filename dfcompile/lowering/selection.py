@@ -82,8 +82,11 @@ class ExpansionTable:
     def select(self, op: Operator, choices: Iterable[Choice]) -> Expansion:
         """Return the expansion of one operator: the choice for its origin, else for its type, else the default.
 
+        The default is the expansion whose condition the operator meets, else the one without a condition.
+
         Raises:
             UnsupportedOpError: there is none, or several and no default.
+            RegistrationError: the operator meets the conditions of two.
         """
         named = self.by_operator.get((op.dialect, op.op_type))
         if named is None:
@@ -92,7 +95,13 @@ class ExpansionTable:
             for choice in choices:
                 if (choice.op_type, choice.origin) == (op.op_type, wanted_origin) and choice.name in named:
                     return named[choice.name]
-        default = [found for found in named.values() if found.is_default or len(named) == 1]
+        met = [found for found in named.values() if found.condition is not None and found.condition(op)]
+        if len(met) > 1:
+            raise RegistrationError(
+                f"node {op.origin!r}: default expansion of {op.op_type}: claimed by {met[0].module}.{met[0].name} and "
+                f"by {met[1].module}.{met[1].name}, whose conditions it meets (name one with --expand)"
+            )
+        default = met or [found for found in named.values() if found.is_default or len(named) == 1]
         if not default:
             raise op.unsupported(f"no default among the expansions {', '.join(sorted(named))} (name one with --expand)")
         return default[0]

@@ -88,9 +88,14 @@ def im2col_map(op: Operator, build: MapFragment) -> None:
     )
 
 
-@onnx_expansion("Conv", "direct", source="onnx")
+def _is_grouped(op: Operator) -> bool:
+    """Of a group the matrices of im2col are small: of a depthwise convolution one row, a few products per task."""
+    return op.integer("group", 1) > 1
+
+
+@onnx_expansion("Conv", "direct", source="onnx", default=_is_grouped)
 def direct(op: Operator, build: CanonicalFragment) -> None:
-    """One canonical Convolution on the tensors as they are, then the bias."""
+    """One canonical Convolution on the tensors as they are, then the bias; the default with groups (depthwise)."""
     w, y, bias = op.input(1), op.output(), op.optional_input(2)
     windows = windows_of(op, w.shape[2:])
     group, window = op.integer("group", 1), prod(w.shape[1:])

@@ -1,8 +1,10 @@
 """ONNX Gemm and MatMul."""
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from math import prod
 
-from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 
 
 @onnx_expansion("Gemm", "matmul", default=True)
@@ -33,16 +35,44 @@ def gemm(op: Operator, build: CanonicalFragment) -> None:
 
 @onnx_expansion("MatMul", "matmul", default=True)
 def matmul(op: Operator, build: CanonicalFragment) -> None:
-    """``Y = A @ B`` with numpy's rules: batch dimensions are broadcast, vectors are rows or columns."""
+    """``Y = A @ B`` with numpy's rules: batch dimensions are broadcast, vectors are rows or columns.
+
+    Dimensions of A next to its rows that B has not are rows: ``A[s, b, k] @ B[k, m]`` is one product of ``s * b`` rows.
+    """
     a, b, y = op.input(0), op.input(1), op.output()
-    if a.rank == 1:
-        a = build.view(a, "row", (1, *a.shape))
-    if b.rank == 1:
-        b = build.view(b, "column", (*b.shape, 1))
-    batch = y.shape[: max(a.rank, b.rank) - 2]
-    n, k, m = a.shape[-2], a.shape[-1], b.shape[-1]
-    is_matrix = y.shape == (*batch, n, m)
-    product = y if is_matrix else build.array("product", (*batch, n, m))
-    build.op("MatMul", "matmul", [a, b], [product], gemm=(prod(batch), n, k, m))
-    if not is_matrix:
+    n = a.shape[-2] if a.rank > 1 else 1
+    k, m = a.shape[-1], b.shape[-1] if b.rank > 1 else 1
+    a_batch, b_batch = _aligned(a.shape[:-2], b.shape[:-2])
+    while b_batch and b_batch[-1] == 1:
+        n *= a_batch.pop()
+        b_batch.pop()
+    batch = [max(pair) for pair in zip(a_batch, b_batch, strict=True)]
+    shape = (*batch, n, m)
+    product = y if y.shape == shape else build.array("product", shape)
+    build.op(
+        "MatMul",
+        "matmul",
+        [_viewed(build, a, "rows", (*a_batch, n, k)), _viewed(build, b, "columns", (*b_batch, k, m))],
+        [product],
+        gemm=_contraction(a_batch, b_batch, n, k, m),
+    )
+    if product is not y:
         build.view_as(product, y)
+
+
+def _aligned(a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return batch extents of both operands, from the last on side by side, without those that are 1 in both."""
+    pairs = [pair for pair in zip_longest(reversed(a), reversed(b), fillvalue=1) if pair != (1, 1)]
+    return [left for left, _ in reversed(pairs)], [right for _, right in reversed(pairs)]
+
+
+def _viewed(build: CanonicalFragment, tensor: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
+    return tensor if tensor.shape == shape else build.view(tensor, name, shape)
+
+
+def _contraction(a_batch: Sequence[int], b_batch: Sequence[int], n: int, k: int, m: int) -> tuple[int, int, int, int]:
+    """Return ``(outer, rows, k, columns)``: what only one operand has is rows or columns, the rest is outer."""
+    pairs = list(zip(a_batch, b_batch, strict=True))
+    more_rows = prod(left for left, right in pairs if right == 1)
+    more_columns = prod(right for left, right in pairs if left == 1)
+    return prod(map(max, pairs)) // (more_rows * more_columns), more_rows * n, k, more_columns * m

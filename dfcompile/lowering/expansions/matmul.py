@@ -1,11 +1,12 @@
-"""Matrix multiplication ``C[b, i, j] = sum_k A[b, i, k] * B[b, k, j]``.
+"""Matrix multiplication ``C[…, i, j] = sum_k A[…, i, k] * B[…, k, j]``.
 
 The canonical MatMul has n rows, m columns and a contraction of k; ``transpose_a`` and ``transpose_b`` say that the
-last two dimensions of an operand are stored the other way round. Leading dimensions are batch; an operand may lack
-them or have extent 1 there (it is then the same for every batch).
+last two dimensions of an operand are stored the other way round. Dimensions before these are broadcast as in numpy:
+one that both operands have is batch, one that only A has is more rows, one that only B has is more columns. So the
+product of ``A[s, b, k]`` and ``B[k, m]`` is one of ``s * b`` rows, not a batch of s.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dfcompile.lowering import MapFragment, Operator, Reduction, Tensor, expansion
@@ -13,107 +14,119 @@ from dfcompile.lowering import MapFragment, Operator, Reduction, Tensor, expansi
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """Extents and index expressions of one MatMul."""
+    """Operands, and loops with their extents, of one MatMul; loops of leading dimensions of extent 1 are left out."""
 
     a: Tensor
     b: Tensor
     c: Tensor
-    batch: dict[str, int]
-    n: int
-    m: int
+    batch: Mapping[str, int]  # leading dimensions of A and B
+    rows: Mapping[str, int]  # leading dimensions of A alone, then i
+    columns: Mapping[str, int]  # leading dimensions of B alone, then j
+    in_order: Mapping[str, int]  # all of them as C has them: row by row
     k: int
     transpose_a: bool
     transpose_b: bool
 
-    def at_a(self, i: str, k: str) -> tuple[Tensor, Sequence[str]]:
-        """Index A at row i and column k."""
-        return self.a, (*self._batch_of(self.a), *((k, i) if self.transpose_a else (i, k)))
+    def at_a(self) -> tuple[Tensor, Sequence[str]]:
+        """Index A at a row and k."""
+        return self.a, (*_leading(self.a), *(("k", "i") if self.transpose_a else ("i", "k")))
 
-    def at_b(self, k: str, j: str) -> tuple[Tensor, Sequence[str]]:
-        """Index B at row k and column j."""
-        return self.b, (*self._batch_of(self.b), *((j, k) if self.transpose_b else (k, j)))
+    def at_b(self) -> tuple[Tensor, Sequence[str]]:
+        """Index B at k and a column."""
+        return self.b, (*_leading(self.b), *(("j", "k") if self.transpose_b else ("k", "j")))
 
-    def at(self, tensor: Tensor, *indices: str) -> tuple[Tensor, Sequence[str]]:
-        """Index an array that has all batch dimensions in front."""
-        return tensor, (*self.batch, *indices)
-
-    @property
-    def batch_extents(self) -> tuple[int, ...]:
-        """Extents of the batch dimensions."""
-        return tuple(self.batch.values())
-
-    def _batch_of(self, tensor: Tensor) -> tuple[str, ...]:
-        rank = tensor.rank - 2
-        names = tuple(self.batch)[len(self.batch) - rank :]
-        return tuple(name if extent > 1 else "0" for name, extent in zip(names, tensor.shape[:rank], strict=True))
+    def at_c(self, like_c: Tensor) -> tuple[Tensor, Sequence[str]]:
+        """Index an array of C's shape at a row and a column."""
+        return like_c, (*_leading(self.c), "i", "j")
 
 
 def _product(op: Operator) -> _Product:
     a, b, c = op.input(0), op.input(1), op.output()
     transpose_a, transpose_b = bool(op.integer("transpose_a", 0)), bool(op.integer("transpose_b", 0))
-    batch = {f"b{axis}": extent for axis, extent in enumerate(c.shape[:-2])}
-    k = a.shape[-2] if transpose_a else a.shape[-1]
-    return _Product(a, b, c, batch, c.shape[-2], c.shape[-1], k, transpose_a, transpose_b)
+    leading = {name: extent for name, extent in zip(_leading(c), c.shape, strict=False) if name != "0"}
+    of_a, of_b = set(_leading(a)), set(_leading(b))
+    n, m = {"i": c.shape[-2]}, {"j": c.shape[-1]}
+    return _Product(
+        a,
+        b,
+        c,
+        batch={name: extent for name, extent in leading.items() if name in of_a and name in of_b},
+        rows={name: extent for name, extent in leading.items() if name not in of_b} | n,
+        columns={name: extent for name, extent in leading.items() if name not in of_a} | m,
+        in_order=leading | n | m,
+        k=a.shape[-2] if transpose_a else a.shape[-1],
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+    )
+
+
+def _leading(tensor: Tensor) -> tuple[str, ...]:
+    """Return the index of each dimension before the last two: a loop, numbered from the last, or 0 if it is one."""
+    extents = tensor.shape[:-2]
+    return tuple(f"b{len(extents) - axis}" if extent > 1 else "0" for axis, extent in enumerate(extents))
 
 
 @expansion("MatMul", "mv", source="dematteis23", default=True)
 def matrix_vector(op: Operator, build: MapFragment) -> None:
     """One matrix-vector task per column of B: A is broadcast row by row, C comes out row by row."""
     p = _product(op)
-    a = build.array("rows", (*p.batch_extents, p.n, p.k))
+    rows = {**p.batch, **p.rows, "k": p.k}
+    a = build.array("rows", rows.values())
     parts = build.array("columns", p.c.shape)
-    rows = {**p.batch, "i": p.n, "k": p.k}
-    build.map("broadcast", loops=rows, reads={"a": p.at_a("i", "k")}, write=p.at(a, "i", "k"), code="a")
+    build.map("broadcast", loops=rows, reads={"a": p.at_a()}, write=(a, list(rows)), code="a")
     build.map(
         "mv",
-        spatial={**p.batch, "j": p.m},
-        loops={"i": p.n, "k": p.k},
-        reads={"a": p.at(a, "i", "k"), "b": p.at_b("k", "j")},
-        write=p.at(parts, "i", "j"),
+        spatial={**p.batch, **p.columns},
+        loops={**p.rows, "k": p.k},
+        reads={"a": (a, list(rows)), "b": p.at_b()},
+        write=p.at_c(parts),
         code="a * b",
         accumulate=Reduction.SUM,
     )
-    _gather(build, p, parts, {**p.batch, "i": p.n, "j": p.m})
+    _gather(build, p, parts, p.in_order)
 
 
 @expansion("MatMul", "lmv", source="dematteis23")
 def left_matrix_vector(op: Operator, build: MapFragment) -> None:
     """One task per row of A, multiplied with all of B: B is broadcast by columns, C comes out column by column."""
     p = _product(op)
-    b = build.array("columns", (*p.batch_extents, p.k, p.m))
+    columns = {**p.batch, **p.columns, "k": p.k}
+    stored = [*(name for name in columns if name not in {"k", "j"}), "k", "j"]
+    b = build.array("columns", [columns[name] for name in stored])
     parts = build.array("rows", p.c.shape)
-    columns = {**p.batch, "j": p.m, "k": p.k}
-    build.map("broadcast", loops=columns, reads={"b": p.at_b("k", "j")}, write=p.at(b, "k", "j"), code="b")
+    build.map("broadcast", loops=columns, reads={"b": p.at_b()}, write=(b, stored), code="b")
     build.map(
         "lmv",
-        spatial={**p.batch, "i": p.n},
-        loops={"j": p.m, "k": p.k},
-        reads={"a": p.at_a("i", "k"), "b": p.at(b, "k", "j")},
-        write=p.at(parts, "i", "j"),
+        spatial={**p.batch, **p.rows},
+        loops={**p.columns, "k": p.k},
+        reads={"a": p.at_a(), "b": (b, stored)},
+        write=p.at_c(parts),
         code="a * b",
         accumulate=Reduction.SUM,
     )
-    _gather(build, p, parts, {**p.batch, "j": p.m, "i": p.n})
+    _gather(build, p, parts, {**p.batch, **p.columns, **p.rows})
 
 
 @expansion("MatMul", "op", source="dematteis23")
 def outer_product(op: Operator, build: MapFragment) -> None:
     """One outer-product task per k and one task that sums them: C comes out column by column."""
     p = _product(op)
+    by_columns = {**p.batch, **p.columns, **p.rows}
     partial = build.array("products", (p.k, *p.c.shape))
+    _, place = p.at_c(p.c)
     build.map(
         "op",
         spatial={"k": p.k},
-        loops={**p.batch, "j": p.m, "i": p.n},
-        reads={"a": p.at_a("i", "k"), "b": p.at_b("k", "j")},
-        write=(partial, ("k", *p.batch, "i", "j")),
+        loops=by_columns,
+        reads={"a": p.at_a(), "b": p.at_b()},
+        write=(partial, ("k", *place)),
         code="a * b",
     )
     build.map(
         "reduce",
-        loops={**p.batch, "j": p.m, "i": p.n, "k": p.k},
-        reads={"product": (partial, ("k", *p.batch, "i", "j"))},
-        write=p.at(p.c, "i", "j"),
+        loops={**by_columns, "k": p.k},
+        reads={"product": (partial, ("k", *place))},
+        write=(p.c, place),
         code="product",
         accumulate=Reduction.SUM,
     )
@@ -126,16 +139,16 @@ def inner_product(op: Operator, build: MapFragment) -> None:
     parts = build.array("elements", p.c.shape)
     build.map(
         "ip",
-        spatial={**p.batch, "i": p.n, "j": p.m},
+        spatial=p.in_order,
         loops={"k": p.k},
-        reads={"a": p.at_a("i", "k"), "b": p.at_b("k", "j")},
-        write=p.at(parts, "i", "j"),
+        reads={"a": p.at_a(), "b": p.at_b()},
+        write=p.at_c(parts),
         code="a * b",
         accumulate=Reduction.SUM,
     )
-    _gather(build, p, parts, {**p.batch, "i": p.n, "j": p.m})
+    _gather(build, p, parts, p.in_order)
 
 
-def _gather(build: MapFragment, p: _Product, parts: Tensor, loops: dict[str, int]) -> None:
+def _gather(build: MapFragment, p: _Product, parts: Tensor, loops: Mapping[str, int]) -> None:
     """One task takes the elements of the family in turn."""
-    build.map("gather", loops=loops, reads={"part": p.at(parts, "i", "j")}, write=p.at(p.c, "i", "j"), code="part")
+    build.map("gather", loops=loops, reads={"part": p.at_c(parts)}, write=p.at_c(p.c), code="part")
