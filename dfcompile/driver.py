@@ -9,16 +9,19 @@ import numpy as np
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction import ExtractionOptions, Volumes, extract
+from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, Volumes, extract
 from dfcompile.canonical_dag.granularity import parse_granularity
 from dfcompile.errors import UserError, VerificationError, nearest
+from dfcompile.expansion_bounds import ExpansionBound, expansion_bound
 from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model, reference_outputs
 from dfcompile.lowering import (
     Choice,
     ExpansionTable,
     LoweringPass,
+    OperatorAlternatives,
     apply_passes,
     check_choices,
+    known_alternatives,
     lower_to_canonical,
     lower_to_maps,
     registered_expansions,
@@ -60,6 +63,7 @@ class Plan:
     scheduling: SchedulingOptions
     system: backend.System
     mapping: backend.MappingOptions
+    chips: tuple[int, ...]
     verify: bool
 
 
@@ -90,11 +94,21 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """A variant on a number of processing elements per chip; ``mapping`` uses as many of ``chips`` as are best."""
+    """A variant on a number of processing elements per chip.
+
+    Attributes:
+        variant: how the model was lowered.
+        pes: processing elements per chip.
+        scheduled: on one chip.
+        expansion_bound: of any lowering by known expansions; ``None`` where options change what these give.
+        mapping: uses as many of ``chips`` as are best.
+        chips: at hand.
+    """
 
     variant: Variant
     pes: int
     scheduled: Scheduled
+    expansion_bound: ExpansionBound | None
     mapping: backend.Mapping
     chips: int
 
@@ -136,13 +150,21 @@ def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
     with show(f"reading {options.model}"):
         model = read_model(options.model, plan.reading)
     variants = _variants(model, plan, show)
-    points = tuple(
-        point
-        for pes in options.pes
-        for variant in variants
-        for point in _points(variant, pes, options.chips, plan, show)
-    )
-    return Exploration(options, model, variants, points)
+    points: list[Point] = []
+    alternatives = _alternatives(model, plan, show)
+    for pes in options.pes:
+        bound = None if alternatives is None else expansion_bound(alternatives, pes)
+        for variant in variants:
+            points.extend(_points(variant, pes, bound, plan, show))
+    return Exploration(options, model, variants, tuple(points))
+
+
+def _alternatives(model: Model, plan: Plan, show: ShowStage) -> tuple[OperatorAlternatives, ...] | None:
+    """Return all that the known expansions offer, unless other options change the tasks as well."""
+    if plan.passes or plan.extraction != DEFAULT_OPTIONS:
+        return None
+    with show("looking at the other expansions"):
+        return known_alternatives(model.program, plan.table)
 
 
 def _variants(model: Model, plan: Plan, show: ShowStage) -> tuple[Variant, ...]:
@@ -174,15 +196,15 @@ def _variant(
     return Variant(choices, in_effect, library, maps, dag, depths_of(dag), graph, max_abs_error)
 
 
-def _points(variant: Variant, pes: int, chip_counts: Sequence[int], plan: Plan, show: ShowStage) -> Iterator[Point]:
+def _points(variant: Variant, pes: int, bound: ExpansionBound | None, plan: Plan, show: ShowStage) -> Iterator[Point]:
     with show(f"scheduling on {pes} processing elements"):
         found = scheduled(variant.dag, pes, plan.scheduling, non_streaming(variant.dag, pes))
     system = plan.system.with_cores(pes)
     counts = backend.ChipCounts(variant.graph, system, plan.mapping)
-    for chips in chip_counts:
+    for chips in plan.chips:
         with show(f"mapping on {chips} chips of {pes} cores"):
             mapping = counts.fastest(chips)
-        yield Point(variant, pes, found, mapping, chips)
+        yield Point(variant, pes, found, bound, mapping, chips)
 
 
 def _plan(options: Options) -> Plan:
@@ -212,6 +234,7 @@ def _plan(options: Options) -> Plan:
             solver=backend.Solver(_known("solver", options.solver, [solver.value for solver in backend.Solver])),
             overlap=OVERLAPS[options.overlap],
         ),
+        chips=options.chips,
         verify=options.verify,
     )
 

@@ -41,6 +41,8 @@ class ScheduleSummary:
     non_streaming_makespan_cycles: int
     lower_bound_cycles: int  # no streaming schedule on that many processing elements is shorter
     gap: Fraction  # (makespan - bound) / bound
+    expansions_bound_cycles: int | None  # no streaming schedule of any lowering by known expansions is shorter
+    expansions_gap: Fraction | None  # (makespan - that bound) / that bound
     total_work_cycles: int  # T1: all tasks one after another
     critical_path_cycles: int  # T_inf: any number of processing elements, without streaming
     streaming_depth_cycles: int  # T_s_inf: any number of processing elements, with streaming
@@ -96,6 +98,16 @@ class MappingSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class HintSummary:
+    """An expansion that may be better than the chosen one."""
+
+    expand: tuple[str, ...]  # values of --expand
+    operators: int  # that it is about
+    chosen_bound_cycles: int  # what these operators take at least as they are, one after another
+    hinted_bound_cycles: int  # the same with this expansion
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What one choice of expansions gives on one number of processing elements."""
 
@@ -103,6 +115,7 @@ class Result:
     expansions: Mapping[str, str]
     schedule: ScheduleSummary
     mapping: MappingSummary | None  # a canonical DAG from a file is scheduled only
+    hints: tuple[HintSummary, ...] = ()
     simulation: SimulationSummary | None = None  # None if not asked for
     max_abs_error: float | None = None  # lowered model against the reference; None if not asked for
 
@@ -172,6 +185,8 @@ def _result_record(result: Result) -> dict[str, Json]:
         "expansions": dict(result.expansions),
         "schedule": _schedule_record(result.schedule),
     }
+    if result.hints:
+        record["hints"] = [_hint_record(hint) for hint in result.hints]
     if result.simulation is not None:
         record["simulation"] = _simulation_record(result.simulation)
     if result.mapping is not None:
@@ -190,6 +205,8 @@ def _schedule_record(schedule: ScheduleSummary) -> dict[str, Json]:
         "non_streaming_makespan_cycles": schedule.non_streaming_makespan_cycles,
         "lower_bound_cycles": schedule.lower_bound_cycles,
         "gap": rounded(schedule.gap),
+        "expansions_bound_cycles": schedule.expansions_bound_cycles,
+        "expansions_gap": None if schedule.expansions_gap is None else rounded(schedule.expansions_gap),
         "total_work_cycles": schedule.total_work_cycles,
         "critical_path_cycles": schedule.critical_path_cycles,
         "streaming_depth_cycles": schedule.streaming_depth_cycles,
@@ -202,6 +219,15 @@ def _schedule_record(schedule: ScheduleSummary) -> dict[str, Json]:
         "pe_utilization": rounded(schedule.pe_utilization),
         "fifo_elements": schedule.fifo_elements,
         "tasks": schedule.tasks,
+    }
+
+
+def _hint_record(hint: HintSummary) -> dict[str, Json]:
+    return {
+        "expand": list(hint.expand),
+        "operators": hint.operators,
+        "chosen_bound_cycles": hint.chosen_bound_cycles,
+        "hinted_bound_cycles": hint.hinted_bound_cycles,
     }
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.driver import Exploration, Point
+from dfcompile.driver import Exploration, Point, Variant
+from dfcompile.expansion_bounds import ExpansionBound, expansion_hints
 from dfcompile.frontend import Coverage, ModelNode
 from dfcompile.options import Options
 from dfcompile.report import (
     AssumptionSummary,
     ConfigurationSummary,
+    HintSummary,
     MappingSummary,
     ModelSummary,
     Report,
@@ -37,13 +39,28 @@ def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
 
 
 def _result(point: Point) -> Result:
-    variant = point.variant
+    variant, bound = point.variant, point.expansion_bound
     return Result(
         pes=point.pes,
         expansions=variant.expansions,
-        schedule=schedule_summary(point.scheduled, variant.depths),
+        schedule=schedule_summary(point.scheduled, variant.depths, None if bound is None else bound.cycles),
+        hints=() if bound is None else _hints(bound, variant, point.scheduled.figures.makespan_cycles),
         mapping=_mapping(point.mapping, point.chips),
         max_abs_error=variant.max_abs_error,
+    )
+
+
+def _hints(bound: ExpansionBound, variant: Variant, makespan_cycles: int) -> tuple[HintSummary, ...]:
+    return tuple(
+        HintSummary(
+            expand=(f"{hint.op_type}={hint.name}",)
+            if hint.is_for_all
+            else tuple(f"{origin}:{hint.op_type}={hint.name}" for origin in hint.origins),
+            operators=len(hint.origins),
+            chosen_bound_cycles=hint.chosen_cycles,
+            hinted_bound_cycles=hint.hinted_cycles,
+        )
+        for hint in expansion_hints(bound, variant.maps.chosen, makespan_cycles)
     )
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from dfcompile.report import (
     ConfigurationSummary,
+    HintSummary,
     MappingSummary,
     Report,
     Result,
@@ -15,6 +17,7 @@ from dfcompile.text_tables import Column, console_of, print_listed, print_table,
 
 BEST = "*"
 MOST_CONFIGURATIONS = 12  # of one mapping, in the table; JSON has all
+NAMED_RULES = 3  # of a hint; JSON has all
 NAMED_KERNELS = 2  # of a configuration: the first and the last
 
 
@@ -88,7 +91,7 @@ def _schedule_columns(schedules: Sequence[ScheduleSummary]) -> list[Column]:
     return [
         column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
         column("non-\nstreaming\ncycles", lambda found: f"{found.non_streaming_makespan_cycles:,}"),
-        column("gap\n%", lambda found: f"{100 * float(found.gap):.1f}"),
+        column("gap\n%", lambda found: _percent(found.gap if found.expansions_gap is None else found.expansions_gap)),
         column("speedup", lambda found: f"{float(found.speedup):.2f}"),
         column("PE util.\n%", lambda found: f"{100 * float(found.pe_utilization):.1f}"),
         column("I/O\nelements", lambda found: f"{found.io_elements:,}"),
@@ -104,14 +107,28 @@ def _bound_columns(schedules: Sequence[ScheduleSummary]) -> list[Column]:
     def column(heading: str, value: Callable[[ScheduleSummary], str]) -> Column:
         return Column(heading, tuple(value(schedule) for schedule in schedules))
 
+    over_expansions = [
+        column("over expansions\ncycles", lambda found: _cycles(found.expansions_bound_cycles)),
+        column("gap\n%", lambda found: _percent(found.expansions_gap)),
+    ]
     return [
         column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
         column("lower bound\ncycles", lambda found: f"{found.lower_bound_cycles:,}"),
+        column("gap\n%", lambda found: _percent(found.gap)),
+        *(over_expansions if any(found.expansions_gap is not None for found in schedules) else []),
         column("T1\ncycles", lambda found: f"{found.total_work_cycles:,}"),
         column("T_inf\ncycles", lambda found: f"{found.critical_path_cycles:,}"),
         column("T_s_inf\ncycles", lambda found: f"{found.streaming_depth_cycles:,}"),
         column("SSLR", lambda found: f"{float(found.sslr):.2f}"),
     ]
+
+
+def _percent(share: Fraction | None) -> str:
+    return "-" if share is None else f"{100 * float(share):.1f}"
+
+
+def _cycles(cycles: int | None) -> str:
+    return "-" if cycles is None else f"{cycles:,}"
 
 
 def _simulation_columns(results: Sequence[Result], simulations: Sequence[SimulationSummary]) -> list[Column]:
@@ -203,6 +220,17 @@ def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:
         yield equal[0], label
 
 
+def _hint(report: Report, result: Result, hint: HintSummary) -> str:
+    where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)
+    rules = " ".join(f"--expand {rule}" for rule in hint.expand[:NAMED_RULES])
+    more = f" … ({len(hint.expand)} rules)" if len(hint.expand) > NAMED_RULES else ""
+    operators = "an operator that takes" if hint.operators == 1 else f"{hint.operators} operators that take"
+    return (
+        f"hint on {where}: {rules}{more} may be better for {operators} at least {hint.hinted_bound_cycles:,} cycles "
+        f"instead of {hint.chosen_bound_cycles:,}"
+    )
+
+
 def _span(kernels: Sequence[str]) -> str:
     if len(kernels) <= NAMED_KERNELS:
         return ", ".join(kernels)
@@ -217,6 +245,9 @@ def _notes(report: Report) -> Iterable[str]:
             f"({model.nodes_as_tasks} as tasks, {model.nodes_as_views} as views, {model.nodes_folded} folded)"
         )
     yield "gap: the makespan above what every streaming schedule on that many PEs takes at least"
+    if any(result.schedule.expansions_gap is not None for result in report.results):
+        yield "over expansions: under the best known expansion of each operator; the first table has the gap to this"
+    yield from dict.fromkeys(_hint(report, result, hint) for result in report.results for hint in result.hints)
     for result in report.results:
         if result.simulation is not None and result.simulation.deadlock:
             where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)

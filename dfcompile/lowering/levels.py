@@ -95,6 +95,14 @@ def _expect(program: Program, level: Level) -> None:
         raise InternalError(f"program {program.name!r}: level {program.level.name} against {level.name}")
 
 
+def operators_of(program: Program) -> Iterator[Operator]:
+    """Yield the operators of a program in topological order, as expansions see them."""
+    builder = ProgramBuilder(program)
+    for op in _operators(program, builder):
+        builder.adopt_outputs(program.sdfg, op)
+        yield op
+
+
 def _operator_nodes(program: Program) -> Iterator[OperatorNode]:
     return (node for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode))
 
