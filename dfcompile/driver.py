@@ -263,11 +263,15 @@ def _in_effect(
     single = {(choice.origin, choice.op_type) for choice in choices if choice.origin}
     names: dict[str, set[str]] = {}
     for found in chosen:
+        others = names.setdefault(found.op_type, set())
         if (found.origin, found.op_type) not in single:
-            names.setdefault(found.op_type, set()).add(found.name)
+            others.add(found.name)
     for (_, op_type), named in sorted(table.by_operator.items()):
-        if op_type in names and not names[op_type].isdisjoint(named) and len(named) > 1:
-            yield op_type, "+".join(sorted(names[op_type] & set(named)))
+        if op_type in names and len(named) > 1:
+            default = {name for name, found in named.items() if found.is_default}
+            used = names[op_type] & set(named) if names[op_type] else default
+            if used:
+                yield op_type, "+".join(sorted(used))
     for choice in choices:
         if choice.origin:
             yield choice.key, choice.name

@@ -8,8 +8,8 @@ from dfcompile.errors import InternalError
 from dfcompile.report import Json, Report, to_json, to_record
 from dfcompile.tables import report_table
 
-AMBIGUOUS = ("gap", "makespan_cycles", "utilization")  # the schedule has one, too
-PREFIXES = MappingProxyType({"simulation": "simulated", "mapping": "mapping"})
+AMBIGUOUS = ("gap", "lower_bound_cycles", "makespan_cycles", "utilization")  # the schedule has one, too
+PREFIXES = MappingProxyType({"over_expansions": "expansions", "simulation": "simulated", "mapping": "mapping"})
 
 
 def render(report: Report, format_: str, width: int) -> str:
@@ -47,7 +47,7 @@ def _row(result: Json) -> dict[str, Json]:
     assert isinstance(expansions, dict)
     pairs = " ".join(f"{key}={name}" for key, name in expansions.items())
     row: dict[str, Json] = {"pes": result["pes"], "expansions": pairs}
-    for part in ("schedule", "simulation", "mapping", "verification"):
+    for part in ("schedule", "over_expansions", "simulation", "mapping", "verification"):
         figures = result.get(part, {})
         assert isinstance(figures, dict)
         # A list does not fit in a cell.

@@ -41,8 +41,6 @@ class ScheduleSummary:
     non_streaming_makespan_cycles: int
     lower_bound_cycles: int  # no streaming schedule on that many processing elements is shorter
     gap: Fraction  # (makespan - bound) / bound
-    expansions_bound_cycles: int | None  # no streaming schedule of any lowering by known expansions is shorter
-    expansions_gap: Fraction | None  # (makespan - that bound) / that bound
     total_work_cycles: int  # T1: all tasks one after another
     critical_path_cycles: int  # T_inf: any number of processing elements, without streaming
     streaming_depth_cycles: int  # T_s_inf: any number of processing elements, with streaming
@@ -108,6 +106,15 @@ class HintSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpansionsSummary:
+    """How good the schedule is beside what other expansions could give."""
+
+    lower_bound_cycles: int  # no streaming schedule of any lowering by known expansions is shorter
+    gap: Fraction  # (makespan - that bound) / that bound
+    hints: tuple[HintSummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What one choice of expansions gives on one number of processing elements."""
 
@@ -115,7 +122,7 @@ class Result:
     expansions: Mapping[str, str]
     schedule: ScheduleSummary
     mapping: MappingSummary | None  # a canonical DAG from a file is scheduled only
-    hints: tuple[HintSummary, ...] = ()
+    over_expansions: ExpansionsSummary | None = None  # None where options change what expansions give
     simulation: SimulationSummary | None = None  # None if not asked for
     max_abs_error: float | None = None  # lowered model against the reference; None if not asked for
 
@@ -185,8 +192,8 @@ def _result_record(result: Result) -> dict[str, Json]:
         "expansions": dict(result.expansions),
         "schedule": _schedule_record(result.schedule),
     }
-    if result.hints:
-        record["hints"] = [_hint_record(hint) for hint in result.hints]
+    if result.over_expansions is not None:
+        record["over_expansions"] = _expansions_record(result.over_expansions)
     if result.simulation is not None:
         record["simulation"] = _simulation_record(result.simulation)
     if result.mapping is not None:
@@ -205,8 +212,6 @@ def _schedule_record(schedule: ScheduleSummary) -> dict[str, Json]:
         "non_streaming_makespan_cycles": schedule.non_streaming_makespan_cycles,
         "lower_bound_cycles": schedule.lower_bound_cycles,
         "gap": rounded(schedule.gap),
-        "expansions_bound_cycles": schedule.expansions_bound_cycles,
-        "expansions_gap": None if schedule.expansions_gap is None else rounded(schedule.expansions_gap),
         "total_work_cycles": schedule.total_work_cycles,
         "critical_path_cycles": schedule.critical_path_cycles,
         "streaming_depth_cycles": schedule.streaming_depth_cycles,
@@ -219,6 +224,14 @@ def _schedule_record(schedule: ScheduleSummary) -> dict[str, Json]:
         "pe_utilization": rounded(schedule.pe_utilization),
         "fifo_elements": schedule.fifo_elements,
         "tasks": schedule.tasks,
+    }
+
+
+def _expansions_record(found: ExpansionsSummary) -> dict[str, Json]:
+    return {
+        "lower_bound_cycles": found.lower_bound_cycles,
+        "gap": rounded(found.gap),
+        "hints": [_hint_record(hint) for hint in found.hints],
     }
 
 

@@ -20,7 +20,7 @@ def summarize_schedules(scheduled: ScheduledFile) -> Report:
         Result(
             found.figures.pes,
             {},
-            schedule_summary(found, scheduled.depths, expansions_bound_cycles=None),
+            schedule_summary(found, scheduled.depths),
             mapping=None,
             simulation=None if found.simulation is None else simulation_summary(scheduled.dag, found.simulation),
         )
@@ -30,8 +30,8 @@ def summarize_schedules(scheduled: ScheduledFile) -> Report:
     return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(scheduled.schedules)))
 
 
-def schedule_summary(scheduled: Scheduled, depths: Depths, expansions_bound_cycles: int | None) -> ScheduleSummary:
-    """Return the figures of a schedule as the report has them, beside the bound of any lowering if it is known."""
+def schedule_summary(scheduled: Scheduled, depths: Depths) -> ScheduleSummary:
+    """Return the figures of a schedule as the report has them."""
     figures, schedule, depth = scheduled.figures, scheduled.schedule, depths.streaming_depth_cycles
     return ScheduleSummary(
         partition=schedule.partition,
@@ -41,10 +41,6 @@ def schedule_summary(scheduled: Scheduled, depths: Depths, expansions_bound_cycl
         non_streaming_makespan_cycles=figures.non_streaming_makespan_cycles,
         lower_bound_cycles=figures.lower_bound_cycles,
         gap=figures.gap,
-        expansions_bound_cycles=expansions_bound_cycles,
-        expansions_gap=(
-            Fraction(figures.makespan_cycles, expansions_bound_cycles) - 1 if expansions_bound_cycles else None
-        ),
         total_work_cycles=depths.total_work_cycles,
         critical_path_cycles=depths.critical_path_cycles,
         streaming_depth_cycles=depth,

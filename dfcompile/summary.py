@@ -1,6 +1,7 @@
 """Sums up what the driver found out as a report."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.driver import Exploration, Point, Variant
@@ -10,6 +11,7 @@ from dfcompile.options import Options
 from dfcompile.report import (
     AssumptionSummary,
     ConfigurationSummary,
+    ExpansionsSummary,
     HintSummary,
     MappingSummary,
     ModelSummary,
@@ -43,15 +45,17 @@ def _result(point: Point) -> Result:
     return Result(
         pes=point.pes,
         expansions=variant.expansions,
-        schedule=schedule_summary(point.scheduled, variant.depths, None if bound is None else bound.cycles),
-        hints=() if bound is None else _hints(bound, variant, point.scheduled.figures.makespan_cycles),
+        schedule=schedule_summary(point.scheduled, variant.depths),
+        over_expansions=None
+        if bound is None
+        else _over_expansions(bound, variant, point.scheduled.figures.makespan_cycles),
         mapping=_mapping(point.mapping, point.chips),
         max_abs_error=variant.max_abs_error,
     )
 
 
-def _hints(bound: ExpansionBound, variant: Variant, makespan_cycles: int) -> tuple[HintSummary, ...]:
-    return tuple(
+def _over_expansions(bound: ExpansionBound, variant: Variant, makespan_cycles: int) -> ExpansionsSummary:
+    hints = tuple(
         HintSummary(
             expand=(f"{hint.op_type}={hint.name}",)
             if hint.is_for_all
@@ -62,6 +66,8 @@ def _hints(bound: ExpansionBound, variant: Variant, makespan_cycles: int) -> tup
         )
         for hint in expansion_hints(bound, variant.maps.chosen, makespan_cycles)
     )
+    gap = Fraction(makespan_cycles, bound.cycles) - 1 if bound.cycles else Fraction(0)
+    return ExpansionsSummary(bound.cycles, gap, hints)
 
 
 def _mapping(mapping: backend.Mapping, chips: int) -> MappingSummary:

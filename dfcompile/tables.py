@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from dfcompile.report import (
     ConfigurationSummary,
+    ExpansionsSummary,
     HintSummary,
     MappingSummary,
     Report,
@@ -26,8 +27,8 @@ def report_table(report: Report, width: int) -> str:
     console = console_of(width)
     scheduled = _one_number_of_chips(report)
     labels = _labels(scheduled)
-    print_table(console, "schedule", labels, _schedule_columns([result.schedule for result in scheduled.results]))
-    print_table(console, "bounds", labels, _bound_columns([result.schedule for result in scheduled.results]))
+    print_table(console, "schedule", labels, _schedule_columns(scheduled.results))
+    print_table(console, "bounds", labels, _bound_columns(scheduled.results))
     simulations = [result.simulation for result in scheduled.results if result.simulation is not None]
     if simulations:
         print_table(console, "simulation", labels, _simulation_columns(scheduled.results, simulations))
@@ -84,14 +85,17 @@ def _compared_label(report: Report, result: Result) -> str:
     return " ".join(f"{key}={name}" for key, name in found.items())
 
 
-def _schedule_columns(schedules: Sequence[ScheduleSummary]) -> list[Column]:
+def _schedule_columns(results: Sequence[Result]) -> list[Column]:
+    schedules = [result.schedule for result in results]
+    gaps = [found.gap if over is None else over.gap for found, over in _beside_bounds(results)]
+
     def column(heading: str, value: Callable[[ScheduleSummary], str]) -> Column:
         return Column(heading, tuple(value(schedule) for schedule in schedules))
 
     return [
         column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
         column("non-\nstreaming\ncycles", lambda found: f"{found.non_streaming_makespan_cycles:,}"),
-        column("gap\n%", lambda found: _percent(found.gap if found.expansions_gap is None else found.expansions_gap)),
+        Column("gap\n%", tuple(map(_percent, gaps))),
         column("speedup", lambda found: f"{float(found.speedup):.2f}"),
         column("PE util.\n%", lambda found: f"{100 * float(found.pe_utilization):.1f}"),
         column("I/O\nelements", lambda found: f"{found.io_elements:,}"),
@@ -103,19 +107,26 @@ def _schedule_columns(schedules: Sequence[ScheduleSummary]) -> list[Column]:
     ]
 
 
-def _bound_columns(schedules: Sequence[ScheduleSummary]) -> list[Column]:
+def _beside_bounds(results: Sequence[Result]) -> Iterator[tuple[ScheduleSummary, ExpansionsSummary | None]]:
+    return ((result.schedule, result.over_expansions) for result in results)
+
+
+def _bound_columns(results: Sequence[Result]) -> list[Column]:
+    schedules = [result.schedule for result in results]
+
     def column(heading: str, value: Callable[[ScheduleSummary], str]) -> Column:
         return Column(heading, tuple(value(schedule) for schedule in schedules))
 
+    known = [over for _, over in _beside_bounds(results) if over is not None]
     over_expansions = [
-        column("over expansions\ncycles", lambda found: _cycles(found.expansions_bound_cycles)),
-        column("gap\n%", lambda found: _percent(found.expansions_gap)),
+        Column("over expansions\ncycles", tuple(f"{over.lower_bound_cycles:,}" for over in known)),
+        Column("gap\n%", tuple(_percent(over.gap) for over in known)),
     ]
     return [
         column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
         column("lower bound\ncycles", lambda found: f"{found.lower_bound_cycles:,}"),
         column("gap\n%", lambda found: _percent(found.gap)),
-        *(over_expansions if any(found.expansions_gap is not None for found in schedules) else []),
+        *(over_expansions if known else []),
         column("T1\ncycles", lambda found: f"{found.total_work_cycles:,}"),
         column("T_inf\ncycles", lambda found: f"{found.critical_path_cycles:,}"),
         column("T_s_inf\ncycles", lambda found: f"{found.streaming_depth_cycles:,}"),
@@ -123,12 +134,8 @@ def _bound_columns(schedules: Sequence[ScheduleSummary]) -> list[Column]:
     ]
 
 
-def _percent(share: Fraction | None) -> str:
-    return "-" if share is None else f"{100 * float(share):.1f}"
-
-
-def _cycles(cycles: int | None) -> str:
-    return "-" if cycles is None else f"{cycles:,}"
+def _percent(share: Fraction) -> str:
+    return f"{100 * float(share):.1f}"
 
 
 def _simulation_columns(results: Sequence[Result], simulations: Sequence[SimulationSummary]) -> list[Column]:
@@ -245,9 +252,10 @@ def _notes(report: Report) -> Iterable[str]:
             f"({model.nodes_as_tasks} as tasks, {model.nodes_as_views} as views, {model.nodes_folded} folded)"
         )
     yield "gap: the makespan above what every streaming schedule on that many PEs takes at least"
-    if any(result.schedule.expansions_gap is not None for result in report.results):
+    over = [(result, result.over_expansions) for result in report.results if result.over_expansions is not None]
+    if over:
         yield "over expansions: under the best known expansion of each operator; the first table has the gap to this"
-    yield from dict.fromkeys(_hint(report, result, hint) for result in report.results for hint in result.hints)
+    yield from dict.fromkeys(_hint(report, result, hint) for result, found in over for hint in found.hints)
     for result in report.results:
         if result.simulation is not None and result.simulation.deadlock:
             where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)

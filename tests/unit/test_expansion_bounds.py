@@ -1,14 +1,18 @@
 """The bound over the known expansions: never above any schedule of any lowering, and close to the best one."""
 
+from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
+from dfcompile.driver import explore
 from dfcompile.expansion_bounds import expansion_bound, expansion_hints
 from dfcompile.frontend import Program, read_model
 from dfcompile.lowering import (
@@ -19,8 +23,10 @@ from dfcompile.lowering import (
     registered_expansions,
 )
 from dfcompile.lowering.outline import affine
+from dfcompile.options import Options, parse_expand
 from dfcompile.scheduler import ScheduleOptions, figures, schedule, schedule_non_streaming
-from tests.onnx_text import program_from_text
+from dfcompile.summary import summarize
+from tests.onnx_text import model_from_text, program_from_text
 
 TABLE = registered_expansions()
 PRODUCTS = ["mv", "op", "lmv", "ip"]
@@ -143,3 +149,47 @@ def test_affine_index_is_read_as_python_computes_it(terms: dict[str, int], const
     places = dict(zip("abc", (2, 3, 5), strict=True))
 
     assert sum(by * (places[name] if name else 1) for name, by in found.items()) == eval(text, {}, places)
+
+
+@pytest.fixture
+def depthwise_file(tmp_path: Path) -> Path:
+    file = tmp_path / "dw.onnx"
+    text = "g (float[1,8,12,12] x) => (float[1,8,10,10] y) { y = Conv<group=8>(x, w) }"
+    onnx.save(model_from_text(text, w=np.ones((8, 1, 3, 3), np.float32)), file)
+    return file
+
+
+def test_report_states_the_gap_over_expansions_and_hints(depthwise_file: Path) -> None:
+    report = summarize(explore(Options(model=depthwise_file, pes=(64,), expand=parse_expand(["Conv=im2col,direct"]))))
+    im2col, direct = (result.over_expansions for result in report.results)
+
+    assert im2col is not None
+    assert direct is not None
+    assert direct.lower_bound_cycles == im2col.lower_bound_cycles
+    assert direct.gap == 0
+    assert not direct.hints
+    assert im2col.gap == Fraction(report.results[0].schedule.makespan_cycles, direct.lower_bound_cycles) - 1 > 5
+    assert [hint.expand for hint in im2col.hints] == [("Conv=direct",)]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"passes": ("fuse-elementwise",)}, {"volumes": "array"}, {"granularity": "split=4"}]
+)
+def test_no_bound_over_expansions_is_claimed_where_options_change_the_tasks(
+    depthwise_file: Path, changed: dict[str, object]
+) -> None:
+    (result,) = summarize(explore(replace(Options(model=depthwise_file, pes=(64,)), **changed))).results  # type: ignore[arg-type]
+
+    assert result.over_expansions is None
+
+
+def test_combinations_with_one_effect_are_one_result(depthwise_file: Path) -> None:
+    rules = parse_expand(["Conv=direct,im2col", "MatMul=mv,op"])
+
+    found = explore(Options(model=depthwise_file, pes=(64,), expand=rules))
+
+    assert [dict(point.variant.expansions) for point in found.points] == [
+        {"Conv": "direct"},
+        {"Conv": "im2col", "MatMul": "mv"},
+        {"Conv": "im2col", "MatMul": "op"},
+    ]
