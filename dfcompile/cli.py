@@ -3,19 +3,26 @@
 Nothing heavy is imported here: ``dfcompile --help`` must answer at once. The commands import the driver when they run.
 """
 
-import io
-import os
 import sys
-import tempfile
-import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
 import click
 
 import dfcompile
-from dfcompile.design_command import is_design_call, solve_design_file
+from dfcompile.command_line.completion import (
+    PROGRAM,
+    complete,
+    complete_expansion,
+    complete_from,
+    complete_system,
+    completed,
+)
+from dfcompile.command_line.endings import exit_status, warn
+from dfcompile.command_line.hints import check_first_word, unknown_option
+from dfcompile.command_line.strict_command import StrictCommand, joined, target_of
+from dfcompile.design_command import SOLVERS, is_design_call, solve_design_file
 from dfcompile.errors import UserError
 from dfcompile.generate_command import generate
 from dfcompile.options import (
@@ -33,7 +40,7 @@ from dfcompile.options import (
     parse_shapes,
 )
 from dfcompile.outputs import check_folder, check_targets, output_width, write_folder, write_text
-from dfcompile.schedule_command import FORMATS, reject_several_schedules, schedule_dag_file
+from dfcompile.schedule_command import FORMATS, PARTITIONS, reject_several_schedules, schedule_dag_file
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
@@ -51,17 +58,19 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 """
 
 
-@click.command(name="dfcompile", epilog=OTHER_COMMANDS)
+@click.command(name=PROGRAM, cls=StrictCommand, epilog=OTHER_COMMANDS)
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--pes", required=True, metavar="P[,P…]", help="Numbers of processing elements; one result each.")
+@click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
+              help="Numbers of processing elements; one result each.")  # fmt: skip
 @click.option(
-    "--expand", multiple=True, metavar="[ORIGIN:]OP=NAME[,NAME…]",
+    "--expand", multiple=True, shell_complete=complete_expansion, metavar="[ORIGIN:]OP=NAME[,NAME…]",
     help="Expansion of an operator type, or of one operator; several names and several rules are all combined, and "
     "the best is marked.",
 )  # fmt: skip
 @click.option("--volumes", type=click.Choice(VOLUMES), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
 @click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
+              shell_complete=complete_from(*PARTITIONS),
               help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered, best or a plug-in's.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
               help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
@@ -69,14 +78,15 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="Times of schedules from mean intervals, or element by element.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
-@click.option("--passes", metavar="NAME[,NAME…]", help="Lowering passes to apply, in order.")
+@click.option("--passes", multiple=True, metavar="NAME[,NAME…]", help="Lowering passes to apply, in order.")
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
-@click.option("--system", metavar="FILE|NAME", help="Machine; by default the canonical one, one core per P.")
-@click.option("--chips", default="1", show_default=True, metavar="N[,N…]",
+@click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
+              help="Machine: a file (- is standard input) or a name; else the canonical one, one core per P.")  # fmt: skip
+@click.option("--chips", default=("1",), show_default="1", multiple=True, metavar="N[,N…]",
               help="Chips at hand; kernels are sharded over as many of them as give the least time.")  # fmt: skip
 @click.option("--overlap", type=click.Choice(OVERLAPS), default="perfect", show_default=True,
               help="Of compute, memory and network time of a configuration.")  # fmt: skip
-@click.option("--solver", default="dp", show_default=True, metavar="NAME",
+@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_from(*SOLVERS),
               help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals.")  # fmt: skip
 @click.option("--verify", is_flag=True, help="Compile and run the lowered model and compare it with a reference.")
 @click.option(
@@ -89,22 +99,24 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
 @click.option("--gantt", type=click.Path(path_type=Path), metavar="FILE", help="Draw the one schedule as an SVG.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
+@click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write there, not to stdout (-).")  # fmt: skip
 @click.version_option(dfcompile.__version__, prog_name="dfcompile", message="%(prog)s %(version)s")
 def compile_model(
     *,
     model: Path,
-    pes: str,
+    pes: tuple[str, ...],
     expand: tuple[str, ...],
     volumes: str,
     partition: str,
     barrier: bool | None,
     timing: str,
     granularity: str,
-    passes: str | None,
+    passes: tuple[str, ...],
     shapes: tuple[str, ...],
     system: str | None,
-    chips: str,
+    chips: tuple[str, ...],
     overlap: str,
     solver: str,
     verify: bool,
@@ -112,6 +124,7 @@ def compile_model(
     trace: Path | None,
     gantt: Path | None,
     format_: str,
+    verbose: bool,
     output: Path | None,
 ) -> None:
     """Say what a lowering of MODEL gives on P processing elements: makespan, I/O, cost.
@@ -121,9 +134,9 @@ def compile_model(
     """
     options = Options(
         model=model,
-        pes=parse_pes(pes),
+        pes=parse_pes(joined(pes)),
         expand=parse_expand(expand),
-        passes=() if passes is None else parse_passes(passes),
+        passes=parse_passes(joined(passes)) if passes else (),
         shapes=parse_shapes(shapes),
         volumes=cast("Volumes", volumes),
         partition=partition,
@@ -134,8 +147,9 @@ def compile_model(
         overlap=cast("Overlap", overlap),
         solver=solver,
         verify=verify,
-        chips=parse_chips(chips),
+        chips=parse_chips(joined(chips)),
     )
+    output = target_of(output)
     for option, target in (("--trace", trace), ("--gantt", gantt)):
         if target is not None:
             reject_several_schedules(option, len(options.pes) * len(options.combinations))
@@ -151,7 +165,10 @@ def compile_model(
     from dfcompile.summary import summarize
 
     exploration = explore(options, show_stage)
-    text = render(summarize(exploration), format_, width=output_width())
+    report = summarize(exploration)
+    for warning in report.warnings:
+        warn(warning)
+    text = render(report, format_, width=output_width(), verbose=verbose)
     pictures = schedule_pictures(exploration, trace, gantt)
     for kind, folder in emissions:
         write_folder(emitted_files(exploration, kind), folder)
@@ -166,7 +183,7 @@ def _reject_one_folder_twice(folders: Sequence[Path]) -> None:
             raise UserError(f"--emit: folder {str(folder)!r} is given twice")
 
 
-@click.command(name="expansions")
+@click.command(name="expansions", cls=StrictCommand)
 def list_expansions() -> None:
     """List what is registered for --expand, and where it comes from."""
     from dfcompile.listings import expansions_listing
@@ -174,7 +191,7 @@ def list_expansions() -> None:
     write_text(expansions_listing(output_width()), None)
 
 
-@click.command(name="passes")
+@click.command(name="passes", cls=StrictCommand)
 def list_passes() -> None:
     """List what is registered for --passes, and where it comes from."""
     from dfcompile.listings import passes_listing
@@ -182,7 +199,7 @@ def list_passes() -> None:
     write_text(passes_listing(output_width()), None)
 
 
-@click.command(name="ops")
+@click.command(name="ops", cls=StrictCommand)
 def list_ops() -> None:
     """List the ONNX operators that have an expansion, and what is next for the canonical ones."""
     from dfcompile.listings import ops_listing
@@ -190,7 +207,7 @@ def list_ops() -> None:
     write_text(ops_listing(output_width()), None)
 
 
-@click.command(name="systems")
+@click.command(name="systems", cls=StrictCommand)
 def list_systems() -> None:
     """List the machines that --system knows by name."""
     from dfcompile.listings import systems_listing
@@ -198,66 +215,34 @@ def list_systems() -> None:
     write_text(systems_listing(output_width()), None)
 
 
-COMMANDS: Final = {
-    command.name: command
+COMMANDS: Final[Mapping[str, click.Command]] = {
+    str(command.name): command
     for command in (list_expansions, list_passes, list_ops, list_systems, generate, schedule_dag_file)
 }  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0, 1 (the user can mend it), 2 (a bug of dfcompile) or 130 (interrupted)."""
+    """Run the command line; return 0, 1 (the user can mend it), 2 (a bug), or 128 + the signal that ended it."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a narrow encoding is no reason to lose a result
-    try:
-        _run(words)
-        sys.stdout.flush()
-    except click.exceptions.Exit as done:
-        return done.exit_code
-    except click.ClickException as error:
-        return _fail(error.format_message(), status=1)
-    except UserError as error:
-        return _fail(str(error), status=1)
-    except (KeyboardInterrupt, click.Abort):
-        return 130
-    except BrokenPipeError:
-        return _leave_closed_pipe()
-    except Exception as error:  # noqa: BLE001  # the last resort: whatever it is, the user gets one line
-        return _ask_for_report(error)
-    return 0
+    return exit_status(lambda: _run(words))
 
 
 def _run(words: list[str]) -> None:
-    command: click.Command = compile_model
-    prefix = "dfcompile"
+    instruction = completed()
+    if instruction is not None:
+        raise click.exceptions.Exit(complete(instruction, COMMANDS, _default_command))
+    command, prefix = _default_command(words), PROGRAM
     if words and words[0] in COMMANDS:
-        command = COMMANDS[words[0]]
-        prefix = f"dfcompile {words.pop(0)}"
-    elif is_design_call(words):
-        command = solve_design_file
-    with command.make_context(prefix, words) as context:
-        command.invoke(context)
+        command, prefix = COMMANDS[words[0]], f"{PROGRAM} {words.pop(0)}"
+    else:
+        check_first_word(words, COMMANDS)
+    try:
+        with command.make_context(prefix, list(words)) as context:
+            command.invoke(context)
+    except click.NoSuchOption as error:
+        named = error.ctx.command if error.ctx is not None else command
+        raise UserError(unknown_option(error, words, named, compile_model)) from error
 
 
-def _fail(message: str, status: int) -> int:
-    line = " ".join(message.split())
-    print(f"dfcompile: error: {line[:1].lower()}{line[1:]}".rstrip("."), file=sys.stderr)  # noqa: T201
-    return status
-
-
-def _ask_for_report(error: Exception) -> int:
-    handle, name = tempfile.mkstemp(prefix="dfcompile-", suffix=".txt")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(f"dfcompile {dfcompile.__version__}, python {sys.version}\n{' '.join(sys.argv)}\n")
-        file.write("".join(traceback.format_exception(error)))
-    reason = " ".join(f"{type(error).__name__}: {error}".split())
-    line = f"dfcompile: internal error: {reason} (please report it with {name})"
-    print(line, file=sys.stderr)  # noqa: T201
-    return 2
-
-
-def _leave_closed_pipe() -> int:
-    # Python flushes stdout once more when it exits; that must not fail a second time.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1
+def _default_command(words: Sequence[str]) -> click.Command:
+    return solve_design_file if is_design_call(words) else compile_model

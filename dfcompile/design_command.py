@@ -5,42 +5,50 @@ from pathlib import Path
 
 import click
 
+from dfcompile.command_line.completion import PROGRAM, complete_from
+from dfcompile.command_line.strict_command import StrictCommand
 from dfcompile.errors import UserError, nearest
 from dfcompile.outputs import check_folder, output_width, write_folder, write_text
 
 SUFFIXES = (".txt", ".pbtxt", ".txtpb", ".textproto", ".prototxt", ".pb", ".binpb", ".bin")
 FORMATS = ("table", "json")
+SOLVERS = ("dp", "cbc", "highs", "assignment-cbc", "assignment-highs", "intervals")
 OBJECTIVES = ("bytes", "time")
+STANDARD_INPUT = "-"
 INPUTS = (".py", ".onnx")
 
 
 def is_design_call(words: Sequence[str]) -> bool:
-    """Return whether a command line names a set-up file and no model."""
+    """Return whether a command line names a set-up file, or standard input, and no model."""
     if words and not words[0].startswith("-"):
-        return words[0].lower().endswith(SUFFIXES)
+        return words[0].lower().endswith(SUFFIXES) or words[0] == STANDARD_INPUT
     names = [word for before, word in zip(("", *words), words, strict=False) if before not in ("-o", "--output")]
     if any(name.lower().endswith(INPUTS) for name in names):
         return False
-    return any(name.lower().endswith(SUFFIXES) for name in names)
+    return any(name.lower().endswith(SUFFIXES) or name == STANDARD_INPUT for name in names)
 
 
-@click.command(name="dfcompile")
+@click.command(name=PROGRAM, cls=StrictCommand)
 @click.argument("setup", type=click.Path(path_type=Path))
 @click.option("--compat", default="right", show_default=True, metavar="right|dfmodel[,SWITCH…]",
               help="Repeat flaws of DFModel: all of its newest code (dfmodel), then switches such as network-is-sum, "
               "no-weights-not-read, all-reduce-factor=2; see the manual.")  # fmt: skip
-@click.option("--solver", default="dp", show_default=True, metavar="NAME",
+@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_from(*SOLVERS),
               help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals.")  # fmt: skip
 @click.option("--sharding-objective", type=click.Choice(OBJECTIVES), default="bytes", show_default=True,
               help="What the sharding minimises: bytes between chips, or time.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
               help="Write the solved file, the report and pictures there. The folder is new, empty or an earlier one.",
               )  # fmt: skip
 def solve_design_file(
-    *, setup: Path, compat: str, solver: str, sharding_objective: str, format_: str, output: Path | None
+    *, setup: Path, compat: str, solver: str, sharding_objective: str, format_: str, verbose: bool, output: Path | None
 ) -> None:
-    """Solve SETUP, a DFModel set-up file, text or binary: shard its kernels, choose what it leaves open, fuse them."""
+    """Solve SETUP, a DFModel set-up file: shard its kernels, choose what it leaves open, fuse them.
+
+    The file is text or binary; - is standard input.
+    """
     if output is not None:
         check_folder(output)
 
@@ -68,8 +76,8 @@ def solve_design_file(
     check_design(solution.design, solution.decision, solution.figures, options.compatibility)
     placed = place_design(solution.design, solution.decision, solution.figures, options.compatibility)
     check_placements(solution.design, solution.figures, placed)
-    report = summarize_design(setup.stem, solution, placed)
-    text = to_json(report) if format_ == "json" else design_table(report, output_width())
+    report = summarize_design("stdin" if str(setup) == STANDARD_INPUT else setup.stem, solution, placed)
+    text = to_json(report) if format_ == "json" else design_table(report, output_width(), verbose=verbose)
     if output is not None:
         solved = solved_message(message, solution)
         files: dict[str, str | bytes] = {

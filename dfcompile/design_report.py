@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Final
 
 from dfcompile.placement_report import PlacementSummary, placement_record
+from dfcompile.printable import json_text
 from dfcompile.report import AssumptionSummary, Json, rounded
 
 FORMAT: Final = "dfcompile-design/1"
@@ -101,7 +102,7 @@ def design_schema() -> dict[str, Json]:
 
 def to_json(report: DesignReport) -> str:
     """Return the report as JSON text: the same bytes for the same input, but for ``solver_s``."""
-    return json.dumps(to_record(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(to_record(report), indent=2) + "\n"
 
 
 def to_record(report: DesignReport) -> dict[str, Json]:

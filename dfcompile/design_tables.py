@@ -1,28 +1,28 @@
 """The report on a solved design as tables for people."""
 
 from dfcompile.design_report import CorrectionSummary, DesignReport, StepSummary
-from dfcompile.text_tables import Column, console_of, print_listed, print_table, scaled, text_of
+from dfcompile.printable import printable
+from dfcompile.tables import assumption_lines
+from dfcompile.text_tables import Column, folded, listed, page, scaled, table_lines
 
 MOST_STEPS = 24
 NAMED_KERNELS = 2
 
 
-def design_table(report: DesignReport, width: int) -> str:
-    """Return the report as text of at most ``width`` columns."""
-    console = console_of(width)
-    print_table(console, f"design {report.name}", (), _design_columns(report))
-    print_table(console, "memory of a chip", (), _memory_columns(report))
-    print_table(console, "configurations, per input and layer", (), _step_columns(report))
+def design_table(report: DesignReport, width: int, *, verbose: bool = True) -> str:
+    """Return the report as text of at most ``width`` columns; assumptions are counted, with ``verbose`` listed."""
+    lines = table_lines(printable(f"design {report.name}"), (), _design_columns(report), width)
+    lines += table_lines("memory of a chip", (), _memory_columns(report), width)
+    lines += table_lines("configurations, per input and layer", *_step_columns(report), width)
     if report.placements:
-        print_table(console, "placement, units in use", (), _placement_columns(report))
-    print_table(console, "sharding", (), _kernel_columns(report))
-    console.print(
-        f"{report.points} choices of degrees, micro-batch and tiles, {report.fused_points} not ruled out by their bound"
-    )
-    print_listed(console, "corrections", [_correction(found) for found in report.corrections])
-    assumptions = [f"{found.name}: {found.value} — {found.source}" for found in report.assumptions]
-    print_listed(console, "assumptions", assumptions)
-    return text_of(console)
+        lines += table_lines("placement, units in use", *_placement_columns(report), width)
+    lines += table_lines("sharding", *_kernel_columns(report), width)
+    points = f"{report.points} choices of degrees, micro-batch and tiles"
+    lines += folded(f"{points}, {report.fused_points} not ruled out by their bound", width)
+    lines += listed("corrections", [_correction(found) for found in report.corrections], width)
+    if not verbose:
+        lines.append("")
+    return page([*lines, *assumption_lines(report.assumptions, width, verbose=verbose)])
 
 
 def _design_columns(report: DesignReport) -> list[Column]:
@@ -64,17 +64,16 @@ def _capacity(size: float) -> str:
     return f"{size:,.0f}" if size else "unlimited"
 
 
-def _step_columns(report: DesignReport) -> list[Column]:
+def _step_columns(report: DesignReport) -> tuple[list[Column], list[Column]]:
     """Return a row per configuration; of many the slowest ones."""
     steps = report.configurations
     if len(steps) > MOST_STEPS:
         slowest = sorted(steps, key=lambda step: -step.time_s)[:MOST_STEPS]
         steps = tuple(step for step in steps if step in slowest)
-    columns = [Column("config", tuple(str(step.number) for step in steps))]
+    labels = [Column("config", tuple(str(step.number) for step in steps))]
     if any(step.stage for step in report.configurations):
-        columns.append(Column("stage", tuple(str(step.stage) for step in steps)))
-    return [
-        *columns,
+        labels.append(Column("stage", tuple(str(step.stage) for step in steps)))
+    return labels, [
         scaled("time\n{}s", [step.time_s for step in steps]),
         scaled("compute\n{}s", [step.compute_s for step in steps]),
         scaled("memory\n{}s", [step.memory_s for step in steps]),
@@ -91,13 +90,12 @@ def _span(step: StepSummary) -> str:
     return ", ".join(names) if len(names) <= NAMED_KERNELS else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
-def _placement_columns(report: DesignReport) -> list[Column]:
+def _placement_columns(report: DesignReport) -> tuple[list[Column], list[Column]]:
     """Return a row per configuration; of many the fullest ones."""
     fullest = sorted(report.placements, key=lambda one: -one.pcus - one.pmus)[:MOST_STEPS]
     placements = [one for one in report.placements if one in fullest]
     cells = [one.grid.x * one.grid.y for one in placements]
-    return [
-        Column("config", tuple(str(one.placed.configuration) for one in placements)),
+    return [Column("config", tuple(str(one.placed.configuration) for one in placements))], [
         Column("PCUs", tuple(f"{one.pcus:,}" for one in placements)),
         Column("of", tuple(f"{count // 2:,}" for count in cells)),
         Column("PMUs", tuple(f"{one.pmus:,}" for one in placements)),
@@ -108,10 +106,9 @@ def _placement_columns(report: DesignReport) -> list[Column]:
     ]
 
 
-def _kernel_columns(report: DesignReport) -> list[Column]:
+def _kernel_columns(report: DesignReport) -> tuple[list[Column], list[Column]]:
     kernels = report.kernels[: 2 * MOST_STEPS]
-    return [
-        Column("kernel", tuple(kernel.name for kernel in kernels), is_text=True),
+    return [Column("kernel", tuple(kernel.name for kernel in kernels), is_text=True)], [
         Column("config", tuple(str(kernel.configuration) for kernel in kernels)),
         Column("split", tuple(kernel.sharding for kernel in kernels), is_text=True),
         Column("rows", tuple(f"{kernel.rows:,}" for kernel in kernels)),

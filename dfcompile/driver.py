@@ -122,12 +122,14 @@ class Exploration:
         model: as read.
         variants: one per combination of expansions.
         points: one per number of processing elements, variant and number of chips; the last varies fastest.
+        warnings: what is probably not as it was meant.
     """
 
     options: Options
     model: Model
     variants: tuple[Variant, ...]
     points: tuple[Point, ...]
+    warnings: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -156,7 +158,7 @@ def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
         bound = None if alternatives is None else expansion_bound(alternatives, pes)
         for variant in variants:
             points.extend(_points(variant, pes, bound, plan, show))
-    return Exploration(options, model, variants, tuple(points))
+    return Exploration(options, model, variants, tuple(points), plan.system.warnings)
 
 
 def _alternatives(model: Model, plan: Plan, show: ShowStage) -> tuple[OperatorAlternatives, ...] | None:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dfcompile.command_line.strict_command import HELP_NAMES, StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.outputs import check_target, write_text
 
 if TYPE_CHECKING:
     from dfcompile.generators import Generator, Setting
 
-STANDARD_OUTPUT = Path("-")
 SUFFIXES = {".json": "json"}  # every other one is text
 
 
@@ -39,7 +39,7 @@ class GeneratorGroup(click.Group):
         return _command(find_generator(cmd_name))
 
 
-@click.group(name="generate", cls=GeneratorGroup, invoke_without_command=True)
+@click.group(name="generate", cls=GeneratorGroup, invoke_without_command=True, context_settings=HELP_NAMES)
 @click.pass_context
 def generate(context: click.Context) -> None:
     """Write a graph: a canonical DAG for `dfcompile schedule`, or a workload for DFModel."""
@@ -51,7 +51,7 @@ def generate(context: click.Context) -> None:
 
 def _command(generator: Generator) -> click.Command:
     def write(output: Path | None, form: str | None = None, **arguments: int | str | None) -> None:
-        target = None if output == STANDARD_OUTPUT else output
+        target = target_of(output)
         check_target(target)
         given = {name: value for name, value in arguments.items() if value is not None}
         write_text(generator.write(given, form or _usual_form(generator, target)), target)
@@ -69,7 +69,7 @@ def _command(generator: Generator) -> click.Command:
         )
     )
     text = f"{generator.text[:1].upper()}{generator.text[1:]} ({generator.makes})."
-    return click.Command(generator.name, params=list(options), callback=write, help=text, short_help=generator.text)
+    return StrictCommand(generator.name, params=list(options), callback=write, help=text, short_help=generator.text)
 
 
 def _usual_form(generator: Generator, target: Path | None) -> str:

@@ -1,16 +1,12 @@
 """Lists what is registered: expansions, passes, operators, systems, each with where it comes from."""
 
-import io
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from dfcompile.dfmodel_backend import load_system, shipped_systems
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering import registered_expansions, registered_passes
+from dfcompile.text_tables import Column, listing_lines, page
 
 DEFAULT = "*"
 CONDITIONAL = "+"
@@ -85,14 +81,5 @@ def _plain(docstring: str) -> str:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> str:
-    console = Console(file=io.StringIO(), width=width, color_system=None, highlight=False, markup=False, emoji=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in headings:
-        # The last column takes what room is left, the others are names to copy.
-        table.add_column(heading, overflow="fold", no_wrap=heading != headings[-1])
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-    assert isinstance(console.file, io.StringIO)
-    lines = [line.rstrip() for line in console.file.getvalue().split("\n")]
-    return "".join(f"{line}\n" for line in lines if line)
+    columns = zip(headings, zip(*rows, strict=True), strict=True)
+    return page(listing_lines([Column(heading, cells, is_text=True) for heading, cells in columns], width))

@@ -198,8 +198,16 @@ def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
             raise UserError(f"--shape: found {text!r} against INPUT=SIZExSIZE…")
         if name in shapes:
             raise UserError(f"--shape: input {name!r} is given twice")
+        if "," in sizes:
+            raise UserError(
+                f"--shape {name}: found {sizes!r} against sizes with 'x' between (--shape {name}={_crossed(sizes)})"
+            )
         shapes[name] = tuple(_count(f"--shape {name}", size) for size in sizes.split("x"))
     return MappingProxyType(shapes)
+
+
+def _crossed(sizes: str) -> str:
+    return "x".join(size.strip() for size in sizes.strip("[]() ").split(",") if size.strip())
 
 
 def _names(where: str, text: str) -> tuple[str, ...]:

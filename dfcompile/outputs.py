@@ -15,7 +15,8 @@ PLAIN_WIDTH = 120  # columns where the output is not a terminal, so that it is a
 
 def output_width() -> int:
     """Return how many columns a table on standard output may have."""
-    return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else PLAIN_WIDTH
+    columns = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else PLAIN_WIDTH
+    return columns or PLAIN_WIDTH  # some terminals do not know theirs
 
 
 def check_target(target: Path | None) -> None:
@@ -69,8 +70,8 @@ def write_text(text: str, target: Path | None) -> None:
     if target is None:
         sys.stdout.write(text)
         return
-    target = target.resolve()  # the file behind a link, not the link
     try:
+        target = target.resolve()  # the file behind a link, not the link
         if target.exists() and not target.is_file():
             target.write_text(text, encoding="utf-8")
             return
@@ -85,6 +86,8 @@ def write_text(text: str, target: Path | None) -> None:
             draft.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"output {str(target)!r}: {error.strerror}") from error
+    except RuntimeError as error:  # links that lead to each other
+        raise UserError(f"output {str(target)!r}: a circle of links against a file") from error
 
 
 def write_folder(files: Mapping[str, str | bytes], folder: Path) -> None:

@@ -5,6 +5,7 @@ import io
 from types import MappingProxyType
 
 from dfcompile.errors import InternalError
+from dfcompile.printable import printable
 from dfcompile.report import Json, Report, to_json, to_record
 from dfcompile.tables import report_table
 
@@ -12,15 +13,15 @@ AMBIGUOUS = ("gap", "lower_bound_cycles", "makespan_cycles", "utilization")  # t
 PREFIXES = MappingProxyType({"over_expansions": "expansions", "simulation": "simulated", "mapping": "mapping"})
 
 
-def render(report: Report, format_: str, width: int) -> str:
-    """Return the report as ``table``, ``json`` or ``csv``; ``width`` in columns concerns the table alone.
+def render(report: Report, format_: str, width: int, *, verbose: bool = True) -> str:
+    """Return the report as ``table``, ``json`` or ``csv``; ``width`` in columns and ``verbose`` concern the table.
 
     Raises:
         InternalError: another format.
     """
     match format_:
         case "table":
-            return report_table(report, width)
+            return report_table(report, width, verbose=verbose)
         case "json":
             return to_json(report)
         case "csv":
@@ -45,7 +46,7 @@ def _row(result: Json) -> dict[str, Json]:
     assert isinstance(result, dict)
     expansions = result["expansions"]
     assert isinstance(expansions, dict)
-    pairs = " ".join(f"{key}={name}" for key, name in expansions.items())
+    pairs = printable(" ".join(f"{key}={name}" for key, name in expansions.items()))
     row: dict[str, Json] = {"pes": result["pes"], "expansions": pairs}
     for part in ("schedule", "over_expansions", "simulation", "mapping", "verification"):
         figures = result.get(part, {})

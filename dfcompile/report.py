@@ -8,6 +8,8 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from dfcompile.printable import json_text
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 FORMAT: Final = "dfcompile-report/1"
@@ -143,6 +145,7 @@ class Report:
     model: ModelSummary
     results: tuple[Result, ...]
     assumptions: tuple[AssumptionSummary, ...]
+    warnings: tuple[str, ...] = ()  # what is probably not as it was meant
 
     @property
     def best(self) -> Mapping[int, Result]:
@@ -163,13 +166,13 @@ def report_schema() -> dict[str, Json]:
 
 def to_json(report: Report) -> str:
     """Return the report as JSON text: the same bytes for the same input, but for ``solver_s``."""
-    return json.dumps(to_record(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(to_record(report), indent=2) + "\n"
 
 
 def to_record(report: Report) -> dict[str, Json]:
     """Return the report as the plain values of its JSON contract."""
     model = report.model
-    return {
+    record: dict[str, Json] = {
         "format": FORMAT,
         "model": {
             "name": model.name,
@@ -184,6 +187,7 @@ def to_record(report: Report) -> dict[str, Json]:
             {"name": found.name, "value": found.value, "source": found.source} for found in report.assumptions
         ],
     }
+    return {**record, "warnings": list(report.warnings)} if report.warnings else record
 
 
 def _result_record(result: Result) -> dict[str, Json]:

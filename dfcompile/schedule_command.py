@@ -5,11 +5,14 @@ from typing import cast
 
 import click
 
+from dfcompile.command_line.completion import complete_from
+from dfcompile.command_line.strict_command import StrictCommand, joined, target_of
 from dfcompile.errors import UserError
 from dfcompile.options import TIMINGS, Timing, parse_fifos, parse_partitions, parse_pes
 from dfcompile.outputs import check_targets, output_width, write_text
 
 FORMATS = ("table", "json", "csv")
+PARTITIONS = ("sb-rlx", "sb-lts", "work-ordered", "best")
 
 
 def reject_several_schedules(option: str, schedules: int) -> None:
@@ -34,10 +37,12 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
         raise UserError(f"output {str(target)!r}: found the file that is read against another one")
 
 
-@click.command(name="schedule")
+@click.command(name="schedule", cls=StrictCommand)
 @click.argument("dag", type=click.Path(path_type=Path))
-@click.option("--pes", required=True, metavar="P[,P…]", help="Numbers of processing elements; one result each.")
-@click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME[,NAME…]",
+@click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
+              help="Numbers of processing elements; one result each.")  # fmt: skip
+@click.option("--partition", default=("sb-rlx",), show_default="sb-rlx", multiple=True, metavar="NAME[,NAME…]",
+              shell_complete=complete_from(*PARTITIONS),
               help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered, best or a plug-in's; several are "
               "compared, and the best is marked.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
@@ -51,12 +56,14 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
               help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
 @click.option("--gantt", type=click.Path(path_type=Path), metavar="FILE", help="Draw the one schedule as an SVG.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout.")
+@click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write there, not to stdout (-).")  # fmt: skip
 def schedule_dag_file(
     *,
     dag: Path,
-    pes: str,
-    partition: str,
+    pes: tuple[str, ...],
+    partition: tuple[str, ...],
     barrier: bool | None,
     timing: str,
     fifo: str,
@@ -64,10 +71,12 @@ def schedule_dag_file(
     trace: Path | None,
     gantt: Path | None,
     format_: str,
+    verbose: bool,
     output: Path | None,
 ) -> None:
-    """Schedule a canonical DAG, given as its text or JSON file."""
-    counts, partitions, fifos = parse_pes(pes), parse_partitions(partition), parse_fifos(fifo)
+    """Schedule a canonical DAG, given as its text or JSON file; - is standard input."""
+    counts, partitions, fifos = parse_pes(joined(pes)), parse_partitions(joined(partition)), parse_fifos(fifo)
+    output = target_of(output)
     for option, target in (("--trace", trace), ("--gantt", gantt)):
         if target is not None:
             reject_several_schedules(option, len(counts) * len(partitions))
@@ -90,7 +99,7 @@ def schedule_dag_file(
     if gantt is not None:
         check_drawable(graph)
     found = schedule_dag(graph, counts, choices, show_stage)
-    text = render(summarize_schedules(found), format_, output_width())
+    text = render(summarize_schedules(found), format_, output_width(), verbose=verbose)
     if trace is not None:
         write_text(schedule_to_trace(graph, found.schedules[0].schedule), trace)
     if gantt is not None:

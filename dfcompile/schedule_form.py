@@ -1,9 +1,9 @@
 """The JSON form of a schedule: where and when each node runs, which edges are streamed."""
 
-import json
 from collections.abc import Iterator
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.printable import json_text
 from dfcompile.scheduler import NO_PE, Schedule
 
 FORMAT = "dfcompile-schedule/1"
@@ -21,7 +21,7 @@ def schedule_to_json(dag: CanonicalDag, schedule: Schedule) -> str:
         "blocks": schedule.blocks_count,
         "makespan_cycles": schedule.makespan_cycles,
     }
-    opening = json.dumps(head, ensure_ascii=False)[:-1]
+    opening = json_text(head)[:-1]
     nodes = ",\n".join(_nodes(dag, schedule))
     edges = ",\n".join(_edges(dag, schedule))
     return f'{opening}, "nodes": [\n{nodes}\n], "edges": [\n{edges}\n]}}\n'
@@ -38,7 +38,7 @@ def _nodes(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
             "first_out": int(first_out),
             "last_out": int(last_out),
         }
-        yield json.dumps(record, ensure_ascii=False)
+        yield json_text(record)
 
 
 def _edges(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
@@ -53,4 +53,4 @@ def _edges(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
             "streamed": bool(streamed),
             "fifo_elements": int(capacity),
         }
-        yield json.dumps(record, ensure_ascii=False)
+        yield json_text(record)

@@ -11,6 +11,7 @@ import numpy as np
 from dfcompile import scheduler
 from dfcompile.canonical_dag import CanonicalDag, critical_path, read_dag, streaming_depth
 from dfcompile.errors import UserError, nearest
+from dfcompile.inputs import read_text
 from dfcompile.options import Fifos, Timing
 from dfcompile.scheduler.fifo_search import minimal_fifo_sizes
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate
@@ -78,7 +79,7 @@ def read_dag_file(path: Path) -> CanonicalDag:
         UserError: the file cannot be read, or it holds no canonical DAG; the message names the line or the record.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise UserError(f"{path}: {reason}") from error

@@ -30,6 +30,7 @@ def summarize(exploration: Exploration) -> Report:
         model=_model(first.maps.name, first.maps.nodes),
         results=tuple(_result(point) for point in exploration.points),
         assumptions=_assumptions(exploration.options, exploration.points),
+        warnings=exploration.warnings,
     )
 
 

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dfcompile.printable import printable
 from dfcompile.report import (
+    AssumptionSummary,
     ConfigurationSummary,
     ExpansionsSummary,
     HintSummary,
@@ -14,7 +16,7 @@ from dfcompile.report import (
     ScheduleSummary,
     SimulationSummary,
 )
-from dfcompile.text_tables import Column, console_of, print_listed, print_table, scaled, text_of
+from dfcompile.text_tables import Column, folded, listed, page, scaled, table_lines
 
 BEST = "*"
 MOST_CONFIGURATIONS = 12  # of one mapping, in the table; JSON has all
@@ -22,26 +24,30 @@ NAMED_RULES = 3  # of a hint; JSON has all
 NAMED_KERNELS = 2  # of a configuration: the first and the last
 
 
-def report_table(report: Report, width: int) -> str:
-    """Return the report as text of at most ``width`` columns."""
-    console = console_of(width)
+def report_table(report: Report, width: int, *, verbose: bool = True) -> str:
+    """Return the report as text of at most ``width`` columns; assumptions are counted, with ``verbose`` listed."""
     scheduled = _one_number_of_chips(report)
     labels = _labels(scheduled)
-    print_table(console, "schedule", labels, _schedule_columns(scheduled.results))
-    print_table(console, "bounds", labels, _bound_columns(scheduled.results))
+    lines = table_lines("schedule", labels, _schedule_columns(scheduled.results), width)
+    lines += table_lines("bounds", labels, _bound_columns(scheduled.results), width)
     simulations = [result.simulation for result in scheduled.results if result.simulation is not None]
     if simulations:
-        print_table(console, "simulation", labels, _simulation_columns(scheduled.results, simulations))
+        lines += table_lines("simulation", labels, _simulation_columns(scheduled.results, simulations), width)
     labels = _labels(report)
     mappings = [result.mapping for result in report.results if result.mapping is not None]
     if mappings:
-        print_table(console, "mapping", labels, _mapping_columns(mappings))
-        print_table(console, "configurations", (), _configuration_columns(report))
-    for line in _notes(report):
-        console.print(line)
-    assumptions = [f"{found.name}: {found.value} — {found.source}" for found in report.assumptions]
-    print_listed(console, "assumptions", assumptions)
-    return text_of(console)
+        lines += table_lines("mapping", labels, _mapping_columns(mappings), width)
+        lines += table_lines("configurations", *_configuration_columns(report), width)
+    for note in _notes(report):
+        lines += folded(printable(note), width)
+    return page([*lines, *assumption_lines(report.assumptions, width, verbose=verbose)])
+
+
+def assumption_lines(assumptions: Sequence[AssumptionSummary], width: int, *, verbose: bool) -> list[str]:
+    """Return the assumptions, or how many there are and how to see them."""
+    if not verbose:
+        return folded(f"{len(assumptions)} assumptions: -v lists them", width)
+    return listed("assumptions", [f"{found.name}: {found.value} — {found.source}" for found in assumptions], width)
 
 
 def _one_number_of_chips(report: Report) -> Report:
@@ -184,14 +190,14 @@ class _ConfigurationRow:
     kernels: str
 
 
-def _configuration_columns(report: Report) -> list[Column]:
+def _configuration_columns(report: Report) -> tuple[list[Column], list[Column]]:
+    """Return what tells configurations apart, and what they are."""
     rows = [row for result, label in _by_mapping(report) for row in _configuration_rows(result, label)]
-    columns = [Column("PEs", tuple(str(row.pes) for row in rows))]
+    labels = [Column("PEs", tuple(str(row.pes) for row in rows))]
     if _is_comparison(report):
-        columns.append(Column("expansions", tuple(row.label for row in rows), is_text=True))
-    return [
-        *columns,
-        Column("config", tuple(row.number for row in rows)),
+        labels.append(Column("expansions", tuple(row.label for row in rows), is_text=True))
+    labels.append(Column("config", tuple(row.number for row in rows)))
+    return labels, [
         scaled("time\n{}s", [row.time_s for row in rows]),
         Column("bound by", tuple(row.bound_by for row in rows), is_text=True),
         Column("kernels", tuple(row.kernels for row in rows), is_text=True),

@@ -4,11 +4,11 @@ One row per processing element, one complete event per task, one flow per stream
 element sent to the cycle of the first element read. A cycle is shown as a microsecond.
 """
 
-import json
 from collections.abc import Iterator
 from fractions import Fraction
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, NodeKind
+from dfcompile.printable import json_text
 from dfcompile.scheduler import NO_PE, Schedule
 
 PROCESS = 1
@@ -95,4 +95,4 @@ def _flows(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
 
 
 def _text(record: object) -> str:
-    return json.dumps(record, ensure_ascii=False)
+    return json_text(record)

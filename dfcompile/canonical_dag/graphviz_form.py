@@ -1,6 +1,5 @@
 """The Graphviz form of a canonical DAG: families collapsed, one cluster per kernel or per user operator."""
 
-import json
 from collections.abc import Iterator
 from enum import StrEnum, unique
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.printable import json_text
 
 
 @unique
@@ -33,7 +33,7 @@ def to_dot(dag: CanonicalDag, cluster: Cluster = Cluster.KERNEL) -> str:
 
 
 def _lines(dag: CanonicalDag, cluster: Cluster) -> Iterator[str]:
-    yield f"digraph {json.dumps(dag.name)} {{"
+    yield f"digraph {json_text(dag.name)} {{"
     yield '  node [shape=box, fontname="sans-serif"];'
     clusters: dict[str, list[str]] = {}
     for number, text in _nodes(dag):
@@ -41,7 +41,7 @@ def _lines(dag: CanonicalDag, cluster: Cluster) -> Iterator[str]:
     for place, (label, texts) in enumerate(clusters.items()):
         if label:
             yield f"  subgraph cluster_{place} {{"
-            yield f"    label={json.dumps(label)};"
+            yield f"    label={json_text(label)};"
         yield from (f"    {text}" for text in texts)
         if label:
             yield "  }"
@@ -55,7 +55,7 @@ def _nodes(dag: CanonicalDag) -> Iterator[tuple[int, str]]:
         name = dag.scopes[number].name
         label = name if count == 1 else f"{name} ×{count}"
         shape = _SHAPES.get(NodeKind(dag.kind[node]), "box")
-        yield number, f"n{number} [label={json.dumps(label, ensure_ascii=False)}, shape={shape}];"
+        yield number, f"n{number} [label={json_text(label)}, shape={shape}];"
 
 
 def _cluster(dag: CanonicalDag, number: int, cluster: Cluster) -> str:
@@ -72,5 +72,5 @@ def _edges(dag: CanonicalDag) -> Iterator[str]:
     )
     for (source, target, volume, order), count in zip(rows.tolist(), counts.tolist(), strict=True):
         label = f"{volume}" if count == 1 else f"{volume} ×{count}"
-        text = json.dumps(label, ensure_ascii=False)
-        yield f"  n{source} -> n{target} [label={text}, tooltip={json.dumps(dag.orders[order])}];"
+        text = json_text(label)
+        yield f"  n{source} -> n{target} [label={text}, tooltip={json_text(dag.orders[order])}];"

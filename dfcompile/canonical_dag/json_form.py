@@ -20,6 +20,7 @@ from dfcompile.canonical_dag.reference import check_characters, shortened
 from dfcompile.canonical_dag.runs import edge_runs, node_runs
 from dfcompile.canonical_dag.text_form import parse_dag
 from dfcompile.errors import UserError, nearest
+from dfcompile.printable import json_text
 
 Record = Mapping[str, object]
 
@@ -34,11 +35,11 @@ _EDGES = ("source", "target", "volume", "bytes", "order")
 
 def dag_to_json(dag: CanonicalDag) -> str:
     """Return the JSON form, one record per line; `dag_from_json` gives the same DAG back."""
-    head = f'{{"format": {json.dumps(FORMAT)},\n"name": {json.dumps(dag.name)},\n'
+    head = f'{{"format": {json_text(FORMAT)},\n"name": {json_text(dag.name)},\n'
     lists = {
-        "kernels": [json.dumps(asdict(kernel)) for kernel in dag.kernels],
-        "tensors": [json.dumps(asdict(tensor)) for tensor in dag.tensors],
-        "orders": [json.dumps(order) for order in dag.orders],
+        "kernels": [json_text(asdict(kernel)) for kernel in dag.kernels],
+        "tensors": [json_text(asdict(tensor)) for tensor in dag.tensors],
+        "orders": [json_text(order) for order in dag.orders],
         "nodes": list(_node_records(dag)),
         "edges": list(_edge_records(dag)),
     }
@@ -88,13 +89,13 @@ def _node_records(dag: CanonicalDag) -> Iterator[str]:
         record = {"nodes": str(run.nodes), "kind": run.kind.name.lower()} if run.nodes.size else {}
         scope = {} if run.nodes.size else {"scope": run.nodes.scope}
         kernel = {} if run.kernel is None else {"kernel": run.kernel}
-        yield json.dumps({**record, **scope, **kernel, "origin": run.origin})
+        yield json_text({**record, **scope, **kernel, "origin": run.origin})
 
 
 def _edge_records(dag: CanonicalDag) -> Iterator[str]:
     for run in edge_runs(dag):
         ends = {"source": str(run.source), "target": str(run.target)}
-        yield json.dumps({**ends, "volume": run.volume, "bytes": run.element_bytes, "order": run.order})
+        yield json_text({**ends, "volume": run.volume, "bytes": run.element_bytes, "order": run.order})
 
 
 def _read_nodes(reader: DagReader, row: Record, where: str) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from dfcompile.canonical_dag.dag import NO_MEMBER
 from dfcompile.errors import UserError
+from dfcompile.printable import json_text
 
 _SHOWN = 100  # characters
 
@@ -50,8 +51,11 @@ def parse_reference(text: str, where: str) -> Reference:
 
 
 def quoted(name: str) -> str:
-    """Return a name as one token: as it is, or as a JSON string if it has a blank or one of ``"[]=,#``."""
-    return name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    r"""Return a name as one token: as it is, or as a JSON string if it has a blank or one of ``"[]=,#``.
+
+    What is not seen, such as a control character, stands in that string as ``\uXXXX``.
+    """
+    return name if _PLAIN.fullmatch(name) and name.isprintable() else json_text(name)
 
 
 def unquoted(token: str, where: str) -> str:

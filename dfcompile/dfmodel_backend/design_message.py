@@ -13,6 +13,9 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from dfcompile.dfmodel_backend.oldest_format import is_oldest, translated
 from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
+from dfcompile.inputs import read_bytes
+
+LARGEST_BYTES = 2**28
 
 # Names that older files use for the same fields.
 _OLDER = (
@@ -34,7 +37,7 @@ def read_message(path: Path) -> schema.DSE:
     """
     where = f"design file {str(path)!r}"
     try:
-        content = path.read_bytes()
+        content = read_bytes(path, LARGEST_BYTES)
     except OSError as error:
         reason = (error.strerror or "unknown reason").lower()
         raise UserError(f"{where}: cannot be read: {reason}") from error

@@ -4,6 +4,7 @@ from html import escape
 
 from dfcompile.dfmodel_backend.design import Dim
 from dfcompile.dfmodel_backend.design_search import DesignSolution
+from dfcompile.printable import json_text, printable
 
 BOX_WIDTH, BOX_HEIGHT = 210, 26  # pixels
 GAP_X, GAP_Y = 70, 12
@@ -67,7 +68,7 @@ def _label(solution: DesignSolution, kernel: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return json_text(text)
 
 
 def _rectangle(left: int, top: int, width: int, height: int, fill: str, stroke: str) -> str:
@@ -76,7 +77,7 @@ def _rectangle(left: int, top: int, width: int, height: int, fill: str, stroke: 
 
 def _text(left: int, top: int, text: str, weight: str) -> str:
     style = f'font-family="sans-serif" font-size="12" font-weight="{weight}"'
-    return f'<text x="{left}" y="{top}" {style}>{escape(text)}</text>'
+    return f'<text x="{left}" y="{top}" {style}>{escape(printable(text))}</text>'
 
 
 def _edge(start: tuple[int, int], end: tuple[int, int]) -> str:

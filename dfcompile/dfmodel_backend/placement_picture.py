@@ -6,6 +6,7 @@ from html import escape
 from dfcompile.dfmodel_backend.design import Design
 from dfcompile.dfmodel_backend.placed_design import PlacedConfiguration
 from dfcompile.dfmodel_backend.placement import Cell, PlacedTensor, Role
+from dfcompile.printable import printable
 
 SIDE, GAP = 16, 2  # pixels of a cell
 MARGIN, HEAD, LINE = 14, 24, 20
@@ -56,7 +57,7 @@ def _cell(cell: Cell, used: tuple[int, str] | None) -> str:
     left, top = MARGIN + cell.x * (SIDE + GAP), MARGIN + HEAD + cell.y * (SIDE + GAP)
     fill = "#fff" if used is None else _colour(used[0])
     style = f'fill="{fill}" stroke="{"#ccd" if used is None else "#456"}"'
-    title = "" if used is None else f"<title>{escape(used[1])} ({cell.x}, {cell.y})</title>"
+    title = "" if used is None else f"<title>{escape(printable(used[1]))} ({cell.x}, {cell.y})</title>"
     if cell.is_pcu:
         return f'<rect x="{left}" y="{top}" width="{SIDE}" height="{SIDE}" {style}>{title}</rect>'
     half = SIDE // 2
@@ -70,4 +71,4 @@ def _colour(number: int) -> str:
 
 
 def _text(left: int, top: int, text: str) -> str:
-    return f'<text x="{left}" y="{top}" font-family="sans-serif" font-size="12">{escape(text)}</text>'
+    return f'<text x="{left}" y="{top}" font-family="sans-serif" font-size="12">{escape(printable(text))}</text>'

@@ -97,6 +97,7 @@ class System:
     dram: Dram
     network: Network
     sources: tuple[Assumption, ...]  # where each figure comes from
+    warnings: tuple[str, ...] = ()  # figures that no machine has
 
     @property
     def dram_gb_per_s(self) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -15,9 +16,13 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from dfcompile.dfmodel_backend import systems
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.system import ONE_CHIP, Accelerator, Amount, Dimension, Dram, Network, System
+from dfcompile.dfmodel_backend.system_plausibility import implausible
 from dfcompile.errors import UserError, nearest
+from dfcompile.inputs import STANDARD_INPUT, read_text
 
 DEFAULT_SYSTEM = "canonical"
+LARGEST_BYTES = 2**20
+SHOWN = 60  # characters of a value in an error
 
 
 def _finite(value: float) -> float:
@@ -27,8 +32,9 @@ def _finite(value: float) -> float:
 
 
 Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
-Positive = Annotated[float, Field(gt=0), AfterValidator(_finite)]
-NotNegative = Annotated[float, Field(ge=0), AfterValidator(_finite)]
+Positive = Annotated[float, Field(gt=0, strict=True), AfterValidator(_finite)]
+NotNegative = Annotated[float, Field(ge=0, strict=True), AfterValidator(_finite)]
+Text = Annotated[str, Field(strict=True)]
 
 
 class _Model(BaseModel):
@@ -63,7 +69,7 @@ class _DimensionModel(_Model):
 
 
 class _NetworkModel(_Model):
-    kind: str
+    kind: Text
     dimensions: tuple[_DimensionModel, ...]
     link_price_usd_per_gb_per_s: NotNegative = 0.0
     switch_price_usd_per_gb_per_s: NotNegative = 0.0
@@ -72,12 +78,12 @@ class _NetworkModel(_Model):
 
 
 class _SystemModel(_Model):
-    name: str
+    name: Text
     chips: Count = 1
     accelerator: _AcceleratorModel
     dram: _DramModel
     network: _NetworkModel | None = None
-    sources: dict[str, str] = Field(default_factory=dict)
+    sources: dict[Text, Text] = Field(default_factory=dict)
 
 
 def shipped_systems() -> tuple[str, ...]:
@@ -95,13 +101,13 @@ def load_system(system: str | Path | None = None) -> System:
     """
     asked = str(system) if system is not None else DEFAULT_SYSTEM
     path = Path(asked)
-    if path.name == asked and path.suffix in ("", ".yaml") and not path.exists():
+    if path.name == asked and asked != STANDARD_INPUT and path.suffix in ("", ".yaml") and not path.exists():
         if path.stem not in shipped_systems():
             raise UserError(f"system {asked!r}: no such file or shipped system{nearest(path.stem, shipped_systems())}")
         text = resources.files(systems).joinpath(f"{path.stem}.yaml").read_text(encoding="utf-8")
         return parse_system(text, f"{path.stem}.yaml")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, LARGEST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise UserError(f"system file {asked!r}: cannot be read: {(reason or 'unknown reason').lower()}") from error
@@ -121,7 +127,8 @@ def parse_system(text: str, where: str) -> System:
         # A misspelled key is also a missing one: the misspelling is what helps.
         details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
         raise UserError(_explain(details[0], document, where)) from error
-    return _system(model, document, where)
+    system = _system(model, document, where)
+    return replace(system, warnings=tuple(f"{where}: {found}" for found in implausible(system)))
 
 
 def _document(text: str, where: str) -> CommentedMap:
@@ -131,6 +138,10 @@ def _document(text: str, where: str) -> CommentedMap:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UserError(f"{where}:{line}: broken YAML: {error.problem or 'not understood'}") from error
     except YAMLError as error:
+        raise UserError(f"{where}: broken YAML: {str(error).splitlines()[0]}") from error
+    except RecursionError as error:
+        raise UserError(f"{where}: nested too deeply against name, accelerator, dram and their keys") from error
+    except ValueError as error:  # what looks like a number or a date, and is none
         raise UserError(f"{where}: broken YAML: {str(error).splitlines()[0]}") from error
     if not isinstance(document, CommentedMap):
         raise UserError(f"{where}:1: found no keys against name, accelerator, dram")
@@ -146,7 +157,17 @@ def _explain(detail: ErrorDetails, document: CommentedMap, where: str) -> str:
     if detail["type"] == "missing":
         return f"{at}: key {key!r} is missing"
     message = detail["msg"].removeprefix("Value error, ")
-    return f"{at}: key {key!r}: found {detail['input']!r} against: {message[0].lower()}{message[1:]}"
+    return f"{at}: key {key!r}: found {_shown(detail['input'])} against: {message[0].lower()}{message[1:]}"
+
+
+def _shown(value: object) -> str:
+    """Return a value as an error shows it; a mapping or list may be endless, for YAML can repeat its parts."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**SHOWN else "a number of many digits"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def _known_keys(location: Sequence[int | str]) -> list[str]:

@@ -1,19 +1,18 @@
 """DaCe's settings: no source lines, no transformation history, no files in the current folder."""
 
 import os
-import tempfile
-from pathlib import Path
 
 from dace.config import Config
+
+NOWHERE = f"{os.devnull}/dace"  # cannot exist: what would use DaCe's shared build folder fails
 
 
 def apply_dace_settings() -> None:
     """Set DaCe's process-wide configuration; doing it again changes nothing.
 
     Source lines of nodes cost a walk over the call stack for each node, the history a copy of the SDFG for each
-    transformation, and DaCe's own build folder is in the current one.
+    transformation, and DaCe's own build folder is in the current one, where anybody may have put something.
     """
     Config.set("compiler", "lineinfo", value="none")
     Config.set("store_history", value=False)
-    folder = Path(tempfile.gettempdir()) / f"dfcompile-{os.getpid()}"
-    Config.set("default_build_folder", value=str(folder))
+    Config.set("default_build_folder", value=NOWHERE)

@@ -3,9 +3,9 @@
 import os
 import shutil
 import sysconfig
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 
 import dace
@@ -15,6 +15,7 @@ from dace.config import set_temporary
 
 from dfcompile.errors import InternalError, UserError
 from dfcompile.frontend import Level, Program
+from dfcompile.private_folder import private_folder, process_folder
 
 Values = Mapping[str, npt.NDArray[np.generic]]
 
@@ -61,19 +62,51 @@ def _shape(program: Program, array: str) -> tuple[int, ...]:
 
 @contextmanager
 def _build_environment() -> Iterator[Path]:
-    """Give a build folder that is removed afterwards; strict floating point; CMake of this environment is found."""
-    scripts = sysconfig.get_path("scripts")
-    path = os.environ.get("PATH", "")
-    os.environ["PATH"] = f"{scripts}{os.pathsep}{path}"
-    try:
+    """Give a private build folder that is removed afterwards; floating point is strict, CMake is found.
+
+    DaCe's caches of commands and headers run what they hold, and by default stand in a shared folder under a name that
+    anybody can foresee. Here they are in a private folder of this process, from its second build on: the first would
+    only fill them.
+    """
+    caches = _caches()
+    with (
+        private_folder() as folder,
+        _environment(_build_variables(caches or folder)),
+        ExitStack() as settings,
+    ):
         for tool, package in (("cmake", "pip install cmake"), ("g++", "apt-get install g++")):
             if shutil.which(tool) is None:
                 raise UserError(f"running a lowered model: no {tool!r} on PATH (try '{package}')")
-        with (
-            tempfile.TemporaryDirectory(prefix="dfcompile-") as folder,
-            set_temporary("compiler", "cpu", "args", value="-w"),
-            set_temporary("compiler", "build_type", value="Release"),
-        ):
-            yield Path(folder)
+        settings.enter_context(set_temporary("compiler", "cpu", "args", value="-w"))
+        settings.enter_context(set_temporary("compiler", "build_type", value="Release"))
+        settings.enter_context(set_temporary("default_build_folder", value=str(folder)))
+        for name in ("precompiled_header", "configure_cache", "command_cache"):
+            settings.enter_context(set_temporary("compiler", name, value=caches is not None))
+        yield folder
+
+
+def _build_variables(caches: Path) -> Mapping[str, str]:
+    path = f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ.get('PATH', '')}"
+    # DaCe asks for the user's name, which a container need not know.
+    return {"PATH": path, "DACE_BUILD_CACHE_DIR": str(caches), "LOGNAME": os.environ.get("LOGNAME") or "dfcompile"}
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
     finally:
-        os.environ["PATH"] = path
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+_BUILDS = count()
+
+
+def _caches() -> Path | None:
+    return process_folder() if next(_BUILDS) else None

@@ -1,0 +1,1 @@
+"""What every command has in common: how options are taken, how words are completed, how a run ends."""

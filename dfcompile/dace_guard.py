@@ -1,0 +1,77 @@
+"""Guards the import of DaCe: nothing that lies in the current folder configures it or is run by it.
+
+DaCe reads ``.dace.conf`` of the current folder before the user's own, and that file may name hooks to call, a compiler
+to run and a folder to import from; it also imports what earlier versions left in ``.dacecache``. A model's folder may
+come from anybody. So DaCe is imported from within an empty folder, whoever imports it first. What the user sets counts
+still: the environment's ``DACE_…``, the file that ``DACE_CONFIG`` names, ``~/.dace.conf``.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+GUARDED = "dace"
+CONFIG = "DACE_CONFIG"
+
+
+class GuardedImport(MetaPathFinder):
+    """Finds DaCe as the other finders do, and has it run in an empty folder."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the module as another finder finds it, with a guarded loader; nothing for any other module."""
+        if fullname != GUARDED:
+            return None
+        for finder in sys.meta_path:
+            found = None if finder is self else finder.find_spec(fullname, path, target)
+            if found is not None and found.loader is not None:
+                found.loader = _GuardedLoader(found.loader)
+                return found
+        return None
+
+
+class _GuardedLoader(Loader):
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        module.__spec__.loader = module.__loader__ = self._loader
+        with _empty_current_folder():
+            self._loader.exec_module(module)
+
+
+def install() -> None:
+    """Guard the import of DaCe in this process; doing it again changes nothing."""
+    if not any(isinstance(finder, GuardedImport) for finder in sys.meta_path):
+        sys.meta_path.insert(0, GuardedImport())
+
+
+@contextmanager
+def _empty_current_folder() -> Iterator[None]:
+    named = os.environ.get(CONFIG)
+    paths = list(sys.path)
+    here = os.open(".", os.O_RDONLY)
+    try:
+        if named:
+            os.environ[CONFIG] = os.path.abspath(named)  # noqa: PTH100  # a relative one is meant from the folder of the call
+        with tempfile.TemporaryDirectory(prefix="dfcompile-") as empty:
+            os.chdir(empty)
+            try:
+                yield
+            finally:
+                os.fchdir(here)
+    finally:
+        os.close(here)
+        if named:
+            os.environ[CONFIG] = named
+        sys.path[:] = paths  # DaCe puts a folder for transformations of its own first

@@ -1,0 +1,45 @@
+"""Reads files of the user, or standard input as ``-``, up to a size that is stated."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from dfcompile.errors import UserError
+
+STANDARD_INPUT = "-"
+LARGEST_BYTES = 2**30  # of a text: a DAG of ten million nodes, a family per line
+_PIECE = 2**20
+
+
+def read_bytes(path: Path, most: int = LARGEST_BYTES) -> bytes:
+    """Return what a file, a pipe or standard input (``-``) holds.
+
+    Raises:
+        OSError: it cannot be read.
+        UserError: it holds more than ``most`` bytes, as a device that never ends does.
+    """
+    if str(path) == STANDARD_INPUT:
+        return _read(sys.stdin.buffer.read, str(path), most)
+    with path.open("rb") as file:
+        return _read(file.read, str(path), most)
+
+
+def read_text(path: Path, most: int = LARGEST_BYTES) -> str:
+    r"""Return the UTF-8 text that a file, a pipe or standard input (``-``) holds, with ``\n`` at line ends.
+
+    Raises:
+        OSError: it cannot be read.
+        UnicodeDecodeError: it is no UTF-8 text.
+        UserError: as `read_bytes`.
+    """
+    return read_bytes(path, most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _read(read: Callable[[int], bytes], where: str, most: int) -> bytes:
+    pieces, size = [], 0
+    while piece := read(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > most:
+            raise UserError(f"{where}: found more than {most} bytes against at most that many")
+    return b"".join(pieces)

@@ -1,0 +1,53 @@
+"""What may be shown: texts of files and paths without characters that a terminal, a reader or a line format obeys.
+
+Names come from files that anybody may have written. A control character in one can recolour, retitle or rewrite a
+terminal, a bidirectional override turns what is read around, a line separator makes two lines of one. They are shown by
+their number; every character that is seen, of whatever script, stays.
+"""
+
+import json
+import unicodedata
+
+
+def printable(text: str) -> str:
+    r"""Return a text with every character that is not seen as its escape.
+
+    >>> printable("卷积 \x1b[31mred\n")
+    '卷积 \\x1b[31mred\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if _is_seen(char) else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def printable_lines(text: str) -> str:
+    """Return a text of several lines, each of them printable."""
+    return text if text.replace("\n", "").isprintable() else "\n".join(map(printable, _lines(text)))
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    r"""Return a value as JSON that reads the same back, with every character that is not seen as ``\uXXXX``.
+
+    Raises:
+        ValueError: a number that JSON has not: infinite or undefined.
+
+    >>> json_text(["é", "\x9b"])
+    '["é", "\\u009b"]'
+    """
+    # The lines are JSON's own: it escapes those inside of texts.
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    return "\n".join(line if line.isprintable() else "".join(map(_json_character, line)) for line in _lines(text))
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n")  # and not at the other separators, which are escaped
+
+
+def _is_seen(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"  # blanks of other widths
+
+
+def _json_character(char: str) -> str:
+    if _is_seen(char):
+        return char
+    return json.dumps(char)[1:-1]

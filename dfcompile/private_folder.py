@@ -1,0 +1,82 @@
+"""Private folders: of this user alone, new, with names that nobody can foresee, and removed afterwards."""
+
+import atexit
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from dfcompile.errors import UserError
+
+PATIENCE = 20  # times; a compiler that is being ended may still write
+PAUSE_S = 0.05
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Give a folder that nobody else can read, write or replace; it is removed afterwards, also by an exception.
+
+    Raises:
+        UserError: TMPDIR is full, cannot be written, or others could exchange what is in it.
+    """
+    folder = _made()
+    try:
+        yield folder
+    finally:
+        _remove(folder)
+
+
+@cache
+def process_folder() -> Path:
+    """Return a private folder that lasts as long as this process.
+
+    Raises:
+        UserError: as `private_folder`.
+    """
+    folder = _made()
+    owner = os.getpid()
+    atexit.register(lambda: _remove(folder) if os.getpid() == owner else None)  # not at the end of a forked child
+    return folder
+
+
+def require_private(folder: Path) -> None:
+    """Check that a folder belongs to this user and that nobody else can change or exchange what is in it.
+
+    Raises:
+        UserError: another owner, permissions for others, a link, or a folder around it in which others may rename.
+    """
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise UserError(f"folder {str(folder)!r}: found one that others can change against a private one")
+    around = folder.parent.stat()
+    if around.st_uid not in (0, os.geteuid()) or (around.st_mode & 0o022 and not around.st_mode & stat.S_ISVTX):
+        raise UserError(
+            f"folder {str(folder.parent)!r}: found one in which others can exchange folders against a safe one "
+            "(set TMPDIR to a folder of yours)"
+        )
+
+
+def _made() -> Path:
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="dfcompile-")).resolve()  # mode 0700, fails if the name is taken
+    except OSError as error:
+        raise UserError(f"temporary folder: {(error.strerror or str(error)).lower()} (set TMPDIR)") from error
+    try:
+        require_private(folder)
+    except UserError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def _remove(folder: Path) -> None:
+    for _ in range(PATIENCE):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(PAUSE_S)
