@@ -81,8 +81,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--passes", multiple=True, metavar="NAME[,NAME…]", help="Lowering passes to apply, in order.")
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
 @click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
-              help="Machine: a file (- is standard input) or a name; else the canonical one, one core per P.")  # fmt: skip
-@click.option("--chips", default=("1",), show_default="1", multiple=True, metavar="N[,N…]",
+              help="Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.")  # fmt: skip
+@click.option("--chips", default=("1",), show_default=True, multiple=True, metavar="N[,N…]",
               help="Chips at hand; kernels are sharded over as many of them as give the least time.")  # fmt: skip
 @click.option("--overlap", type=click.Choice(OVERLAPS), default="perfect", show_default=True,
               help="Of compute, memory and network time of a configuration.")  # fmt: skip

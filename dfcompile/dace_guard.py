@@ -17,6 +17,7 @@ from types import ModuleType
 
 GUARDED = "dace"
 CONFIG = "DACE_CONFIG"
+NOWHERE = f"{os.devnull}/dace"
 
 
 class GuardedImport(MetaPathFinder):
@@ -48,6 +49,10 @@ class _GuardedLoader(Loader):
         module.__spec__.loader = module.__loader__ = self._loader
         with _empty_current_folder():
             self._loader.exec_module(module)
+        from dace.config import Config
+
+        # DaCe's own is in the current folder. One that cannot exist: what would use it fails, loudly.
+        Config.set("default_build_folder", value=NOWHERE)
 
 
 def install() -> None:

@@ -68,7 +68,7 @@ def write_text(text: str, target: Path | None) -> None:
         UserError: the file cannot be written.
     """
     if target is None:
-        sys.stdout.write(text)
+        _write_stdout(text)
         return
     try:
         target = target.resolve()  # the file behind a link, not the link
@@ -88,6 +88,16 @@ def write_text(text: str, target: Path | None) -> None:
         raise UserError(f"output {str(target)!r}: {error.strerror}") from error
     except RuntimeError as error:  # links that lead to each other
         raise UserError(f"output {str(target)!r}: a circle of links against a file") from error
+
+
+def _write_stdout(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise  # whoever reads has enough
+    except OSError as error:
+        raise UserError(f"standard output: {(error.strerror or str(error)).lower()}") from error
 
 
 def write_folder(files: Mapping[str, str | bytes], folder: Path) -> None:

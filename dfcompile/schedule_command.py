@@ -41,7 +41,7 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
 @click.argument("dag", type=click.Path(path_type=Path))
 @click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
               help="Numbers of processing elements; one result each.")  # fmt: skip
-@click.option("--partition", default=("sb-rlx",), show_default="sb-rlx", multiple=True, metavar="NAME[,NAME…]",
+@click.option("--partition", default=("sb-rlx",), show_default=True, multiple=True, metavar="NAME[,NAME…]",
               shell_complete=complete_from(*PARTITIONS),
               help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered, best or a plug-in's; several are "
               "compared, and the best is marked.")  # fmt: skip

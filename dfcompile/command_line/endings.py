@@ -65,6 +65,10 @@ def exit_status(run: Callable[[], None]) -> int:
 
 def _failed(error: Exception) -> int:
     """Print one line; return whether the user can mend it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        leave_stdout()
     match error:
         case click.ClickException():
             return _fail(_lowered(error.format_message()))
@@ -75,7 +79,6 @@ def _failed(error: Exception) -> int:
         case RecursionError():
             return _fail("input: nested too deeply (graphs in graphs, functions in functions, lists in lists)")
         case OSError() if error.errno in OUTER_ERRORS:
-            leave_stdout()
             where = error.filename if isinstance(error.filename, str) else "output"
             return _fail(f"{where}: {(error.strerror or str(error)).lower()}")
     return _ask_for_report(error)
@@ -166,19 +169,23 @@ def ending_signals() -> Iterator[None]:
 
     A signal that is ignored (``nohup``) stays so. Only the main thread can do this.
     """
-    before = {}
+    ours: list[int] = []
+    interrupt = signal.getsignal(signal.SIGINT)
     for name in ENDING_SIGNALS:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
             try:
-                before[number] = signal.signal(number, _end)
+                signal.signal(number, _end)
+                ours.append(number)
             except ValueError:  # not the main thread
                 break
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+        if ours and interrupt is not None:
+            signal.signal(signal.SIGINT, interrupt)
 
 
 def _end(number: int, _frame: FrameType | None) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from enum import Enum, unique
 from typing import TYPE_CHECKING
 
+from dfcompile.child_processes import ending_with_us
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.errors import InternalError, UserError
+from dfcompile.private_folder import private_folder
 
 if TYPE_CHECKING:
     import pulp
@@ -41,7 +43,9 @@ def solve(problem: pulp.LpProblem, options: MappingOptions) -> Outcome:
         solver = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, timeLimit=limit_s, gapRel=0.0)
     if not solver.available():
         raise UserError(f"solver {options.solver.milp!r}: not installed (pip install 'dfcompile[highs]')")
-    problem.solve(solver)
+    with private_folder() as folder, ending_with_us():
+        solver.tmpDir = str(folder)  # CBC reads and writes files
+        problem.solve(solver)
     outcomes = {
         pulp.LpSolutionOptimal: Outcome.OPTIMAL,
         pulp.LpSolutionIntegerFeasible: Outcome.FEASIBLE,

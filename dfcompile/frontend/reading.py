@@ -9,6 +9,7 @@ from dfcompile.frontend.model import Model
 from dfcompile.frontend.options import ReadOptions
 
 ENTRY_POINTS = "dfcompile.frontend"
+DAG_SUFFIXES = (".dag", ".json")
 _OWN_KINDS = "dfcompile.frontend.file_kinds"
 
 _NO_OPTIONS = ReadOptions()
@@ -25,7 +26,8 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
     kind = kinds.get(path.suffix.lower())
     if kind is None:
         found = repr(path.suffix) if path.suffix else "no suffix"
-        raise UserError(f"{path}: {found} against a model file ({', '.join(sorted(kinds))})")
+        hint = "; a canonical DAG is given to 'dfcompile schedule'" if path.suffix.lower() in DAG_SUFFIXES else ""
+        raise UserError(f"{path}: {found} against a model file ({', '.join(sorted(kinds))}{hint})")
     if not path.exists():
         raise UserError(f"{path}: no such file")
     if not path.is_file():

@@ -1,6 +1,7 @@
 """PyTorch models: the one file that imports torch."""
 
 import contextlib
+import importlib.util
 import io
 import logging
 import warnings
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 OPSET = 18
+PACKAGES = ("torch", "onnxscript")
 _SEED = 0
 
 
@@ -51,6 +53,24 @@ class TorchModel:
         except Exception as error:
             raise UserError(_failure(self.path, "the model cannot be run", error)) from error
         return tuple(_array(value) for value in _tensors(self.path, result))
+
+
+def require_torch(path: Path) -> None:
+    """Check that PyTorch and what it exports with are installed.
+
+    Raises:
+        UserError: one of them is missing or cannot be imported; the message has the command that installs it.
+    """
+    for package in PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            raise UserError(
+                f"{path}: a PyTorch model needs {package}, which is not installed (pip install {' '.join(PACKAGES)})"
+            )
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        raise UserError(f"{path}: a PyTorch model needs torch, which cannot be imported: {named(error)}") from error
+    del torch
 
 
 def seed_torch() -> None:

@@ -1,6 +1,8 @@
 """Runs a lowered program: DaCe compiles its maps, so that their numbers can be compared with a reference."""
 
+import errno
 import os
+import re
 import shutil
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -11,13 +13,23 @@ from pathlib import Path
 import dace
 import numpy as np
 import numpy.typing as npt
+from dace.codegen.exceptions import CompilationError, CompilerConfigurationError
 from dace.config import set_temporary
 
+from dfcompile.child_processes import ending_with_us
 from dfcompile.errors import InternalError, UserError
 from dfcompile.frontend import Level, Program
 from dfcompile.private_folder import private_folder, process_folder
 
 Values = Mapping[str, npt.NDArray[np.generic]]
+
+COMPILING = "compiling the lowered model"
+LONGEST_LINE = 300  # characters of a tool's output
+_ERROR = re.compile(r"(?i)\berror\b")
+# What the machine has too little of, in a compiler's words.
+_OUTER_FAILURE = re.compile(
+    r"(?i)no space left on device|disk quota exceeded|file too large|cannot allocate memory|out of memory|Killed"
+)
 
 
 def run_program(program: Program, inputs: Values) -> dict[str, npt.NDArray[np.generic]]:
@@ -47,13 +59,47 @@ def run_program(program: Program, inputs: Values) -> dict[str, npt.NDArray[np.ge
             dtype = program.sdfg.arrays[port.array].dtype.type
             arguments[port.array] = np.zeros(_shape(program, port.array), dtype=dtype)
     used = program.sdfg.arglist()
-    with _build_environment() as folder:
+    with _build_environment() as folder, ending_with_us():
         sdfg = dace.SDFG.from_json(program.sdfg.to_json())  # compiling changes an SDFG
         sdfg.build_folder = str(folder)
-        compiled = sdfg.compile()
+        compiled = _compiled(sdfg)
         compiled(**{name: value for name, value in arguments.items() if name in used})
         del compiled
     return {port.name: arguments[port.array].reshape(port.shape) for port in program.outputs}
+
+
+def _compiled(sdfg: dace.SDFG) -> dace.CompiledSDFG:
+    """Return the compiled SDFG.
+
+    Raises:
+        UserError: CMake finds no compiler that works, or the machine has too little of something.
+        InternalError: the generated code is no C++; the message is the compiler's first error.
+    """
+    try:
+        return sdfg.compile()
+    except (CompilationError, CompilerConfigurationError) as error:
+        output = str(error)
+        outer = _line_with(_OUTER_FAILURE, output)
+        if outer:
+            raise UserError(f"{COMPILING}: {outer} (TMPDIR names the folder)") from error
+        reason = _line_with(_ERROR, output) or "it fails without a word"
+        if isinstance(error, CompilerConfigurationError):
+            raise UserError(f"{COMPILING}: no compiler that works: {reason}") from error
+        raise InternalError(f"{COMPILING}: {reason}") from error
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise UserError(f"{COMPILING}: {(error.strerror or str(error)).lower()} (TMPDIR names the folder)") from error
+
+
+def _line_with(pattern: re.Pattern[str], output: str) -> str:
+    """Return the first line of a tool's output that has a pattern, with the next one if it announces it; shortened."""
+    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
+    at = next((number for number, line in enumerate(lines) if pattern.search(line)), None)
+    if at is None:
+        return ""
+    found = " ".join(lines[at : at + 2]) if lines[at].endswith(":") else lines[at]
+    return found if len(found) <= LONGEST_LINE else f"{found[: LONGEST_LINE - 1]}…"
 
 
 def _shape(program: Program, array: str) -> tuple[int, ...]:
@@ -71,7 +117,7 @@ def _build_environment() -> Iterator[Path]:
     caches = _caches()
     with (
         private_folder() as folder,
-        _environment(_build_variables(caches or folder)),
+        _environment(_build_variables(folder, caches or folder)),
         ExitStack() as settings,
     ):
         for tool, package in (("cmake", "pip install cmake"), ("g++", "apt-get install g++")):
@@ -85,10 +131,14 @@ def _build_environment() -> Iterator[Path]:
         yield folder
 
 
-def _build_variables(caches: Path) -> Mapping[str, str]:
+def _build_variables(folder: Path, caches: Path) -> Mapping[str, str]:
     path = f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ.get('PATH', '')}"
-    # DaCe asks for the user's name, which a container need not know.
-    return {"PATH": path, "DACE_BUILD_CACHE_DIR": str(caches), "LOGNAME": os.environ.get("LOGNAME") or "dfcompile"}
+    return {
+        "PATH": path,
+        "TMPDIR": str(folder),  # of the compiler
+        "DACE_BUILD_CACHE_DIR": str(caches),
+        "LOGNAME": os.environ.get("LOGNAME") or "dfcompile",  # DaCe asks for it, and a container need not know it
+    }
 
 
 @contextmanager

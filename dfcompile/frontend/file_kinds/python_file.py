@@ -7,7 +7,7 @@ from dfcompile.frontend.model import Model
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.python_module import PythonModule, running
-from dfcompile.frontend.torch_model import export_onnx, is_module, seed_torch, torch_model
+from dfcompile.frontend.torch_model import export_onnx, is_module, require_torch, seed_torch, torch_model
 
 
 def read_python(path: Path, options: ReadOptions) -> Model:
@@ -17,8 +17,10 @@ def read_python(path: Path, options: ReadOptions) -> Model:
     ``nn.Module``, and a tensor or a tuple of tensors. Weights and inputs are those after ``torch.manual_seed(0)``.
 
     Raises:
-        UserError: the file raises, lacks one of the two, or they are of other types; or the model cannot be exported.
+        UserError: PyTorch is missing; the file raises, lacks one of the two, or they are of other types; or the model
+            cannot be exported.
     """
+    require_torch(path)
     seed_torch()
     with running(path) as module:
         found = torch_model(path, _value(module, "model"), _value(module, "example_inputs"))

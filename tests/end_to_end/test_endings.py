@@ -1,0 +1,200 @@
+"""However a run ends, it says why in one line, leaves nothing behind and exits as documented."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dfcompile import cli
+from dfcompile.command_line.endings import SignalledError, ending_signals
+from dfcompile.errors import UserError
+from dfcompile.progress import show_stage
+from tests.onnx_files import save_convolution
+
+ROOT = Path(__file__).parent.parent.parent
+MAIN = "import sys; from dfcompile.cli import main; sys.exit(main())"
+Capture = pytest.CaptureFixture[str]
+
+COMMANDS = (["conv.onnx", "--pes", "2"], ["systems"], ["--help"], ["generate", "chain", "--size", "8"])
+
+
+def shell(redirection: str, words: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command with redirected streams; what of stdout and stderr is left is captured."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-c", MAIN, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_full_or_closed_standard_output_is_one_line_and_status_1(words: list[str], tmp_path: Path) -> None:
+    save_convolution(tmp_path / "conv.onnx", shape=(1, 1, 6, 6))
+    full, closed = shell(">/dev/full", words, tmp_path), shell(">&-", words, tmp_path)
+
+    assert (full.returncode, full.stderr.count("\n")) == (1, 1), full.stderr
+    assert full.stderr.endswith("output: no space left on device\n")
+    assert (closed.returncode, closed.stderr.count("\n")) == (1, 1), closed.stderr
+    assert "standard output: closed against open" in closed.stderr
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "<&-"])
+def test_closed_or_full_other_streams_change_nothing_else(redirection: str, tmp_path: Path) -> None:
+    save_convolution(tmp_path / "conv.onnx", shape=(1, 1, 6, 6))
+    good, bad = shell(redirection, COMMANDS[0], tmp_path), shell(redirection, ["none.onnx", "--pes", "2"], tmp_path)
+
+    assert good.returncode == 0
+    assert good.stdout.startswith("schedule\n")
+    assert (bad.returncode, bad.stdout) == (1, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signal_during_verification_leaves_nothing_and_no_compiler(number: signal.Signals, tmp_path: Path) -> None:
+    save_convolution(tmp_path / "conv.onnx", shape=(1, 1, 6, 6))
+    temporary = tmp_path / "tmp"
+    temporary.mkdir(mode=0o700)
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "conv.onnx", "--pes", "2", "--verify", "-o", "out.json"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
+    ) as run:
+        deadline = time.monotonic() + 60
+        while not list(temporary.glob("dfcompile-*/build/*")):  # the compiler's folder
+            assert run.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        run.send_signal(number)
+        assert run.stderr is not None
+        message = run.stderr.read()
+        status = run.wait()
+
+    assert (status, message) == (128 + number, "")
+    assert list(temporary.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["conv.onnx", "tmp"]
+    used = [path for path in Path("/proc").glob("[0-9]*/cwd") if os.access(path, os.R_OK)]
+    assert [path for path in used if str(temporary) in str(path.resolve())] == []
+
+
+def hang_up_and_end() -> None:
+    with ending_signals():
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_signal_is_raised_once_and_an_ignored_one_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with pytest.raises(SignalledError, match="15"):
+            hang_up_and_end()
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError("Unable to allocate 9 GiB"), "memory: more is needed than there is: Unable to allocate 9 GiB"),
+        (MemoryError(), "memory: more is needed than there is ("),
+        (RecursionError("maximum recursion depth exceeded"), "input: nested too deeply"),
+        (OSError(28, "No space left on device", "/tmp/x"), "/tmp/x: no space left on device"),
+        (OSError(24, "Too many open files"), "output: too many open files"),
+        (PermissionError(13, "Permission denied", "x"), "x: permission denied"),
+    ],
+)
+def test_what_the_machine_lacks_is_the_users_to_mend(
+    error: Exception, expected: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: list[str]) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "_run", fail)
+
+    assert cli.main([]) == 1
+    line = capsys.readouterr().err
+    assert line.startswith(f"dfcompile: error: {expected}")
+    assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError("std::bad_alloc"), r"lowering: needs more memory than there is \(std::bad_alloc\)"),
+        (RecursionError("maximum"), "lowering: nested too deeply"),
+    ],
+)
+def test_stage_that_needs_too_much_is_named(error: Exception, expected: str) -> None:
+    with pytest.raises(UserError, match=expected), show_stage("lowering"):
+        raise error
+
+
+def test_bug_is_told_also_where_no_report_can_be_written(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: list[str]) -> None:
+        raise KeyError("lost " * 1000)
+
+    monkeypatch.setattr(cli, "_run", fail)
+    monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
+
+    assert cli.main([]) == 2
+    line = capsys.readouterr().err
+    assert "which cannot be kept: no such file or directory" in line
+    assert (line.count("\n"), len(line) < 600) == (1, True)
+
+
+def test_missing_torch_is_one_line_with_the_command(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("import torch\n")
+    code = (
+        "import sys, importlib.util as u; find = u.find_spec; "
+        "u.find_spec = lambda name, *a: None if name == 'torch' else find(name, *a); "
+        "sys.modules['torch'] = None; from dfcompile.cli import main; sys.exit(main(['model.py', '--pes', '2']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (1, "")
+    line = done.stderr.removeprefix("dfcompile: error: model.py: ")
+    assert line == "a PyTorch model needs torch, which is not installed (pip install torch onnxscript)\n"
+
+
+@pytest.mark.parametrize("limit_kb", [1, 12])
+def test_full_temporary_folder_during_compilation_is_one_line(limit_kb: int, tmp_path: Path) -> None:
+    """A limit on the size of files stands for a full folder: to a program both are a write that fails."""
+    save_convolution(tmp_path / "conv.onnx", shape=(1, 1, 6, 6))
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from dfcompile import cli; "
+        "from dfcompile.lowering import execution; build = execution._compiled\n"
+        "def limited(sdfg):\n"
+        f"    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit_kb * 1024}, {limit_kb * 1024}))\n"
+        "    return build(sdfg)\n"
+        "execution._compiled = limited\n"
+        "sys.exit(cli.main(['conv.onnx', '--pes', '2', '--verify']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    assert done.stderr.startswith("dfcompile: error: compiling the lowered model: ")
+    assert "ile too large" in done.stderr
+    assert len(done.stderr) < 500
+
+
+def test_text_stream_without_a_file_behind_it_is_no_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+
+    assert cli.main(["systems"]) == 0
