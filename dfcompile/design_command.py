@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from dfcompile.command_line.completion import PROGRAM, complete_from
+from dfcompile.command_line.endings import warn
 from dfcompile.command_line.strict_command import StrictCommand
 from dfcompile.errors import UserError, nearest
 from dfcompile.outputs import check_folder, output_width, write_folder, write_text
@@ -77,6 +78,8 @@ def solve_design_file(
     placed = place_design(solution.design, solution.decision, solution.figures, options.compatibility)
     check_placements(solution.design, solution.figures, placed)
     report = summarize_design("stdin" if str(setup) == STANDARD_INPUT else setup.stem, solution, placed)
+    for warning in report.warnings:
+        warn(f"{setup}: {warning}")
     text = to_json(report) if format_ == "json" else design_table(report, output_width(), verbose=verbose)
     if output is not None:
         solved = solved_message(message, solution)

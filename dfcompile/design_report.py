@@ -92,6 +92,7 @@ class DesignReport:
     placements: tuple[PlacementSummary, ...]  # none without a grid of PCUs and PMUs
     corrections: tuple[CorrectionSummary, ...]
     assumptions: tuple[AssumptionSummary, ...]
+    warnings: tuple[str, ...] = ()  # what is probably not as it was meant
 
 
 def design_schema() -> dict[str, Json]:
@@ -107,7 +108,7 @@ def to_json(report: DesignReport) -> str:
 
 def to_record(report: DesignReport) -> dict[str, Json]:
     """Return the report as the plain values of its JSON contract."""
-    return {
+    record: dict[str, Json] = {
         "format": FORMAT,
         "name": report.name,
         "figures": _figures(report),
@@ -149,6 +150,7 @@ def to_record(report: DesignReport) -> dict[str, Json]:
             {"name": found.name, "value": found.value, "source": found.source} for found in report.assumptions
         ],
     }
+    return {**record, "warnings": list(report.warnings)} if report.warnings else record
 
 
 def _figures(report: DesignReport) -> dict[str, Json]:

@@ -8,6 +8,7 @@ from dfcompile.dfmodel_backend.design_evaluator import NS_PER_S, StepFigures
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_search import DesignSolution
 from dfcompile.dfmodel_backend.placed_design import PlacedConfiguration
+from dfcompile.dfmodel_backend.system_plausibility import implausible_machine
 from dfcompile.placement_report import summarize_placement
 from dfcompile.report import AssumptionSummary
 
@@ -71,6 +72,7 @@ def summarize_design(name: str, solution: DesignSolution, placed: tuple[PlacedCo
             for found in corrections_of(solution)
         ),
         assumptions=_assumptions(solution),
+        warnings=implausible_machine(design.machine),
     )
 
 

@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Iterable
 
+LONGEST_WORD = 200  # characters: how alike two words are takes the product of their lengths
+MOST_WORDS = 5000
+
 
 class DfcompileError(Exception):
     """Base of everything dfcompile raises on purpose."""
@@ -41,8 +44,10 @@ def nearest(word: str, known: Iterable[str]) -> str:
     ' (known: Add, Relu)'
     """
     names = sorted(set(known))
-    by_lower = {name.lower(): name for name in reversed(names)}
-    close = difflib.get_close_matches(word.lower(), list(by_lower), n=1)
+    if len(word) > LONGEST_WORD:
+        return ""
+    by_lower = {name.lower(): name for name in reversed(names) if len(name) <= LONGEST_WORD}
+    close = difflib.get_close_matches(word.lower(), list(by_lower)[:MOST_WORDS], n=1)
     if close:
         return f" (did you mean {by_lower[close[0]]!r}?)"
     if not names:

@@ -7,6 +7,7 @@ from xml.sax import saxutils
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
+from dfcompile.printable import printable
 from dfcompile.scheduler import NO_PE, Schedule
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -110,7 +111,7 @@ def escape(text: str) -> str:
     >>> escape("a < b\x00")
     'a &lt; b�'
     """
-    return saxutils.escape(_NO_XML.sub("\ufffd", text))
+    return saxutils.escape(printable(_NO_XML.sub("\ufffd", text)))
 
 
 def _colour(number: int) -> str:

@@ -10,11 +10,12 @@ from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
 from dace.sdfg.state import SDFGState
 
 from dfcompile.frontend import OperatorNode, Program
+from dfcompile.printable import printable
 
 
 def format_program(program: Program) -> str:
     """Return one line per port, array, operator and map scope."""
-    return "\n".join(_lines(program)) + "\n"
+    return "\n".join(map(printable, _lines(program))) + "\n"
 
 
 def _lines(program: Program) -> Iterator[str]:

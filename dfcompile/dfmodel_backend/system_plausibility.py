@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from dfcompile.dfmodel_backend.design import Machine
 from dfcompile.dfmodel_backend.system import System
 
 
@@ -22,6 +23,19 @@ LINK_GB_PER_S = _Range(0.01, 1e5, "TB/s", "MB/s or bytes/s")
 LATENCY_NS = _Range(0.1, 1e8, "µs or s", "ps")
 PRICE_USD = _Range(0.01, 1e8, "thousands of USD", "cents")
 POWER_W = _Range(1e-3, 1e6, "kW", "mW")
+
+
+def implausible_machine(machine: Machine) -> tuple[str, ...]:
+    """Return a line for each figure of a set-up file that no machine has."""
+    figures = [
+        ("freq", machine.frequency_ghz, "GHz", FREQUENCY_GHZ),
+        ("sram_cap", machine.sram_bytes, "bytes", SRAM_BYTES),
+        ("dram_bw", machine.dram_gb_per_s, "GB/s", DRAM_GB_PER_S),
+        ("dram_cap", machine.dram_bytes, "bytes", DRAM_BYTES),
+        ("link_latency", machine.link_latency_ns, "ns", LATENCY_NS),
+        *(("link_bw", link.gb_per_s, "GB/s", LINK_GB_PER_S) for link in machine.links),
+    ]
+    return tuple(dict.fromkeys(line for figure in figures for line in _judged(*figure)))
 
 
 def implausible(system: System) -> tuple[str, ...]:

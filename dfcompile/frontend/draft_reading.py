@@ -9,6 +9,7 @@ from onnx import checker, inliner, numpy_helper
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.draft import Constant, Draft
 from dfcompile.frontend.element_type import numpy_name, type_of_value
+from dfcompile.frontend.function_calls import check_inlined_size
 from dfcompile.frontend.one_line import one_line
 
 
@@ -61,7 +62,10 @@ def _check_names(model: onnx.ModelProto) -> None:
 
 def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
+        check_inlined_size(model)
         return inliner.inline_local_functions(model)
+    except UserError as error:
+        raise UserError(f"model: its functions cannot be inlined: {error}") from error
     except (RuntimeError, ValueError, checker.ValidationError) as error:
         raise UserError(f"model: its functions cannot be inlined: {one_line(error)}") from error
 
@@ -73,7 +77,7 @@ def _constant(tensor: onnx.TensorProto) -> Constant:
         raise UserError(f"{where}: a size of {min(tensor.dims)} against no less than 0")
     try:
         value = np.asarray(numpy_helper.to_array(tensor))
-    except (ValueError, TypeError) as error:
+    except (OverflowError, ValueError, TypeError) as error:
         raise UserError(f"{where}: {one_line(error)}") from error
     value.flags.writeable = False
     return value

@@ -63,6 +63,26 @@ def safe_identifiers(names: Iterable[str]) -> Mapping[str, str]:
     return chosen
 
 
+def labels_of(names: Iterable[str]) -> Mapping[str, str]:
+    """Return a unique label for each name of a node: the safe identifier of ASCII, else letters of every script.
+
+    Labels are shown; what becomes C++ of them is made an identifier there.
+
+    >>> labels_of(["conv1/relu", "卷积 0"])
+    {'conv1/relu': 'conv1_relu', '卷积 0': '卷积_0'}
+    """
+    ordered = tuple(dict.fromkeys(names))
+    plain = safe_identifiers(name for name in ordered if name.isascii())
+    taken = set(plain.values())
+    others = {name: free_name(_letters(name), taken) for name in ordered if not name.isascii()}
+    return {name: plain[name] if name.isascii() else others[name] for name in ordered}
+
+
+def _letters(name: str) -> str:
+    kept = "".join(char if char.isalnum() or (not char.isascii() and char.isprintable()) else " " for char in name)
+    return "_".join(kept.split())
+
+
 def safe_identifier(name: str) -> str:
     """Return a safe identifier that is near to the name.
 

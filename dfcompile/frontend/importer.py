@@ -12,7 +12,7 @@ from onnx import AttributeProto
 from dfcompile.errors import InternalError, UnsupportedOpError
 from dfcompile.frontend.dace_settings import apply_dace_settings
 from dfcompile.frontend.draft import Constant, Draft
-from dfcompile.frontend.identifiers import safe_identifier, safe_identifiers
+from dfcompile.frontend.identifiers import labels_of, safe_identifier, safe_identifiers
 from dfcompile.frontend.normaliser import Normalised
 from dfcompile.frontend.operator_node import AttributeValue, OperatorNode, input_connector, output_connector
 from dfcompile.frontend.program import Level, Port, Program
@@ -79,7 +79,7 @@ def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
 def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None:
     state = sdfg.add_state("main")
     access: dict[str, AccessNode] = {}
-    labels = safe_identifiers(node.name for node in draft.proto.graph.node)
+    labels = labels_of(node.name for node in draft.proto.graph.node)
     for node in draft.proto.graph.node:
         operands = {input_connector(at): name for at, name in enumerate(node.input) if name in arrays}
         results = {output_connector(at): name for at, name in enumerate(node.output) if name}

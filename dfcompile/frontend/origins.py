@@ -22,8 +22,9 @@ def name_nodes(draft: Draft) -> Draft:
        modules (a convolution keeps its name if a batch normalisation was folded into it).
     2. A node that PyTorch's exporter says comes from module ``M`` is ``M`` if it is all that there is of the module;
        otherwise ``M.softmax``, after its operator type (``softmax`` for code outside of any inner module).
-    3. A named node keeps its name, with ``/`` turned into ``.`` and other unusual characters into ``_``; but names
-       that PyTorch's exporter makes up from the operator type and a count (``node_Split_579``) do not count as names.
+    3. A named node keeps its name, with ``/`` turned into ``.``, and blanks, signs and what is not seen into ``_``
+       (letters of every script stay); but names that PyTorch's exporter makes up from the operator type and a count
+       (``node_Split_579``) do not count as names.
     4. Any other node is ``Conv_0``: its operator type and how many nodes of it came before.
 
     A name that several nodes have is numbered in the model's order: ``relu``, ``relu_1``, ``relu_2``.
@@ -91,7 +92,14 @@ def _given_name(node: onnx.NodeProto) -> str:
 
 def _cleaned(name: str) -> str:
     dotted = re.sub(r"[/:.]+", ".", name).strip(".")
-    return re.sub(r"[^0-9A-Za-z_.\-]+", "_", dotted)
+    if dotted.isascii():
+        return re.sub(r"[^0-9A-Za-z_.\-]+", "_", dotted)
+    # A name of another script stays readable; what is not seen, and ASCII that files and shells read, does not stay.
+    return re.sub("\0+", "_", "".join(char if _is_plain(char) else "\0" for char in dotted))
+
+
+def _is_plain(char: str) -> bool:
+    return (char.isalnum() or char in "_.-") if char.isascii() else char.isprintable()
 
 
 def _unique(candidates: Sequence[str]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
     if not path.exists():
         raise UserError(f"{path}: no such file")
     if not path.is_file():
-        raise UserError(f"{path}: a folder against a model file")
+        raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no regular file'} against a model file")
     try:
         return kind.read(path, options)
     except OSError as error:

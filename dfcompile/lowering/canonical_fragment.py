@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.frontend import CANONICAL, AttributeValue, OperatorNode, input_connector, output_connector
+from dfcompile.frontend.identifiers import safe_identifier
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
 
@@ -96,9 +97,11 @@ class CanonicalFragment:
 
 
 def identifier(name: str) -> str:
-    """Return a name as an identifier.
+    """Return a name as an identifier of C++: of other scripts nothing stays.
 
     >>> identifier("conv1.matmul")
     'conv1_matmul'
     """
+    if not name.isascii():
+        return safe_identifier(name)
     return "".join(character if character.isalnum() else "_" for character in name)

@@ -8,6 +8,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.external_data import load_external_data
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Model, Tensor
 from dfcompile.frontend.normaliser.opset import at_common_opset
@@ -51,9 +52,9 @@ def read_onnx(path: Path, options: ReadOptions) -> Model:
     if not proto.HasField("graph"):
         raise UserError(f"{path}: not an ONNX model: it has no graph")
     try:
-        onnx.load_external_data_for_model(proto, str(path.parent))
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise UserError(f"{path}: its external data cannot be read: {one_line(error)}") from error
+        load_external_data(proto, path.parent)
+    except UserError as error:
+        raise UserError(f"{path}: its external data cannot be read: {error}") from error
     return Model(program_of(path.stem, proto, options), OnnxReference(proto))
 
 

@@ -1,6 +1,5 @@
 """Constant folding: nodes that depend on constants or static shapes alone are computed once."""
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,15 +8,13 @@ from onnx import helper
 
 from dfcompile.frontend.draft import Constant, Draft
 from dfcompile.frontend.element_type import onnx_type
+from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
 from dfcompile.frontend.reference_evaluation import evaluate
 from dfcompile.frontend.shapes import TensorType, infer_types
 
 _RANDOM = frozenset(
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
 )
-# Nodes whose result may be far larger than their operands; without a known shape they are left alone.
-_GROWING = frozenset(["ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile"])
-_LARGEST_RESULT = 2**26  # elements, unless the operands have as many
 
 
 def fold_constants(draft: Draft) -> Draft:
@@ -29,23 +26,27 @@ def fold_constants(draft: Draft) -> Draft:
     Raises:
         UserError: ONNX's reference implementation cannot compute a node that is constant.
     """
+    room_bytes = room_for_folds(draft.constants) + _size_bytes(draft.constants)
     while True:
-        folded = _fold_once(draft, infer_types(draft))
+        folded = _fold_once(draft, infer_types(draft), room_bytes - _size_bytes(draft.constants))
         if folded is draft:
             return draft
         draft = folded
 
 
-def _fold_once(draft: Draft, types: Mapping[str, TensorType]) -> Draft:
+def _fold_once(draft: Draft, types: Mapping[str, TensorType], room_bytes: int) -> Draft:
     constants = dict(draft.constants)
     outputs = frozenset(draft.output_names)
     kept = []
     for node in draft.proto.graph.node:
-        values = None if outputs.intersection(node.output) else _value(node, constants, types, draft.proto)
+        known = {name: constants[name] for name in node.input if name in constants}
+        may = not outputs.intersection(node.output) and may_fold(node, types, known, room_bytes)
+        values = _value(node, constants, types, draft.proto) if may else None
         if values is None:
             kept.append(node)
         else:
             constants.update(values)
+            room_bytes -= _size_bytes(values)
     return draft if len(kept) == len(draft.proto.graph.node) else draft.replaced(kept, constants)
 
 
@@ -67,17 +68,13 @@ def _value(
     operands = {name: constants[name] for name in node.input if name in constants}
     if node.op_type == "CastLike" and node.input[1] in types:  # only the type of its second operand counts
         operands[node.input[1]] = np.zeros((), dtype=types[node.input[1]].dtype)
-    if any(name and name not in operands for name in node.input) or not _fits(node, types, operands):
+    if any(name and name not in operands for name in node.input):
         return None
     return _computed(node, operands, proto)
 
 
-def _fits(node: onnx.NodeProto, types: Mapping[str, TensorType], operands: Mapping[str, Constant]) -> bool:
-    shapes = [types[name].known_shape for name in node.output if name in types]
-    if node.op_type in _GROWING and (not shapes or None in shapes):
-        return False
-    most = max(_LARGEST_RESULT, sum(value.size for value in operands.values()))
-    return all(shape is None or math.prod(shape) <= most for shape in shapes)
+def _size_bytes(constants: Mapping[str, Constant]) -> int:
+    return sum(value.nbytes for value in constants.values())
 
 
 def _computed(node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onnx.ModelProto) -> Mapping[str, Constant]:

@@ -1,0 +1,71 @@
+"""What may be folded: results and work of reasonable size, estimated before anything is computed.
+
+A few bytes of a model can ask for terabytes: an Expand to any shape, a chain of Concats that each double, a product
+over all indices of an Einsum. Such a node is left alone: it is then a task like any other, or an error where it is
+lowered.
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+
+from dfcompile.frontend.draft import Constant
+from dfcompile.frontend.shapes import TensorType
+
+# Nodes whose result may be far larger than their operands; without a known shape they are left alone.
+GROWING = frozenset(["CenterCropPad", "ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile"])
+# Texts: a Concat of a text with itself doubles it, whatever its shape is.
+TEXTS = frozenset(["RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"])
+# Multiply-adds per element of the result are those of the operands' other elements, or fewer.
+CONTRACTIONS = frozenset(
+    ["Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "Gemm", "MatMul", "MatMulInteger", "QLinearConv",
+     "QLinearMatMul"]
+)  # fmt: skip
+LARGEST_RESULT = 2**26  # elements, unless the operands have as many
+LARGEST_TOTAL = 2**29  # bytes of all results, or …
+LARGEST_FACTOR = 16  # … so many times the bytes of the model's own constants
+LARGEST_WORK = 2**36  # multiply-adds of a node, at most
+
+
+def room_for_folds(constants: Mapping[str, Constant]) -> int:
+    """Return the bytes that results of folding may have in all, for a model with such constants."""
+    return max(LARGEST_TOTAL, LARGEST_FACTOR * sum(value.nbytes for value in constants.values()))
+
+
+def may_fold(
+    node: onnx.NodeProto, types: Mapping[str, TensorType], operands: Mapping[str, Constant], room_bytes: int
+) -> bool:
+    """Return whether a node of constants may be computed with so much room left."""
+    if node.op_type in TEXTS:
+        return False
+    results = [types[name] for name in node.output if name in types]
+    shapes = [result.known_shape for result in results]
+    if node.op_type in GROWING and (not shapes or None in shapes):
+        return False
+    sizes = [0 if shape is None else math.prod(shape) for shape in shapes]
+    most = max(LARGEST_RESULT, sum(value.size for value in operands.values()))
+    size_bytes = sum(size * _itemsize(result) for size, result in zip(sizes, results, strict=True))
+    if max(sizes, default=0) > most or size_bytes > room_bytes:
+        return False
+    return node.op_type not in CONTRACTIONS or _most_work(node, operands) <= LARGEST_WORK
+
+
+def _itemsize(result: TensorType) -> int:
+    try:
+        return np.dtype(result.dtype).itemsize
+    except TypeError:  # none of numpy's own
+        return 8
+
+
+def _most_work(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> int:
+    """Return no fewer than the multiply-adds of a contraction."""
+    given = [operands[name] for name in node.input if name in operands]
+    if node.op_type == "Einsum" or len(given) < 2:
+        return int(math.prod(value.size for value in given))
+    first, *others = given[:2]
+    if node.op_type in {"Gemm", "MatMul", "MatMulInteger"} and first.ndim and others:
+        # Each element of the first meets, at most, what the second has beside the summed dimension.
+        return int(first.size) * max(1, others[0].size // max(1, min(first.shape)))
+    return int(first.size * math.prod(other.size for other in others))
