@@ -230,7 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> None:
     instruction = completed()
     if instruction is not None:
-        raise click.exceptions.Exit(complete(instruction, COMMANDS, _default_command))
+        complete(instruction, COMMANDS, _default_command)
+        return
     command, prefix = _default_command(words), PROGRAM
     if words and words[0] in COMMANDS:
         command, prefix = COMMANDS[words[0]], f"{PROGRAM} {words.pop(0)}"

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
+from dfcompile.errors import UserError
+
 PROGRAM = "dfcompile"
 VARIABLE = "_DFCOMPILE_COMPLETE"
 
@@ -19,15 +21,20 @@ def completed() -> str | None:
     return os.environ.get(VARIABLE) or None
 
 
-def complete(instruction: str, commands: Mapping[str, click.Command], default: CommandOf) -> int:
-    """Print a shell's script, or what may stand at the cursor; return the exit status.
+def complete(instruction: str, commands: Mapping[str, click.Command], default: CommandOf) -> None:
+    """Print a shell's script, or what may stand at the cursor.
 
     Args:
         instruction: as `completed` returns it.
         commands: by name.
         default: the command for a line that begins with none of them.
+
+    Raises:
+        UserError: of an unknown shell.
     """
-    return shell_complete(_Commands(commands, default), {}, PROGRAM, VARIABLE, instruction)
+    status = shell_complete(_Commands(commands, default), {}, PROGRAM, VARIABLE, instruction)
+    if status:
+        raise UserError(f"{VARIABLE}: found {instruction!r} against bash_source, zsh_source or fish_source")
 
 
 class _Commands(click.Group):
@@ -77,7 +84,8 @@ def complete_expansion(_ctx: click.Context, _param: click.Parameter, incomplete:
     op_type, equals, typed = rest.partition("=")
     table = registered_expansions().by_operator
     if not equals:
-        return [CompletionItem(f"{origin}{colon}{known}=") for _, known in sorted(table) if known.startswith(op_type)]
+        known = sorted({name for _, name in table if name.startswith(op_type)})
+        return [CompletionItem(f"{origin}{colon}{name}=") for name in known]
     before, comma, word = typed.rpartition(",")
     names = sorted({name for (_, known), named in table.items() if known == op_type for name in named})
     return [

@@ -67,5 +67,5 @@ def _most_work(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> int:
     first, *others = given[:2]
     if node.op_type in {"Gemm", "MatMul", "MatMulInteger"} and first.ndim and others:
         # Each element of the first meets, at most, what the second has beside the summed dimension.
-        return int(first.size) * max(1, others[0].size // max(1, min(first.shape)))
+        return int(first.size * max(1, others[0].size // max(1, min(first.shape))))
     return int(first.size * math.prod(other.size for other in others))
