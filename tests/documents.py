@@ -13,9 +13,8 @@ from dfcompile import cli
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = (ROOT / "README.md", ROOT / "examples" / "lenet" / "README.md")
-# A fenced block whose first line is a command; what follows a last line of three dots is not shown.
+# A fenced block whose first line is a command.
 SHOWN = re.compile(r"^```\n\$ dfcompile (?P<words>.*)\n(?P<output>(?:.*\n)*?)```$", re.MULTILINE)
-CUT = "…\n"
 # A fenced block whose first line names the file whose content follows.
 CONTENT = re.compile(r"^```python\n# (?P<file>[\w/.]+)\n(?:(?:.*\n)*?)```$", re.MULTILINE)
 
@@ -31,11 +30,6 @@ def _content_again(block: re.Match[str]) -> str:
 
 def _shown_again(block: re.Match[str]) -> str:
     output = _output(shlex.split(block["words"]))
-    if block["output"].endswith(CUT):
-        # Cut at the same heading.
-        lines = block["output"].splitlines(keepends=True)
-        following = output.find("\nassumptions\n")
-        output = output[: following + 1] + CUT if following >= 0 else "".join(lines)
     return f"```\n$ dfcompile {block['words']}\n{output}```"
 
 

@@ -17,7 +17,8 @@ Capture = pytest.CaptureFixture[str]
 
 DAG = "dfcompile-dag/1 g\ntask a\ntask b\nedge a -> b volume=4\n"
 SYSTEM = (
-    "name: mine\naccelerator: {cores: 2, lanes_per_core: 1, stages_per_core: 1, frequency_ghz: 1400, sram_bytes_per_core: 0}\n"
+    "name: mine\n"
+    "accelerator: {cores: 2, lanes_per_core: 1, stages_per_core: 1, frequency_ghz: 1400, sram_bytes_per_core: 0}\n"
     "dram: {bandwidth_gb_per_s: 100}\n"
 )
 
