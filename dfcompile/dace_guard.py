@@ -2,13 +2,12 @@
 
 DaCe reads ``.dace.conf`` of the current folder before the user's own, and that file may name hooks to call, a compiler
 to run and a folder to import from; it also imports what earlier versions left in ``.dacecache``. A model's folder may
-come from anybody. So DaCe is imported from within an empty folder, whoever imports it first. What the user sets counts
+come from anybody. So DaCe is imported from within the root folder, whoever imports it first. What the user sets counts
 still: the environment's ``DACE_…``, the file that ``DACE_CONFIG`` names, ``~/.dace.conf``.
 """
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
@@ -21,7 +20,7 @@ NOWHERE = f"{os.devnull}/dace"
 
 
 class GuardedImport(MetaPathFinder):
-    """Finds DaCe as the other finders do, and has it run in an empty folder."""
+    """Finds DaCe as the other finders do, and has it run in the root folder."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -47,7 +46,7 @@ class _GuardedLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         assert module.__spec__ is not None
         module.__spec__.loader = module.__loader__ = self._loader
-        with _empty_current_folder():
+        with _root_folder():
             self._loader.exec_module(module)
         from dace.config import Config
 
@@ -62,20 +61,17 @@ def install() -> None:
 
 
 @contextmanager
-def _empty_current_folder() -> Iterator[None]:
+def _root_folder() -> Iterator[None]:
     named = os.environ.get(CONFIG)
     paths = list(sys.path)
     here = os.open(".", os.O_RDONLY)
     try:
         if named:
             os.environ[CONFIG] = os.path.abspath(named)  # noqa: PTH100  # a relative one is meant from the folder of the call
-        with tempfile.TemporaryDirectory(prefix="dfcompile-") as empty:
-            os.chdir(empty)
-            try:
-                yield
-            finally:
-                os.fchdir(here)
+        os.chdir(os.path.abspath(os.sep))  # noqa: PTH100  # only an administrator can put something there
+        yield
     finally:
+        os.fchdir(here)
         os.close(here)
         if named:
             os.environ[CONFIG] = named

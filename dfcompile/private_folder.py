@@ -31,6 +31,25 @@ def private_folder() -> Iterator[Path]:
         _remove(folder)
 
 
+@contextmanager
+def in_private_folder() -> Iterator[Path]:
+    """Give a private folder that is the current one within the body, for what writes to the current folder.
+
+    Raises:
+        UserError: as `private_folder`.
+    """
+    here = os.open(".", os.O_RDONLY)
+    try:
+        with private_folder() as folder:
+            os.chdir(folder)
+            try:
+                yield folder
+            finally:
+                os.fchdir(here)
+    finally:
+        os.close(here)
+
+
 @cache
 def process_folder() -> Path:
     """Return a private folder that lasts as long as this process.

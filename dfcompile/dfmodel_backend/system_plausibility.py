@@ -16,7 +16,7 @@ class _Range(NamedTuple):
 
 # Ten times and more beyond what has been built (a wafer has 900,000 cores, 40 GB of SRAM, 25 kW and costs 3 M$).
 FREQUENCY_GHZ = _Range(0.01, 20.0, "THz", "MHz")
-SRAM_BYTES = _Range(1024.0, 1e12, "kB or MB", "bits")
+SRAM_BYTES = _Range(512.0, 1e12, "kB or MB", "bits")
 DRAM_GB_PER_S = _Range(0.1, 1e6, "TB/s", "MB/s or bytes/s")
 DRAM_BYTES = _Range(1e6, 1e16, "GB", "bits")
 LINK_GB_PER_S = _Range(0.01, 1e5, "TB/s", "MB/s or bytes/s")

@@ -19,7 +19,7 @@ from dace.config import set_temporary
 from dfcompile.child_processes import ending_with_us
 from dfcompile.errors import InternalError, UserError
 from dfcompile.frontend import Level, Program
-from dfcompile.private_folder import private_folder, process_folder
+from dfcompile.private_folder import in_private_folder, process_folder
 
 Values = Mapping[str, npt.NDArray[np.generic]]
 
@@ -116,7 +116,7 @@ def _build_environment() -> Iterator[Path]:
     """
     caches = _caches()
     with (
-        private_folder() as folder,
+        in_private_folder() as folder,
         _environment(_build_variables(folder, caches or folder)),
         ExitStack() as settings,
     ):

@@ -8,6 +8,7 @@ from dace.sdfg.validation import InvalidSDFGError
 
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.frontend import Level, Program
+from dfcompile.private_folder import in_private_folder
 
 Rewrite: TypeAlias = Callable[[Program], Program]
 
@@ -72,6 +73,7 @@ def _verify(program: Program, level: Level, name: str) -> None:
     if program.level is not level:
         raise VerificationError(f"in pass {name!r}: level {program.level.name} against {level.name}")
     try:
-        program.sdfg.validate()
+        with in_private_folder():  # DaCe saves what is invalid in the current one, through whatever links are there
+            program.sdfg.validate()
     except InvalidSDFGError as error:
         raise VerificationError(f"in pass {name!r}: invalid SDFG: {' '.join(str(error).split())}") from error

@@ -5,12 +5,23 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
+import dace
 import pytest
 
 from dfcompile import private_folder
-from dfcompile.lowering import execution, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.errors import VerificationError
+from dfcompile.frontend import Program
+from dfcompile.lowering import (
+    LoweringPass,
+    apply_passes,
+    execution,
+    lower_to_canonical,
+    lower_to_maps,
+    registered_expansions,
+)
 from tests.onnx_files import save_convolution
 from tests.onnx_text import program_from_text
 
@@ -118,3 +129,25 @@ def maps_inputs() -> execution.Values:
     import numpy as np
 
     return {"x": np.array([-1, 1], np.float32)}
+
+
+def test_what_dace_saves_of_an_invalid_program_does_not_follow_a_planted_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes ``_dacegraphs/invalid.sdfgz`` into the current folder."""
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "_dacegraphs").mkdir()
+    (tmp_path / "_dacegraphs" / "invalid.sdfgz").symlink_to(tmp_path / "precious")
+    monkeypatch.chdir(tmp_path)
+
+    def broken(program: Program) -> Program:
+        changed = dace.SDFG.from_json(program.sdfg.to_json())
+        changed.start_state.add_access("nowhere")
+        return replace(program, sdfg=changed)
+
+    program = program_from_text("g (float[2] x) => (float[2] y) { y = Relu(x) }")
+    with pytest.raises(VerificationError, match="in pass 'broken': invalid SDFG"):
+        apply_passes(program, [LoweringPass("broken", program.level, broken, "test", "breaks it")])
+
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert Path.cwd() == tmp_path
