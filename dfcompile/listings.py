@@ -6,7 +6,7 @@ from types import MappingProxyType
 from dfcompile.dfmodel_backend import load_system, shipped_systems
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering import registered_expansions, registered_passes
-from dfcompile.text_tables import Column, listing_lines, page
+from dfcompile.text_tables import Column, folded, listing_lines, page
 
 DEFAULT = "*"
 CONDITIONAL = "+"
@@ -26,7 +26,8 @@ def expansions_listing(width: int) -> str:
                 rows.append((found.op_type, mark, found.name, origin, found.source, _plain(found.summary)))
         listed.append(f"{title}\n" + _table(("operator", "", "name", "origin", "source", "what it does"), rows, width))
     conditional = f"{CONDITIONAL} taken instead where its description says so"
-    return "\n".join((*listed, f"{DEFAULT} taken where --expand names none; {conditional}\n"))
+    marks = folded(f"{DEFAULT} taken where --expand names none; {conditional}", width)
+    return "\n".join((*listed, page(marks)))
 
 
 def passes_listing(width: int) -> str:
