@@ -10,6 +10,7 @@ from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.shapes import TensorType, infer_types
 from dfcompile.frontend.validation.operand_shapes import check_operand_shapes
 from dfcompile.frontend.validation.operand_types import check_operand_types
+from dfcompile.frontend.validation.operands import operands_of
 
 _MOST_ELEMENTS = 2**48  # of a value
 _UNKNOWN = TensorType("", None)
@@ -27,7 +28,7 @@ def check_operands(draft: Draft) -> None:
     opset = opset_of(draft.proto)
     for node in draft.proto.graph.node:
         check_operand_types(node, types, opset)
-        check_operand_shapes(node, types)
+        check_operand_shapes(operands_of(node, types, draft.constants, opset))
         for name in filter(None, node.output):
             # Nothing is left of an image smaller than its window; ONNX says so by a negative size.
             _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least=0)
