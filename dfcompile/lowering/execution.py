@@ -15,6 +15,7 @@ from dace.config import set_temporary
 
 from dfcompile.errors import InternalError, UserError
 from dfcompile.frontend import Level, Program
+from dfcompile.lowering.accumulators import widen_accumulators
 
 Values = Mapping[str, npt.NDArray[np.generic]]
 
@@ -48,6 +49,7 @@ def run_program(program: Program, inputs: Values) -> dict[str, npt.NDArray[np.ge
     used = program.sdfg.arglist()
     with _build_environment() as folder:
         sdfg = dace.SDFG.from_json(program.sdfg.to_json())  # compiling changes an SDFG
+        widen_accumulators(sdfg)
         sdfg.build_folder = str(folder)
         compiled = sdfg.compile()
         compiled(**{name: value for name, value in arguments.items() if name in used})

@@ -47,12 +47,24 @@ def _check_concat(operands: Operands) -> None:
             )
 
 
+def _check_gather(operands: Operands) -> None:
+    data = operands.shape(0)
+    if data is None:
+        return
+    axis = front_axis(operands, operands.integer("axis", 0), len(data))
+    extent = data[axis] if data else 1
+    for index in operands.numbers("", 1) or ():
+        if not -extent <= index < extent:
+            raise operands.wrong(f"index {index} against {extent} elements of axis {axis} of {operands.name(0)}")
+
+
 def _check_gather_elements(operands: Operands) -> None:
     data, indices = operands.shape(0), operands.shape(1)
     if data is None or indices is None:
         return
     axis = front_axis(operands, operands.integer("axis", 0), len(data))
     check_rank(operands, 1, len(data))
+    _check_gather(operands)
     for at, (count, extent) in enumerate(zip(indices, data, strict=True)):
         if at != axis and count > extent:
             raise operands.wrong(
@@ -117,11 +129,12 @@ def _check_transpose(operands: Operands) -> None:
         raise operands.wrong(f"attribute 'perm' is {list(order)} against an order of {len(data)} axes")
 
 
-_AXIS_DEFAULTS = {"ArgMax": 0, "ArgMin": 0, "Gather": 0, "LpNormalization": -1}
+_AXIS_DEFAULTS = {"ArgMax": 0, "ArgMin": 0, "LpNormalization": -1}
 _REDUCTIONS = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare"
 AXIS_CHECKS: Mapping[str, Callable[[Operands], None]] = {
     "Concat": _check_concat,
     "DepthToSpace": _check_blocks,
+    "Gather": _check_gather,
     "GatherElements": _check_gather_elements,
     "OneHot": _check_one_hot,
     "Pad": _check_lengths("pads", 2, 1),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dfcompile.lowering import MapFragment, Operator, Reduction, Tensor, expansion
+from dfcompile.lowering.expressions import sum_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def _product(op: Operator) -> _Product:
 def matrix_vector(op: Operator, build: MapFragment) -> None:
     """One matrix-vector task per column of B: A is broadcast row by row, C comes out row by row."""
     p = _product(op)
-    a = build.array("rows", (*p.batch_extents, p.n, p.k))
+    a = build.array("rows", (*p.batch_extents, p.n, p.k), p.a.dtype)
     parts = build.array("columns", p.c.shape)
     rows = {**p.batch, "i": p.n, "k": p.k}
     build.map("broadcast", loops=rows, reads={"a": p.at_a("i", "k")}, write=p.at(a, "i", "k"), code="a")
@@ -80,7 +81,7 @@ def matrix_vector(op: Operator, build: MapFragment) -> None:
 def left_matrix_vector(op: Operator, build: MapFragment) -> None:
     """One task per row of A, multiplied with all of B: B is broadcast by columns, C comes out column by column."""
     p = _product(op)
-    b = build.array("columns", (*p.batch_extents, p.k, p.m))
+    b = build.array("columns", (*p.batch_extents, p.k, p.m), p.b.dtype)
     parts = build.array("rows", p.c.shape)
     columns = {**p.batch, "j": p.m, "k": p.k}
     build.map("broadcast", loops=columns, reads={"b": p.at_b("k", "j")}, write=p.at(b, "k", "j"), code="b")
@@ -100,7 +101,7 @@ def left_matrix_vector(op: Operator, build: MapFragment) -> None:
 def outer_product(op: Operator, build: MapFragment) -> None:
     """One outer-product task per k and one task that sums them: C comes out column by column."""
     p = _product(op)
-    partial = build.array("products", (p.k, *p.c.shape))
+    partial = build.array("products", (p.k, *p.c.shape), sum_dtype(p.c.dtype))
     build.map(
         "op",
         spatial={"k": p.k},

@@ -7,6 +7,7 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.elementwise import add_elementwise
+from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.windows import Windows, windows_of
 
 
@@ -29,7 +30,7 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
     y = op.output()
     windows = windows_of(op, op.integers("kernel_shape"))
     x = _padded(build, op.input(0), windows, 0)
-    total = build.array("total", y.shape)
+    total = build.array("total", y.shape, sum_dtype(y.dtype))
     add_window(build, "window", Reduction.SUM, x, total, windows)
     counts = element_counts(op, windows)
     build.check_parameter(windows.counts)
@@ -39,7 +40,7 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
     if divisor.min() == divisor.max():
         add_elementwise(build, "divide", f"a / {divisor.max()}", [total], y)
     else:
-        sizes = build.parameter("sizes", divisor.astype(y.dtype))
+        sizes = build.parameter("sizes", divisor.astype(total.dtype))
         add_elementwise(build, "divide", "a / b", [total, sizes], y)
 
 
@@ -50,7 +51,7 @@ def lp_pool(op: Operator, build: CanonicalFragment) -> None:
     before, after = norm_expressions(op)
     windows = windows_of(op, op.integers("kernel_shape"))
     x = _padded(build, op.input(0), windows, 0)
-    total = build.array("total", y.shape) if after != "a" else y
+    total = build.array("total", y.shape, sum_dtype(y.dtype)) if after != "a" else y
     add_window(build, "window", Reduction.SUM, x, total, windows, before)
     if after != "a":
         add_elementwise(build, "root", after, [total], y)
@@ -126,7 +127,7 @@ def local_response_normalization(op: Operator, build: CanonicalFragment) -> None
     before = (size - 1) // 2
     windows = Windows((size, 1), (1, 1), (1, 1), (before, 0), (size - 1 - before, 0), (channels, rest))
     planes = build.view(x, "planes", (batch, 1, channels, rest))
-    squares = build.array("squares", planes.shape)
+    squares = build.array("squares", planes.shape, sum_dtype(x.dtype))
     add_window(build, "window", Reduction.SUM, _padded(build, planes, windows, 0), squares, windows, "a * a")
     alpha, beta, bias = op.real("alpha", 1e-4), op.real("beta", 0.75), op.real("bias", 1.0)
     sums = build.view(squares, "sums", x.shape)
