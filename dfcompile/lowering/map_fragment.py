@@ -43,6 +43,8 @@ class Reduction(Enum):
         if kind.kind not in "iu":
             return "-inf" if self is Reduction.MAX else "inf"
         limits = np.iinfo(kind)
+        if self is Reduction.MAX and limits.min < 0:
+            return f"{limits.min + 1} - 1"  # C++ reads the digits without the sign, which are one too many
         return repr(int(limits.min if self is Reduction.MAX else limits.max))
 
 

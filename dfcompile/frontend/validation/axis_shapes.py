@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from dfcompile.frontend.validation.operands import Operands, check_rank, front_axis, shape_text
+from dfcompile.frontend.validation.operands import Operands, check_least_rank, check_rank, front_axis, shape_text
 
 _ALONG_ONE_AXIS = 13  # version since which Softmax and its like do not look at all the axes from the given one on
 
@@ -37,6 +37,7 @@ def _check_concat(operands: Operands) -> None:
     if not known:
         return
     first, expected = known[0]
+    check_least_rank(operands, first, 1)
     axis = front_axis(operands, operands.integer("axis", 0), len(expected), first)
     for position, shape in known[1:]:
         check_rank(operands, position, len(expected))
@@ -51,8 +52,9 @@ def _check_gather(operands: Operands) -> None:
     data = operands.shape(0)
     if data is None:
         return
+    check_least_rank(operands, 0, 1)
     axis = front_axis(operands, operands.integer("axis", 0), len(data))
-    extent = data[axis] if data else 1
+    extent = data[axis]
     for index in operands.numbers("", 1) or ():
         if not -extent <= index < extent:
             raise operands.wrong(f"index {index} against {extent} elements of axis {axis} of {operands.name(0)}")
@@ -77,6 +79,7 @@ def _check_split(operands: Operands) -> None:
     data, parts = operands.shape(0), operands.numbers("split", 1)
     if data is None:
         return
+    check_least_rank(operands, 0, 1)
     axis = front_axis(operands, operands.integer("axis", 0), len(data))
     if parts is None:
         return
@@ -84,6 +87,13 @@ def _check_split(operands: Operands) -> None:
         raise operands.wrong(f"{len(parts)} lengths against {len(operands.node.output)} results")
     if sum(parts) != data[axis] or min(parts) < 0:
         raise operands.wrong(f"lengths {list(parts)} against {data[axis]} elements of axis {axis}")
+
+
+def _check_running_sum(operands: Operands) -> None:
+    data, axis = operands.shape(0), operands.numbers("", 1)
+    check_least_rank(operands, 0, 1)
+    for each in axis or ():
+        front_axis(operands, each, len(data or (1,)))
 
 
 def _check_blocks(operands: Operands) -> None:
@@ -133,6 +143,7 @@ _AXIS_DEFAULTS = {"ArgMax": 0, "ArgMin": 0, "LpNormalization": -1}
 _REDUCTIONS = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare"
 AXIS_CHECKS: Mapping[str, Callable[[Operands], None]] = {
     "Concat": _check_concat,
+    "CumSum": _check_running_sum,
     "DepthToSpace": _check_blocks,
     "Gather": _check_gather,
     "GatherElements": _check_gather_elements,

@@ -41,11 +41,12 @@ def _check_vectors(operands: Operands) -> None:
 
 
 def _check_flags(operands: Operands) -> None:
-    """Attributes that switch something are 0 or 1."""
-    for name in _FLAGS.get(operands.node.op_type, ()):
-        found = operands.integer(name, 0)
-        if found not in (0, 1):
-            raise operands.wrong(f"attribute {name!r} is {found} against 0 or 1")
+    """Attributes that switch something are 0 or 1, or one of a few."""
+    for entry in operands.node.attribute:
+        known = _FLAGS.get(entry.name, (entry.i,))
+        if entry.i not in known:
+            expected = ", ".join(map(str, known[:-1]))
+            raise operands.wrong(f"attribute {entry.name!r} is {entry.i} against {expected} or {known[-1]}")
 
 
 def _check_elementwise(operands: Operands) -> None:
@@ -91,7 +92,20 @@ _VECTORS: Mapping[str, tuple[int, ...]] = {
         for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
     },
 }
-_FLAGS: Mapping[str, tuple[str, ...]] = {"CumSum": ("exclusive", "reverse"), "Mod": ("fmod",)}
+_FLAGS = {
+    "ceil_mode": (0, 1),
+    "count_include_pad": (0, 1),
+    "exclusive": (0, 1),
+    "fmod": (0, 1),
+    "is_causal": (0, 1),
+    "keepdims": (0, 1),
+    "noop_with_empty_axes": (0, 1),
+    "qk_matmul_output_mode": (0, 1, 2, 3),
+    "reverse": (0, 1),
+    "select_last_index": (0, 1),
+    "transA": (0, 1),
+    "transB": (0, 1),
+}
 _BROADCASTING = """
     Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod
     Mul Or Pow Sub Sum Where Xor

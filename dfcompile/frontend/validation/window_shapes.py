@@ -74,11 +74,31 @@ def _check_pooling(operands: Operands) -> None:
     if kernel is None:
         raise operands.wrong("attribute 'kernel_shape' is missing")
     _check_windows(operands, rank)
+    _check_same(operands, kernel)
     for at, pad in enumerate(operands.integers("pads") or ()):
         if pad >= kernel[at % rank]:
             raise operands.wrong(
                 f"attribute 'pads' has {pad} against less than the window's {kernel[at % rank]} "
                 "(a window may not lie in the padding alone)"
+            )
+
+
+def _check_same(operands: Operands, kernel: Shape) -> None:
+    """What SAME means is agreed upon only where it is padding, and no window is stretched."""
+    data = operands.shape(0)
+    if data is None or not operands.text("auto_pad", "NOTSET").startswith("SAME"):
+        return
+    if max(operands.integers("dilations") or (1,)) > 1:
+        raise operands.wrong(
+            "attribute 'auto_pad' is SAME and 'dilations' are not 1 against pads in numbers "
+            "(onnxruntime and ONNX's definition then pad differently)"
+        )
+    strides = operands.integers("strides") or (1,) * len(kernel)
+    for extent, size, stride in zip(data[2:], kernel, strides, strict=True):
+        # onnxruntime then begins within the data, or refuses it.
+        if (-(-extent // stride) - 1) * stride + size < extent:
+            raise operands.wrong(
+                f"windows of {size} at a distance of {stride} against {extent} elements to cover (SAME)"
             )
 
 

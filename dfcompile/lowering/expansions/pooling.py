@@ -37,6 +37,7 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
     divisor = np.ones((1, 1), np.int64)
     for axis_counts in counts:
         divisor = divisor[..., None] * axis_counts
+    divisor = np.maximum(divisor, 1)  # the average of a window that reaches over all of the data is 0
     if divisor.min() == divisor.max():
         add_elementwise(build, "divide", f"a / {divisor.max()}", [total], y)
     else:
@@ -101,7 +102,7 @@ def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int]
     behind: Sequence[int] = before
     if op.integer("count_include_pad", 0):
         before, behind = windows.pads_begin, windows.pads_end
-        if op.text("auto_pad", "NOTSET") == "NOTSET":
+        if op.text("auto_pad", "NOTSET") in ("NOTSET", "VALID"):
             behind = op.integers("pads", (0,) * (2 * len(extents)))[len(extents) :]
     counts = []
     for axis, extent in enumerate(extents):
