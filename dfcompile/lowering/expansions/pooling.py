@@ -125,8 +125,10 @@ def local_response_normalization(op: Operator, build: CanonicalFragment) -> None
     """``Y[b, c, …] = X / (bias + alpha / size * sum_j X[b, c + j, …] ** 2) ** beta`` over neighbouring channels."""
     x, y, size = op.input(0), op.output(), op.integer("size", 1)
     batch, channels, rest = x.shape[0], x.shape[1], prod(x.shape[2:])
-    before = (size - 1) // 2
-    windows = Windows((size, 1), (1, 1), (1, 1), (before, 0), (size - 1 - before, 0), (channels, rest))
+    # Neighbours that no channel has are left out, so that a vast size takes no vast window.
+    before, behind = min((size - 1) // 2, channels - 1), min(size // 2, channels - 1)
+    kernel = (before + 1 + behind, 1)
+    windows = Windows(kernel, (1, 1), (1, 1), (before, 0), (behind, 0), (channels, rest))
     planes = build.view(x, "planes", (batch, 1, channels, rest))
     squares = build.array("squares", planes.shape, sum_dtype(x.dtype))
     add_window(build, "window", Reduction.SUM, _padded(build, planes, windows, 0), squares, windows, "a * a")
