@@ -1,10 +1,13 @@
 """Typed values: every value has an element type and a static shape, and the nodes agree with them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+import onnx
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.element_type import onnx_type
 from dfcompile.frontend.normaliser import VIEWS
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.shapes import TensorType, infer_types
@@ -16,10 +19,15 @@ _MOST_ELEMENTS = 2**48  # of a value
 _UNKNOWN = TensorType("", None)
 
 
-def check_operands(draft: Draft) -> None:
+def check_operands(draft: Draft, declared: Iterable[onnx.ValueInfoProto] = ()) -> None:
     """Check that the operands of every node fit together, as far as their types are known.
 
     ONNX's inference passes over much of this, and where it does not, says less.
+
+    Args:
+        draft: as read, or later.
+        declared: what the model says of inner values. Their element types have to be right; shapes there are what some
+            tool inferred, which nothing relies on.
 
     Raises:
         UserError: operands of a node do not fit together; the first such node is named.
@@ -32,6 +40,12 @@ def check_operands(draft: Draft) -> None:
         for name in filter(None, node.output):
             # Nothing is left of an image smaller than its window; ONNX says so by a negative size.
             _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least=0)
+    for value in declared:
+        found = types.get(value.name)
+        kind = value.type.tensor_type.elem_type
+        if found is not None and found.dtype and kind not in (onnx.TensorProto.UNDEFINED, onnx_type(found.dtype)):
+            name = onnx.TensorProto.DataType.Name(kind).lower()
+            raise UserError(f"value {value.name!r}: declared as {name} against {found.dtype} that is computed")
 
 
 def checked_types(draft: Draft) -> Mapping[str, TensorType]:

@@ -96,6 +96,9 @@ CONTRADICTIONS = {
         "node 'n': 't' is 2 against 3 of 'x'"
     ),
     # structure
+    "g (float[2] x) => (y) <int64[2] h> { [a] h = Relu(x) [b] y = Neg(h) }": (
+        "value 'h': declared as int64 against float32 that is computed"
+    ),
     "g (float[2] x) => (float[2] y) { [a] y = Relu(b) [b] b = Relu(missing) }": (
         "node 'b': input 'missing' is no input, initializer or result of the model"
     ),

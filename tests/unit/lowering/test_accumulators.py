@@ -95,3 +95,19 @@ def test_running_changes_nothing_that_is_extracted() -> None:
     run_program(program, {"x0": np.ones((3, 4), np.float16)})
 
     assert format_dag(extract(program.sdfg)) == before
+
+
+def test_undefined_operands_in_compiled_code() -> None:
+    a, b = np.array([NAN, 1, 3, NAN], np.float32), np.array([1, NAN, 2, NAN], np.float32)
+
+    np.testing.assert_array_equal(_both(Node("Max", [a, b])), [NAN, NAN, 3, NAN])
+    np.testing.assert_array_equal(_both(Node("Min", [a.astype(np.float16), b.astype(np.float16)])), [NAN, NAN, 2, NAN])
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_position_of_an_undefined_first_element_in_compiled_code(last: int) -> None:
+    x = np.array([[NAN, 1, 2], [1, NAN, 2], [3, 1, NAN]], np.float32)
+
+    node = Node("ArgMax", [x], attributes={"axis": 1, "keepdims": 0, "select_last_index": last})
+
+    assert _both(node).tolist() == [0, 2, 0]
