@@ -5,15 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import numpy as np
-
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, Volumes, extract
 from dfcompile.canonical_dag.granularity import parse_granularity
-from dfcompile.errors import UserError, VerificationError, nearest
+from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_bounds import ExpansionBound, expansion_bound
-from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model, reference_outputs
+from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model
 from dfcompile.lowering import (
     Choice,
     ExpansionTable,
@@ -27,7 +25,6 @@ from dfcompile.lowering import (
     registered_expansions,
     registered_passes,
 )
-from dfcompile.lowering.execution import run_program
 from dfcompile.options import Options
 from dfcompile.scheduling import (
     Depths,
@@ -39,6 +36,7 @@ from dfcompile.scheduling import (
     non_streaming,
     scheduled,
 )
+from dfcompile.verification import verified_error
 
 OVERLAPS = MappingProxyType(
     {
@@ -48,7 +46,6 @@ OVERLAPS = MappingProxyType(
     }
 )
 EXAMPLE_SEED = 0
-TOLERANCE = 1e-4  # of --verify: absolute, times the largest value of the output if that is above 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +190,7 @@ def _variant(
     max_abs_error = None
     if plan.verify:
         with show("compiling and running the lowered model"):
-            max_abs_error = _max_abs_error(model, maps)
+            max_abs_error = verified_error(model, maps, EXAMPLE_SEED)
     in_effect = MappingProxyType(dict(_in_effect(choices, plan.table, maps.chosen)))
     return Variant(choices, in_effect, library, maps, dag, depths_of(dag), graph, max_abs_error)
 
@@ -277,18 +274,3 @@ def _in_effect(
     for choice in choices:
         if choice.origin:
             yield choice.key, choice.name
-
-
-def _max_abs_error(model: Model, maps: Program) -> float:
-    inputs = model.example_feeds(EXAMPLE_SEED)
-    expected = reference_outputs(model, inputs)
-    found = run_program(maps, {port.name: value for port, value in zip(maps.inputs, inputs, strict=True)})
-    largest = 0.0
-    for port, reference in zip(maps.outputs, expected, strict=True):
-        exact = np.asarray(reference, np.complex128)  # holds every element type
-        error = float(np.max(np.abs(np.asarray(found[port.name], np.complex128) - exact), initial=0.0))
-        limit = TOLERANCE * max(1.0, float(np.max(np.abs(exact), initial=0.0)))
-        if not error <= limit:
-            raise VerificationError(f"output {port.name!r}: absolute error {error:.3g} against at most {limit:.3g}")
-        largest = max(largest, error)
-    return largest

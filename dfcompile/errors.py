@@ -23,6 +23,10 @@ class InfeasibleError(UserError):
     """A problem without a solution; the message names the constraint that cannot be met."""
 
 
+class DisagreementError(UserError):
+    """The lowered model and a reference compute different values; the message names both and where they differ."""
+
+
 class RegistrationError(UserError):
     """Two plug-ins claim one name, or a plug-in cannot be loaded."""
 

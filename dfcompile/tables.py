@@ -261,7 +261,9 @@ def _notes(report: Report) -> Iterable[str]:
     over = [(result, result.over_expansions) for result in report.results if result.over_expansions is not None]
     if over:
         yield "over expansions: under the best known expansion of each operator; the first table has the gap to this"
-    yield from dict.fromkeys(_hint(report, result, hint) for result, found in over for hint in found.hints)
+    best = {id(result) for result in report.best.values()}
+    for result, found in over:
+        yield from (_hint(report, result, hint) for hint in found.hints if id(result) in best)
     for result in report.results:
         if result.simulation is not None and result.simulation.deadlock:
             where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)

@@ -76,14 +76,26 @@ def _run_scope(state: SDFGState, entry: MapEntry, memory: Mapping[str, Array]) -
     if out.data.wcr is None:
         target[index] = result.astype(target.dtype)
         return
-    _accumulate(_REDUCTIONS[out.data.wcr.strip()], target, index, result.astype(target.dtype))
+    wide = np.result_type(target.dtype, np.float64) if target.dtype.kind in "fc" else target.dtype
+    _accumulate(_REDUCTIONS[out.data.wcr.strip()], target, index, result.astype(wide))
 
 
 def _accumulate(reduction: np.ufunc, target: Array, index: tuple[Array, ...], values: Array) -> None:
+    """Accumulate in the wide type of the values; a NaN is the extremum of some numbers if it is the first of them."""
     offsets = np.zeros(values.shape, np.int64)
     for position, extent in zip(index, target.shape, strict=True):
         offsets = offsets * extent + position
-    reduction.at(target.reshape(-1), offsets.ravel(), values.ravel())
+    flat, elements = offsets.ravel(), values.ravel()
+    sums = target.reshape(-1).astype(values.dtype)
+    if reduction in (np.add, np.multiply):
+        reduction.at(sums, flat, elements)
+    else:
+        is_nan = np.isnan(elements)
+        reduction.at(sums, flat[~is_nan], elements[~is_nan])
+        written, first = np.unique(flat, return_index=True)
+        if is_nan.any():
+            sums[written[is_nan[first]]] = np.nan
+    target.reshape(-1)[:] = sums.astype(target.dtype)
 
 
 def _is_table(memlet: dace.Memlet) -> bool:

@@ -1,7 +1,7 @@
 """Frontend: a PyTorch or ONNX model becomes a program of ONNX operators."""
 
 from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Model, Reference, Tensor, reference_outputs
+from dfcompile.frontend.model import Answer, Model, Reference, Tensor, reference_answer
 from dfcompile.frontend.operator_node import (
     CANONICAL,
     ONNX,
@@ -17,6 +17,7 @@ from dfcompile.frontend.reading import file_kind_plugins, read_model
 __all__ = [
     "CANONICAL",
     "ONNX",
+    "Answer",
     "AttributeValue",
     "ChosenExpansion",
     "Coverage",
@@ -34,5 +35,5 @@ __all__ = [
     "input_connector",
     "output_connector",
     "read_model",
-    "reference_outputs",
+    "reference_answer",
 ]

@@ -7,6 +7,7 @@ import onnx
 from onnx import checker, inliner, numpy_helper
 
 from dfcompile.errors import UserError, nearest
+from dfcompile.frontend.branches import subgraphs, with_taken_branches
 from dfcompile.frontend.draft import Constant, Draft
 from dfcompile.frontend.element_type import numpy_name, type_of_value
 from dfcompile.frontend.function_calls import check_inlined_size
@@ -25,8 +26,9 @@ def read_draft(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) ->
     """
     if model.functions:
         model = _inlined(model)
-    graph = model.graph
     _check_names(model)
+    model = with_taken_branches(model)
+    graph = model.graph
     if graph.sparse_initializer:
         raise UserError("model: sparse initializers against dense ones (store them as dense tensors)")
     constants: dict[str, Constant] = {}
@@ -47,14 +49,18 @@ def read_draft(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) ->
 
 def _check_names(model: onnx.ModelProto) -> None:
     """Refuse what a damaged file can hold: names that are no UTF-8, which reach Python as bytes."""
-    graph = model.graph
-    names: list[object] = [graph.name, *(entry.domain for entry in model.opset_import)]
-    for node in graph.node:
-        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
-        names += [attribute.name for attribute in node.attribute]
-    names += [tensor.name for tensor in graph.initializer]
-    for value in (*graph.input, *graph.output):
-        names += [value.name, *(dim.dim_param for dim in value.type.tensor_type.shape.dim)]
+    names: list[object] = [entry.domain for entry in model.opset_import]
+    waiting = [model.graph]
+    while waiting:
+        graph = waiting.pop()
+        names.append(graph.name)
+        for node in graph.node:
+            names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+            names += [attribute.name for attribute in node.attribute]
+            waiting += subgraphs(node)
+        names += [tensor.name for tensor in graph.initializer]
+        for value in (*graph.input, *graph.output):
+            names += [value.name, *(dim.dim_param for dim in value.type.tensor_type.shape.dim)]
     for name in names:
         if not isinstance(name, str):
             raise UserError(f"model: a name is {name!r} against UTF-8 text (is the file damaged?)")

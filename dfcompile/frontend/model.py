@@ -13,11 +13,26 @@ from dfcompile.frontend.program import Port, Program
 Tensor: TypeAlias = npt.NDArray[np.generic]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What the user's original computes.
+
+    Attributes:
+        outputs: in the model's order.
+        source: who computed it.
+        hint: what to do if it is doubted.
+    """
+
+    outputs: tuple[Tensor, ...]
+    source: str
+    hint: str
+
+
 class Reference(Protocol):
     """Whatever runs the user's original model."""
 
-    def __call__(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Return the outputs in the model's order, for inputs in the model's order."""
+    def __call__(self, inputs: Sequence[Tensor]) -> Answer:
+        """Return the outputs for inputs in the model's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +41,7 @@ class Model:
 
     Attributes:
         program: of level 0.
-        reference: runs the original: PyTorch itself, or ONNX's reference implementation.
+        reference: runs the original: PyTorch itself, onnxruntime, or ONNX's reference implementation.
         examples: the user's inputs in the model's order, read-only; empty if the file has none.
     """
 
@@ -45,7 +60,7 @@ class Model:
         return tuple(_random(port, generator) for port in self.program.inputs)
 
 
-def reference_outputs(model: Model, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def reference_answer(model: Model, inputs: Sequence[Tensor]) -> Answer:
     """Return what the user's original computes for these inputs.
 
     Args:

@@ -26,6 +26,6 @@ def program_of(name: str, model: onnx.ModelProto, options: ReadOptions) -> Progr
     named = name_nodes(draft)
     check_structure(named)
     # Before the passes as well: they would report a contradiction as their own.
-    check_operands(named)
+    check_operands(named, model.graph.value_info)
     normalised = normalise(named)
     return import_program(name, normalised, checked_types(normalised.draft))

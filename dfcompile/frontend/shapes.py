@@ -9,7 +9,9 @@ from onnx import helper, numpy_helper, shape_inference
 from dfcompile.errors import UserError
 from dfcompile.frontend.draft import Draft
 from dfcompile.frontend.element_type import onnx_type, type_of_value
+from dfcompile.frontend.free_name import free_name
 from dfcompile.frontend.one_line import one_line
+from dfcompile.frontend.window_results import window_result
 
 # Inference looks into constants only for shapes, axes and the like, which are short.
 _LARGEST_VISIBLE_CONSTANT = 1024
@@ -51,7 +53,7 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorTyp
     proto = checkable(draft)
     for node in proto.graph.node:
         if node.op_type in _LIKE_FIRST_OPERAND:
-            _stand_in(node)
+            stand_in(node, node.input[0])
     for output in proto.graph.output:
         # What is declared may stand for other input shapes than those that were given.
         if output.type.tensor_type.elem_type:
@@ -59,16 +61,49 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorTyp
         else:
             output.ClearField("type")
     follow = not _has_long_vectors(proto)
+    values = {name for node in proto.graph.node for name in (*node.input, *node.output)}
+    stand_ins: set[str] = set()
+    while True:
+        types = _inferred(proto, draft, strict=strict, follow=follow)
+        corrected = _correct(proto, types, values)
+        if not corrected:
+            return {name: known for name, known in types.items() if name not in stand_ins}
+        stand_ins.update(corrected)
+
+
+def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: bool) -> dict[str, TensorType]:
     try:
         inferred = shape_inference.infer_shapes(proto, check_type=strict, strict_mode=strict, data_prop=follow)
     except (shape_inference.InferenceError, ValueError) as error:
         raise UserError(_explained(str(error))) from error
+    except MemoryError as error:
+        raise UserError(
+            "model: sizes in it are so large that inferring its shapes needs more memory than there is"
+        ) from error
     types = {name: TensorType(str(value.dtype), value.shape) for name, value in draft.constants.items()}
     graph = inferred.graph
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.name not in types and value.type.WhichOneof("value") is not None:
             types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), _shape(value))
     return types
+
+
+def _correct(proto: onnx.ModelProto, types: Mapping[str, TensorType], values: set[str]) -> tuple[str, ...]:
+    """Put our shape in the place of ONNX's where they differ; return the stand-ins.
+
+    ``y = MaxPool(x)`` becomes ``y = Identity(s)``, where the stand-in ``s`` is an input of the shape that is right.
+    """
+    stand_ins = []
+    for node in proto.graph.node:
+        right = window_result(node, tuple(types[name].known_shape if name in types else None for name in node.input))
+        result = types.get(node.output[0])
+        if right is None or result is None or result.shape == right or any(node.output[1:]):
+            continue
+        name = free_name(f"{node.output[0]}.stand-in", values)
+        proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(result.dtype), right))
+        stand_in(node, name)
+        stand_ins.append(name)
+    return tuple(stand_ins)
 
 
 def _has_long_vectors(proto: onnx.ModelProto) -> bool:
@@ -84,9 +119,10 @@ def _has_long_vectors(proto: onnx.ModelProto) -> bool:
     return any(shape is not None and len(shape) == 1 and (shape[0] or 0) > _LONGEST_VECTOR for shape in shapes)
 
 
-def _stand_in(node: onnx.NodeProto) -> None:
+def stand_in(node: onnx.NodeProto, value: str) -> None:
+    """Make a node an Identity of a value, in place."""
     node.op_type = "Identity"
-    del node.input[1:]
+    node.input[:] = [value]
     del node.attribute[:]
 
 

@@ -20,6 +20,7 @@ from dfcompile.child_processes import ending_with_us
 from dfcompile.errors import InternalError, UserError
 from dfcompile.frontend import Level, Program
 from dfcompile.private_folder import in_private_folder, process_folder
+from dfcompile.lowering.accumulators import widen_accumulators
 
 Values = Mapping[str, npt.NDArray[np.generic]]
 
@@ -61,6 +62,7 @@ def run_program(program: Program, inputs: Values) -> dict[str, npt.NDArray[np.ge
     used = program.sdfg.arglist()
     with _build_environment() as folder, ending_with_us():
         sdfg = dace.SDFG.from_json(program.sdfg.to_json())  # compiling changes an SDFG
+        widen_accumulators(sdfg)
         sdfg.build_folder = str(folder)
         compiled = _compiled(sdfg)
         compiled(**{name: value for name, value in arguments.items() if name in used})

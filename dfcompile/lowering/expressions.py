@@ -72,13 +72,31 @@ def inlined(expression: str, operands: Sequence[Tensor]) -> tuple[str, tuple[int
     return substitute(expression, replacements), kept
 
 
+def is_real(dtype: str) -> bool:
+    """Whether a data type, given by its numpy name, can hold a NaN.
+
+    >>> is_real("float16"), is_real("int64")
+    (True, False)
+    """
+    return np.dtype(dtype).kind in "fc"
+
+
+def sum_dtype(dtype: str) -> str:
+    """Return the data type of an array of sums on which more is computed: half precision overflows at 65504.
+
+    >>> sum_dtype("float16"), sum_dtype("float32")
+    ('float32', 'float32')
+    """
+    return "float32" if dtype == "float16" else dtype
+
+
 def widened(expression: str, dtypes: Mapping[str, str]) -> str:
     """Compute in single precision what is stored in half precision, which has no conversions to other types.
 
     >>> widened("a + b", {"a": "float16", "b": "float32"})
     'dace.float32(a) + b'
     """
-    if expression in dtypes:
+    if expression in dtypes or "float16" not in dtypes.values():
         return expression
     return substitute(
         expression, {name: f"dace.float32({name})" for name, dtype in dtypes.items() if dtype == "float16"}

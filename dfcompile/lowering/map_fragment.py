@@ -14,6 +14,7 @@ from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
 
 from dfcompile.errors import InternalError
 from dfcompile.lowering.canonical_fragment import identifier
+from dfcompile.lowering.expressions import widened
 from dfcompile.lowering.kernels import kernel_of
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
@@ -42,6 +43,8 @@ class Reduction(Enum):
         if kind.kind not in "iu":
             return "-inf" if self is Reduction.MAX else "inf"
         limits = np.iinfo(kind)
+        if self is Reduction.MAX and limits.min < 0:
+            return f"{limits.min + 1} - 1"  # C++ reads the digits without the sign, which are one too many
         return repr(int(limits.min if self is Reduction.MAX else limits.max))
 
 
@@ -90,7 +93,7 @@ class MapFragment:
             loops: temporal loops and their extents, outer to inner.
             reads: tasklet variable -> (array, one affine index expression of the loops per dimension).
             write: (array, one affine index expression per dimension).
-            code: Python expression of the tasklet variables.
+            code: Python expression of the tasklet variables; what is stored in half precision is computed in single.
             spatial: loops of which every iteration is a task of its own.
             tables: tasklet variable -> array of which the code reads one element per iteration, at an index that it
                 computes itself, such as ``table[row, j]``.
@@ -118,7 +121,7 @@ class MapFragment:
                 **{renamed[name]: _memlet(tensor, index, renamed) for name, (tensor, index) in reads.items()},
                 **{renamed[name]: self._indirect_memlet(tensor) for name, tensor in tables.items()},
             },
-            _rename(f"result = {code}", renamed),
+            _rename(f"result = {widened(code, {name: tensor.dtype for name, (tensor, _) in reads.items()})}", renamed),
             {renamed["result"]: _memlet(target, indices, renamed, accumulate)},
             input_nodes={
                 tensor.name: self._builder.read(tensor.name)

@@ -4,13 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from dfcompile import driver, scheduler
 from dfcompile.driver import explore
-from dfcompile.errors import UserError, VerificationError
-from dfcompile.frontend import Model, read_model
+from dfcompile.errors import DisagreementError, UserError, VerificationError
+from dfcompile.frontend import Answer, Model, read_model
 from dfcompile.options import Options, parse_expand
 from tests.onnx_files import save_convolution
 
@@ -37,19 +36,20 @@ def test_wrong_options_are_found_before_the_model_is_read(tmp_path: Path) -> Non
         explore(Options(tmp_path / "missing.onnx", (4,), parse_expand(["MatMul=nope"])))
 
 
-def test_lowered_model_that_computes_something_else_is_a_bug(
+def test_lowered_model_that_computes_something_else_is_told_with_the_reference(
     convolution: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def wrong(inputs: object) -> tuple[npt.NDArray[np.float32], ...]:
+    def wrong(inputs: object) -> Answer:
         del inputs
-        return (np.zeros((1, 2, 6, 6), np.float32),)
+        return Answer((np.zeros((1, 2, 6, 6), np.float32),), "a sloth", "wake it")
 
     def read_wrong(path: Path, options: object) -> Model:
         del options
         return replace(read_model(path), reference=wrong)
 
     monkeypatch.setattr(driver, "read_model", read_wrong)
-    with pytest.raises(VerificationError, match=r"output 'y': absolute error .* against at most 0.0001"):
+    told = r"output 'y': \S+ at \[0, \d, \d, \d\] against 0.0 of a sloth, tolerance 5.\d+e-05 \(wake it\)"
+    with pytest.raises(DisagreementError, match=told):
         explore(Options(convolution, (4,), verify=True))
 
 

@@ -1,13 +1,26 @@
 """Python files that hold a PyTorch model: code, run with the user's rights."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Model
+from dfcompile.frontend.model import Answer, Model, Tensor
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.python_module import PythonModule, running
-from dfcompile.frontend.torch_model import export_onnx, is_module, require_torch, seed_torch, torch_model
+from dfcompile.frontend.torch_model import TorchModel, export_onnx, is_module, require_torch, seed_torch, torch_model
+
+
+@dataclass(frozen=True, slots=True)
+class TorchReference:
+    """Runs a model by PyTorch."""
+
+    model: TorchModel
+
+    def __call__(self, inputs: Sequence[Tensor]) -> Answer:
+        """Return the outputs in the order of the module's result."""
+        return Answer(self.model.run(inputs), "PyTorch", "please report it")
 
 
 def read_python(path: Path, options: ReadOptions) -> Model:
@@ -25,7 +38,7 @@ def read_python(path: Path, options: ReadOptions) -> Model:
     with running(path) as module:
         found = torch_model(path, _value(module, "model"), _value(module, "example_inputs"))
         exported = export_onnx(found)
-    return Model(program_of(path.stem, exported, options), found.run, found.examples)
+    return Model(program_of(path.stem, exported, options), TorchReference(found), found.examples)
 
 
 def _value(module: PythonModule, name: str) -> object:

@@ -1,11 +1,12 @@
 """Constant folding: nodes that depend on constants or static shapes alone are computed once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import onnx
 from onnx import helper
 
+from dfcompile.errors import UserError
 from dfcompile.frontend.draft import Constant, Draft
 from dfcompile.frontend.element_type import onnx_type
 from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
@@ -15,16 +16,16 @@ from dfcompile.frontend.shapes import TensorType, infer_types
 _RANDOM = frozenset(
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
 )
+# ONNX's reference implementation is wrong for some forms of these.
+_DOUBTFUL = frozenset(["GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN"])
 
 
 def fold_constants(draft: Draft) -> Draft:
     """Return the draft with every node replaced by its value that depends on constants and static shapes alone.
 
     Folding a Shape makes a Reshape's result known, which makes the next Shape static: hence until nothing changes.
-    A node that produces an output of the model stays.
-
-    Raises:
-        UserError: ONNX's reference implementation cannot compute a node that is constant.
+    A node that produces an output of the model stays, and so does one that cannot be computed: a later stage either
+    compiles it or names it.
     """
     room_bytes = room_for_folds(draft.constants) + _size_bytes(draft.constants)
     while True:
@@ -56,7 +57,7 @@ def _value(
     types: Mapping[str, TensorType],
     proto: onnx.ModelProto,
 ) -> Mapping[str, Constant] | None:
-    if node.op_type in _RANDOM:
+    if node.op_type in _RANDOM or node.op_type in _DOUBTFUL:
         return None
     if node.op_type in {"Shape", "Size"}:
         known = types.get(node.input[0])
@@ -64,21 +65,44 @@ def _value(
             return None
         # Only the shape counts: a view of one element has it without the memory.
         stand_in = np.broadcast_to(np.zeros((), dtype=known.dtype), known.known_shape)
-        return _computed(node, {node.input[0]: stand_in}, proto)
+        return _computed(node, {node.input[0]: stand_in}, types, proto)
     operands = {name: constants[name] for name in node.input if name in constants}
     if node.op_type == "CastLike" and node.input[1] in types:  # only the type of its second operand counts
         operands[node.input[1]] = np.zeros((), dtype=types[node.input[1]].dtype)
     if any(name and name not in operands for name in node.input):
         return None
-    return _computed(node, operands, proto)
+    return _computed(node, operands, types, proto)
 
 
 def _size_bytes(constants: Mapping[str, Constant]) -> int:
     return sum(value.nbytes for value in constants.values())
 
 
-def _computed(node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onnx.ModelProto) -> Mapping[str, Constant]:
+def _computed(
+    node: onnx.NodeProto,
+    operands: Mapping[str, Constant],
+    types: Mapping[str, TensorType],
+    proto: onnx.ModelProto,
+) -> Mapping[str, Constant] | None:
+    """Return the results of a node by name; None if they cannot be computed, or are of another type than inferred."""
     results = [name for name in node.output if name]
+    computed = _own(node, operands) if node.op_type in _OWN else _by_reference(node, results, operands, proto)
+    if computed is None:
+        return None
+    values = {}
+    for name, result in zip(results, computed, strict=True):
+        value = np.array(result)
+        known = types.get(name, TensorType(str(value.dtype), None))
+        if str(value.dtype) != known.dtype or known.known_shape not in (None, value.shape):
+            return None
+        value.flags.writeable = False
+        values[name] = value
+    return values
+
+
+def _by_reference(
+    node: onnx.NodeProto, results: Sequence[str], operands: Mapping[str, Constant], proto: onnx.ModelProto
+) -> tuple[Constant, ...] | None:
     inputs = [
         helper.make_tensor_value_info(name, onnx_type(str(value.dtype)), value.shape)
         for name, value in operands.items()
@@ -89,10 +113,25 @@ def _computed(node: onnx.NodeProto, operands: Mapping[str, Constant], proto: onn
         opset_imports=list(proto.opset_import),
         ir_version=proto.ir_version,
     )
-    computed = evaluate(model, operands, f"node {node.name!r}: {node.op_type} of constants: cannot be computed")
-    values = {}
-    for name, result in zip(results, computed, strict=True):
-        value = np.array(result)
-        value.flags.writeable = False
-        values[name] = value
-    return values
+    try:
+        return evaluate(model, operands, node.name)
+    except UserError:
+        return None
+
+
+def _own(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> tuple[Constant, ...] | None:
+    try:
+        return (_OWN[node.op_type](node, [operands[name] for name in node.input]),)
+    except (IndexError, ValueError):
+        return None
+
+
+def _gather_elements(node: onnx.NodeProto, operands: Sequence[Constant]) -> Constant:
+    """``Y[i, j] = X[indices[i, j], j]``, for which ONNX's reference implementation takes one dimension for another."""
+    data, indices = operands
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0) % data.ndim
+    part = tuple(slice(None) if at == axis else slice(extent) for at, extent in enumerate(indices.shape))
+    return np.take_along_axis(data[part], indices.astype(np.int64), axis)
+
+
+_OWN: Mapping[str, Callable[[onnx.NodeProto, Sequence[Constant]], Constant]] = {"GatherElements": _gather_elements}

@@ -6,6 +6,7 @@ from onnx import version_converter
 from dfcompile.errors import UserError
 from dfcompile.frontend.draft import Draft
 from dfcompile.frontend.free_name import free_name
+from dfcompile.frontend.normaliser.coercion import with_explicit_coercion
 from dfcompile.frontend.one_line import one_line
 from dfcompile.frontend.shapes import checkable
 
@@ -34,10 +35,11 @@ def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
     Raises:
         UserError: ONNX has no conversion for an operator.
     """
-    if opset_of(proto) >= COMMON:
+    opset = opset_of(proto)
+    if opset >= COMMON:
         return proto
     try:
-        return version_converter.convert_version(proto, COMMON)
+        return version_converter.convert_version(with_explicit_coercion(proto, opset), COMMON)
     except (RuntimeError, ValueError, version_converter.ConvertError) as error:
         raise UserError(f"model: cannot be converted to operator set {COMMON}: {one_line(error)}") from error
 

@@ -11,9 +11,10 @@ from dfcompile.errors import UnsupportedOpError, UserError, nearest
 from dfcompile.frontend.draft import Draft
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.one_line import one_line
-from dfcompile.frontend.shapes import checkable
+from dfcompile.frontend.shapes import checkable, stand_in
 
 _TERM = r"[A-Za-z]*(?:\.\.\.[A-Za-z]*)?"  # one way to match, or a long equation takes forever
+_GROUP_NORMALIZATION_AGAIN = 21
 _OWN_DOMAINS = frozenset(["", "ai.onnx"])
 
 
@@ -38,6 +39,10 @@ def check_structure(draft: Draft) -> None:
     _check_order(draft, producers)
     _check_outputs(draft, producers)
     proto = checkable(draft)
+    for node in proto.graph.node:
+        if node.op_type == "GroupNormalization" and opset < _GROUP_NORMALIZATION_AGAIN:
+            # ONNX declared its first version void, so that the checker refuses models that were right before.
+            stand_in(node, node.input[0])
     for output in proto.graph.output:
         # Outputs without a declared type or shape are usual, and theirs is inferred anyway.
         output.type.tensor_type.shape.SetInParent()
@@ -71,6 +76,10 @@ def _check_attributes(node: onnx.NodeProto) -> None:
             )
         if (node.op_type, attribute.name) == ("Einsum", "equation"):
             _check_equation(node, attribute.s.decode("utf-8", errors="replace"))
+        if (node.op_type, attribute.name) == ("Split", "num_outputs") and attribute.i != len(node.output):
+            raise UserError(
+                f"node {node.name!r}: attribute 'num_outputs' is {attribute.i} against {len(node.output)} results"
+            )
         numbers = [attribute.f] if attribute.type == AttributeProto.FLOAT else attribute.floats
         for number in numbers:
             if not math.isfinite(number):
@@ -99,7 +108,6 @@ def _producers(draft: Draft) -> Mapping[str, str]:
 
 
 def _check_order(draft: Draft, producers: Mapping[str, str]) -> None:
-    ready = {*draft.constants, *draft.input_names}
     for node in draft.proto.graph.node:
         for name in filter(None, node.input):
             if name not in producers:
@@ -107,6 +115,9 @@ def _check_order(draft: Draft, producers: Mapping[str, str]) -> None:
                     f"node {node.name!r}: input {name!r} is no input, initializer or result of the model"
                     f"{nearest(name, producers)}"
                 )
+    ready = {*draft.constants, *draft.input_names}
+    for node in draft.proto.graph.node:
+        for name in filter(None, node.input):
             if name not in ready:
                 cycle = _cycle(draft)
                 raise UserError(

@@ -1,24 +1,33 @@
 """Typed values: every value has an element type and a static shape, and the nodes agree with them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+import onnx
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.element_type import onnx_type
 from dfcompile.frontend.normaliser import VIEWS
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.shapes import TensorType, infer_types
 from dfcompile.frontend.validation.operand_shapes import check_operand_shapes
 from dfcompile.frontend.validation.operand_types import check_operand_types
+from dfcompile.frontend.validation.operands import operands_of
 
 _MOST_ELEMENTS = 2**48  # of a value
 _UNKNOWN = TensorType("", None)
 
 
-def check_operands(draft: Draft) -> None:
+def check_operands(draft: Draft, declared: Iterable[onnx.ValueInfoProto] = ()) -> None:
     """Check that the operands of every node fit together, as far as their types are known.
 
     ONNX's inference passes over much of this, and where it does not, says less.
+
+    Args:
+        draft: as read, or later.
+        declared: what the model says of inner values. Their element types have to be right; shapes there are what some
+            tool inferred, which nothing relies on.
 
     Raises:
         UserError: operands of a node do not fit together; the first such node is named.
@@ -27,10 +36,16 @@ def check_operands(draft: Draft) -> None:
     opset = opset_of(draft.proto)
     for node in draft.proto.graph.node:
         check_operand_types(node, types, opset)
-        check_operand_shapes(node, types)
+        check_operand_shapes(operands_of(node, types, draft.constants, opset))
         for name in filter(None, node.output):
             # Nothing is left of an image smaller than its window; ONNX says so by a negative size.
             _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least=0)
+    for value in declared:
+        found = types.get(value.name)
+        kind = value.type.tensor_type.elem_type
+        if found is not None and found.dtype and kind not in (onnx.TensorProto.UNDEFINED, onnx_type(found.dtype)):
+            name = onnx.TensorProto.DataType.Name(kind).lower()
+            raise UserError(f"value {value.name!r}: declared as {name} against {found.dtype} that is computed")
 
 
 def checked_types(draft: Draft) -> Mapping[str, TensorType]:

@@ -5,6 +5,7 @@ import numpy as np
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.expansions.reduce import add_reduce, kept_shape
+from dfcompile.lowering.expressions import is_real
 
 
 def arg_extremum(op: Operator, build: CanonicalFragment) -> None:
@@ -12,7 +13,7 @@ def arg_extremum(op: Operator, build: CanonicalFragment) -> None:
     x, y, axis = op.input(0), op.output(), op.axis()
     extremum = Reduction.MAX if op.op_type == "ArgMax" else Reduction.MIN
     is_last = op.integer("select_last_index", 0) != 0
-    _position(build, x, y, axis, extremum, is_last=is_last)
+    _position(build, x, y, axis, extremum, is_last=is_last, finds_nan=is_real(x.dtype))
 
 
 EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(arg_extremum) for op_type in ("ArgMax", "ArgMin"))
@@ -23,12 +24,12 @@ def hardmax(op: Operator, build: CanonicalFragment) -> None:
     """``Y[i] = 1 if i is the first position of max(X) else 0`` along an axis."""
     x, y, axis = op.input(0), op.output(), op.axis(default=-1)
     first = build.array("first", kept_shape(x.shape, [axis]), "int64")
-    positions = _position(build, x, first, axis, Reduction.MAX, is_last=False)
+    positions = _position(build, x, first, axis, Reduction.MAX, is_last=False, finds_nan=False)
     add_elementwise(build, "mark", "1 if a == b else 0", [first, positions], y)
 
 
 def _position(
-    build: CanonicalFragment, x: Tensor, y: Tensor, axis: int, extremum: Reduction, *, is_last: bool
+    build: CanonicalFragment, x: Tensor, y: Tensor, axis: int, extremum: Reduction, *, is_last: bool, finds_nan: bool
 ) -> Tensor:
     """Write the position of the extremum to ``y``; return the positions along the axis."""
     shape = tuple(extent if at == axis else 1 for at, extent in enumerate(x.shape))
@@ -36,7 +37,9 @@ def _position(
     positions = build.parameter("positions", np.arange(x.shape[axis], dtype=np.int64).reshape(shape))
     top = build.array("extremum", kept_shape(x.shape, [axis]))
     add_reduce(build, "extremum", extremum, [x], top, [axis])
-    nowhere = -1 if is_last else x.shape[axis]
+    # The extremum is NaN if the first element is; then that position is sought, and Hardmax marks none.
+    nowhere = 0 if is_last else x.shape[axis]
+    found = "a == b or b != b" if finds_nan and not is_last else "a == b"
     choice = Reduction.MAX if is_last else Reduction.MIN
-    add_reduce(build, "position", choice, [x, top, positions], y, [axis], f"c if a == b else {nowhere}")
+    add_reduce(build, "position", choice, [x, top, positions], y, [axis], f"c if {found} else {nowhere}")
     return positions

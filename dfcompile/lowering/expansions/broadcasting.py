@@ -6,7 +6,7 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.elementwise import add_elementwise
-from dfcompile.lowering.expressions import literal, operand_names
+from dfcompile.lowering.expressions import is_real, literal, operand_names
 
 _FORMULAS: Mapping[str, str] = {
     "Add": "a + b",
@@ -39,17 +39,22 @@ EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(several) for op_
 
 
 def variadic(op: Operator, build: CanonicalFragment) -> None:
-    """``Y = f(A, B, C, …)`` of any number of operands: one element-wise task; a view of a single operand."""
+    """``Y = f(A, B, C, …)`` of any number of operands: one element-wise task; a view of a single operand.
+
+    The largest and the smallest are NaN if an operand is.
+    """
     operands = _operands(op)
     names = operand_names(len(operands))
     if len(operands) == 1:
         build.view_as(operands[0], op.output())
         return
     total = " + ".join(names)
+    undefined = " or ".join(f"{name} != {name}" for name in names)
+    propagated = f"nan if {undefined} else " if is_real(op.output().dtype) else ""
     source = {
-        "Max": f"max({', '.join(names)})",
+        "Max": f"{propagated}max({', '.join(names)})",
         "Mean": f"({total}) / {len(names)}",
-        "Min": f"min({', '.join(names)})",
+        "Min": f"{propagated}min({', '.join(names)})",
         "Sum": total,
     }[op.op_type]
     add_elementwise(build, "", source, operands, op.output())

@@ -6,6 +6,7 @@ Any number of spatial dimensions, strides, padding, dilation and groups.
 from math import prod
 
 from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, Reduction, Tensor, expansion, onnx_expansion
+from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.windows import Windows, windows_of
 
 
@@ -35,10 +36,11 @@ def im2col(op: Operator, build: CanonicalFragment) -> None:
         counts=windows.counts,
     )
     build.op("Copy", "weights", [build.view(w, "weights", filters.shape)], [filters])
-    product = build.array("product", (*lead, rows, columns), materialised=bias is None)
+    dtype = y.dtype if bias is None else sum_dtype(y.dtype)
+    product = build.array("product", (*lead, rows, columns), dtype, materialised=bias is None)
     build.op("MatMul", "matmul", [filters, cols], [product], gemm=(group, rows, window, columns))
     if bias is not None:
-        biased = build.array("biased", product.shape, materialised=True)
+        biased = build.array("biased", product.shape, y.dtype, materialised=True)
         row_bias = build.view(bias, "row_bias", (group, rows)) if lead else bias
         axes = [list(range(product.rank)), list(range(row_bias.rank))]
         build.op("Elementwise", "bias", [product, row_bias], [biased], expression="a + b", axes=axes)
@@ -99,7 +101,7 @@ def direct(op: Operator, build: CanonicalFragment) -> None:
     w, y, bias = op.input(1), op.output(), op.optional_input(2)
     windows = windows_of(op, w.shape[2:])
     group, window = op.integer("group", 1), prod(w.shape[1:])
-    product = y if bias is None else build.array("product", y.shape)
+    product = y if bias is None else build.array("product", y.shape, sum_dtype(y.dtype))
     build.op(
         "Convolution",
         "convolution",

@@ -9,6 +9,7 @@ from math import prod
 from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, Reduction, expansion, onnx_expansion
 from dfcompile.lowering.expansions.conv import linear_index
 from dfcompile.lowering.expansions.elementwise import add_elementwise
+from dfcompile.lowering.expressions import sum_dtype
 
 
 @onnx_expansion("ConvTranspose", "direct", default=True)
@@ -28,7 +29,8 @@ def conv_transpose(op: Operator, build: CanonicalFragment) -> None:
     extents = [max(span, begin + count) for span, begin, count in zip(spans, begins, counts, strict=True)]
     is_cropped = tuple(extents) != counts
     shape = (*y.shape[:2], *extents)
-    product = y if bias is None and not is_cropped else build.array("product", shape)
+    dtype = y.dtype if bias is None else sum_dtype(y.dtype)
+    product = y if bias is None and not is_cropped else build.array("product", shape, dtype)
     build.op(
         "TransposedConvolution",
         "convolution",
@@ -40,7 +42,7 @@ def conv_transpose(op: Operator, build: CanonicalFragment) -> None:
         gemm=(group, w.shape[1] * prod(window), w.shape[0] // group, x.shape[0] * prod(x.shape[2:])),
     )
     if is_cropped:
-        cropped = y if bias is None else build.array("cropped", y.shape)
+        cropped = y if bias is None else build.array("cropped", y.shape, dtype)
         places = [f"{begin} + i{2 + axis}" for axis, begin in enumerate(begins)]
         build.op("Copy", "crop", [product], [cropped], read=["i0", "i1", *places])
         product = cropped

@@ -7,6 +7,7 @@ from math import prod
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.expansions.reduce import add_reduce
+from dfcompile.lowering.expressions import sum_dtype
 
 Labels = tuple[str, ...]
 _ELLIPSIS = "..."
@@ -28,12 +29,15 @@ def einsum(op: Operator, build: CanonicalFragment) -> None:
     dimensions are reordered by copies where a product needs it. Without a contraction the product is element-wise.
     """
     terms, result, extents = _parsed(op)
-    steps = _Steps(build, extents)
+    dtype = op.output().dtype
+    steps = _Steps(build, extents, dtype if len(terms) == 1 else sum_dtype(dtype))
     left = steps.alone(terms[0], _needed(result, terms[1:]))
     for position, term in enumerate(terms[1:], 2):
         needed = _needed(result, terms[position:])
         right = steps.alone(term, {*needed, *left.labels})
-        left = steps.product(steps.alone(left, {*needed, *right.labels}), right, needed)
+        is_last = position == len(terms)
+        alone = steps.alone(left, {*needed, *right.labels})
+        left = steps.product(alone, right, needed, dtype if is_last else sum_dtype(dtype))
     build.view_as(steps.arranged(left, result).array, op.output())
 
 
@@ -44,9 +48,10 @@ def _needed(result: Labels, later: Iterable[_Term]) -> set[str]:
 class _Steps:
     """The canonical operators of one Einsum, named by what they do."""
 
-    def __init__(self, build: CanonicalFragment, extents: Mapping[str, int]) -> None:
+    def __init__(self, build: CanonicalFragment, extents: Mapping[str, int], sums: str) -> None:
         self._build = build
         self._extents = extents
+        self._sums = sums  # data type of what is summed up before a product
         self._counts: dict[str, int] = {}
 
     def alone(self, term: _Term, needed: set[str]) -> _Term:
@@ -55,7 +60,7 @@ class _Steps:
         kept = tuple(label for label in term.labels if label in needed)
         if kept == term.labels:
             return term
-        total = self._build.array(self._name("total"), self._shape(kept))
+        total = self._build.array(self._name("total"), self._shape(kept), self._sums)
         axes = [axis for axis, label in enumerate(term.labels) if label not in needed]
         add_reduce(self._build, self._name("sum"), Reduction.SUM, [self._shaped(term)], total, axes)
         return _Term(total, kept)
@@ -64,12 +69,12 @@ class _Steps:
         """Return the dimensions in another order; of a label that an operand has twice, the diagonal."""
         if term.labels == labels:
             return term
-        array = self._build.array(self._name("arranged"), self._shape(labels))
+        array = self._build.array(self._name("arranged"), self._shape(labels), term.array.dtype)
         read = [f"i{labels.index(label)}" for label in term.labels]
         self._build.op("Copy", self._name("arrange"), [self._shaped(term)], [array], read=read)
         return _Term(array, labels)
 
-    def product(self, left: _Term, right: _Term, needed: set[str]) -> _Term:
+    def product(self, left: _Term, right: _Term, needed: set[str], dtype: str) -> _Term:
         """Multiply, and sum over what both operands have and nothing else needs."""
         shared = [label for label in left.labels if label in right.labels]
         batch = tuple(label for label in shared if label in needed)
@@ -78,7 +83,7 @@ class _Steps:
         columns = tuple(label for label in right.labels if label not in shared)
         labels = (*batch, *rows, *columns)
         if not contracted:
-            array = self._build.array(self._name("product"), self._shape(labels))
+            array = self._build.array(self._name("product"), self._shape(labels), dtype)
             axes = [[labels.index(label) for label in term.labels] or [0] for term in (left, right)]
             operands = [self._shaped(left), self._shaped(right)]
             add_elementwise(self._build, self._name("multiply"), "a * b", operands, array, axes)
@@ -86,7 +91,7 @@ class _Steps:
         a, transpose_a = self._matrices(left, batch, rows, contracted)
         b, transpose_b = self._matrices(right, batch, contracted, columns)
         outer, n, k, m = (self._elements(part) for part in (batch, rows, contracted, columns))
-        array = self._build.array(self._name("product"), (outer, n, m))
+        array = self._build.array(self._name("product"), (outer, n, m), dtype)
         self._build.op(
             "MatMul",
             self._name("matmul"),

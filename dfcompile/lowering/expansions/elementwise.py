@@ -8,7 +8,7 @@ for.
 from collections.abc import Sequence
 
 from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, Tensor, expansion
-from dfcompile.lowering.expressions import inlined, operand_names, widened
+from dfcompile.lowering.expressions import inlined, operand_names
 
 
 def add_elementwise(
@@ -48,8 +48,7 @@ def elementwise(op: Operator, build: MapFragment) -> None:
         name: (tensor, [f"i{axis}" if extent > 1 else "0" for axis, extent in zip(axes, tensor.shape, strict=True)])
         for name, tensor, axes in zip(names, operands, operand_axes(op), strict=True)
     }
-    code = widened(op.text("expression", "a"), {name: tensor.dtype for name, (tensor, _) in reads.items()})
-    build.map("", loops=loops, reads=reads, write=(result, list(loops)), code=code)
+    build.map("", loops=loops, reads=reads, write=(result, list(loops)), code=op.text("expression", "a"))
 
 
 def operand_axes(op: Operator) -> list[list[int]]:

@@ -5,18 +5,22 @@ from itertools import zip_longest
 from math import prod
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
+from dfcompile.lowering.expressions import sum_dtype
 
 
 @onnx_expansion("Gemm", "matmul", default=True)
 def gemm(op: Operator, build: CanonicalFragment) -> None:
-    """``Y = alpha * A' @ B' + beta * C``: a MatMul, then one element-wise operator for the rest."""
-    a, b, c, y = op.input(0), op.input(1), op.optional_input(2), op.output()
+    """``Y = alpha * A' @ B' + beta * C``: a MatMul, then one element-wise operator for the rest.
+
+    With ``beta = 0``, C does not count, whatever it holds.
+    """
     alpha, beta = op.real("alpha", 1.0), op.real("beta", 1.0)
+    a, b, c, y = op.input(0), op.input(1), op.optional_input(2) if beta else None, op.output()
     n, m = y.shape
     k = a.shape[0] if op.integer("transA", 0) else a.shape[1]
     scaled = "a" if alpha == 1.0 else f"{alpha!r} * a"
     has_rest = c is not None or alpha != 1.0
-    product = build.array("product", y.shape) if has_rest else y
+    product = build.array("product", y.shape, sum_dtype(y.dtype)) if has_rest else y
     build.op(
         "MatMul",
         "matmul",

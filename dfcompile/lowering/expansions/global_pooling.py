@@ -6,6 +6,7 @@ from dfcompile.lowering import CanonicalFragment, Operator, Reduction, onnx_expa
 from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.expansions.pooling import norm_expressions
 from dfcompile.lowering.expansions.reduce import add_reduce
+from dfcompile.lowering.expressions import sum_dtype
 
 
 @onnx_expansion("GlobalMaxPool", "map", default=True)
@@ -29,6 +30,6 @@ def global_lp_pool(op: Operator, build: CanonicalFragment) -> None:
 
 def _sum_and_finish(op: Operator, build: CanonicalFragment, before: str, after: str) -> None:
     x, y = op.input(0), op.output()
-    total = build.array("total", y.shape)
+    total = build.array("total", y.shape, sum_dtype(y.dtype))
     add_reduce(build, "sum", Reduction.SUM, [x], total, range(2, x.rank), before)
     add_elementwise(build, "finish", after, [total], y)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dfcompile.lowering import MapFragment, Operator, Reduction, Tensor, expansion
+from dfcompile.lowering.expressions import sum_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def matrix_vector(op: Operator, build: MapFragment) -> None:
     """One matrix-vector task per column of B: A is broadcast row by row, C comes out row by row."""
     p = _product(op)
     rows = {**p.batch, **p.rows, "k": p.k}
-    a = build.array("rows", rows.values())
+    a = build.array("rows", rows.values(), p.a.dtype)
     parts = build.array("columns", p.c.shape)
     build.map("broadcast", loops=rows, reads={"a": p.at_a()}, write=(a, list(rows)), code="a")
     build.map(
@@ -92,7 +93,7 @@ def left_matrix_vector(op: Operator, build: MapFragment) -> None:
     p = _product(op)
     columns = {**p.batch, **p.columns, "k": p.k}
     stored = [*(name for name in columns if name not in {"k", "j"}), "k", "j"]
-    b = build.array("columns", [columns[name] for name in stored])
+    b = build.array("columns", [columns[name] for name in stored], p.b.dtype)
     parts = build.array("rows", p.c.shape)
     build.map("broadcast", loops=columns, reads={"b": p.at_b()}, write=(b, stored), code="b")
     build.map(
@@ -112,7 +113,7 @@ def outer_product(op: Operator, build: MapFragment) -> None:
     """One outer-product task per k and one task that sums them: C comes out column by column."""
     p = _product(op)
     by_columns = {**p.batch, **p.columns, **p.rows}
-    partial = build.array("products", (p.k, *p.c.shape))
+    partial = build.array("products", (p.k, *p.c.shape), sum_dtype(p.c.dtype))
     _, place = p.at_c(p.c)
     build.map(
         "op",

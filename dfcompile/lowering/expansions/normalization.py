@@ -8,7 +8,7 @@ import numpy as np
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.expansions.reduce import add_reduce, kept_shape
-from dfcompile.lowering.expressions import literal
+from dfcompile.lowering.expressions import literal, sum_dtype
 
 
 @onnx_expansion("BatchNormalization", "affine", default=True)
@@ -55,7 +55,7 @@ def rms_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X / sqrt(mean(X * X) + epsilon) * scale`` over the last axes, from ``axis`` on."""
     x, axes = op.input(0), _last_axes(op)
     _check_precision(op)
-    dtype, kept = _wide(x.dtype), kept_shape(x.shape, axes)
+    dtype, kept = sum_dtype(x.dtype), kept_shape(x.shape, axes)
     squares, inverse = build.array("squares", kept, dtype), build.array("inverse", kept, dtype)
     add_reduce(build, "squares", Reduction.SUM, [x], squares, axes, "a * a")
     _add_inverse_root(op, build, squares, inverse, prod(x.shape[axis] for axis in axes))
@@ -115,7 +115,7 @@ def lp_normalization(op: Operator, build: CanonicalFragment) -> None:
     x, axis, order = op.input(0), op.axis(default=-1), op.integer("p", 2)
     if order not in (1, 2):
         raise op.unsupported(f"attribute 'p' is {order} against 1 or 2")
-    norm = build.array("norm", kept_shape(x.shape, [axis]))
+    norm = build.array("norm", kept_shape(x.shape, [axis]), sum_dtype(x.dtype))
     add_reduce(build, "norm", Reduction.SUM, [x], norm, [axis], "abs(a)" if order == 1 else "a * a")
     root = "b" if order == 1 else "sqrt(b)"
     add_elementwise(build, "divide", f"a / {root} if b != 0 else 0", [x, norm], op.output())
@@ -136,7 +136,7 @@ def _statistics(op: Operator, build: CanonicalFragment, x: Tensor, axes: Sequenc
 
 def _moments(build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Return the mean and the sum of the squared distances from it, over the axes, with extent 1 there."""
-    kept, dtype = kept_shape(x.shape, axes), _wide(x.dtype)
+    kept, dtype = kept_shape(x.shape, axes), sum_dtype(x.dtype)
     total, mean, squares = (build.array(name, kept, dtype) for name in ("total", "mean", "squares"))
     add_reduce(build, "sum", Reduction.SUM, [x], total, axes)
     add_elementwise(build, "mean", f"a / {prod(x.shape[axis] for axis in axes)}", [total], mean)
@@ -147,11 +147,6 @@ def _moments(build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[
 def _add_inverse_root(op: Operator, build: CanonicalFragment, squares: Tensor, inverse: Tensor, count: int) -> None:
     epsilon = literal(op.real("epsilon", 1e-5), "float32")
     add_elementwise(build, "inverse", f"1 / sqrt(a / {count} + {epsilon})", [squares], inverse)
-
-
-def _wide(dtype: str) -> str:
-    """Return the data type of statistics: half precision is summed up in single precision."""
-    return "float32" if dtype == "float16" else dtype
 
 
 def _check_precision(op: Operator) -> None:

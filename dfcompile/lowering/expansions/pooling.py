@@ -7,6 +7,7 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.elementwise import add_elementwise
+from dfcompile.lowering.expressions import sum_dtype
 from dfcompile.lowering.windows import Windows, windows_of
 
 
@@ -29,17 +30,18 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
     y = op.output()
     windows = windows_of(op, op.integers("kernel_shape"))
     x = _padded(build, op.input(0), windows, 0)
-    total = build.array("total", y.shape)
+    total = build.array("total", y.shape, sum_dtype(y.dtype))
     add_window(build, "window", Reduction.SUM, x, total, windows)
     counts = element_counts(op, windows)
     build.check_parameter(windows.counts)
     divisor = np.ones((1, 1), np.int64)
     for axis_counts in counts:
         divisor = divisor[..., None] * axis_counts
+    divisor = np.maximum(divisor, 1)  # the average of a window that reaches over all of the data is 0
     if divisor.min() == divisor.max():
         add_elementwise(build, "divide", f"a / {divisor.max()}", [total], y)
     else:
-        sizes = build.parameter("sizes", divisor.astype(y.dtype))
+        sizes = build.parameter("sizes", divisor.astype(total.dtype))
         add_elementwise(build, "divide", "a / b", [total, sizes], y)
 
 
@@ -50,7 +52,7 @@ def lp_pool(op: Operator, build: CanonicalFragment) -> None:
     before, after = norm_expressions(op)
     windows = windows_of(op, op.integers("kernel_shape"))
     x = _padded(build, op.input(0), windows, 0)
-    total = build.array("total", y.shape) if after != "a" else y
+    total = build.array("total", y.shape, sum_dtype(y.dtype)) if after != "a" else y
     add_window(build, "window", Reduction.SUM, x, total, windows, before)
     if after != "a":
         add_elementwise(build, "root", after, [total], y)
@@ -100,7 +102,7 @@ def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int]
     behind: Sequence[int] = before
     if op.integer("count_include_pad", 0):
         before, behind = windows.pads_begin, windows.pads_end
-        if op.text("auto_pad", "NOTSET") == "NOTSET":
+        if op.text("auto_pad", "NOTSET") in ("NOTSET", "VALID"):
             behind = op.integers("pads", (0,) * (2 * len(extents)))[len(extents) :]
     counts = []
     for axis, extent in enumerate(extents):
@@ -123,10 +125,12 @@ def local_response_normalization(op: Operator, build: CanonicalFragment) -> None
     """``Y[b, c, …] = X / (bias + alpha / size * sum_j X[b, c + j, …] ** 2) ** beta`` over neighbouring channels."""
     x, y, size = op.input(0), op.output(), op.integer("size", 1)
     batch, channels, rest = x.shape[0], x.shape[1], prod(x.shape[2:])
-    before = (size - 1) // 2
-    windows = Windows((size, 1), (1, 1), (1, 1), (before, 0), (size - 1 - before, 0), (channels, rest))
+    # Neighbours that no channel has are left out, so that a vast size takes no vast window.
+    before, behind = min((size - 1) // 2, channels - 1), min(size // 2, channels - 1)
+    kernel = (before + 1 + behind, 1)
+    windows = Windows(kernel, (1, 1), (1, 1), (before, 0), (behind, 0), (channels, rest))
     planes = build.view(x, "planes", (batch, 1, channels, rest))
-    squares = build.array("squares", planes.shape)
+    squares = build.array("squares", planes.shape, sum_dtype(x.dtype))
     add_window(build, "window", Reduction.SUM, _padded(build, planes, windows, 0), squares, windows, "a * a")
     alpha, beta, bias = op.real("alpha", 1e-4), op.real("beta", 0.75), op.real("bias", 1.0)
     sums = build.view(squares, "sums", x.shape)

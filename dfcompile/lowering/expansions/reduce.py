@@ -11,7 +11,7 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, Reduction, Tensor, expansion, onnx_expansion
 from dfcompile.lowering.expansions.elementwise import add_elementwise
-from dfcompile.lowering.expressions import operand_names, widened
+from dfcompile.lowering.expressions import operand_names, sum_dtype
 
 
 def add_reduce(
@@ -95,7 +95,7 @@ def reduce_map(op: Operator, build: MapFragment) -> None:
         loops={f"i{axis}": shape[axis] for axis in order},
         reads=reads,
         write=(result, write),
-        code=widened(op.text("expression", "a"), {name: tensor.dtype for name, (tensor, _) in reads.items()}),
+        code=op.text("expression", "a"),
         accumulate=Reduction[op.text("reduction", "SUM")],
     )
 
@@ -128,7 +128,7 @@ def reduction(op: Operator, build: CanonicalFragment) -> None:
     if after == "a":
         add_reduce(build, "", kind, [x], y, axes, before)
         return
-    reduced = build.array("reduced", y.shape)
+    reduced = build.array("reduced", y.shape, sum_dtype(x.dtype))
     add_reduce(build, "reduce", kind, [x], reduced, axes, before)
     count = prod(x.shape[axis] for axis in axes)
     add_elementwise(build, "finish", after.replace("n", str(count)) if after == "a / n" else after, [reduced], y)
@@ -153,7 +153,8 @@ def reduce_log_sum_exp(op: Operator, build: CanonicalFragment) -> None:
         build.view_as(x, y)
         return
     kept = kept_shape(x.shape, axes)
-    largest, top, total = build.array("largest", kept), build.array("top", kept), build.array("total", kept)
+    largest, top = build.array("largest", kept), build.array("top", kept)
+    total = build.array("total", kept, sum_dtype(x.dtype))
     add_reduce(build, "max", Reduction.MAX, [x], largest, axes)
     # An infinite maximum would make its own difference undefined.
     add_elementwise(build, "top", "0 if isinf(a) else a", [largest], top)

@@ -3,6 +3,7 @@
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.expansions.reduce import add_reduce, kept_shape
+from dfcompile.lowering.expressions import sum_dtype
 
 
 @onnx_expansion("Softmax", "stable", default=True)
@@ -10,7 +11,8 @@ def softmax(op: Operator, build: CanonicalFragment) -> None:
     """``Y = e / sum(e)`` with ``e = exp(X - max(X))`` along an axis: two downsamplers, two element-wise tasks."""
     x, y, axis = op.input(0), op.output(), op.axis(default=-1)
     top = _largest(build, x, axis)
-    exponentials, total = build.array("exponentials", x.shape), build.array("total", top.shape)
+    exponentials = build.array("exponentials", x.shape)
+    total = build.array("total", top.shape, sum_dtype(x.dtype))
     add_elementwise(build, "exp", "exp(a - b)", [x, top], exponentials)
     add_reduce(build, "sum", Reduction.SUM, [exponentials], total, [axis])
     add_elementwise(build, "divide", "a / b", [exponentials, total], y)
@@ -21,7 +23,8 @@ def log_softmax(op: Operator, build: CanonicalFragment) -> None:
     """``Y = d - log(sum(exp(d)))`` with ``d = X - max(X)`` along an axis: two downsamplers, two element-wise tasks."""
     x, y, axis = op.input(0), op.output(), op.axis(default=-1)
     top = _largest(build, x, axis)
-    differences, total = build.array("differences", x.shape), build.array("total", top.shape)
+    differences = build.array("differences", x.shape)
+    total = build.array("total", top.shape, sum_dtype(x.dtype))
     add_elementwise(build, "difference", "a - b", [x, top], differences)
     add_reduce(build, "sum", Reduction.SUM, [differences], total, [axis], "exp(a)")
     add_elementwise(build, "subtract", "a - log(b)", [differences, total], y)

@@ -5,7 +5,6 @@ dimension), and an ``expression`` of the element ``a`` that is computed before t
 """
 
 from dfcompile.lowering import MapFragment, Operator, Reduction, expansion
-from dfcompile.lowering.expressions import widened
 from dfcompile.lowering.windows import Windows
 
 
@@ -32,7 +31,7 @@ def window_rows(op: Operator, build: MapFragment) -> None:
         loops=loops,
         reads={"a": (x, ["b", "c", *windows.positions()])},
         write=(y, ["b", "c", *windows.window_names]),
-        code=widened(op.text("expression", "a"), {"a": x.dtype}),
+        code=op.text("expression", "a"),
         accumulate=Reduction[op.text("reduction", "MAX")],
     )
 

@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from dfcompile.errors import UserError
-from dfcompile.frontend import Coverage, file_kind_plugins, read_model, reference_outputs
+from dfcompile.frontend import Coverage, file_kind_plugins, read_model, reference_answer
 
 ModelWriter = Callable[[str], Path]
 LINEAR = "g (float[2,3] x) => (float[2,4] y) <float[3,4] w = {0,1,2,3,4,5,6,7,8,9,10,11}> { [m] y = MatMul(x, w) }"
@@ -109,7 +109,7 @@ def test_external_data_is_read(write_model: ModelWriter, tmp_path: Path) -> None
     weights = np.arange(12, dtype=np.float32).reshape(3, 4)
     np.testing.assert_array_equal(model.program.parameters["w"], weights)
     expected = inputs[0].astype(np.float32) @ weights
-    np.testing.assert_allclose(reference_outputs(model, inputs)[0].astype(np.float32), expected, rtol=1e-5)
+    np.testing.assert_allclose(reference_answer(model, inputs).outputs[0].astype(np.float32), expected, rtol=1e-5)
 
 
 def test_missing_external_data_is_named(write_model: ModelWriter, tmp_path: Path) -> None:
@@ -139,9 +139,9 @@ def test_reference_refuses_other_shapes(write_model: ModelWriter) -> None:
     model = read_model(write_model(LINEAR))
 
     with pytest.raises(UserError, match=r"^input 'x': float32 \(3, 2\) against float32 \(2, 3\)$"):
-        reference_outputs(model, [np.zeros((3, 2), np.float32)])
+        reference_answer(model, [np.zeros((3, 2), np.float32)])
     with pytest.raises(UserError, match=r"^model 'model': 0 inputs against 1$"):
-        reference_outputs(model, [])
+        reference_answer(model, [])
 
 
 def test_reference_knows_what_old_operators_meant(write_model: ModelWriter) -> None:
@@ -155,7 +155,7 @@ def test_reference_knows_what_old_operators_meant(write_model: ModelWriter) -> N
     x = model.example_feeds(0)[0].astype(np.float32)
     flat = np.exp(x.reshape(2, 12))
 
-    softmax, normalised = (value.astype(np.float32) for value in reference_outputs(model, (x,)))
+    softmax, normalised = (value.astype(np.float32) for value in reference_answer(model, (x,)).outputs)
     np.testing.assert_allclose(softmax, (flat / flat.sum(axis=1, keepdims=True)).reshape(2, 3, 4), rtol=1e-5)
     np.testing.assert_allclose(normalised, x - np.reshape([0, 1, 2], (1, 3, 1)), rtol=1e-5, atol=1e-6)
 
@@ -163,7 +163,9 @@ def test_reference_knows_what_old_operators_meant(write_model: ModelWriter) -> N
 def test_reference_is_silent_about_undefined_results(write_model: ModelWriter) -> None:
     model = read_model(write_model("g (float[2] x) => (float[2] y) { y = Log(x) }"))
 
-    assert np.isnan(reference_outputs(model, (np.array([-1, -2], np.float32),))[0]).all()  # a warning is an error
+    assert np.isnan(
+        reference_answer(model, (np.array([-1, -2], np.float32),)).outputs[0]
+    ).all()  # a warning is an error
 
 
 def test_functions_of_the_model_are_inlined(write_model: ModelWriter) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dfcompile.errors import UserError
-from dfcompile.frontend import Coverage, read_model, reference_outputs
+from dfcompile.frontend import Coverage, read_model, reference_answer
 
 LENET = Path("examples/lenet/model.py")
 
@@ -31,7 +31,7 @@ def test_lenet_has_thirteen_nodes_with_the_users_names() -> None:
     ]
     assert [node.name for node in model.program.nodes if node.coverage is not Coverage.COSTED] == ["reshape"]
     assert [(port.shape, port.dtype) for port in model.program.outputs] == [((1, 10), "float32")]
-    (probabilities,) = reference_outputs(model, model.example_feeds(seed=0))
+    (probabilities,) = reference_answer(model, model.example_feeds(seed=0)).outputs
     assert probabilities.sum() == pytest.approx(1, abs=1e-6)
 
 
@@ -125,7 +125,7 @@ def test_residual_encoder_and_causal_blocks_are_read(tmp_path: Path) -> None:
     assert counts["Softmax"] == 2
     assert all(int(size) > 0 for array in program.sdfg.arrays.values() for size in array.shape)
     program.sdfg.validate()
-    found = reference_outputs(model, model.example_feeds(seed=0))
+    found = reference_answer(model, model.example_feeds(seed=0)).outputs
     assert [value.shape for value in found] == [(1, 4, 5, 7), (2, 6, 16)]
 
 

@@ -1,0 +1,109 @@
+"""Accumulators: how the code that is run adds up, apart from the canonical DAG, which does not see it.
+
+A task that accumulates has a register for it; how wide that is changes neither what it reads nor what it writes. So the
+lowered program says float32, or float16, for the results, and only the code that is compiled accumulates in double
+precision and rounds once at the end.
+"""
+
+import sys
+
+import dace
+import numpy as np
+from dace.frontend.operations import detect_reduction_type
+from dace.memlet import Memlet
+from dace.sdfg.nodes import AccessNode, MapEntry, MapExit
+from dace.sdfg.state import SDFGState
+
+from dfcompile.errors import InternalError
+from dfcompile.lowering.map_fragment import Reduction
+
+_WIDE = {"float16": "float64", "float32": "float64", "float64": "float64", "complex64": "complex128"}
+_NEVER = sys.float_info.max  # stands for "nothing was seen yet"
+
+
+def widen_accumulators(sdfg: dace.SDFG) -> None:
+    """Let every map scope that accumulates floating-point numbers do so in an array of double precision, in place.
+
+    ``init -> y; scope -> y`` becomes ``init -> wide; scope -> wide; cast -> y``. Scopes run one after another and so do
+    their iterations: results do not depend on the number of threads.
+
+    The largest and the smallest of some numbers are those of the comparisons that onnxruntime makes: it starts with
+    the first number, and takes another one if that is larger; so a NaN counts if it comes first.
+
+    Args:
+        sdfg: of level 2; no longer fit for extraction afterwards.
+    """
+    for state in sdfg.states():
+        for node in state.nodes():
+            if isinstance(node, MapEntry):
+                node.map.schedule = dace.ScheduleType.Sequential
+        for exit_ in [node for node in state.nodes() if isinstance(node, MapExit)]:
+            _widen(sdfg, state, exit_)
+
+
+def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit) -> None:
+    (inner,) = state.in_edges(exit_)
+    if inner.data.wcr is None:
+        return
+    name, reduction = inner.data.data, Reduction[detect_reduction_type(inner.data.wcr).name.upper()]
+    dtype = np.dtype(sdfg.arrays[name].dtype.type).name
+    if dtype not in _WIDE or (dtype == _WIDE[dtype] and reduction in (Reduction.SUM, Reduction.PRODUCT)):
+        return
+    wide = sdfg.add_transient(
+        f"{name}_wide",
+        sdfg.arrays[name].shape,
+        dace.dtypes.dtype_to_typeclass(np.dtype(_WIDE[dtype]).type),
+        find_new_name=True,
+    )[0]
+    (outer,) = state.out_edges(exit_)
+    result = outer.dst
+    before = _initialised(state, state.entry_node(exit_), name)
+    _rename_written(state, before, wide, None if reduction in (Reduction.SUM, Reduction.PRODUCT) else reduction)
+    sums = state.add_access(wide)
+    state.remove_edge(outer)
+    state.add_edge(exit_, outer.src_conn, sums, None, _renamed(outer.data, wide, reduction))
+    inner.data = _renamed(inner.data, wide, reduction)
+    indices = [f"i{axis}" for axis in range(len(sdfg.arrays[name].shape))]
+    subset = ", ".join(indices)
+    state.add_mapped_tasklet(
+        f"{name}_round",
+        {index: f"0:{extent}" for index, extent in zip(indices, sdfg.arrays[name].shape, strict=True)},
+        {"value": Memlet(f"{wide}[{subset}]")},
+        "rounded = dace.float32(value)" if dtype == "float16" else "rounded = value",
+        {"rounded": Memlet(f"{name}[{subset}]")},
+        schedule=dace.ScheduleType.Sequential,
+        input_nodes={wide: sums},
+        output_nodes={name: result},
+        external_edges=True,
+    )
+
+
+def _initialised(state: SDFGState, entry: MapEntry, name: str) -> AccessNode:
+    """Return the access node that holds the neutral elements which the scope starts from."""
+    for edge in state.in_edges(entry):
+        if edge.data.is_empty() and isinstance(edge.src, AccessNode) and edge.src.data == name:
+            return edge.src
+    raise InternalError(f"scope {entry.label!r}: accumulates into {name!r}, which nothing sets before")
+
+
+def _rename_written(state: SDFGState, node: AccessNode, name: str, extremum: Reduction | None) -> None:
+    """Let a scope that sets an array set another one; where an extremum is sought, to what no number is."""
+    node.data = name
+    (outer,) = state.in_edges(node)
+    (inner,) = state.in_edges(outer.src)
+    outer.data, inner.data = (_renamed(edge.data, name, None) for edge in (outer, inner))
+    if extremum is not None:
+        (variable,) = inner.src.out_connectors
+        inner.src.code.as_string = f"{variable} = {_unseen(extremum)}"
+
+
+def _unseen(extremum: Reduction) -> str:
+    return repr(-_NEVER if extremum is Reduction.MAX else _NEVER)
+
+
+def _renamed(memlet: Memlet, name: str, reduction: Reduction | None) -> Memlet:
+    rule = None if reduction is None else reduction.value
+    if reduction in (Reduction.MAX, Reduction.MIN):
+        sign = ">" if reduction is Reduction.MAX else "<"
+        rule = f"lambda a, b: b if ((b {sign} a) or (a == {_unseen(reduction)})) else a"
+    return Memlet(data=name, subset=memlet.subset, wcr=rule)
