@@ -19,8 +19,8 @@ from dace.config import set_temporary
 from dfcompile.child_processes import ending_with_us
 from dfcompile.errors import InternalError, UserError
 from dfcompile.frontend import Level, Program
-from dfcompile.private_folder import in_private_folder, process_folder
 from dfcompile.lowering.accumulators import widen_accumulators
+from dfcompile.private_folder import in_private_folder, process_folder
 
 Values = Mapping[str, npt.NDArray[np.generic]]
 

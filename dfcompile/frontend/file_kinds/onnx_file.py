@@ -8,8 +8,8 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.external_data import load_external_data
 from dfcompile.frontend import onnxruntime_evaluation
+from dfcompile.frontend.external_data import load_external_data
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Model, Tensor
 from dfcompile.frontend.normaliser.opset import at_common_opset
