@@ -82,7 +82,7 @@ def test_broadcast_product_is_numpys(name: str, leading: tuple[Shape, Shape], n:
 @settings(max_examples=25, deadline=None)
 def test_canonical_product_broadcasts_as_well(name: str, leading: tuple[Shape, Shape], n: int, k: int, m: int) -> None:
     a_shape, b_shape = (*leading[0], n, k), (*leading[1], k, m)
-    result = np.matmul(np.empty(a_shape), np.empty(b_shape)).shape
+    result = np.matmul(np.zeros(a_shape), np.zeros(b_shape)).shape
     program = canonical_program("MatMul", [a_shape, b_shape], result, {"gemm": [1, n, k, m]}, dtype="float64")
     generator = np.random.default_rng(k)
     a, b = generator.uniform(-1, 1, a_shape), generator.uniform(-1, 1, b_shape)
