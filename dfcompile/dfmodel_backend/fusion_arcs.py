@@ -50,10 +50,9 @@ class Arcs:
     members: Members
     limits: dict[bytes, SetLimits] = field(default_factory=dict)
 
-    @property
-    def starts(self) -> Numbers:
-        """First arc of each group of arcs with the same end."""
-        return np.flatnonzero(np.r_[True, self.after[1:] != self.after[:-1]])
+    def mask(self, arc: int) -> int:
+        """Return the set of kernels of an arc."""
+        return self.sets[int(self.added[arc])]
 
 
 def arcs_of(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int], bool]) -> Arcs:
