@@ -146,11 +146,14 @@ class ConfigurationModel:
         return high
 
     def most_weight_tiles(self, members: tuple[int, ...]) -> int:
-        """Return how often the weights of a set may be cut: a contraction alone, down to one row of its output."""
-        kernel = self.workload.kernels[members[0]]
-        if len(members) > 1 or not kernel.systolic or not self.workload.weights_of[members[0]]:
+        """Return how often the weights of a set may be cut: those of a kernel alone, down to one row of its output.
+
+        A row of an elementwise kernel is an element; what streams in is read once per tile there, too, which is more than
+        needed where the weight is as large as the output.
+        """
+        if len(members) > 1 or not self.workload.weights_of[members[0]]:
             return 1
-        return kernel.rows
+        return self.workload.kernels[members[0]].rows
 
     def time_and_bytes(self, kernels: int) -> tuple[float, int] | None:
         """Return the time of a set and its DRAM bytes, or None if it breaks a limit of cores or SRAM."""
