@@ -1,4 +1,4 @@
-"""ViT-B/16 for 224×224 images: 12 encoder layers of 768, 12 heads, 1,000 classes [Dosovitskiy et al., 2021, table 1]."""
+"""ViT-B/16 for 224×224 images: 12 layers of 768, 12 heads, 1,000 classes [Dosovitskiy et al., 2021, table 1]."""
 
 import torch
 from torch import nn

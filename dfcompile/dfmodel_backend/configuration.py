@@ -148,8 +148,8 @@ class ConfigurationModel:
     def most_weight_tiles(self, members: tuple[int, ...]) -> int:
         """Return how often the weights of a set may be cut: those of a kernel alone, down to one row of its output.
 
-        A row of an elementwise kernel is an element; what streams in is read once per tile there, too, which is more than
-        needed where the weight is as large as the output.
+        A row of an elementwise kernel is an element; what streams in is read once per tile there, too, which is more
+        than needed where the weight is as large as the output.
         """
         if len(members) > 1 or not self.workload.weights_of[members[0]]:
             return 1
