@@ -42,6 +42,7 @@ class ProgramBuilder:
         self.sdfg = dace.SDFG(program.sdfg.name)
         self.whole = WholeMemlets(self.sdfg)
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
+        self._like: dict[tuple[tuple[int, ...], str, bool, bool], dace.data.Array] = {}  # a copy is made faster
         self._current: dict[str, AccessNode] = {}
         self._views: dict[str, str] = {}
         self._renamed: dict[str, tuple[Tensor, tuple[int, ...]]] = {}  # outputs that another array became
@@ -79,11 +80,12 @@ class ProgramBuilder:
         """
         if name in self.sdfg.arrays:
             raise InternalError(f"array {name!r}: added twice")
-        storage = MATERIALISED if materialised else dace.StorageType.Default
-        self.sdfg.add_array(
-            name, list(shape), dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type),
-            transient=not self._is_output(name), storage=storage,
-        )  # fmt: skip
+        kind = (tuple(shape), dtype, not self._is_output(name), materialised)
+        if kind not in self._like:
+            storage = MATERIALISED if materialised else dace.StorageType.Default
+            scalar = dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type)
+            self._like[kind] = dace.data.Array(scalar, kind[0], transient=kind[2], storage=storage)
+        self.sdfg.add_datadesc(name, copy.copy(self._like[kind]))
         return self.tensor(name)
 
     def adopt_outputs(self, source: dace.SDFG, op: Operator) -> None:

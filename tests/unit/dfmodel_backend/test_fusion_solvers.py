@@ -130,6 +130,25 @@ def test_sram_of_a_fraction_of_a_byte_holds_weight_tiles(solver: Solver) -> None
     assert [config.weight_tiles for config in mapping.configs] == [4, 1]
 
 
+@pytest.mark.parametrize("solver", EXACT)
+def test_an_elementwise_kernel_alone_may_cut_its_weight(solver: Solver) -> None:
+    """A table of positions, say: 400 bytes of weights against 110 of SRAM; what streams in is read once per part."""
+    tensors = (
+        tensor("x", TensorKind.INPUT, 400, "", "a"),
+        tensor("w", TensorKind.WEIGHT, 400, "", "a"),
+        tensor("y", TensorKind.OUTPUT, 400, "a"),
+    )
+    graph = DataflowGraph.of("positions", (elementwise("a", 100),), tensors)
+    system = machine(sram_bytes=110)
+
+    mapping = map_graph(graph, system, MappingOptions(solver=solver))
+
+    check(graph, system, mapping)
+    (config,) = mapping.configs
+    assert config.weight_tiles == 4
+    assert config.dram_read_bytes == 4 * 400 + 400
+
+
 @pytest.mark.parametrize(("solver", "program"), [(Solver.CBC, "arc_flow"), (Solver.ASSIGNMENT_CBC, "assignment")])
 def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest_path(
     solver: Solver, program: str, monkeypatch: pytest.MonkeyPatch
