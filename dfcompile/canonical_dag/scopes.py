@@ -9,6 +9,7 @@ from math import prod
 import dace
 from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, NestedSDFG, Tasklet
 from dace.sdfg.utils import get_view_edge
+from dace.subsets import Range
 
 from dfcompile.canonical_dag.kernel import Kernel, KernelVariant
 from dfcompile.canonical_dag.traversal import Loop, Traversal
@@ -238,8 +239,10 @@ class _StateReader:
 
     def _is_indirect(self, memlet: dace.Memlet) -> bool:
         """Whether a memlet is one element of a whole array, at an index that the tasklet computes."""
-        whole = dace.Memlet.from_array(memlet.data, self._sdfg.arrays[memlet.data])
-        return bool(memlet.volume == 1 and memlet.subset == whole.subset and memlet.subset.num_elements() != 1)
+        if memlet.volume != 1:
+            return False
+        whole = Range.from_array(self._sdfg.arrays[memlet.data])
+        return bool(memlet.subset == whole and memlet.subset.num_elements() != 1)
 
     def _kernel(self, scope: str, text: str | None) -> Kernel | None:
         if text is None:

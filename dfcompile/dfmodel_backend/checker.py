@@ -63,7 +63,7 @@ def _check_configuration(
     bandwidth = system.dram.bandwidth.value * (system.accelerator.cores if system.dram.bandwidth.per_core else 1)
     _same(f"{where}: memory", config.memory_ns, (reads * config.weight_tiles + held + writes) / bandwidth)
     _same(f"{where}: sram", config.sram_bytes, resident)
-    if config.weight_tiles > 1 and (len(kernels) > 1 or config.weight_tiles > kernels[0].outer * kernels[0].m):
+    if config.weight_tiles > 1 and (len(kernels) > 1 or config.weight_tiles > _rows(kernels[0])):
         raise VerificationError(f"{where}: weights in {config.weight_tiles} tiles, which its kernels do not allow")
     chip = system.accelerator
     sram = chip.sram.value * (chip.cores if chip.sram.per_core else 1)
@@ -82,6 +82,11 @@ def _check_configuration(
         Overlap.OVERLAP_COMPUTE_MEMORY: max(times[:2]) + times[2],
     }[mapping.options.overlap]
     _same(f"{where}: time", config.time_ns, expected)
+
+
+def _rows(kernel: DataflowKernel) -> int:
+    """Return into how many parts the weights of a kernel may be cut."""
+    return kernel.outer * kernel.m * (1 if kernel.type is KernelType.SYSTOLIC else kernel.n)
 
 
 def _compute_ns(

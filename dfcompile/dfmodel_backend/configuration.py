@@ -83,13 +83,13 @@ class ConfigurationModel:
     def _least_cycles(self, members: tuple[int, ...]) -> int | None:
         counts: dict[int, int] = {}
         for member in members:
-            number = self._table_numbers[member]
+            number = self.table_numbers[member]
             counts[number] = counts.get(number, 0) + 1
         wanted = [(self.tables[number], count) for number, count in counts.items()]
         return least_cycles(wanted, self.system.accelerator.cores)
 
     @cached_property
-    def _table_numbers(self) -> tuple[int, ...]:
+    def table_numbers(self) -> tuple[int, ...]:
         """Number of the first kernel with the same table, per kernel."""
         first: dict[int, int] = {}
         return tuple(first.setdefault(id(table), number) for number, table in enumerate(self.tables))
@@ -146,14 +146,17 @@ class ConfigurationModel:
         return high
 
     def most_weight_tiles(self, members: tuple[int, ...]) -> int:
-        """Return how often the weights of a set may be cut: a contraction alone, down to one row of its output."""
-        kernel = self.workload.kernels[members[0]]
-        if len(members) > 1 or not kernel.systolic or not self.workload.weights_of[members[0]]:
-            return 1
-        return kernel.rows
+        """Return how often the weights of a set may be cut: those of a kernel alone, down to one row of its output.
 
-    def time_ns(self, kernels: int) -> float | None:
-        """Return the time of a set, or None if it breaks a limit of cores or SRAM."""
+        A row of an elementwise kernel is an element; what streams in is read once per tile there, too, which is more
+        than needed where the weight is as large as the output.
+        """
+        if len(members) > 1 or not self.workload.weights_of[members[0]]:
+            return 1
+        return self.workload.kernels[members[0]].rows
+
+    def time_and_bytes(self, kernels: int) -> tuple[float, int] | None:
+        """Return the time of a set and its DRAM bytes, or None if it breaks a limit of cores or SRAM."""
         members = self.workload.members(kernels)
         weight_tiles = self.fitting_weight_tiles(kernels, members)
         if weight_tiles is None:
@@ -161,8 +164,9 @@ class ConfigurationModel:
         compute_ns = self.compute_ns(members)
         if compute_ns is None:
             return None
-        memory_ns = self.traffic(kernels, members).total_bytes(weight_tiles) / self.system.dram_gb_per_s
-        return self.options.overlap.time_ns(compute_ns, memory_ns, self.network_ns(members))
+        dram_bytes = self.traffic(kernels, members).total_bytes(weight_tiles)
+        memory_ns = dram_bytes / self.system.dram_gb_per_s
+        return self.options.overlap.time_ns(compute_ns, memory_ns, self.network_ns(members)), dram_bytes
 
     def network_ns(self, members: tuple[int, ...]) -> float:
         """Return the time in which a set exchanges with other chips."""
@@ -179,14 +183,6 @@ class ConfigurationModel:
     def fits_dram(self, before: int, kernels: int) -> bool:
         """Return whether DRAM holds all that is alive while ``kernels`` run after ``before``."""
         return self.dram_always_fits or self.live_bytes(before, kernels) <= self.system.dram_capacity_bytes
-
-    def may_grow(self, kernels: int) -> bool:
-        """Return whether a larger set may still fit SRAM: weights of several kernels are all held, and whole."""
-        capacity = self.system.accelerator.sram_bytes
-        if not capacity:
-            return True
-        held = self.touched_weights(self.workload.members(kernels))
-        return sum(self.workload.weights[number].size_bytes for number in held) <= capacity
 
     def live_bytes(self, before: int, kernels: int) -> int:
         """Return the DRAM bytes alive while ``kernels`` run after ``before``: weights and waiting tensors."""

@@ -9,7 +9,7 @@ from dfcompile.dfmodel_backend.design_sets import DesignSets
 from dfcompile.dfmodel_backend.design_shape import shape_of
 from dfcompile.dfmodel_backend.down_sets import DownSets
 from dfcompile.dfmodel_backend.fusion import ARC_FLOW, ASSIGNMENT, fuse_listed, lattice_for
-from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_kernel_by_kernel, arcs_of, members_of
+from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_kernel_by_kernel, arcs_of, arcs_within, members_of
 from dfcompile.dfmodel_backend.fusion_assignment import fuse_by_assignment
 from dfcompile.dfmodel_backend.intra_chip import Fused, configs_of, is_kernel_by_kernel, kernel_by_kernel
 from dfcompile.dfmodel_backend.milp import Outcome
@@ -51,13 +51,15 @@ class DesignFusion:
         if self._pipelined:
             return self._fuse_stages(model, below_ns)
         costs = DesignSets(model)
-        arcs = None if self.solver in ASSIGNMENT else self._arcs(model)
+        arcs = None if self.solver in ASSIGNMENT else self._arcs(model)  # which may change the solver
         found = fuse_listed(costs, arcs, self._milp, is_complete=self.solver is not Solver.INTERVALS)
         self.is_exact = self.is_exact and found.is_optimal
         return None if found.chain is None else Fused(configs_of(model, found.chain), found.time_ns)
 
     def _fuse_stages(self, model: DesignModel, below_ns: float) -> Fused | None:
         costs = DesignSets(model)
+        if self.solver not in ASSIGNMENT:
+            self._arcs(model)  # which may change the solver
         if self.solver in ARC_FLOW:
             found, outcome = fuse_stages_by_arc_flow(model, self._arcs(model), self._milp)
         elif self.solver in ASSIGNMENT:
@@ -83,5 +85,9 @@ class DesignFusion:
         if held not in self._known:
             costs = DesignSets(model)
             assert self._lattice is not None
-            self._known[held] = arcs_of(costs.shape, self._lattice, costs.may_grow)
+            arcs = arcs_within(costs.shape, self._lattice, costs.may_grow, self._options.max_arcs)
+            if arcs is None:
+                self._lattice, self.solver, self.is_exact = costs.shape.intervals(), Solver.INTERVALS, False
+                arcs = arcs_of(costs.shape, self._lattice, costs.may_grow)
+            self._known[held] = arcs
         return self._known[held]

@@ -7,6 +7,7 @@ from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.options import Solver
 
 MOST_DOWN_SETS = 20_000
+MOST_ARCS = 4_000_000  # pairs of down-sets
 
 
 @unique
@@ -25,4 +26,5 @@ class DesignOptions:
     objective: ShardingObjective = ShardingObjective.BYTES
     compatibility: Compatibility = RIGHT
     max_down_sets: int = MOST_DOWN_SETS  # above, configurations are intervals of a topological order, and it is said
+    max_arcs: int = MOST_ARCS  # above, the same
     time_limit_s: float = 0.0  # of a MILP; 0: none

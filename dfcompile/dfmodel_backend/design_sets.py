@@ -11,10 +11,10 @@ from dfcompile.dfmodel_backend.design_memory import kept_bytes
 from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_shape import shape_of
 from dfcompile.dfmodel_backend.fusion_arcs import Arcs, members_of
-from dfcompile.dfmodel_backend.fusion_path import Chain, least_chain
+from dfcompile.dfmodel_backend.fusion_path import TIE, Chain, PathCosts, Rank, least_chain
 from dfcompile.dfmodel_backend.fusion_shape import FusionShape
 from dfcompile.dfmodel_backend.fusion_terms import FlowReader, FlowTerms, FusionTerms, HeldTerms, TiledWeights
-from dfcompile.dfmodel_backend.intra_chip import arc_times, dram_room, most_waiting, set_times
+from dfcompile.dfmodel_backend.intra_chip import arc_figures, arc_times, dram_room, most_waiting, set_figures, set_times
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.pmu_chain import least_chain_of_pmus
 from dfcompile.dfmodel_backend.weight_tiling import fewest_weight_tiles
@@ -84,7 +84,28 @@ class DesignSets:
         """Return the least time of a chain of all kernels, and the chain, or None if there is none."""
         if self.model.pmu is not None:
             return least_chain_of_pmus(self.model, arcs, self.shape)
-        return least_chain(arcs, self.arc_times(arcs), self.shape)
+        return least_chain(arcs, self.arc_costs(arcs), self.shape)
+
+    def arc_costs(self, arcs: Arcs) -> PathCosts:
+        """Return time and DRAM bytes of each arc."""
+        return PathCosts(*arc_figures(self.model, arcs), self.tie_ns)
+
+    @cached_property
+    def tie_ns(self) -> float:
+        """Times that differ by no more are the same."""
+        alone = set_times(self.model, np.eye(len(self.model.shares), dtype=bool))
+        return TIE * float(alone[np.isfinite(alone)].sum())
+
+    @property
+    def ns_per_byte(self) -> float:
+        """Time of a byte of DRAM traffic."""
+        return 1 / self.model.design.machine.dram_gb_per_s
+
+    def rank(self, chain: Chain) -> Rank:
+        """Return what tells a chain from others that are as fast."""
+        sets = tuple(kernels for kernels in chain if kernels)
+        times, dram_bytes = set_figures(self.model, members_of(sets, len(self.model.shares)))
+        return float(times.sum()), float(dram_bytes.sum()), len(sets)
 
     def terms(self) -> FusionTerms:
         """Return figures kernel by kernel, of a design without memory units."""

@@ -37,24 +37,39 @@ class DownSets:
 
 def list_down_sets(predecessors: tuple[int, ...], limit: int) -> DownSets | None:
     """Return all down-sets, or None if there are more than ``limit``."""
+    followers = followers_of(predecessors)
     larger: dict[int, tuple[int, ...]] = {}
-    layer = [0]
-    while layer:
-        if len(larger) + len(layer) > limit:
+    free = {0: sum(1 << kernel for kernel, needed in enumerate(predecessors) if not needed)}
+    while free:
+        if len(larger) + len(free) > limit:
             return None
-        following: dict[int, None] = {}
-        for down_set in layer:
-            larger[down_set] = tuple(down_set | bit for bit in _free_kernels(predecessors, down_set))
-            following.update(dict.fromkeys(larger[down_set]))
-        layer = sorted(following)
+        following: dict[int, int] = {}
+        for down_set, kernels in free.items():
+            found = []
+            rest = kernels
+            while rest:
+                bit = rest & -rest
+                rest ^= bit
+                after = down_set | bit
+                found.append(after)
+                if after not in following:
+                    ready = (kernel for kernel in followers[bit.bit_length() - 1] if not predecessors[kernel] & ~after)
+                    following[after] = kernels ^ bit | sum(1 << kernel for kernel in ready)
+            larger[down_set] = tuple(found)
+        free = {down_set: following[down_set] for down_set in sorted(following)}
     return DownSets(larger)
 
 
-def _free_kernels(predecessors: tuple[int, ...], down_set: int) -> Iterator[int]:
-    """Yield, as a mask each, the kernels outside a down-set whose predecessors are all in it."""
+def followers_of(predecessors: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Return the kernels that wait for each kernel, ascending."""
+    followers: list[list[int]] = [[] for _ in predecessors]
     for kernel, needed in enumerate(predecessors):
-        if needed & ~down_set == 0 and not down_set >> kernel & 1:
-            yield 1 << kernel
+        rest = needed
+        while rest:
+            bit = rest & -rest
+            rest ^= bit
+            followers[bit.bit_length() - 1].append(kernel)
+    return tuple(map(tuple, followers))
 
 
 def joined(orders: Iterable[tuple[int, ...]]) -> DownSets:

@@ -27,6 +27,7 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     mapped = tuple(kernel for kernel in dag.kernels if kernel.name not in prepared)
     weights = _weights(dag.kernels, arrays, prepared)
     parts = _parts(mapped, arrays, weights)
+    uses = _uses(mapped, weights)
     assumptions = (
         Assumption("model inputs", "read from DRAM once by each configuration that uses them", _HERE),
         Assumption("model outputs", "written to DRAM once", _HERE),
@@ -40,7 +41,7 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     return DataflowGraph.of(
         dag.name,
         tuple(_dataflow_kernel(kernel, weights) for kernel in mapped),
-        (*(_tensor(part, mapped, weights) for part in parts), *_memory_reads(mapped, weights)),
+        (*(_tensor(part, uses.get(part.array.name, ()), weights) for part in parts), *_memory_reads(mapped, weights)),
         assumptions,
     )
 
@@ -63,16 +64,17 @@ def _prepared(kernels: tuple[Kernel, ...], arrays: dict[str, KernelTensor]) -> t
             if array not in arrays:
                 raise VerificationError(f"kernel {kernel.name!r}: no tensor {array!r} in the canonical dag")
     prepared: dict[str, None] = {}
-    changed = True
-    while changed:
-        changed = False
-        for kernel in kernels:
-            if kernel.name in prepared:
-                continue
-            if all(_is_constant(arrays[array], makers, prepared) for array in kernel.inputs):
-                prepared[kernel.name] = None
-                changed = True
-    return tuple(prepared)
+    open_kernels = list(kernels)
+    while True:
+        found = [
+            kernel
+            for kernel in open_kernels
+            if all(_is_constant(arrays[array], makers, prepared) for array in kernel.inputs)
+        ]
+        if not found:
+            return tuple(kernel.name for kernel in kernels if kernel.name in prepared)
+        prepared.update(dict.fromkeys(kernel.name for kernel in found))
+        open_kernels = [kernel for kernel in open_kernels if kernel.name not in prepared]
 
 
 def _makers(kernels: tuple[Kernel, ...]) -> dict[str, list[str]]:
@@ -128,15 +130,18 @@ def _written_parts(array: KernelTensor, writers: list[Kernel]) -> list[_Part]:
     return parts
 
 
-def _tensor(part: _Part, mapped: tuple[Kernel, ...], weights: frozenset[str]) -> Tensor:
-    uses = []
+def _uses(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> dict[str, tuple[Use, ...]]:
+    """Return the kernels that read each array, and at which of their operands that are no weights."""
+    found: dict[str, list[Use]] = {}
     for kernel in mapped:
         operands = [array for array in kernel.inputs if array not in weights]
-        if part.array.name in weights and part.array.name in kernel.inputs:
-            uses.append(Use(kernel.name, 0))
-        elif part.array.name in operands:
-            uses.append(Use(kernel.name, operands.index(part.array.name)))
-    return Tensor(part.name, _kind(part, weights), part.size_bytes, part.maker, tuple(uses))
+        for array in dict.fromkeys(kernel.inputs):
+            found.setdefault(array, []).append(Use(kernel.name, 0 if array in weights else operands.index(array)))
+    return {name: tuple(uses) for name, uses in found.items()}
+
+
+def _tensor(part: _Part, uses: tuple[Use, ...], weights: frozenset[str]) -> Tensor:
+    return Tensor(part.name, _kind(part, weights), part.size_bytes, part.maker, uses)
 
 
 def _memory_reads(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> Iterator[Tensor]:

@@ -11,7 +11,7 @@ from dfcompile.dfmodel_backend.down_sets import DownSets
 from dfcompile.dfmodel_backend.fusion_arc_flow import fuse_by_arc_flow
 from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of, members_of
 from dfcompile.dfmodel_backend.fusion_assignment import fuse_by_assignment
-from dfcompile.dfmodel_backend.fusion_path import Chain
+from dfcompile.dfmodel_backend.fusion_path import Chain, PathCosts, Rank
 from dfcompile.dfmodel_backend.fusion_shape import FusionShape
 from dfcompile.dfmodel_backend.fusion_terms import FusionTerms
 from dfcompile.dfmodel_backend.milp import Outcome
@@ -50,6 +50,20 @@ class SetCosts(Protocol):
 
     def arc_times(self, arcs: Arcs) -> Column:
         """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM."""
+
+    def arc_costs(self, arcs: Arcs) -> PathCosts:
+        """Return time and DRAM bytes of each arc."""
+
+    @property
+    def tie_ns(self) -> float:
+        """Times that differ by no more are the same."""
+
+    @property
+    def ns_per_byte(self) -> float:
+        """Time of a byte of DRAM traffic."""
+
+    def rank(self, chain: Chain) -> Rank:
+        """Return what tells a chain from others that are as fast."""
 
     def least_chain(self, arcs: Arcs) -> tuple[float, Chain | None]:
         """Return the least time of a chain of all kernels, and the chain, or None if there is none."""
@@ -112,10 +126,12 @@ def fuse_listed(costs: SetCosts, arcs: Arcs | None, options: MappingOptions, *, 
     """
     solver = options.solver
     if arcs is None:
-        chain, outcome = fuse_by_assignment(costs.terms(), costs.shape, costs.overlap, costs.counted, options)
+        ranking = costs if costs.shape.stages == 1 else None  # of a pipeline the slowest stage counts, not the sum
+        chain, outcome = fuse_by_assignment(costs.terms(), costs.shape, costs.overlap, costs.counted, options, ranking)
     elif solver in ARC_FLOW and is_complete:
-        times = costs.arc_times(arcs)
-        chain, outcome = fuse_by_arc_flow(arcs, times, _promising(costs, arcs, times), costs.shape, options)
+        figures = costs.arc_costs(arcs)
+        usable = _promising(costs, arcs, figures.time)
+        chain, outcome = fuse_by_arc_flow(arcs, figures, usable, costs.shape, options, costs)
     else:
         return _shortest(costs, arcs, is_complete=is_complete)
     if outcome is Outcome.NOTHING:

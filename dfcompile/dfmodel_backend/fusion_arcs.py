@@ -50,19 +50,26 @@ class Arcs:
     members: Members
     limits: dict[bytes, SetLimits] = field(default_factory=dict)
 
-    @property
-    def starts(self) -> Numbers:
-        """First arc of each group of arcs with the same end."""
-        return np.flatnonzero(np.r_[True, self.after[1:] != self.after[:-1]])
+    def mask(self, arc: int) -> int:
+        """Return the set of kernels of an arc."""
+        return self.sets[int(self.added[arc])]
 
 
 def arcs_of(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int], bool]) -> Arcs:
-    """Return the configurations whose kernels may share a slot, larger ones as far as they may be possible.
+    """Return the configurations whose kernels may share a slot, larger ones as far as they may be possible."""
+    arcs = arcs_within(shape, lattice, may_grow, len(lattice.larger) ** 2)
+    assert arcs is not None  # no more than pairs
+    return arcs
+
+
+def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int], bool], most: int) -> Arcs | None:
+    """Return the configurations whose kernels may share a slot, or None if that are more than ``most``.
 
     Args:
         shape: of the problem.
         lattice: all down-sets, or some.
         may_grow: whether sets that hold a set of kernels may be possible.
+        most: configurations, larger ones as far as they may be possible.
     """
     masks = tuple(dict.fromkeys(shape.allowed))
     known: dict[int, bool] = {}
@@ -78,6 +85,8 @@ def arcs_of(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int], boo
     for before, after in _pairs(shape, lattice, grows):
         added = after ^ before
         if any(added & ~mask == 0 for mask in masks):
+            if len(rows) >= most:
+                return None
             rows.append((number[after], number[before], sets.setdefault(added, len(sets))))
     rows.sort()
     columns = np.array(rows, np.int64).reshape(-1, 3)

@@ -6,10 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from dfcompile.dfmodel_backend.columns import Column
-from dfcompile.dfmodel_backend.fusion_path import Chain
+from dfcompile.dfmodel_backend.fusion_path import Chain, Ranking
 from dfcompile.dfmodel_backend.fusion_shape import FusionShape
 from dfcompile.dfmodel_backend.fusion_terms import OUTSIDE, FlowTerms, FusionTerms
 from dfcompile.dfmodel_backend.milp import Outcome, is_one, solve
+from dfcompile.dfmodel_backend.milp_ties import ChainProgram, settle_ties
 from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
 
 if TYPE_CHECKING:
@@ -19,21 +20,27 @@ Terms = list[tuple["pulp.LpVariable", float]]
 
 
 def fuse_by_assignment(
-    terms: FusionTerms, shape: FusionShape, overlap: Overlap, counted: str, options: MappingOptions
+    terms: FusionTerms,
+    shape: FusionShape,
+    overlap: Overlap,
+    counted: str,
+    options: MappingOptions,
+    ranking: Ranking | None = None,
 ) -> tuple[Chain | None, Outcome]:
-    """Return the fastest chain, if one was found, and how the solve ended.
+    """Return the fastest chain, if one was found, and how the solve ended; ties are those of `least_chain`.
 
     Args:
         terms: figures of kernels, and limits.
         shape: how many configurations there are, and which kernels may be in which.
         overlap: of compute, memory and network.
         counted: which of them count, of ``CMN``.
-        options: solver and its time limit.
+        options: solver and its limits.
+        ranking: of chains; without it ties stay as the solver leaves them.
 
     Raises:
         InternalError: the solver failed.
     """
-    return _AssignmentBuilder(terms, shape, overlap, counted).finish(options)
+    return _AssignmentBuilder(terms, shape, overlap, counted).finish(options, ranking)
 
 
 class _AssignmentBuilder:
@@ -66,7 +73,7 @@ class _AssignmentBuilder:
         self._memory: list[Terms] = [[] for _ in self._slots]
         self._sram: list[Terms] = [[] for _ in self._slots]
 
-    def finish(self, options: MappingOptions) -> tuple[Chain | None, Outcome]:
+    def finish(self, options: MappingOptions, ranking: Ranking | None) -> tuple[Chain | None, Outcome]:
         self._order_kernels()
         for c in self._slots:
             for number, flow in enumerate(self._terms.flows):
@@ -77,11 +84,37 @@ class _AssignmentBuilder:
             self._keep_apart(c)
         for slots in self._stages:
             self._limit_dram(slots)
-        self._problem.setObjective(self._slowest([self._time(c) for c in self._slots]))
+        time = self._slowest([self._time(c) for c in self._slots])
+        self._problem.setObjective(time)
         outcome = solve(self._problem, options)
         if outcome not in (Outcome.OPTIMAL, Outcome.FEASIBLE):
             return None, outcome
-        return tuple(sum(1 << k for k in self._kernels if is_one(self._at[k][c])) for c in self._slots), outcome
+        if ranking is None or outcome is Outcome.FEASIBLE:
+            return self._chain(), outcome
+        program = ChainProgram(
+            self._problem,
+            time=(time, self._unit_ns),
+            dram_bytes=self._sum([term for terms in self._memory for term in terms], ranking.ns_per_byte),
+            configurations=self._pulp.lpSum(self._used(c) for c in self._slots),
+            chain=self._chain,
+            without=self._without,
+            ranking=ranking,
+        )
+        return settle_ties(program, options), outcome
+
+    def _chain(self) -> Chain:
+        return tuple(sum(1 << k for k in self._kernels if is_one(self._at[k][c])) for c in self._slots)
+
+    def _without(self, chain: Chain) -> pulp.LpConstraint:
+        taken = [self._at[k][c] for c, kernels in enumerate(chain) for k in self._kernels if kernels >> k & 1]
+        return self._pulp.lpSum(taken) <= len(taken) - 1
+
+    def _used(self, c: int) -> pulp.LpVariable:
+        """Return a variable that is 1 if a configuration holds kernels."""
+        used = self._problem.add_variable(f"used_{c}", cat="Binary")
+        for k in self._kernels:
+            self._problem += used >= self._at[k][c]
+        return used
 
     def _order_kernels(self) -> None:
         for k in self._kernels:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum, unique
 from functools import cached_property
+from heapq import heappop, heappush
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.assumption import Assumption
@@ -185,16 +186,18 @@ def _in_topological_order(
         for use in tensor.uses if tensor.source else ():
             waits[use.kernel] += 1
             feeds[tensor.source].append(use.kernel)
+    place = {kernel.name: number for number, kernel in enumerate(kernels)}
+    ready = [number for number, kernel in enumerate(kernels) if waits[kernel.name] == 0]
     ordered: list[DataflowKernel] = []
-    pending = list(kernels)
-    while pending:
-        ready = [kernel for kernel in pending if waits[kernel.name] == 0]
-        if not ready:
-            raise UserError(f"kernel {pending[0].name!r}: part of, or behind, a cycle of kernels (expected a DAG)")
+    while ready:
         # Earliest kernel first and its consumers as soon as they are free keeps the user's order where it is one.
-        first = ready[0]
+        first = kernels[heappop(ready)]
         ordered.append(first)
-        pending.remove(first)
         for consumer in feeds[first.name]:
             waits[consumer] -= 1
+            if not waits[consumer]:
+                heappush(ready, place[consumer])
+    if len(ordered) < len(kernels):
+        stuck = next(kernel for kernel in kernels if waits[kernel.name])
+        raise UserError(f"kernel {stuck.name!r}: part of, or behind, a cycle of kernels (expected a DAG)")
     return tuple(ordered)

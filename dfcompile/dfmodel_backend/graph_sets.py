@@ -11,8 +11,7 @@ import numpy.typing as npt
 from dfcompile.dfmodel_backend.bounds import lower_bound_ns, unavoidable_bytes
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.configuration import FINEST, ConfigurationModel
-from dfcompile.dfmodel_backend.fusion_arcs import Arcs
-from dfcompile.dfmodel_backend.fusion_path import Chain, least_chain
+from dfcompile.dfmodel_backend.fusion_path import TIE, Chain, Rank
 from dfcompile.dfmodel_backend.fusion_shape import FusionShape
 from dfcompile.dfmodel_backend.fusion_terms import FlowReader, FlowTerms, FusionTerms, HeldTerms, TiledWeights
 from dfcompile.dfmodel_backend.options import Overlap
@@ -66,35 +65,35 @@ class GraphSets:
         flop = np.array([kernel.flop for kernel in self.model.workload.kernels], float)
         return flop / (utilization * self.model.system.accelerator.peak_gflops)
 
-    def may_grow(self, kernels: int) -> bool:
-        """Return whether a larger set may still fit SRAM: weights of several kernels are all held, and whole."""
-        return self.model.may_grow(kernels)
-
     @cached_property
-    def _times(self) -> dict[int, float]:
-        return {0: 0.0}
+    def _figures(self) -> dict[int, tuple[float, float]]:
+        return {0: (0.0, 0.0)}
+
+    def _figures_of(self, kernels: int) -> tuple[float, float]:
+        """Return time and DRAM bytes of a set of kernels, infinite if it breaks a limit of cores or SRAM."""
+        if kernels not in self._figures:
+            self._figures[kernels] = self.model.time_and_bytes(kernels) or (math.inf, math.inf)
+        return self._figures[kernels]
 
     def set_times(self, sets: tuple[int, ...]) -> Column:
         """Return the time of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
-        for kernels in sets:
-            if kernels not in self._times:
-                time_ns = self.model.time_ns(kernels)
-                self._times[kernels] = math.inf if time_ns is None else time_ns
-        return np.array([self._times[kernels] for kernels in sets], float)
+        return np.array([self._figures_of(kernels)[0] for kernels in sets], float)
 
-    def arc_times(self, arcs: Arcs) -> Column:
-        """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM."""
-        times = self.set_times(arcs.sets)[arcs.added]
-        if not self.model.dram_always_fits:
-            for arc in np.flatnonzero(np.isfinite(times)).tolist():
-                before, kernels = arcs.down_sets[arcs.before[arc]], arcs.sets[arcs.added[arc]]
-                if not self.model.fits_dram(before, kernels):
-                    times[arc] = math.inf
-        return times
+    @cached_property
+    def tie_ns(self) -> float:
+        """Times that differ by no more are the same."""
+        alone = self.set_times(tuple(1 << kernel for kernel in range(len(self.model.workload.kernels))))
+        return TIE * float(alone[np.isfinite(alone)].sum())
 
-    def least_chain(self, arcs: Arcs) -> tuple[float, Chain | None]:
-        """Return the least time of a chain of all kernels, and the chain, or None if there is none."""
-        return least_chain(arcs, self.arc_times(arcs), self.shape)
+    @property
+    def ns_per_byte(self) -> float:
+        """Time of a byte of DRAM traffic."""
+        return 1 / self.model.system.dram_gb_per_s
+
+    def rank(self, chain: Chain) -> Rank:
+        """Return what tells a chain from others that are as fast."""
+        figures = [self._figures_of(kernels) for kernels in chain if kernels]
+        return sum(time_ns for time_ns, _ in figures), sum(dram_bytes for _, dram_bytes in figures), len(figures)
 
     def terms(self) -> FusionTerms:
         """Return figures kernel by kernel."""

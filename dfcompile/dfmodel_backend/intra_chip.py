@@ -53,14 +53,20 @@ def kernel_by_kernel(model: DesignModel, arcs: Arcs) -> Fused | None:
 
 def set_times(model: DesignModel, members: Members, limits: SetLimits | None = None) -> Column:
     """Return the time of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
+    return set_figures(model, members, limits)[0]
+
+
+def set_figures(model: DesignModel, members: Members, limits: SetLimits | None = None) -> tuple[Column, Column]:
+    """Return the time and the DRAM bytes of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
     found = limits if limits is not None else set_limits(model, members)
-    times = np.full(len(members), np.inf)
+    times, dram_bytes = (np.full(len(members), np.inf) for _ in range(2))
     for start in range(0, len(found.fitting), CHUNK):
         part = slice(start, start + CHUNK)
         rows = found.fitting[part]
         columns = model.steps(members[rows], found.weight_tiles[part], found.crossing[part], found.compute_ns[part])
         times[rows] = columns.time_ns
-    return times
+        dram_bytes[rows] = np.rint(columns.dram_bytes)
+    return times, dram_bytes
 
 
 def _limits_of_arcs(model: DesignModel, arcs: Arcs) -> SetLimits:
@@ -84,11 +90,20 @@ def arc_times(model: DesignModel, arcs: Arcs, limits: SetLimits | None = None) -
 
     ``limits`` of the sets of the arcs may be given.
     """
+    return arc_figures(model, arcs, limits)[0]
+
+
+def arc_figures(model: DesignModel, arcs: Arcs, limits: SetLimits | None = None) -> tuple[Column, Column]:
+    """Return the time and the DRAM bytes of each arc; the time is infinite if it breaks a limit.
+
+    ``limits`` of the sets of the arcs may be given.
+    """
     room = dram_room(model)
     if room >= most_waiting(model):
         known = _limits_of_arcs(model, arcs) if limits is None else limits
-        return set_times(model, arcs.members, known)[arcs.added]
-    times = np.full(len(arcs.added), np.inf)
+        set_ns, set_bytes = set_figures(model, arcs.members, known)
+        return set_ns[arcs.added], set_bytes[arcs.added]
+    times, dram_bytes = (np.full(len(arcs.added), np.inf) for _ in range(2))
     before = members_of(arcs.down_sets, len(model.shares))
     cut = waiting_bytes(model, before, np.zeros_like(before))
     # What is cut by the border before or after waits; where both together are too much it matters what is cut twice.
@@ -97,16 +112,18 @@ def arc_times(model: DesignModel, arcs: Arcs, limits: SetLimits | None = None) -
     possible = np.flatnonzero((least[arcs.before] <= room) & (least[arcs.after] <= room))
     if limits is None:
         needed, place = np.unique(arcs.added[possible], return_inverse=True)
-        times[possible] = set_times(model, arcs.members[needed])[place]
+        set_ns, set_bytes = set_figures(model, arcs.members[needed])
     else:
-        times[possible] = set_times(model, arcs.members, limits)[arcs.added[possible]]
+        set_ns, set_bytes = set_figures(model, arcs.members, limits)
+        place = arcs.added[possible]
+    times[possible], dram_bytes[possible] = set_ns[place], set_bytes[place]
     doubtful = possible[cut[arcs.before[possible]] + cut[arcs.after[possible]] > room]
     doubtful = doubtful[np.isfinite(times[doubtful])]
     for start in range(0, len(doubtful), CHUNK):
         part = doubtful[start : start + CHUNK]
         waiting = waiting_bytes(model, before[arcs.before[part]], arcs.members[arcs.added[part]])
         times[part] = np.where(waiting <= room, times[part], np.inf)
-    return times
+    return times, dram_bytes
 
 
 def dram_room(model: DesignModel) -> float:

@@ -6,8 +6,9 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.bounds import lower_bound_ns, no_chain_error, require_kernels_fit
 from dfcompile.dfmodel_backend.configuration import ConfigurationModel
 from dfcompile.dfmodel_backend.evaluator import NS_PER_S, total_figures
-from dfcompile.dfmodel_backend.fusion import Fusion, fuse
+from dfcompile.dfmodel_backend.fusion import Fusion
 from dfcompile.dfmodel_backend.graph import DataflowGraph
+from dfcompile.dfmodel_backend.graph_fusion import fuse_graph
 from dfcompile.dfmodel_backend.graph_sets import GraphSets
 from dfcompile.dfmodel_backend.mapping import Mapping
 from dfcompile.dfmodel_backend.options import MappingOptions
@@ -28,7 +29,7 @@ def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | No
     model = ConfigurationModel(one_chip_workload(graph), system, chosen)
     require_kernels_fit(model)
     nothing = Fusion((), 0.0, is_optimal=True, solver=chosen.solver)
-    found = fuse(GraphSets(model), chosen) if graph.kernels else nothing
+    found = fuse_graph(GraphSets(model), chosen) if graph.kernels else nothing
     if found.chain is None:
         raise no_chain_error(model)
     bound_ns = lower_bound_ns(model)

@@ -13,15 +13,17 @@ from dfcompile.private_folder import private_folder
 if TYPE_CHECKING:
     import pulp
 
+FEASIBLE_IN_HIGHS = 2  # kSolutionStatusFeasible
+
 
 @unique
 class Outcome(Enum):
     """How a solve ended."""
 
     OPTIMAL = "optimal"
-    FEASIBLE = "feasible"  # stopped by the time limit with a solution
+    FEASIBLE = "feasible"  # stopped by a limit of nodes or time with a solution
     INFEASIBLE = "infeasible"
-    NOTHING = "nothing"  # stopped by the time limit without a solution
+    NOTHING = "nothing"  # stopped by a limit of nodes or time without a solution
 
 
 def solve(problem: pulp.LpProblem, options: MappingOptions) -> Outcome:
@@ -36,16 +38,27 @@ def solve(problem: pulp.LpProblem, options: MappingOptions) -> Outcome:
     limit_s = options.time_limit_s or None
     if options.solver.milp == "highs":
         # A process may set the thread count of HiGHS only once, so it is 1 everywhere.
-        solver = pulp.HiGHS(msg=False, threads=1, timeLimit=limit_s, gapRel=0.0)
+        solver = pulp.HiGHS(msg=False, threads=1, timeLimit=limit_s, gapRel=0.0, mip_max_nodes=options.max_nodes)
     else:
         # The CBC that comes with PuLP, whatever else is on the path: one version, one result. No number of threads is
         # one thread; a number, also 1, starts workers, which one time in some hundred wait for 10 s before they end.
-        solver = pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, timeLimit=limit_s, gapRel=0.0)
+        solver = pulp.COIN_CMD(
+            path=pulp.PULP_CBC_CMD.pulp_cbc_path,
+            msg=False,
+            timeLimit=limit_s,
+            gapRel=0.0,
+            maxNodes=options.max_nodes,
+        )
     if not solver.available():
         raise UserError(f"solver {options.solver.milp!r}: not installed (pip install 'dfcompile[highs]')")
-    with private_folder() as folder, ending_with_us():
-        solver.tmpDir = str(folder)  # CBC reads and writes files
-        problem.solve(solver)
+    try:
+        with private_folder() as folder, ending_with_us():
+            solver.tmpDir = str(folder)  # CBC reads and writes files
+            problem.solve(solver)
+    except KeyError:
+        # PuLP does not know how HiGHS calls the end of its nodes; it has taken over the values before it looks that up.
+        has_values = problem.solverModel.getInfo().primal_solution_status == FEASIBLE_IN_HIGHS
+        return Outcome.FEASIBLE if has_values else Outcome.NOTHING
     outcomes = {
         pulp.LpSolutionOptimal: Outcome.OPTIMAL,
         pulp.LpSolutionIntegerFeasible: Outcome.FEASIBLE,

@@ -63,4 +63,7 @@ class MappingOptions:
     compute_utilization: float = 0.0  # of the peak; 0: lanes and stages are given to kernels one by one
     max_configurations: int = 0  # 0: as many as kernels
     max_down_sets: int = 3000  # above, solvers that list down-sets hand over to `Solver.INTERVALS`, and it is said
+    max_arcs: int = 2_000_000  # pairs of down-sets; above, `Solver.INTERVALS`, too
+    max_variables: int = 20_000  # of an integer program; above, the shortest path is taken
+    max_nodes: int = 20_000  # of the search tree of an integer program; above, its best solution counts, with a gap
     time_limit_s: float = 0.0  # of a MILP; 0: none, the result then does not depend on the speed of the machine

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
+from dfcompile.dfmodel_backend.down_sets import followers_of
+
 
 def topological_orders(predecessors: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Yield orders: as given where that is one, depth first (consumers follow their producer), and level by level.
@@ -23,17 +25,17 @@ def topological_orders(predecessors: tuple[int, ...]) -> Iterator[tuple[int, ...
 def _greedy_order(
     predecessors: tuple[int, ...], latest: list[int], rule: Callable[[int], tuple[int, int]]
 ) -> tuple[int, ...]:
-    done = 0
+    followers = followers_of(predecessors)
+    waits = [needed.bit_count() for needed in predecessors]
     order: list[int] = []
     ready = [kernel for kernel, needed in enumerate(predecessors) if not needed]
     while ready:
         kernel = min(ready, key=rule)
         ready.remove(kernel)
         order.append(kernel)
-        done |= 1 << kernel
-        for follower, needed in enumerate(predecessors):
-            if needed >> kernel & 1:
-                latest[follower] = len(order)
-                if needed & ~done == 0:
-                    ready.append(follower)
+        for follower in followers[kernel]:
+            latest[follower] = len(order)
+            waits[follower] -= 1
+            if not waits[follower]:
+                ready.append(follower)
     return tuple(order)

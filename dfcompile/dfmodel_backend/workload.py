@@ -105,7 +105,13 @@ class Workload:
 
     def members(self, kernels: int) -> tuple[int, ...]:
         """Return the kernel numbers of a set, ascending."""
-        return tuple(number for number in range(kernels.bit_length()) if kernels >> number & 1)
+        bits = f"{kernels:b}"[::-1]
+        found = []
+        place = bits.find("1")
+        while place >= 0:
+            found.append(place)
+            place = bits.find("1", place + 1)
+        return tuple(found)
 
 
 def one_chip_workload(graph: DataflowGraph) -> Workload:

@@ -13,6 +13,7 @@ from dfcompile.frontend.operator_node import (
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.reading import file_kind_plugins, read_model
+from dfcompile.frontend.whole_memlets import WholeMemlets
 
 __all__ = [
     "CANONICAL",
@@ -31,6 +32,7 @@ __all__ = [
     "ReadOptions",
     "Reference",
     "Tensor",
+    "WholeMemlets",
     "file_kind_plugins",
     "input_connector",
     "output_connector",

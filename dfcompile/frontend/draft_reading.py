@@ -1,6 +1,7 @@
 """From an ONNX model to a draft: functions inlined, constants apart, dimensions of the inputs fixed."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -13,13 +14,18 @@ from dfcompile.frontend.element_type import numpy_name, type_of_value
 from dfcompile.frontend.function_calls import check_inlined_size
 from dfcompile.frontend.one_line import one_line
 
+NO_WEIGHTS: Mapping[str, Constant] = MappingProxyType({})
 
-def read_draft(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> Draft:
+
+def read_draft(
+    model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]], weights: Mapping[str, Constant] = NO_WEIGHTS
+) -> Draft:
     """Return the draft of a model.
 
     Args:
         model: with its external data loaded.
         shapes: shape of an input by its name, for symbolic dimensions.
+        weights: initializers that stand beside the model.
 
     Raises:
         UserError: a constant or input cannot be held, or a dimension of an input is neither known nor given.
@@ -31,7 +37,7 @@ def read_draft(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) ->
     graph = model.graph
     if graph.sparse_initializer:
         raise UserError("model: sparse initializers against dense ones (store them as dense tensors)")
-    constants: dict[str, Constant] = {}
+    constants: dict[str, Constant] = dict(weights)
     for tensor in graph.initializer:
         if tensor.name in constants:
             raise UserError(f"initializer {tensor.name!r}: stands twice in the model")

@@ -1,11 +1,11 @@
 """The importer: a normalised draft becomes an SDFG of operator nodes in one state."""
 
+import copy
 from collections.abc import Mapping
 
 import dace
 import numpy as np
 import onnx
-from dace.memlet import Memlet
 from dace.sdfg.nodes import AccessNode
 from onnx import AttributeProto
 
@@ -17,6 +17,7 @@ from dfcompile.frontend.normaliser import Normalised
 from dfcompile.frontend.operator_node import AttributeValue, OperatorNode, input_connector, output_connector
 from dfcompile.frontend.program import Level, Port, Program
 from dfcompile.frontend.shapes import TensorType
+from dfcompile.frontend.whole_memlets import WholeMemlets
 
 
 def import_program(name: str, normalised: Normalised, types: Mapping[str, TensorType]) -> Program:
@@ -39,13 +40,13 @@ def import_program(name: str, normalised: Normalised, types: Mapping[str, Tensor
     arrays = safe_identifiers(_values(draft))
     sdfg = dace.SDFG(safe_identifier(name))
     border = {*draft.input_names, *draft.output_names, *draft.constants}
+    like: dict[tuple[tuple[int, ...], str, bool], dace.data.Array] = {}  # a copy is made faster than a new one
     for value, array in arrays.items():
-        sdfg.add_array(
-            array,
-            array_shape(_shape(value, types)),
-            dace.dtypes.typeclass(np.dtype(types[value].dtype).type),
-            transient=value not in border,
-        )
+        kind = (array_shape(_shape(value, types)), types[value].dtype, value not in border)
+        if kind not in like:
+            scalar = dace.dtypes.typeclass(np.dtype(kind[1]).type)
+            like[kind] = dace.data.Array(scalar, kind[0], transient=kind[2])
+        sdfg.add_datadesc(array, copy.copy(like[kind]))
     _add_nodes(sdfg, draft, arrays)
     return Program(
         name=sdfg.name,
@@ -79,6 +80,7 @@ def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
 def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None:
     state = sdfg.add_state("main")
     access: dict[str, AccessNode] = {}
+    whole = WholeMemlets(sdfg)
     labels = labels_of(node.name for node in draft.proto.graph.node)
     for node in draft.proto.graph.node:
         operands = {input_connector(at): name for at, name in enumerate(node.input) if name in arrays}
@@ -96,14 +98,10 @@ def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None
             if name not in access:
                 access[name] = state.add_access(arrays[name])
         for connector, name in operands.items():
-            state.add_edge(access[name], None, operator, connector, _whole(sdfg, arrays[name]))
+            state.add_edge(access[name], None, operator, connector, whole.of(arrays[name]))
         for connector, name in results.items():
-            state.add_edge(operator, connector, access[name], None, _whole(sdfg, arrays[name]))
+            state.add_edge(operator, connector, access[name], None, whole.of(arrays[name]))
     _number_elements(sdfg, state)
-
-
-def _whole(sdfg: dace.SDFG, array: str) -> Memlet:
-    return Memlet.from_array(array, sdfg.arrays[array])
 
 
 def _number_elements(sdfg: dace.SDFG, state: dace.SDFGState) -> None:

@@ -1,8 +1,11 @@
 """From an ONNX model in memory to a program: the list of the frontend's steps."""
 
+from collections.abc import Mapping
+
 import onnx
 
-from dfcompile.frontend.draft_reading import read_draft
+from dfcompile.frontend.draft import Constant
+from dfcompile.frontend.draft_reading import NO_WEIGHTS, read_draft
 from dfcompile.frontend.importer import import_program
 from dfcompile.frontend.normaliser import normalise
 from dfcompile.frontend.options import ReadOptions
@@ -11,18 +14,21 @@ from dfcompile.frontend.program import Program
 from dfcompile.frontend.validation import check_operands, check_structure, checked_types
 
 
-def program_of(name: str, model: onnx.ModelProto, options: ReadOptions) -> Program:
+def program_of(
+    name: str, model: onnx.ModelProto, options: ReadOptions, weights: Mapping[str, Constant] = NO_WEIGHTS
+) -> Program:
     """Return the program of level 0 of an ONNX model.
 
     Args:
         name: of the program, as far as it is an identifier.
         model: with its external data loaded; not changed.
         options: shapes of the inputs.
+        weights: initializers that stand beside the model.
 
     Raises:
         UserError: the model contradicts itself, or has something that cannot be compiled.
     """
-    draft = read_draft(model, options.shapes)
+    draft = read_draft(model, options.shapes, weights)
     named = name_nodes(draft)
     check_structure(named)
     # Before the passes as well: they would report a contradiction as their own.

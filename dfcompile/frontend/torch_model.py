@@ -5,7 +5,7 @@ import importlib.util
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +19,12 @@ from dfcompile.frontend.one_line import named
 from dfcompile.frontend.python_module import line_in
 
 if TYPE_CHECKING:
+    import onnx_ir
     import torch
 
 OPSET = 18
 PACKAGES = ("torch", "onnxscript")
+SHARED_TYPES = frozenset({"BOOL", "DOUBLE", "FLOAT", "FLOAT16", "INT16", "INT32", "INT64", "INT8", "UINT8"})
 _SEED = 0
 
 
@@ -112,8 +114,10 @@ def torch_model(path: Path, module: object, inputs: object) -> TorchModel:
     return TorchModel(path, module.eval(), tensors)
 
 
-def export_onnx(model: TorchModel) -> onnx.ModelProto:
-    """Return the model as PyTorch exports it to ONNX, weights included.
+def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Tensor]]:
+    """Return the model as PyTorch exports it to ONNX, and apart from it its weights, in the memory of the module.
+
+    A weight of an element type that numpy does not have stays in the exported model.
 
     Raises:
         UserError: PyTorch cannot export it; the message is the exporter's.
@@ -130,6 +134,7 @@ def export_onnx(model: TorchModel) -> onnx.ModelProto:
         cause = error.__cause__ or error
         raise UserError(_failure(model.path, "the model cannot be exported to ONNX", cause)) from error
     assert exported is not None
+    weights = _take_weights(exported.model.graph.initializers)
     proto = exported.model_proto
     assert isinstance(proto, onnx.ModelProto)
     if len(proto.graph.input) != len(model.inputs):
@@ -137,7 +142,20 @@ def export_onnx(model: TorchModel) -> onnx.ModelProto:
             f"{model.path}: example_inputs() gives {len(model.inputs)} tensors against {len(proto.graph.input)} inputs "
             "of the exported model"
         )
-    return proto
+    return proto, weights
+
+
+def _take_weights(initializers: "MutableMapping[str, onnx_ir.Value]") -> dict[str, Tensor]:
+    """Take the weights out of an exported graph: serialised they would be there twice."""
+    weights: dict[str, Tensor] = {}
+    for name, value in list(initializers.items()):
+        held = value.const_value
+        if held is not None and held.dtype.name in SHARED_TYPES:
+            array = np.asarray(held.numpy()).view()
+            array.flags.writeable = False
+            weights[name] = array
+            del initializers[name]
+    return weights
 
 
 @contextlib.contextmanager

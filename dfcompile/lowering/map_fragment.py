@@ -118,11 +118,11 @@ class MapFragment:
             identifier(scope),
             {renamed[name]: f"0:{extent}" for name, extent in extents.items()} or {"once": "0:1"},
             {
-                **{renamed[name]: _memlet(tensor, index, renamed) for name, (tensor, index) in reads.items()},
+                **{renamed[name]: self._memlet(tensor, index, renamed) for name, (tensor, index) in reads.items()},
                 **{renamed[name]: self._indirect_memlet(tensor) for name, tensor in tables.items()},
             },
             _rename(f"result = {widened(code, {name: tensor.dtype for name, (tensor, _) in reads.items()})}", renamed),
-            {renamed["result"]: _memlet(target, indices, renamed, accumulate)},
+            {renamed["result"]: self._memlet(target, indices, renamed, accumulate)},
             input_nodes={
                 tensor.name: self._builder.read(tensor.name)
                 for tensor in (*(tensor for tensor, _ in reads.values()), *tables.values())
@@ -161,12 +161,12 @@ class MapFragment:
         for edge in (*state.in_edges(entry), *state.out_edges(exit_)):
             if edge.data.data is not None:
                 name, reduction = edge.data.data, edge.data.wcr
-                edge.data = dace.Memlet.from_array(name, self._builder.sdfg.arrays[name])
+                edge.data = self._builder.whole.of(name)
                 edge.data.wcr = reduction
         return tasklet, entry
 
     def _indirect_memlet(self, table: Tensor) -> dace.Memlet:
-        memlet = dace.Memlet.from_array(table.name, self._builder.sdfg.arrays[table.name])
+        memlet = self._builder.whole.of(table.name)
         memlet.volume = 1
         return memlet
 
@@ -178,23 +178,28 @@ class MapFragment:
             loops or {"once": "0:1"},
             {},
             f"{result} = {reduction.initial(target.dtype)}",
-            {result: _memlet(target, list(loops), {})},
+            {result: self._memlet(target, list(loops), {})},
             input_nodes={},
             output_nodes={target.name: self._builder.write(target.name)},
         )
         self._place(tasklet, scope, role="init")
 
+    def _memlet(
+        self,
+        tensor: Tensor,
+        indices: Sequence[str],
+        renamed: Mapping[str, str],
+        reduction: Reduction | None = None,
+    ) -> dace.Memlet:
+        memlet = self._builder.whole.element(tensor.name, _rename(", ".join(indices), renamed) if indices else "0")
+        if reduction is not None:
+            memlet.wcr = reduction.value
+        return memlet
+
     def _place(self, tasklet: Tasklet, scope: str, **extra: str) -> None:
         given = {name: text for name, text in extra.items() if text}
         tasklet.location = {"origin": self._op.origin, "scope": scope, **given}
         self._tasklets.append(tasklet)
-
-
-def _memlet(
-    tensor: Tensor, indices: Sequence[str], renamed: Mapping[str, str], reduction: Reduction | None = None
-) -> dace.Memlet:
-    subset = _rename(", ".join(indices), renamed) if indices else "0"
-    return dace.Memlet(f"{tensor.name}[{subset}]", wcr=reduction.value if reduction else None)
 
 
 def _rename(text: str, renamed: Mapping[str, str]) -> str:

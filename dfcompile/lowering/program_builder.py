@@ -1,5 +1,6 @@
 """Builds the SDFG of the next level: the one mutable class of this stage."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from dfcompile.frontend import (
     ModelNode,
     OperatorNode,
     Program,
+    WholeMemlets,
     input_connector,
     output_connector,
 )
@@ -38,7 +40,9 @@ class ProgramBuilder:
         self._parameters = dict(program.parameters)
         self._constants = set(program.parameters)
         self.sdfg = dace.SDFG(program.sdfg.name)
+        self.whole = WholeMemlets(self.sdfg)
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
+        self._like: dict[tuple[tuple[int, ...], str, bool, bool], dace.data.Array] = {}  # a copy is made faster
         self._current: dict[str, AccessNode] = {}
         self._views: dict[str, str] = {}
         self._renamed: dict[str, tuple[Tensor, tuple[int, ...]]] = {}  # outputs that another array became
@@ -50,7 +54,7 @@ class ProgramBuilder:
 
     def _copy_array(self, source: dace.SDFG, name: str) -> None:
         if name not in self.sdfg.arrays:
-            self.sdfg.add_datadesc(name, source.arrays[name].clone())
+            self.sdfg.add_datadesc(name, copy.copy(source.arrays[name]))
 
     def free_name(self, name: str) -> str:
         """Return the name, or one with underscores behind it that no array has or is going to have."""
@@ -76,11 +80,12 @@ class ProgramBuilder:
         """
         if name in self.sdfg.arrays:
             raise InternalError(f"array {name!r}: added twice")
-        storage = MATERIALISED if materialised else dace.StorageType.Default
-        self.sdfg.add_array(
-            name, list(shape), dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type),
-            transient=not self._is_output(name), storage=storage,
-        )  # fmt: skip
+        kind = (tuple(shape), dtype, not self._is_output(name), materialised)
+        if kind not in self._like:
+            storage = MATERIALISED if materialised else dace.StorageType.Default
+            scalar = dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type)
+            self._like[kind] = dace.data.Array(scalar, kind[0], transient=kind[2], storage=storage)
+        self.sdfg.add_datadesc(name, copy.copy(self._like[kind]))
         return self.tensor(name)
 
     def adopt_outputs(self, source: dace.SDFG, op: Operator) -> None:
@@ -118,7 +123,7 @@ class ProgramBuilder:
         array = self.sdfg.arrays[source.name]
         self.sdfg.add_view(name, list(shape), array.dtype)
         node = self.state.add_access(name)
-        full = dace.Memlet.from_array(source.name, array)
+        full = self.whole.of(source.name)
         self.state.add_edge(self.read(source.name), None, node, "views", full)
         self._current[name] = node
         self._views[name] = source.name
@@ -150,10 +155,10 @@ class ProgramBuilder:
         """Connect a library node to whole arrays; its results depend on parameters alone if all operands do."""
         self.state.add_node(node)
         for position, tensor in enumerate(inputs):
-            memlet = dace.Memlet.from_array(tensor.name, self.sdfg.arrays[tensor.name])
+            memlet = self.whole.of(tensor.name)
             self.state.add_edge(self.read(tensor.name), None, node, input_connector(position), memlet)
         for position, tensor in enumerate(outputs):
-            memlet = dace.Memlet.from_array(tensor.name, self.sdfg.arrays[tensor.name])
+            memlet = self.whole.of(tensor.name)
             self.state.add_edge(node, output_connector(position), self.write(tensor.name), None, memlet)
             if inputs and all(operand.name in self._constants for operand in inputs):
                 self._constants.add(tensor.name)

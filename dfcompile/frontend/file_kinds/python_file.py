@@ -37,8 +37,8 @@ def read_python(path: Path, options: ReadOptions) -> Model:
     seed_torch()
     with running(path) as module:
         found = torch_model(path, _value(module, "model"), _value(module, "example_inputs"))
-        exported = export_onnx(found)
-    return Model(program_of(path.stem, exported, options), TorchReference(found), found.examples)
+        exported, weights = export_onnx(found)
+    return Model(program_of(path.stem, exported, options, weights), TorchReference(found), found.examples)
 
 
 def _value(module: PythonModule, name: str) -> object:

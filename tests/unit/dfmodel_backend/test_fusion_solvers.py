@@ -18,7 +18,11 @@ from dfcompile.dfmodel_backend import (
     evaluate,
     map_graph,
 )
+from dfcompile.dfmodel_backend.configuration import ConfigurationModel
+from dfcompile.dfmodel_backend.graph_arcs import graph_arcs
+from dfcompile.dfmodel_backend.graph_sets import GraphSets
 from dfcompile.dfmodel_backend.milp import Outcome
+from dfcompile.dfmodel_backend.workload import one_chip_workload
 from dfcompile.errors import InfeasibleError
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines, tensor
 
@@ -126,8 +130,27 @@ def test_sram_of_a_fraction_of_a_byte_holds_weight_tiles(solver: Solver) -> None
     assert [config.weight_tiles for config in mapping.configs] == [4, 1]
 
 
+@pytest.mark.parametrize("solver", EXACT)
+def test_an_elementwise_kernel_alone_may_cut_its_weight(solver: Solver) -> None:
+    """A table of positions, say: 400 bytes of weights against 110 of SRAM; what streams in is read once per part."""
+    tensors = (
+        tensor("x", TensorKind.INPUT, 400, "", "a"),
+        tensor("w", TensorKind.WEIGHT, 400, "", "a"),
+        tensor("y", TensorKind.OUTPUT, 400, "a"),
+    )
+    graph = DataflowGraph.of("positions", (elementwise("a", 100),), tensors)
+    system = machine(sram_bytes=110)
+
+    mapping = map_graph(graph, system, MappingOptions(solver=solver))
+
+    check(graph, system, mapping)
+    (config,) = mapping.configs
+    assert config.weight_tiles == 4
+    assert config.dram_read_bytes == 4 * 400 + 400
+
+
 @pytest.mark.parametrize(("solver", "program"), [(Solver.CBC, "arc_flow"), (Solver.ASSIGNMENT_CBC, "assignment")])
-def test_a_program_that_is_stopped_without_a_solution_hands_over_to_intervals(
+def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest_path(
     solver: Solver, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"dfcompile.dfmodel_backend.fusion_{program}.solve", lambda *_: Outcome.NOTHING)
@@ -136,9 +159,98 @@ def test_a_program_that_is_stopped_without_a_solution_hands_over_to_intervals(
     mapping = map_graph(graph, machine(sram_bytes=80), MappingOptions(solver=solver, time_limit_s=1.0))
 
     check(graph, machine(sram_bytes=80), mapping)
-    assert mapping.solver == "intervals"
-    assert mapping.gap > 0
-    assert not mapping.optimal
+    assert mapping.solver == "dp"
+    assert mapping.time_s == map_graph(graph, machine(sram_bytes=80)).time_s
+    assert mapping.optimal
+
+
+@pytest.mark.parametrize("solver", [Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS])
+def test_a_program_at_its_limit_of_nodes_says_no_more_than_is_proved(solver: Solver) -> None:
+    kernels = tuple(elementwise(f"k{number}", 5 + number * 3) for number in range(7))
+    graph = DataflowGraph.of("independent", kernels, ())
+
+    best = map_graph(graph, machine(cores=3))
+    mapping = map_graph(graph, machine(cores=3), MappingOptions(solver=solver, max_nodes=1))
+
+    check(graph, machine(cores=3), mapping)
+    assert mapping.bound_time_s <= best.time_s <= mapping.time_s
+    assert not mapping.optimal or mapping.time_s == best.time_s
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    graph=graphs(),
+    system=machines(),
+    overlap=st.sampled_from(Overlap),
+    utilization=st.sampled_from([0.0, 0.7]),
+    configurations=st.integers(0, 3),
+)
+def test_of_equally_fast_mappings_every_solver_takes_the_same(
+    graph: DataflowGraph, system: System, overlap: Overlap, utilization: float, configurations: int
+) -> None:
+    """Fewest DRAM bytes, then fewest configurations."""
+
+    def found(solver: Solver) -> tuple[int, int, int] | None:
+        options = MappingOptions(
+            solver=solver, overlap=overlap, compute_utilization=utilization, max_configurations=configurations
+        )
+        try:
+            mapping = map_graph(graph, system, options)
+        except InfeasibleError:
+            return None
+        return round(mapping.time_s * 1e15), mapping.dram_bytes, len(mapping.configs)
+
+    expected = found(Solver.DP)
+    for solver in EXACT:
+        assert found(solver) == expected, solver
+
+
+@settings(max_examples=60, deadline=None)
+@given(graph=graphs(most=7), system=machines(), most=st.integers(0, 60), configurations=st.integers(0, 3))
+def test_a_budget_never_claims_more_than_is_proved(
+    graph: DataflowGraph, system: System, most: int, configurations: int
+) -> None:
+    exact = checked_time_s(graph, system, MappingOptions(max_configurations=configurations))
+    options = MappingOptions(max_configurations=configurations, max_arcs=most)
+    try:
+        mapping = map_graph(graph, system, options)
+    except InfeasibleError:
+        return
+
+    assert exact is not None
+    assert mapping.bound_time_s <= exact * (1 + 1e-12) <= mapping.time_s * (1 + 2e-12)
+    assert not mapping.optimal or mapping.time_s == pytest.approx(exact, rel=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    graph=graphs(most=7), system=machines(), overlap=st.sampled_from(Overlap), utilization=st.sampled_from([0.0, 0.7])
+)
+def test_columns_have_the_figures_of_each_set(
+    graph: DataflowGraph, system: System, overlap: Overlap, utilization: float
+) -> None:
+    options = MappingOptions(overlap=overlap, compute_utilization=utilization)
+    model = ConfigurationModel(one_chip_workload(graph), system, options)
+    shape = GraphSets(model).shape
+    lattice = shape.lattice(1000)
+    assert lattice is not None
+    down_sets = tuple(lattice)
+    expected = {
+        (before, after): figures
+        for before in down_sets
+        for after in down_sets
+        if before & ~after == 0 and before != after
+        for figures in [model.time_and_bytes(before ^ after)]
+        if figures is not None and model.fits_dram(before, before ^ after)
+    }
+
+    arcs = graph_arcs(model, down_sets, shape.most_kernels, 10**6)
+
+    assert arcs is not None
+    pairs = zip(arcs.before.tolist(), arcs.after.tolist(), strict=True)
+    figures = zip(arcs.time_ns.tolist(), arcs.dram_bytes.tolist(), strict=True)
+    found = {(down_sets[one], down_sets[other]): pair for (one, other), pair in zip(pairs, figures, strict=True)}
+    assert found == expected
 
 
 @settings(max_examples=30, deadline=None)
