@@ -1,0 +1,76 @@
+"""Where onnxruntime deviates from ONNX, or ONNX leaves open what is right: each entry as narrow as it can be."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from tests.fuzz.draw import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A node of a model whose value differs.
+
+    Attributes:
+        node: one of the model's.
+        opset: its operator set.
+        operands: what is known of the node's operands, by name: inputs and constants of the model.
+        found: dfcompile's results of the model.
+        expected: onnxruntime's.
+    """
+
+    node: onnx.NodeProto
+    opset: int
+    operands: Mapping[str, Array]
+    found: Mapping[str, Array]
+    expected: Mapping[str, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDifference:
+    """A reason why a value may differ from onnxruntime's.
+
+    Attributes:
+        op_types: of the nodes, one of which the model must have.
+        reason: why onnxruntime is no oracle here.
+        source: where that can be read.
+        holds: whether it explains the disagreement.
+    """
+
+    op_types: str
+    reason: str
+    source: str
+    holds: Callable[[Disagreement], bool]
+
+
+def _only_undefined(case: Disagreement) -> bool:
+    """Return whether onnxruntime's values are NaN wherever they differ."""
+    return all(
+        np.isnan(value[value != case.found[name]]).all()
+        for name, value in case.expected.items()
+        if value.dtype.kind == "f" and value.shape == case.found[name].shape
+    )
+
+
+KNOWN_DIFFERENCES = (
+    KnownDifference(
+        "MeanVarianceNormalization",
+        "onnxruntime divides by a variance of zero; by ONNX's definition 1e-9 is added to its root",
+        "onnx.defs: function body of MeanVarianceNormalization-13",
+        _only_undefined,
+    ),
+)
+
+
+def known_reason(model: onnx.ModelProto, operands: Mapping[str, Array], found: Mapping[str, Array],
+                 expected: Mapping[str, Array]) -> str:  # fmt: skip
+    """Return why a difference is to be expected, or nothing."""
+    opset = next((entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"}), 0)
+    for node in model.graph.node:
+        case = Disagreement(node, opset, operands, found, expected)
+        for known in KNOWN_DIFFERENCES:
+            if node.op_type in known.op_types.split() and known.holds(case):
+                return known.reason
+    return ""
