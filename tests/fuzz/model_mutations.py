@@ -20,6 +20,10 @@ TEXTS = (
     "cubic", "DCR", "CRD", "none", "sum", "mean", "tanh", "floor", "ceil", "asymmetric", "align_corners", "ab,bc->ac",
     "ii->i", "...", "LEFT", "a\x1b[31mb", "x\ny",
 )  # fmt: skip
+_KINDS = (
+    AttributeProto.UNDEFINED, AttributeProto.INT, AttributeProto.INTS, AttributeProto.FLOAT, AttributeProto.FLOATS,
+    AttributeProto.STRING, AttributeProto.STRINGS, AttributeProto.TENSOR, AttributeProto.GRAPH,
+)  # fmt: skip
 NAMES = ("", "x", "y0_0", "x0_0", "n0", "a b", "é", "a\x1b[31m", "b\nc", "∞", "x" * 300)
 
 
@@ -68,7 +72,7 @@ def _attribute(model: onnx.ModelProto, draw: Draw) -> None:
     elif what == 1:
         entry.name = draw.choice(["axis", "axes", "pads", "strides", *NAMES])
     elif what == 2:
-        entry.type = AttributeProto.AttributeType.Value(draw.choice(AttributeProto.AttributeType.keys()))
+        entry.type = draw.choice(_KINDS)
     elif what == 3:
         node.attribute.append(entry)
     else:

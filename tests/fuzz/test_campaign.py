@@ -19,8 +19,8 @@ def test_short_campaign_finds_nothing(tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(10**9)
     cases = planned(seed, models=300, dags=100, files=100, published=False)
     found: list[Judged] = []
-    judged = run_campaign(cases, 2, tmp_path / "log", lambda each: None)
-    found = [each for each in judged if each.outcome.verdict.is_finding]
+    judged = run_campaign(cases, 2, tmp_path / "log", found.append)
+    found = [each for each in found if each.outcome.verdict.is_finding]
 
     assert len(judged) == len(cases)
     assert not found, "\n".join(
