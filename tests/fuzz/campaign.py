@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 MOST_SECONDS = 20.0  # of a case
 START_SECONDS = 120.0
 CASES_OF_A_PROCESS = 4000  # so that what libraries leak does not add up
+COMPILER_PHASE = "compiler"
 ORACLE_PHASE = "onnxruntime"
 
 
@@ -65,7 +66,9 @@ class Worker:
             if "verdict" in answer:
                 outcome = Outcome(Verdict[answer["verdict"]], answer["cause"], answer["detail"])
                 return outcome, self.judged < CASES_OF_A_PROCESS
-            if phase == "drawing":  # which is no work of dfcompile's
+            if answer["phase"] == COMPILER_PHASE:
+                deadline = time.monotonic() + START_SECONDS
+            elif phase == "drawing":  # which is no work of dfcompile's
                 deadline = time.monotonic() + MOST_SECONDS
             phase = answer["phase"]
         if phase == ORACLE_PHASE:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 import numpy as np
@@ -39,6 +40,7 @@ class ModelCase:
     feeds: Mapping[str, Array]
 
 
+@cache
 def exists(op_type: str, opset: int) -> bool:
     """Return whether an operator set has an operator."""
     try:
@@ -47,10 +49,11 @@ def exists(op_type: str, opset: int) -> bool:
         return False
 
 
-def generated_model(draw: Draw, nodes: int = 1) -> ModelCase:
-    """Return a model that is as ONNX defines it, with so many nodes."""
-    op_type = draw.choice(sorted(GENERATORS))
-    opset = draw.choice([opset for opset in range(OLDEST, NEWEST + 1) if exists(op_type, opset)])
+def generated_model(draw: Draw, nodes: int = 1, opset: int | None = None) -> ModelCase:
+    """Return a model that is as ONNX defines it, with so many nodes, of any operator set or of a given one."""
+    opsets = range(OLDEST, NEWEST + 1) if opset is None else (opset,)
+    op_type = draw.choice([name for name in sorted(GENERATORS) if any(exists(name, each) for each in opsets)])
+    opset = draw.choice([each for each in opsets if exists(op_type, each)])
     model = _Growing(draw, opset)
     model.add(op_type)
     known = [name for name in sorted(GENERATORS) if exists(name, opset)]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from tests.fuzz.compiled_cases import compiled_nodes, judge_compiled
 from tests.fuzz.dag_cases import judge_dag, mutated_dag
 from tests.fuzz.draw import Draw
 from tests.fuzz.generated_models import MOST_NODES, ModelCase, generated_model
@@ -40,6 +41,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "graph": Kind(_graph, judge_model),
         "mutated": Kind(_mutated, judge_model),
         "published": Kind(_published, judge_model),
+        "compiled": Kind(compiled_nodes, judge_compiled),
         "dag": Kind(mutated_dag, judge_dag),
         "setup": Kind(mutated_setup, judge_setup),
         "system": Kind(mutated_system, judge_system),

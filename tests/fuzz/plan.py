@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 MODEL_KINDS: Mapping[str, int] = {"node": 40, "graph": 20, "mutated": 25, "published": 15}  # per cent
+MODELS_PER_COMPILATION = 500  # a compilation takes as long as two hundred interpreted models
 
 
 def planned(seed: int, models: int, dags: int, files: int, *, published: bool = True) -> list[tuple[str, str]]:
@@ -19,6 +20,7 @@ def planned(seed: int, models: int, dags: int, files: int, *, published: bool = 
     whole = sum(shares.values())
     counts = {kind: models * part // whole for kind, part in shares.items()}
     counts["node"] += models - sum(counts.values())
+    counts["compiled"] = models // MODELS_PER_COMPILATION
     counts |= {"dag": dags, "setup": files // 2, "system": files - files // 2}
     cases = [
         ((number + 0.5) / count, kind, f"{seed}:{kind}:{number}")
