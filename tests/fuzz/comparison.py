@@ -51,7 +51,7 @@ def _array_difference(found: Array, expected: Array, tolerance: float) -> str:
         wrong = _beyond(found.astype(np.float64), expected.astype(np.float64), tolerance)
     if not wrong.any():
         return ""
-    place = tuple(int(index[0]) for index in np.nonzero(wrong))
+    place = tuple(int(index) for index in np.argwhere(wrong)[0])
     return f"{wrong.sum()} of {wrong.size} elements, {list(place)} is {found[place]} against {expected[place]}"
 
 

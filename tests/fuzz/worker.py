@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 from typing import TextIO
 
+from tests.fuzz.command_line import bug
 from tests.fuzz.draw import Draw
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.outcome import Outcome, Verdict
@@ -38,7 +39,10 @@ def _judged(answers: TextIO, name: str, seed: str) -> dict[str, str]:
     path = Path(f"case{case.suffix}")
     path.write_bytes(case.content)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    outcome = kind.judge(path, case, draw, lambda phase: _answer(answers, {"phase": phase}))
+    try:
+        outcome = kind.judge(path, case, draw, lambda phase: _answer(answers, {"phase": phase}))
+    except Exception as error:  # noqa: BLE001  # a flaw of the judge is told as one of dfcompile is
+        outcome = bug(error)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     if grown > MOST_BYTES * 0.9:
         outcome = Outcome(Verdict.TOO_LARGE, outcome.cause, f"{grown} bytes more; {outcome.detail}")
