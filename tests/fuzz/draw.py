@@ -13,10 +13,10 @@ Choice = TypeVar("Choice")
 MOST_ELEMENTS = 600  # of a drawn tensor, so that a case takes milliseconds
 EXTENTS = (1, 1, 2, 2, 3, 3, 4, 5)
 SPECIAL = {
-    "float16": (np.nan, np.inf, -np.inf, -0.0, 100, -100, 6e-8, 0.5, 1.5, 2.5),
-    # Squares of the large ones are finite: which intermediate result overflows is up to an implementation.
-    "float32": (np.nan, np.inf, -np.inf, -0.0, 1e9, -1e9, 1e-40, 0.5, 1.5, 2.5),
-    "float64": (np.nan, np.inf, -np.inf, -0.0, 1e60, -1e60, 1e-310, 0.5, 1.5, 2.5),
+    "float16": (np.nan, np.inf, -np.inf, -0.0, 20, -20, 6e-8, 0.5, 1.5, 2.5),
+    # Nothing larger: which intermediate result overflows, or cancels, is up to an implementation.
+    "float32": (np.nan, np.inf, -np.inf, -0.0, 20, -20, 1e-40, 0.5, 1.5, 2.5),
+    "float64": (np.nan, np.inf, -np.inf, -0.0, 20, -20, 1e-310, 0.5, 1.5, 2.5),
 }
 
 
