@@ -71,7 +71,8 @@ def slope(op: OperatorVersion, draw: Draw) -> DrawnNode:
 
 def variadic(op: OperatorVersion, draw: Draw) -> DrawnNode:
     dtype = draw.dtype(op.dtypes())
-    shapes = draw.operand_shapes(draw.shape(), draw.integer(1, 4))
+    full, count = draw.shape(), draw.integer(1, 4)
+    shapes = draw.operand_shapes(full, count) if op.since >= 8 else [full] * count
     return DrawnNode([draw.array(dtype, shape) for shape in shapes], {})
 
 
