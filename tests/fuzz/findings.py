@@ -1,6 +1,7 @@
 """Findings, written to a folder: one sub-folder for each cause, with the first file that shows it and a note."""
 
 import json
+import re
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
@@ -8,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.fuzz.ancestors import only_output
 from tests.fuzz.campaign import Judged
 from tests.fuzz.draw import Draw
 from tests.fuzz.kinds import KINDS
+from tests.fuzz.outcome import Verdict
 
+_OUTPUT = re.compile("output '([^']*)':")
 MOST_SHOWN = 4  # further seeds of a cause
 
 
@@ -36,8 +40,10 @@ def _write(target: Path, cases: Sequence[Judged]) -> None:
         ((each, KINDS[each.kind].draw(Draw(each.seed))) for each in cases[:20]), key=lambda pair: len(pair[1].content)
     )
     (target / f"case{case.suffix}").write_bytes(case.content)
+    if smallest.outcome.verdict is Verdict.DIFFERENT and (output := _OUTPUT.match(smallest.outcome.detail)):
+        (target / "reduced.onnx").write_bytes(only_output(case.content, output[1]))
     for name, value in case.feeds.items():
-        np.save(target / f"{name.encode().hex() if '/' in name else name[:40]}.npy", value)
+        np.save(target / f"{''.join(char if char.isalnum() else '_' for char in name)[:40]}.npy", value)
     others = [f"{each.kind} {each.seed}" for each in cases[:MOST_SHOWN]]
     (target / "note.txt").write_text(
         f"{smallest.outcome.verdict.value}\ncause: {smallest.outcome.cause}\n{smallest.outcome.detail}\n\n"

@@ -81,7 +81,7 @@ def _through_all_stages(path: Path, draw: Draw, *, refused: bool) -> Outcome:
 
 
 def _of_refusal(refusal: UserError, answer: Session | Answer, case: Case) -> Outcome:
-    cause = without_names(str(refusal))
+    cause = without_names(str(refusal).partition(" (")[0])
     if isinstance(answer, Answer):
         return Outcome(Verdict.BOTH_REFUSE, cause, str(refusal))
     feeds = {name: case.feeds[name] for name in answer.inputs if name in case.feeds}
