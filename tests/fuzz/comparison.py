@@ -13,6 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 # Of double precision onnxruntime computes some functions in single precision steps.
 _ROUNDING = {"float16": 2.0**-10, "float32": 2.0**-23, "float64": 1e-9}
+LONGEST = 600  # terms of a sum
 _STASHED = "GroupNormalization LayerNormalization RMSNormalization"  # in single precision, as `stash_type` says
 _JUMPING = """
     ArgMax ArgMin BitShift Cast CastLike Ceil Div Equal Floor Greater GreaterOrEqual Hardmax IsInf IsNaN Less
@@ -25,7 +26,9 @@ _EXACT = """
 """
 
 
-def difference(found: Mapping[str, Array], expected: Mapping[str, Array], model: onnx.ModelProto, longest: int) -> str:
+def difference(
+    found: Mapping[str, Array], expected: Mapping[str, Array], model: onnx.ModelProto, longest: int = LONGEST
+) -> str:
     """Return what differs, or nothing.
 
     Args:

@@ -20,7 +20,6 @@ from tests.onnx_node_cases import NodeCase, merged
 from tests.onnx_nodes import TABLE
 
 NODES = 20  # of a model, which then compiles in a few seconds
-MOST_TERMS = 600
 
 
 def compiled_nodes(draw: Draw) -> Case:
@@ -55,7 +54,7 @@ def judge_compiled(path: Path, case: Case, draw: Draw, show: ShowPhase) -> Outco
     except Exception as error:  # noqa: BLE001  # whatever it is, it is a finding
         return bug(error)
     model = onnx.load_model_from_string(case.content)
-    text = difference(found, expected, model, MOST_TERMS)
+    text = difference(found, expected, model)
     if not text:
         return Outcome(Verdict.SAME)
     output = text.partition("'")[2].partition("'")[0]
