@@ -16,6 +16,7 @@ from tests.fuzz.plan import planned
 
 FOLDER = ROOT / "build" / "fuzz"
 MOST_REASONS = 40
+UNDAMAGED = frozenset(["node", "graph", "compiled"])
 
 
 def main() -> int:
@@ -84,9 +85,15 @@ def _report(judged: Sequence[Judged], seconds: float) -> str:
             each = ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()))
             lines.append(f"{sum(counts.values()):6}  {verdict.value} ({each})")
     for verdict in (Verdict.KNOWN_DIFFERENCE, Verdict.REFUSED_ALONE, Verdict.ACCEPTED_ALONE, Verdict.NOT_COMPARED):
-        lines += ["", verdict.value]
-        causes = Counter(each.outcome.cause for each in judged if each.outcome.verdict is verdict)
-        lines += [f"{count:6}  {cause}" for cause, count in causes.most_common(MOST_REASONS)]
+        for title, whole in (("models as generated", True), ("mutated ones", False)):
+            causes = Counter(
+                each.outcome.cause
+                for each in judged
+                if each.outcome.verdict is verdict and (each.kind in UNDAMAGED) == whole
+            )
+            if causes:
+                lines += ["", f"{verdict.value}: {title}"]
+                lines += [f"{count:6}  {cause}" for cause, count in causes.most_common(MOST_REASONS)]
     return "\n".join(lines)
 
 
