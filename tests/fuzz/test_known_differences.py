@@ -2,7 +2,7 @@
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.fuzz.draw import Array
 from tests.fuzz.oracle import Session, load
@@ -36,6 +36,25 @@ def test_maximum_of_a_window_depends_on_the_place_of_what_is_undefined() -> None
 
     assert onnxruntime_result("MaxPool", first, "kernel_shape", [2, 2]) == 4
     assert np.isnan(onnxruntime_result("MaxPool", last, "kernel_shape", [2, 2]))
+
+
+def test_infinite_scale() -> None:
+    x = np.array([[[1, 2, 3, 6]]], np.float32)
+    one = [numpy_helper.from_array(np.array([value], np.float32), name) for name, value in (("s", -np.inf), ("b", 0))]
+    graph = helper.make_graph(
+        [helper.make_node("InstanceNormalization", ["x", "s", "b"], ["y"])],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [onnx.ValueInfoProto(name="y")],
+        one,
+    )
+    session = load(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
+    )
+    assert isinstance(session, Session)
+
+    # By definition [inf, inf, -inf * 0, -inf].
+    assert np.isnan(session.run({"x": x}).results["y"]).sum() > 1
 
 
 def test_variance_of_zero() -> None:
