@@ -1,12 +1,18 @@
 """onnxruntime, which says what a model computes; without optimisations, in one thread."""
 
+from __future__ import annotations
+
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime
 
 from tests.fuzz.draw import Array
+
+if TYPE_CHECKING:
+    import onnxruntime
 
 _NUMPY_TYPES = {"tensor(float)": "float32", "tensor(double)": "float64"}
 
@@ -44,6 +50,9 @@ class Session:
 
 def load(model: bytes) -> Session | Answer:
     """Return the model as onnxruntime takes it, or its refusal."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when it is imported: else it writes files and sends events
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

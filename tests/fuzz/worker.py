@@ -13,6 +13,7 @@ from typing import TextIO
 from tests.fuzz.command_line import bug
 from tests.fuzz.draw import Draw
 from tests.fuzz.kinds import KINDS
+from tests.fuzz.oracle import load
 from tests.fuzz.outcome import Outcome, Verdict
 
 MOST_BYTES = 2 * 2**30  # of memory above what the process has at the start
@@ -24,6 +25,7 @@ def main() -> None:
     os.dup2(2, 1)
     faulthandler.enable()
     warnings.simplefilter("ignore")
+    load(b"")  # onnxruntime takes memory of its own
     _limit_memory()
     _answer(answers, {"ready": True})
     with tempfile.TemporaryDirectory(prefix="dfcompile-fuzz-") as folder:
