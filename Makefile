@@ -13,7 +13,7 @@ export NO_MKDOCS_2_WARNING := 1
 # DaCe calls cmake and ninja, which pip puts beside python.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check fuzz bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128
@@ -30,6 +30,10 @@ check: $(INSTALLED)
 	$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel .
 	$(BIN)/check-wheel-contents build/wheel
 	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
+
+# 20,000 models, 5,000 DAGs and 5,000 set-up and system files; less or again: make fuzz FUZZ='--count 1000 --seed 7'
+fuzz: $(INSTALLED)
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.command_line

@@ -184,7 +184,7 @@ def _stacked(title: str, columns: Sequence[Column], width: int) -> list[str]:
 
 def scaled(heading: str, values: Sequence[float]) -> Column:
     """Write values in the unit prefix of the largest, which gets four digits; smaller ones as many decimals."""
-    largest = max(map(abs, values))
+    largest = max(map(abs, values), default=0.0)
     factor, prefix = next((pair for pair in PREFIXES if largest >= pair[0]), (1.0, ""))
     decimals = max(0, DIGITS - len(str(int(largest / factor))))
     cells = []

@@ -63,7 +63,7 @@ def _run_scope(state: SDFGState, entry: MapEntry, memory: Mapping[str, Array]) -
         for axis, (name, extent) in enumerate(zip(entry.map.params, extents, strict=True))
     }
     values = {
-        edge.dst_conn: memory[edge.data.data]
+        edge.dst_conn: np.squeeze(memory[edge.data.data])  # a tasklet sees no dimension of extent 1
         if _is_table(edge.data)
         else memory[edge.data.data][_index(edge.data, loops)]
         for edge in state.in_edges(tasklet)

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -17,6 +17,7 @@ from dfcompile.dfmodel_backend import systems
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.system import ONE_CHIP, Accelerator, Amount, Dimension, Dram, Network, System
 from dfcompile.dfmodel_backend.system_plausibility import implausible
+from dfcompile.dfmodel_backend.topologies import TOPOLOGIES
 from dfcompile.errors import UserError, nearest
 from dfcompile.inputs import STANDARD_INPUT, read_text
 
@@ -75,6 +76,23 @@ class _NetworkModel(_Model):
     switch_price_usd_per_gb_per_s: NotNegative = 0.0
     switch_power_w_per_gb_per_s: NotNegative = 0.0
     link_latency_ns: NotNegative = 0.0
+
+    @field_validator("kind")
+    @classmethod
+    def _is_known(cls, kind: str) -> str:
+        if kind not in TOPOLOGIES:
+            raise ValueError(f"a topology{nearest(kind, TOPOLOGIES)}")
+        return kind
+
+    @field_validator("dimensions")
+    @classmethod
+    def _is_one_per_shape(
+        cls, dimensions: tuple[_DimensionModel, ...], network: ValidationInfo
+    ) -> tuple[_DimensionModel, ...]:
+        kind = network.data.get("kind")
+        if kind is not None and len(dimensions) != len(TOPOLOGIES[kind].kinds):
+            raise ValueError(f"{len(TOPOLOGIES[kind].kinds)} dimensions of kind {kind!r}, not {len(dimensions)}")
+        return dimensions
 
 
 class _SystemModel(_Model):

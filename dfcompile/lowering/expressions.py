@@ -14,16 +14,22 @@ import numpy as np
 
 from dfcompile.lowering.operator import Tensor
 
+_LEAST_INTEGER = -(2**63)  # no number of C++: there it is the negative of one that no type holds
+
 
 def literal(value: float, dtype: str) -> str:
     """Return a number as source, exactly as an array of ``dtype`` would hold it.
 
     >>> literal(0.1, "float64"), literal(0.1, "float32"), literal(True, "bool"), literal(float("-inf"), "float32")
     ('0.1', '0.10000000149011612', 'True', '-inf')
+    >>> literal(-(2**63), "int64")
+    '(-9223372036854775807 - 1)'
     """
     held = np.asarray(value).astype(dtype).item()
     if isinstance(held, complex):
         raise TypeError(f"literal {held}: complex")
+    if held == _LEAST_INTEGER and isinstance(held, int):
+        return f"({_LEAST_INTEGER + 1} - 1)"
     return repr(held)
 
 

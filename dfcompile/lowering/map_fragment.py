@@ -1,5 +1,6 @@
 """What an expansion of a canonical operator builds with: map scopes and arrays."""
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
 
 from dfcompile.errors import InternalError
 from dfcompile.lowering.canonical_fragment import identifier
-from dfcompile.lowering.expressions import widened
+from dfcompile.lowering.expressions import literal, widened
 from dfcompile.lowering.kernels import kernel_of
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
@@ -43,9 +44,7 @@ class Reduction(Enum):
         if kind.kind not in "iu":
             return "-inf" if self is Reduction.MAX else "inf"
         limits = np.iinfo(kind)
-        if self is Reduction.MAX and limits.min < 0:
-            return f"{limits.min + 1} - 1"  # C++ reads the digits without the sign, which are one too many
-        return repr(int(limits.min if self is Reduction.MAX else limits.max))
+        return literal(int(limits.min if self is Reduction.MAX else limits.max), dtype)
 
 
 class MapFragment:
@@ -108,6 +107,7 @@ class MapFragment:
         tables = tables or {}
         renamed = {name: self._builder.free_name(name) for name in (*extents, *reads, *tables, "result")}
         target, indices = write
+        dtypes = {name: tensor.dtype for name, (tensor, _) in reads.items()}
         output_node = self._builder.write(target.name)
         before = None
         if accumulate is not None:
@@ -121,7 +121,7 @@ class MapFragment:
                 **{renamed[name]: self._memlet(tensor, index, renamed) for name, (tensor, index) in reads.items()},
                 **{renamed[name]: self._indirect_memlet(tensor) for name, tensor in tables.items()},
             },
-            _rename(f"result = {widened(code, {name: tensor.dtype for name, (tensor, _) in reads.items()})}", renamed),
+            _rename(_narrowed(f"result = {widened(code, dtypes)}", tables), renamed),
             {renamed["result"]: self._memlet(target, indices, renamed, accumulate)},
             input_nodes={
                 tensor.name: self._builder.read(tensor.name)
@@ -200,6 +200,29 @@ class MapFragment:
         given = {name: text for name, text in extra.items() if text}
         tasklet.location = {"origin": self._op.origin, "scope": scope, **given}
         self._tasklets.append(tasklet)
+
+
+def _narrowed(statement: str, tables: Mapping[str, Tensor]) -> str:
+    """Leave out the indices of tables in dimensions of extent 1, which a tasklet does not see.
+
+    ``result = table[i0, (index + 3) % 3]`` becomes ``result = table[(index + 3) % 3]`` for ``table[1, 3]``.
+    """
+    narrow = {name: table.shape for name, table in tables.items() if 1 in table.shape}
+    return ast.unparse(_Narrowing(narrow).visit(ast.parse(statement))) if narrow else statement
+
+
+class _Narrowing(ast.NodeTransformer):
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self._shapes = shapes
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if not (isinstance(node.value, ast.Name) and node.value.id in self._shapes):
+            return self.generic_visit(node)
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        kept = [at for at, extent in zip(indices, self._shapes[node.value.id], strict=True) if extent > 1]
+        if not kept:
+            return node.value
+        return ast.Subscript(node.value, kept[0] if len(kept) == 1 else ast.Tuple(kept, ast.Load()), ast.Load())
 
 
 def _rename(text: str, renamed: Mapping[str, str]) -> str:

@@ -60,6 +60,18 @@ def _check_elementwise(operands: Operands) -> None:
                 )
 
 
+def _check_variadic(operands: Operands) -> None:
+    """Before operator set 8 these broadcast nothing."""
+    known = [(position, shape) for position, shape in enumerate(operands.shapes) if shape is not None]
+    for position, shape in known[1:] if operands.opset < _VARIADIC_BROADCAST else ():
+        if shape != known[0][1]:
+            raise operands.wrong(
+                f"{operands.name(position)} is {shape_text(shape)} against {shape_text(known[0][1])} of "
+                f"{operands.name(known[0][0])} (operator set {operands.opset} does not broadcast here)"
+            )
+    _check_elementwise(operands)
+
+
 def _check_slope(operands: Operands) -> None:
     data, slope = operands.shape(0), operands.shape(1)
     if data is not None and slope is not None and not broadcasts_to(slope, data):
@@ -92,28 +104,41 @@ _VECTORS: Mapping[str, tuple[int, ...]] = {
         for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
     },
 }
+_VARIADIC_BROADCAST = 8  # the operator set from which they do
 _FLAGS = {
+    "allowzero": (0, 1),
+    "antialias": (0, 1),
     "ceil_mode": (0, 1),
     "count_include_pad": (0, 1),
+    "detect_negative": (0, 1),
+    "detect_positive": (0, 1),
+    "exclude_outside": (0, 1),
     "exclusive": (0, 1),
     "fmod": (0, 1),
+    "interleaved": (0, 1),
     "is_causal": (0, 1),
     "keepdims": (0, 1),
     "noop_with_empty_axes": (0, 1),
     "qk_matmul_output_mode": (0, 1, 2, 3),
     "reverse": (0, 1),
+    "saturate": (0, 1),
     "select_last_index": (0, 1),
+    "spatial": (0, 1),
+    "storage_order": (0, 1),
+    "training_mode": (0, 1),
     "transA": (0, 1),
     "transB": (0, 1),
+    "upper": (0, 1),
 }
 _BROADCASTING = """
-    Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod
-    Mul Or Pow Sub Sum Where Xor
+    Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Mod Mul Or Pow
+    Sub Where Xor
 """
 _CHECKS: Mapping[str, Callable[[Operands], None]] = {
     "Clip": _check_bounds,
     "PRelu": _check_slope,
     **dict.fromkeys(_BROADCASTING.split(), _check_elementwise),
+    **dict.fromkeys(("Max", "Mean", "Min", "Sum"), _check_variadic),
     **AXIS_CHECKS,
     **FUNCTION_CHECKS,
     **NORMALISATION_CHECKS,

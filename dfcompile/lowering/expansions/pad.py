@@ -115,5 +115,5 @@ def _source(op: Operator, dtype: str) -> str:
     if np.dtype(dtype).kind in "iu" and not np.isfinite(value):
         # The border of a maximum: the smallest number there is.
         limits = np.iinfo(dtype)
-        return repr(int(limits.min if value < 0 else limits.max))
+        return literal(int(limits.min if value < 0 else limits.max), dtype)
     return literal(value, dtype)

@@ -1,0 +1,52 @@
+"""What fuzzing found, as small files: each ends with a report or with one line, never with exit status 2."""
+
+from importlib import resources
+from pathlib import Path
+
+import onnx
+import pytest
+
+from dfcompile import cli
+from dfcompile.dfmodel_backend import systems
+from tests.onnx_files import save_convolution
+from tests.onnx_text import model_from_text
+
+Capture = pytest.CaptureFixture[str]
+
+
+def outcome(capture: Capture, *words: str) -> tuple[int, str]:
+    """Run; return the status, and the error, which has one line at most."""
+    status = cli.main(list(words))
+    printed = capture.readouterr().err
+    assert printed.count("\n") == status, printed
+    return status, printed
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_model_of_constants_alone_has_a_report(form: str, capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "constant.onnx"
+    onnx.save(model_from_text("g () => (float[2] y) <float[2] x = {1, -1}> { y = Relu(x) }"), path)
+
+    assert outcome(capsys, str(path), "--pes", "4", "--format", form) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("kind: r_r", "kind: W.", "key 'network.kind': found 'W.' against: a topology (known: "),
+        ("kind: r_r", "kind: r", "against: 1 dimensions of kind 'r', not 2"),
+    ],
+)
+@pytest.mark.parametrize("chips", ["1", "2"])
+def test_network_of_unknown_kind(
+    old: str, new: str, message: str, chips: str, capsys: Capture, tmp_path: Path
+) -> None:  # fmt: skip
+    text = resources.files(systems).joinpath("sn30.yaml").read_text(encoding="utf-8")
+    (tmp_path / "machine.yaml").write_text(text.replace(old, new, 1))
+    model = save_convolution(tmp_path / "conv1.onnx")
+
+    status, printed = outcome(
+        capsys, str(model), "--pes", "4", "--system", str(tmp_path / "machine.yaml"), "--chips", chips
+    )
+    assert status == 1
+    assert message in printed

@@ -1,0 +1,1 @@
+"""What draws a node of each operator, by the kind of the operator."""

@@ -1,0 +1,30 @@
+"""How many cases of which kind a campaign has, and their seeds."""
+
+from collections.abc import Mapping
+
+MODEL_KINDS: Mapping[str, int] = {"node": 40, "graph": 20, "mutated": 25, "published": 15}  # per cent
+MODELS_PER_COMPILATION = 500  # a compilation takes as long as two hundred interpreted models
+
+
+def planned(seed: int, models: int, dags: int, files: int, *, published: bool = True) -> list[tuple[str, str]]:
+    """Return kind and seed of every case, kinds in turn, so that a campaign that is cut short had all of them.
+
+    Args:
+        seed: of the campaign.
+        models: .onnx files.
+        dags: canonical DAG files.
+        files: set-up and system files, one half each.
+        published: whether models that ONNX publishes are mutated as well; collecting them takes seconds.
+    """
+    shares = {kind: part for kind, part in MODEL_KINDS.items() if published or kind != "published"}
+    whole = sum(shares.values())
+    counts = {kind: models * part // whole for kind, part in shares.items()}
+    counts["node"] += models - sum(counts.values())
+    counts["compiled"] = models // MODELS_PER_COMPILATION
+    counts |= {"dag": dags, "setup": files // 2, "system": files - files // 2}
+    cases = [
+        ((number + 0.5) / count, kind, f"{seed}:{kind}:{number}")
+        for kind, count in counts.items()
+        for number in range(count)
+    ]
+    return [(kind, case) for _, kind, case in sorted(cases)]

@@ -1,0 +1,44 @@
+"""A short campaign with a new seed each time; what it finds can be made again with the seed that is printed."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from dfcompile.frontend.normaliser.functions import FUNCTIONS
+from tests.fuzz.campaign import Judged, run_campaign
+from tests.fuzz.draw import Draw
+from tests.fuzz.generated_models import GENERATORS, NEWEST, exists
+from tests.fuzz.kinds import KINDS
+from tests.fuzz.plan import planned
+from tests.onnx_nodes import TABLE
+
+
+@pytest.mark.slow
+def test_short_campaign_finds_nothing(tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(10**9)
+    cases = planned(seed, models=300, dags=100, files=100, published=False)
+    found: list[Judged] = []
+    judged = run_campaign(cases, 2, tmp_path / "log", found.append)
+    found = [each for each in found if each.outcome.verdict.is_finding]
+
+    assert len(judged) == len(cases)
+    assert not found, "\n".join(
+        f"python -m tests.fuzz --case {each.kind} {each.seed}: {each.outcome.verdict.value}: {each.outcome.cause}: "
+        f"{each.outcome.detail}"
+        for each in found
+    )
+
+
+def test_every_claimed_operator_is_generated() -> None:
+    claimed = {name for name in (*TABLE.op_types("onnx"), *FUNCTIONS) if exists(name, NEWEST)}
+
+    assert set(GENERATORS) == claimed
+
+
+@pytest.mark.parametrize("kind", ["node", "graph", "mutated", "dag", "setup", "system"])
+def test_a_case_follows_from_its_seed(kind: str) -> None:
+    for number in range(20):
+        first, again = (KINDS[kind].draw(Draw(f"{kind}{number}")) for _ in range(2))
+
+        assert (first.suffix, first.content) == (again.suffix, again.content)

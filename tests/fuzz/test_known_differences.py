@@ -1,0 +1,63 @@
+"""Every listed reason is seen in onnxruntime itself: were it mended there, the entry would have to go."""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.fuzz.draw import Array
+from tests.fuzz.oracle import Session, load
+
+
+def onnxruntime_result(op_type: str, x: Array, name: str = "", values: list[int] | None = None) -> Array:
+    node = helper.make_node(op_type, ["x"], ["y"])
+    node.attribute.extend([helper.make_attribute(name, values)] if values else [])
+    graph = helper.make_graph(
+        [node],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [onnx.ValueInfoProto(name="y")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    return session.run({"x": x}).results["y"]
+
+
+def test_extremum_depends_on_the_place_of_what_is_undefined() -> None:
+    first, second = np.array([[np.nan, 1]], np.float32), np.array([[2, np.nan]], np.float32)
+
+    assert np.isnan(onnxruntime_result("ReduceMax", first))
+    assert onnxruntime_result("ReduceMax", second) == 2
+
+
+def test_maximum_of_a_window_depends_on_the_place_of_what_is_undefined() -> None:
+    first = np.array([[[[np.nan, 4], [3, 2]]]], np.float32)
+    last = np.array([[[[5, 4], [3, np.nan]]]], np.float32)
+
+    assert onnxruntime_result("MaxPool", first, "kernel_shape", [2, 2]) == 4
+    assert np.isnan(onnxruntime_result("MaxPool", last, "kernel_shape", [2, 2]))
+
+
+def test_infinite_scale() -> None:
+    x = np.array([[[1, 2, 3, 6]]], np.float32)
+    one = [numpy_helper.from_array(np.array([value], np.float32), name) for name, value in (("s", -np.inf), ("b", 0))]
+    graph = helper.make_graph(
+        [helper.make_node("InstanceNormalization", ["x", "s", "b"], ["y"])],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [onnx.ValueInfoProto(name="y")],
+        one,
+    )
+    session = load(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
+    )
+    assert isinstance(session, Session)
+
+    # By definition [inf, inf, -inf * 0, -inf].
+    assert np.isnan(session.run({"x": x}).results["y"]).sum() > 1
+
+
+def test_variance_of_zero() -> None:
+    x = np.full((2, 1), 1.125, np.float32)
+
+    assert np.isnan(onnxruntime_result("MeanVarianceNormalization", x, "axes", [1])).all()
