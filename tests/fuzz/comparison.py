@@ -17,7 +17,7 @@ LONGEST = 600  # terms of a sum
 _STASHED = "GroupNormalization LayerNormalization RMSNormalization"  # in single precision, as `stash_type` says
 _JUMPING = """
     ArgMax ArgMin BitShift Cast CastLike Ceil Div Equal Floor Greater GreaterOrEqual Hardmax IsInf IsNaN Less
-    LessOrEqual Mod OneHot Round Shrink Sign ThresholdedRelu Where
+    LessOrEqual Mod OneHot Reciprocal Round Shrink Sign Tan ThresholdedRelu Where
 """
 _EXACT = """
     Abs And Cast CastLike Clip Concat DepthToSpace Equal Expand Flatten Gather GatherElements Greater GreaterOrEqual

@@ -38,6 +38,12 @@ def test_maximum_of_a_window_depends_on_the_place_of_what_is_undefined() -> None
     assert np.isnan(onnxruntime_result("MaxPool", last, "kernel_shape", [2, 2]))
 
 
+def test_window_of_negative_infinities() -> None:
+    x = np.full((1, 1, 2), -np.inf, np.float32)
+
+    assert onnxruntime_result("GlobalMaxPool", x).item() == np.finfo(np.float32).min
+
+
 def test_infinite_scale() -> None:
     x = np.array([[[1, 2, 3, 6]]], np.float32)
     one = [numpy_helper.from_array(np.array([value], np.float32), name) for name, value in (("s", -np.inf), ("b", 0))]

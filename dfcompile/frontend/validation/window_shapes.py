@@ -127,6 +127,8 @@ def _check_windows(operands: Operands, rank: int) -> None:
     if auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
         raise operands.wrong(f"attribute 'auto_pad' is {auto_pad!r} against NOTSET, VALID, SAME_UPPER or SAME_LOWER")
     pads = operands.integers("pads")
+    if auto_pad == "VALID" and operands.integers("output_shape") is not None:
+        raise operands.wrong("attribute 'auto_pad' is VALID, which has no pads, against those of 'output_shape'")
     # VALID says the same as pads of 0; SAME_UPPER and SAME_LOWER say something else.
     if auto_pad != "NOTSET" and pads is not None and (auto_pad != "VALID" or any(pads)):
         raise operands.wrong(f"attribute 'auto_pad' is {auto_pad} and 'pads' is {list(pads)} against one of the two")

@@ -33,3 +33,11 @@ def test_old_operators_of_several_operands_do_not_broadcast(op_type: str) -> Non
     with pytest.raises(UserError, match=r"'x1' is 3 against 2×3 of 'x0' \(operator set 7 does not broadcast here\)"):
         lowered(Node(op_type, operands, opset=7).model())
     check_node(Node(op_type, operands, opset=8))
+
+
+def test_output_shape_against_no_pads() -> None:
+    attributes: dict[str, str | list[int]] = {"auto_pad": "VALID", "output_shape": [6], "strides": [3]}
+    node = Node("ConvTranspose", [random((1, 1, 3)), random((1, 1, 2))], attributes=attributes)
+
+    with pytest.raises(UserError, match="node 'op': attribute 'auto_pad' is VALID, which has no pads, against those"):
+        lowered(node.model())
