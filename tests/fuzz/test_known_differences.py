@@ -2,25 +2,31 @@
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 from tests.fuzz.draw import Array
 from tests.fuzz.oracle import Session, load
 
 
-def onnxruntime_result(op_type: str, x: Array, name: str = "", values: list[int] | None = None) -> Array:
+def onnxruntime_result(op_type: str, x: Array, name: str = "", values: list[int] | int | None = None) -> Array:
     node = helper.make_node(op_type, ["x"], ["y"])
     node.attribute.extend([helper.make_attribute(name, values)] if values else [])
     graph = helper.make_graph(
         [node],
         "one",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)],
         [onnx.ValueInfoProto(name="y")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
     session = load(model.SerializeToString())
     assert isinstance(session, Session)
     return session.run({"x": x}).results["y"]
+
+
+def test_logarithm_of_an_exponential_is_less_than_the_integer() -> None:
+    found = onnxruntime_result("ReduceLogSumExp", np.array([2, 1, 3], np.uint64), "noop_with_empty_axes", 1)
+
+    assert found.tolist() == [1, 1, 3]
 
 
 def test_extremum_depends_on_the_place_of_what_is_undefined() -> None:
@@ -50,7 +56,7 @@ def test_infinite_scale() -> None:
     graph = helper.make_graph(
         [helper.make_node("InstanceNormalization", ["x", "s", "b"], ["y"])],
         "one",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)],
         [onnx.ValueInfoProto(name="y")],
         one,
     )

@@ -6,6 +6,7 @@ from onnx import version_converter
 from dfcompile.errors import UserError
 from dfcompile.frontend.draft import Draft
 from dfcompile.frontend.free_name import free_name
+from dfcompile.frontend.normaliser.clip_bounds import with_explicit_bounds
 from dfcompile.frontend.normaliser.coercion import with_explicit_coercion
 from dfcompile.frontend.one_line import one_line
 from dfcompile.frontend.shapes import checkable
@@ -39,7 +40,8 @@ def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
     if opset >= COMMON:
         return proto
     try:
-        return version_converter.convert_version(with_explicit_coercion(proto, opset), COMMON)
+        explicit = with_explicit_bounds(with_explicit_coercion(proto, opset), opset)
+        return version_converter.convert_version(explicit, COMMON)
     except (RuntimeError, ValueError, version_converter.ConvertError) as error:
         raise UserError(f"model: cannot be converted to operator set {COMMON}: {one_line(error)}") from error
 

@@ -80,6 +80,8 @@ def _check_attributes(node: onnx.NodeProto) -> None:
             raise UserError(
                 f"node {node.name!r}: attribute 'num_outputs' is {attribute.i} against {len(node.output)} results"
             )
+        if (node.op_type, attribute.name) == ("Celu", "alpha") and attribute.f == 0:
+            raise UserError(f"node {node.name!r}: attribute 'alpha' is 0 against a number to divide by")
         numbers = [attribute.f] if attribute.type == AttributeProto.FLOAT else attribute.floats
         for number in numbers:
             if not math.isfinite(number):
