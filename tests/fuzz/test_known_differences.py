@@ -29,6 +29,12 @@ def test_logarithm_of_an_exponential_is_less_than_the_integer() -> None:
     assert found.tolist() == [1, 1, 3]
 
 
+def test_row_with_something_undefined_is_not_undefined_in_double_precision() -> None:
+    found = onnxruntime_result("LogSoftmax", np.array([[1, np.nan, 2]], np.float64))
+
+    assert np.isfinite(found[0, [0, 2]]).all()
+
+
 def test_extremum_depends_on_the_place_of_what_is_undefined() -> None:
     first, second = np.array([[np.nan, 1]], np.float32), np.array([[2, np.nan]], np.float32)
 
