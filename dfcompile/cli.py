@@ -3,6 +3,7 @@
 Nothing heavy is imported here: ``dfcompile --help`` must answer at once. The commands import the driver when they run.
 """
 
+import gc
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -215,6 +216,7 @@ def list_systems() -> None:
     write_text(systems_listing(output_width()), None)
 
 
+COLLECTED_AFTER = (100_000, 50, 10)  # new objects, and rounds of the generations before
 COMMANDS: Final[Mapping[str, click.Command]] = {
     str(command.name): command
     for command in (list_expansions, list_passes, list_ops, list_systems, generate, schedule_dag_file)
@@ -224,6 +226,8 @@ COMMANDS: Final[Mapping[str, click.Command]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, 1 (the user can mend it), 2 (a bug), or 128 + the signal that ended it."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:  # a process of our own: nearly all that is made stays, and looking for garbage takes a tenth
+        gc.set_threshold(*COLLECTED_AFTER)
     return exit_status(lambda: _run(words))
 
 
