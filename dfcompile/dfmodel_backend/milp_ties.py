@@ -13,7 +13,9 @@ from dfcompile.dfmodel_backend.options import MappingOptions
 if TYPE_CHECKING:
     import pulp
 
-SLACK = 1e-9  # relative: an objective that is fixed must stay possible
+# Relative: what is fixed must stay possible, by more than a solver's tolerance, within which CBC's preprocessing takes
+# some solutions for impossible. Chains that are worse by less than this are cut off by their exact rank.
+SLACK = 1e-5
 LARGEST = 1e6  # of an objective: solvers' tolerances are absolute
 MOST_SOLVES = 40  # per objective: chains that are slower by less than a solver's tolerance are cut off one by one
 
@@ -60,7 +62,7 @@ def _settle(program: ChainProgram, best: Chain, level: int, options: MappingOpti
     problem, ranking = program.problem, program.ranking
     time, unit_ns = program.time
     rank = ranking.rank(best)
-    problem.addConstraint(time <= (rank[0] + ranking.tie_ns) / unit_ns, f"time_{level}")
+    problem.addConstraint(time <= (rank[0] + ranking.tie_ns) / unit_ns * (1 + SLACK), f"time_{level}")
     if level > 1:
         problem.addConstraint(program.dram_bytes <= rank[1] * (1 + SLACK) + SLACK, "dram_bytes")
     aim = program.dram_bytes if level == 1 else program.configurations
