@@ -2,7 +2,7 @@
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.fuzz.draw import Array
 from tests.fuzz.oracle import Session, load
@@ -33,6 +33,27 @@ def test_row_with_something_undefined_is_not_undefined_in_double_precision() -> 
     found = onnxruntime_result("LogSoftmax", np.array([[1, np.nan, 2]], np.float64))
 
     assert np.isfinite(found[0, [0, 2]]).all()
+
+
+def test_infinite_element_spoils_the_channels_behind_it() -> None:
+    found = onnxruntime_result("LRN", np.array([[[[np.inf]], [[1]], [[1]]]], np.float32), "size", 1)
+
+    assert np.isnan(found[0, 1:]).all()
+
+
+def test_row_that_is_masked_as_a_whole_is_undefined_in_double_precision() -> None:
+    one, shape = np.ones((1, 1, 1, 2)), (1, 1, 1, 2)
+    node = helper.make_node("Attention", ["q", "k", "v", "mask"], ["y"])
+    inputs = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, shape) for name in "qkv"]
+    inputs.append(helper.make_tensor_value_info("mask", TensorProto.BOOL, (1, 1)))
+    graph = helper.make_graph([node], "one", inputs, [helper.make_tensor_value_info("y", TensorProto.DOUBLE, shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=10)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+
+    found = session.run({"q": one, "k": one, "v": one, "mask": np.array([[False]])}).results["y"]
+
+    assert np.isnan(found).all()
 
 
 def test_extremum_depends_on_the_place_of_what_is_undefined() -> None:
