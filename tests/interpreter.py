@@ -148,8 +148,8 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 def _divide(a: Array, b: Array) -> Array:
     if np.result_type(a, b).kind not in "iub":
         return np.asarray(np.divide(a, b))
-    quotient = np.abs(a) // np.abs(b)
-    return np.where(np.less(a, 0) != np.less(b, 0), -quotient, quotient)
+    floor = np.floor_divide(a, b)
+    return np.where((np.less(a, 0) != np.less(b, 0)) & (floor * b != a), floor + 1, floor)
 
 
 def _pow(a: Array, b: Array) -> Array:

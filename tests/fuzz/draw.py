@@ -56,7 +56,7 @@ class Draw:
     def shape(self, least: int = 0, most: int = 4) -> tuple[int, ...]:
         """Return a shape of as many dimensions, preferably that of a value at hand."""
         if self.preferred and least <= len(self.preferred[1]) <= most and self.chance(0.8):
-            return self.preferred[1]
+            return tuple(max(extent, 1) for extent in self.preferred[1])  # ONNX infers windows beyond the data
         shape = [self.extent() for _ in range(self.integer(least, most))]
         while np.prod(shape, dtype=np.int64) > MOST_ELEMENTS:
             shape[shape.index(max(shape))] = 1

@@ -234,3 +234,11 @@ def test_bit_shift_beyond_the_width_leaves_the_sign() -> None:
     program = check_node(Node("BitShift", values, attributes={"direction": "RIGHT"}, opset=28))
 
     assert scopes(program) == ["op"]
+
+
+def test_least_integer_is_divided_towards_zero() -> None:
+    operands = [np.array([-(2**31), -7, 7, -8], np.int32), np.array([8, 2, -2, 4], np.int32)]
+
+    found = interpret(check_node(Node("Div", operands)), {"x0": operands[0], "x1": operands[1]})
+
+    assert [value.tolist() for value in found.values()] == [[-(2**28), -3, -3, -2]]
