@@ -4,7 +4,7 @@ The canonical Reduce has ``reduction`` (SUM, PRODUCT, MAX or MIN), ``axes`` coun
 ``expression`` of its operands ``a``, ``b`` … (broadcast as in numpy) that is computed before the reduction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -118,6 +118,9 @@ _KINDS = {
 }
 
 
+_WIDER: Mapping[str, str] = {"int32": "int64", "uint32": "uint64"}
+
+
 def reduction(op: Operator, build: CanonicalFragment) -> None:
     """``Y[kept] = after(reduce over axes of before(X[i, …]))``: a downsampler, and an element-wise task if need be."""
     x, y, axes = op.input(0), op.output(), reduced_axes(op)
@@ -128,10 +131,13 @@ def reduction(op: Operator, build: CanonicalFragment) -> None:
     if after == "a":
         add_reduce(build, "", kind, [x], y, axes, before)
         return
-    reduced = build.array("reduced", y.shape, sum_dtype(x.dtype))
+    is_mean = after == "a / n"
+    # The sum of whose mean an integer can hold may be too large for it.
+    dtype = _WIDER.get(x.dtype, sum_dtype(x.dtype)) if is_mean else sum_dtype(x.dtype)
+    reduced = build.array("reduced", y.shape, dtype)
     add_reduce(build, "reduce", kind, [x], reduced, axes, before)
     count = prod(x.shape[axis] for axis in axes)
-    add_elementwise(build, "finish", after.replace("n", str(count)) if after == "a / n" else after, [reduced], y)
+    add_elementwise(build, "finish", after.replace("n", str(count)) if is_mean else after, [reduced], y)
 
 
 def _nothing_reduced(op: Operator, build: CanonicalFragment, before: str, after: str) -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import UserError
 from dfcompile.testing import check_expansion
-from tests.onnx_nodes import Node, check_node, random, scopes
+from tests.interpreter import interpret
+from tests.onnx_nodes import Node, check_node, lowered, random, scopes
 
 REDUCTIONS = (
     "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
@@ -116,3 +117,14 @@ def test_positions_of_extrema(
     check_node(
         Node(op_type, [value], attributes={"axis": axis, "keepdims": int(keepdims), "select_last_index": int(last)})
     )
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_mean_of_large_integers_does_not_overflow(dtype: str) -> None:
+    largest = int(np.iinfo(dtype).max)
+    x = np.array([[largest, 8, largest]], dtype)
+    node = Node("ReduceMean", [x], attributes={"axes": [1], "keepdims": 0}, opset=13)
+
+    found = interpret(lowered(node.model()), {"x0": x})
+
+    assert [value.tolist() for value in found.values()] == [[(2 * largest + 8) // 3]]
