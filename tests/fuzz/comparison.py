@@ -15,9 +15,10 @@ Floats = npt.NDArray[np.float64]
 _ROUNDING = {"float16": 2.0**-10, "float32": 2.0**-23, "float64": 1e-9}
 LONGEST = 600  # terms of a sum
 _STASHED = "GroupNormalization LayerNormalization RMSNormalization"  # in single precision, as `stash_type` says
+# Where a little less or more is something else; of the logarithm and the like, beyond the border of what is defined.
 _JUMPING = """
-    ArgMax ArgMin BitShift Cast CastLike Ceil Div Equal Floor Greater GreaterOrEqual Hardmax IsInf IsNaN Less
-    LessOrEqual Mod OneHot Reciprocal Round Shrink Sign Tan ThresholdedRelu Where
+    Acos Acosh ArgMax ArgMin Asin Atanh BitShift Cast CastLike Ceil Div Equal Floor Greater GreaterOrEqual Hardmax IsInf
+    IsNaN Less LessOrEqual Log Mod OneHot Pow Reciprocal ReduceLogSum Round Shrink Sign Sqrt Tan ThresholdedRelu Where
 """
 _EXACT = """
     Abs And Cast CastLike Clip Concat DepthToSpace Equal Expand Flatten Gather GatherElements Greater GreaterOrEqual
