@@ -17,7 +17,7 @@ _RANDOM = frozenset(
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
 )
 # ONNX's reference implementation is wrong for some forms of these.
-_DOUBTFUL = frozenset(["GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN"])
+_DOUBTFUL = frozenset(["GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN", "Resize"])
 
 
 def fold_constants(draft: Draft) -> Draft:
