@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from dfcompile.canonical_dag.scopes import Access, Array, MapScope
-from dfcompile.errors import InternalError
+from dfcompile.errors import UserError
 from dfcompile.lowering.map_fragment import Access as IndexedTensor
 from dfcompile.lowering.map_fragment import MapFragment, Reduction
 from dfcompile.lowering.operator import Operator, Tensor
@@ -85,6 +85,8 @@ class OutlineFragment(MapFragment):
         base, strides = 0, dict.fromkeys(parameters, 0)
         for index, stride in zip(indices, self._arrays[tensor.name].strides, strict=False):
             for name, factor in affine(index).items():
+                if name and name not in strides:
+                    raise UserError(f"index {index!r}: no loop {name!r} against {', '.join(parameters)}")
                 if name:
                     strides[name] += factor * stride
                 else:
@@ -102,7 +104,7 @@ def affine(index: str) -> Mapping[str, int]:
     """Return the factor of each loop in an index expression and, under the empty name, its constant.
 
     Raises:
-        InternalError: it is not affine.
+        UserError: it is not affine, so that no canonical DAG could be extracted either.
 
     >>> dict(affine("35*c + 7*(y - 1) + x"))
     {'c': 35, 'y': 7, '': -7, 'x': 1}
@@ -128,4 +130,4 @@ def _affine(node: ast.expr, index: str) -> dict[str, int]:
             one, other = sorted((_affine(left, index), _affine(right, index)), key=lambda terms: set(terms) != {""})
             if set(one) == {""}:
                 return {name: one[""] * factor for name, factor in other.items()}
-    raise InternalError(f"index {index!r}: found against an affine function of the loops")
+    raise UserError(f"index {index!r}: found against an affine function of the loops")

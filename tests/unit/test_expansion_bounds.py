@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.driver import explore
+from dfcompile.errors import UserError
 from dfcompile.expansion_bounds import expansion_bound, expansion_hints
 from dfcompile.frontend import Program, read_model
 from dfcompile.lowering import (
@@ -193,3 +194,9 @@ def test_combinations_with_one_effect_are_one_result(depthwise_file: Path) -> No
         {"Conv": "im2col", "MatMul": "mv"},
         {"Conv": "im2col", "MatMul": "op"},
     ]
+
+
+@pytest.mark.parametrize("index", ["i // 2", "i * j", "f(i)"])
+def test_index_that_is_not_affine_is_named(index: str) -> None:
+    with pytest.raises(UserError, match="against an affine function"):
+        affine(index)
