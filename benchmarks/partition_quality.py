@@ -7,7 +7,7 @@ from functools import partial
 
 from benchmarks.measurement import save
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.generators import chain, cholesky, fork_join, gaussian
+from dfcompile.generators.canonical_dags import chain, cholesky, fork_join, gaussian
 from dfcompile.scheduler import ScheduleOptions, schedule
 
 SEEDS = 12

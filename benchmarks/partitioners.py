@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.measurement import ROOT, save
 from dfcompile.canonical_dag import CanonicalDag, streaming_depth, total_work
-from dfcompile.canonical_dag.generators import chain, cholesky, fft, gaussian
+from dfcompile.generators.canonical_dags import chain, cholesky, fft, gaussian
 from dfcompile.scheduler import ScheduleOptions, check, lower_bound_cycles, schedule, schedule_non_streaming
 
 VOLUME = 2048

@@ -1,6 +1,6 @@
 """dfcompile: which lowering, on how many processing elements and chips, gives what makespan, I/O and cost."""
 
-from dfcompile import dace_guard
+from dfcompile.host import dace_guard
 
 __version__ = "0.1.0"
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from dfcompile.cli import main
+from dfcompile.cli.main import main
 
 sys.exit(main())

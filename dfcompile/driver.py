@@ -7,10 +7,9 @@ from types import MappingProxyType
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, Volumes, extract
-from dfcompile.canonical_dag.granularity import parse_granularity
+from dfcompile.canonical_dag.extraction.extract import DEFAULT_OPTIONS, ExtractionOptions, Volumes, extract
+from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
-from dfcompile.expansion_bounds import ExpansionBound, expansion_bound
 from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model
 from dfcompile.lowering import (
     Choice,
@@ -25,8 +24,10 @@ from dfcompile.lowering import (
     registered_expansions,
     registered_passes,
 )
+from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_bound
+from dfcompile.lowering.execution.verification import verified_error
 from dfcompile.options import Options
-from dfcompile.scheduling import (
+from dfcompile.scheduler.checked_schedule import (
     Depths,
     Scheduled,
     SchedulingOptions,
@@ -36,7 +37,6 @@ from dfcompile.scheduling import (
     non_streaming,
     scheduled,
 )
-from dfcompile.verification import verified_error
 
 OVERLAPS = MappingProxyType(
     {

@@ -9,7 +9,7 @@ import shlex
 from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
-from dfcompile import cli
+from dfcompile.cli import main as cli
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = (ROOT / "README.md", ROOT / "examples" / "lenet" / "README.md")

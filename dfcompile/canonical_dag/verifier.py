@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from dfcompile.canonical_dag.analysis.node_order import nodes_on_a_cycle
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, Bool, CanonicalDag, Int64
 from dfcompile.canonical_dag.kinds import NodeKind
-from dfcompile.canonical_dag.topology import nodes_on_a_cycle
 from dfcompile.errors import DfcompileError, VerificationError
 
 LARGEST_VOLUME = 2**48  # elements on one edge: far above any memory, low enough that int64 sums stay exact

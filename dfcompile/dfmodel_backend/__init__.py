@@ -1,12 +1,17 @@
 """The DFModel back end: a dataflow graph becomes configurations on chips, with time, cost and power [ko24]."""
 
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.checker import check
-from dfcompile.dfmodel_backend.chip_counts import ChipCounts
-from dfcompile.dfmodel_backend.configuration import Configuration
-from dfcompile.dfmodel_backend.evaluator import Figures, evaluate
-from dfcompile.dfmodel_backend.from_canonical import dataflow_graph
-from dfcompile.dfmodel_backend.graph import (
+from dfcompile.dfmodel_backend.check.mappings import check
+from dfcompile.dfmodel_backend.evaluate.graphs import Figures, evaluate
+from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
+from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.machine.system_file import load_system, shipped_systems
+from dfcompile.dfmodel_backend.options import MappingOptions, Overlap, Solver
+from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
+from dfcompile.dfmodel_backend.solve.mapper import map_graph
+from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph
+from dfcompile.dfmodel_backend.workload.graph import (
     Connection,
     DataflowGraph,
     DataflowKernel,
@@ -15,11 +20,6 @@ from dfcompile.dfmodel_backend.graph import (
     TensorKind,
     Use,
 )
-from dfcompile.dfmodel_backend.mapper import map_graph
-from dfcompile.dfmodel_backend.mapping import Mapping
-from dfcompile.dfmodel_backend.options import MappingOptions, Overlap, Solver
-from dfcompile.dfmodel_backend.system import System
-from dfcompile.dfmodel_backend.system_file import load_system, shipped_systems
 
 __all__ = [
     "Assumption",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import Enum, unique
 from typing import TYPE_CHECKING
 
-from dfcompile.child_processes import ending_with_us
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.errors import InternalError, UserError
-from dfcompile.private_folder import private_folder
+from dfcompile.host.child_processes import ending_with_us
+from dfcompile.host.private_folder import private_folder
 
 if TYPE_CHECKING:
     import pulp

@@ -2,7 +2,10 @@
 
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Model, Reference, Tensor, reference_answer
-from dfcompile.frontend.operator_node import (
+from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
+from dfcompile.frontend.reading import file_kind_plugins, read_model
+from dfcompile.frontend.sdfg.operator_node import (
     CANONICAL,
     ONNX,
     AttributeValue,
@@ -10,10 +13,7 @@ from dfcompile.frontend.operator_node import (
     input_connector,
     output_connector,
 )
-from dfcompile.frontend.options import ReadOptions
-from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
-from dfcompile.frontend.reading import file_kind_plugins, read_model
-from dfcompile.frontend.whole_memlets import WholeMemlets
+from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 
 __all__ = [
     "CANONICAL",

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import onnx
 
-from dfcompile.frontend.draft import Constant
-from dfcompile.frontend.draft_reading import NO_WEIGHTS, read_draft
-from dfcompile.frontend.importer import import_program
 from dfcompile.frontend.normaliser import normalise
+from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, read_draft
+from dfcompile.frontend.onnx.origins import name_nodes
 from dfcompile.frontend.options import ReadOptions
-from dfcompile.frontend.origins import name_nodes
 from dfcompile.frontend.program import Program
+from dfcompile.frontend.sdfg.importer import import_program
 from dfcompile.frontend.validation import check_operands, check_structure, checked_types
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.frontend import CANONICAL, AttributeValue, OperatorNode, input_connector, output_connector
-from dfcompile.frontend.identifiers import safe_identifier
+from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
 

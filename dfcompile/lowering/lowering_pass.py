@@ -8,7 +8,7 @@ from dace.sdfg.validation import InvalidSDFGError
 
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.frontend import Level, Program
-from dfcompile.private_folder import in_private_folder
+from dfcompile.host.private_folder import in_private_folder
 
 Rewrite: TypeAlias = Callable[[Program], Program]
 

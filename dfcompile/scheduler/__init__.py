@@ -1,9 +1,9 @@
 """Streaming schedules of canonical DAGs: spatial blocks, times, FIFO sizes, baseline, checker, figures."""
 
-from dfcompile.scheduler.bounds import lower_bound_cycles
+from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
-from dfcompile.scheduler.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.options import ScheduleOptions, Timing
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, partitioner
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule

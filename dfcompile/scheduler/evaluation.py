@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dfcompile.canonical_dag import CanonicalDag, io_elements, total_work
-from dfcompile.scheduler.bounds import lower_bound_cycles
+from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 
 

@@ -8,16 +8,16 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.exact import int64_column
-from dfcompile.scheduler.exact_times import NO_TASK, ExactTimes, Turns, exact_times
-from dfcompile.scheduler.fifo_sizes import fifo_capacities
-from dfcompile.scheduler.gangs import gang_sequence, gangs_of
+from dfcompile.scheduler.fifo.sizes import fifo_capacities
+from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
+from dfcompile.scheduler.gangs.placing import place_shortest
 from dfcompile.scheduler.options import ScheduleOptions, Timing
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
-from dfcompile.scheduler.placing import place_shortest
 from dfcompile.scheduler.schedules import NO_PE, Schedule
-from dfcompile.scheduler.steady_state import Times, steady_times
-from dfcompile.scheduler.streaming import peak_volumes, streamable_edges
+from dfcompile.scheduler.timing.exact_integers import int64_column
+from dfcompile.scheduler.timing.exact_times import NO_TASK, ExactTimes, Turns, exact_times
+from dfcompile.scheduler.timing.steady_state import Times, steady_times
+from dfcompile.scheduler.timing.streams import peak_volumes, streamable_edges
 
 
 def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Partitioner] | None = None) -> Schedule:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile import cli
+from dfcompile.cli import main as cli
 
 Capture = pytest.CaptureFixture[str]
 

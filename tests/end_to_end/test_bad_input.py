@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile import cli
-from dfcompile.dfmodel_backend import systems
+from dfcompile.cli import main as cli
+from dfcompile.dfmodel_backend.machine import systems
 from tests.onnx_files import save_convolution
 
 Capture = pytest.CaptureFixture[str]

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile import cli
-from dfcompile.command_line.endings import SignalledError, ending_signals
+from dfcompile.cli import main as cli
+from dfcompile.cli.endings import SignalledError, ending_signals
+from dfcompile.cli.progress import show_stage
 from dfcompile.errors import UserError
-from dfcompile.progress import show_stage
 from tests.onnx_files import save_convolution
 
 ROOT = Path(__file__).parent.parent.parent
-MAIN = "import sys; from dfcompile.cli import main; sys.exit(main())"
+MAIN = "import sys; from dfcompile.cli.main import main; sys.exit(main())"
 Capture = pytest.CaptureFixture[str]
 
 COMMANDS = (["conv.onnx", "--pes", "2"], ["systems"], ["--help"], ["generate", "chain", "--size", "8"])
@@ -159,7 +159,7 @@ def test_missing_torch_is_one_line_with_the_command(tmp_path: Path) -> None:
     code = (
         "import sys, importlib.util as u; find = u.find_spec; "
         "u.find_spec = lambda name, *a: None if name == 'torch' else find(name, *a); "
-        "sys.modules['torch'] = None; from dfcompile.cli import main; sys.exit(main(['model.py', '--pes', '2']))"
+        "sys.modules['torch'] = None; from dfcompile.cli.main import main; sys.exit(main(['model.py', '--pes', '2']))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -6,8 +6,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from dfcompile import cli
-from dfcompile.dfmodel_backend import systems
+from dfcompile.cli import main as cli
+from dfcompile.dfmodel_backend.machine import systems
 from tests.onnx_files import save_convolution
 from tests.onnx_text import model_from_text
 

@@ -11,9 +11,9 @@ from typing import TypedDict
 import jsonschema
 import pytest
 
-from dfcompile import cli
-from dfcompile.outputs import PLAIN_WIDTH
-from dfcompile.report import report_schema
+from dfcompile.cli import main as cli
+from dfcompile.host.outputs import PLAIN_WIDTH
+from dfcompile.report.figures import report_schema
 from tests.onnx_files import save_convolution
 
 ROOT = Path(__file__).parent.parent.parent
@@ -131,7 +131,7 @@ def test_report_has_the_same_bytes_under_two_hash_seeds(convolution: Path) -> No
     for seed in ("1", "2"):
         done = subprocess.run(
             [
-                sys.executable, "-c", "import sys; from dfcompile.cli import main; sys.exit(main())",
+                sys.executable, "-c", "import sys; from dfcompile.cli.main import main; sys.exit(main())",
                 str(convolution), "--pes", "16,128", "--expand", "MatMul=mv,lmv", "--format", "json",
             ],
             env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,

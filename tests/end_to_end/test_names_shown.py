@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from dfcompile import cli
 from dfcompile.canonical_dag import dag_from_json, dag_to_json, format_dag, parse_dag
+from dfcompile.cli import main as cli
 from dfcompile.frontend import read_model
 from tests.onnx_files import save_convolution
 

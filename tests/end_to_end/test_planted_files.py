@@ -11,17 +11,11 @@ from pathlib import Path
 import dace
 import pytest
 
-from dfcompile import private_folder
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import Program
-from dfcompile.lowering import (
-    LoweringPass,
-    apply_passes,
-    execution,
-    lower_to_canonical,
-    lower_to_maps,
-    registered_expansions,
-)
+from dfcompile.host import private_folder
+from dfcompile.lowering import LoweringPass, apply_passes, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering.execution import compiled_run as execution
 from tests.onnx_files import save_convolution
 from tests.onnx_text import program_from_text
 
@@ -57,7 +51,8 @@ def run(code: str, folder: Path, **variables: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "module", ["dfcompile.frontend.importer", "dfcompile.canonical_dag.scopes", "dfcompile.testing"]
+    "module",
+    ["dfcompile.frontend.sdfg.importer", "dfcompile.canonical_dag.extraction.scopes", "dfcompile.testing.expansions"],
 )
 def test_configuration_in_the_current_folder_is_not_read_whatever_imports_dace_first(
     module: str, tmp_path: Path
@@ -87,7 +82,7 @@ def test_verified_model_leaves_nothing_in_its_folder_and_runs_nothing_from_it(tm
     save_convolution(tmp_path / "conv.onnx", shape=(1, 1, 6, 6))
     (tmp_path / "tmp").mkdir(mode=0o700)
     before = sorted(tmp_path.rglob("*"))
-    code = "from dfcompile.cli import main; status = main(['conv.onnx', '--pes', '2', '--verify']); assert status == 0"
+    code = "from dfcompile.cli.main import main; assert main(['conv.onnx', '--pes', '2', '--verify']) == 0"
     run(code, tmp_path, TMPDIR=str(tmp_path / "tmp"))
 
     assert sorted(tmp_path.rglob("*")) == before

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from dfcompile import cli
+from dfcompile.cli import main as cli
 from tests.fuzz.outcome import Outcome, Verdict
 
 

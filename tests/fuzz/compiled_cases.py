@@ -8,7 +8,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.lowering import lower_to_canonical, lower_to_maps
-from dfcompile.lowering.execution import run_program
+from dfcompile.lowering.execution.compiled_run import run_program
 from tests.fuzz.command_line import bug
 from tests.fuzz.comparison import difference
 from tests.fuzz.draw import Draw

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dfcompile.generators import find_generator
+from dfcompile.generators.catalogue import find_generator
 from tests.fuzz.command_line import run_command
 from tests.fuzz.draw import Draw
 from tests.fuzz.kind import Case, ShowPhase

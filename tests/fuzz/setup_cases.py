@@ -6,8 +6,8 @@ from pathlib import Path
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from dfcompile.dfmodel_backend.design_message import bytes_of, parse_message, text_of
-from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.design_file.message import bytes_of, parse_message, text_of
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from tests.fuzz.command_line import run_command
 from tests.fuzz.draw import Draw
 from tests.fuzz.kind import Case, ShowPhase

@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from dfcompile.dfmodel_backend import shipped_systems, systems
+from dfcompile.dfmodel_backend import shipped_systems
+from dfcompile.dfmodel_backend.machine import systems
 from tests.fuzz.command_line import run_command
 from tests.fuzz.draw import Draw
 from tests.fuzz.kind import Case, ShowPhase

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dfcompile.testing import check_expansion
+from dfcompile.testing.expansions import check_expansion
 
 
 def test_one_task_per_row() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dfcompile
-from dfcompile import cli
+from dfcompile.cli import main as cli
 
 CaptureFixture = pytest.CaptureFixture[str]
 
@@ -17,7 +17,7 @@ HEAVY = ("dace", "google.protobuf", "networkx", "numpy", "onnx", "pulp", "pydant
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "import sys; from dfcompile.cli import main; sys.exit(main())", *words],
+        [sys.executable, "-c", "import sys; from dfcompile.cli.main import main; sys.exit(main())", *words],
         capture_output=True,
         text=True,
         check=False,
@@ -25,9 +25,8 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = (
-        f"import sys; from dfcompile.cli import main; main(['--help']); print([m for m in {HEAVY} if m in sys.modules])"
-    )
+    listed = f"print([m for m in {HEAVY} if m in sys.modules])"
+    code = f"import sys; from dfcompile.cli.main import main; main(['--help']); {listed}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.splitlines()[-1] == "[]"
@@ -102,7 +101,7 @@ def test_interrupt_is_silent_and_status_130(capsys: CaptureFixture, monkeypatch:
 
 
 def test_closed_pipe_is_silent() -> None:
-    code = "import sys; from dfcompile.cli import main; sys.exit(main(['--help']))"
+    code = "import sys; from dfcompile.cli.main import main; sys.exit(main(['--help']))"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
         assert done.stdout is not None
         assert done.stderr is not None

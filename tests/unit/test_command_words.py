@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile import cli
-from dfcompile.generators import GENERATORS
-from dfcompile.report import Json
+from dfcompile.cli import main as cli
+from dfcompile.generators.catalogue import GENERATORS
+from dfcompile.report.figures import Json
 from tests.onnx_files import save_convolution
 
 Capture = pytest.CaptureFixture[str]

@@ -6,8 +6,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from dfcompile.cli import main
-from dfcompile.design_report import design_schema
+from dfcompile.cli.main import main
+from dfcompile.report.design.figures import design_schema
 
 DATA = Path(__file__).parents[1] / "data" / "dfmodel"
 NAMES = (

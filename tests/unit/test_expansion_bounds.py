@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.extraction import extract
+from dfcompile.canonical_dag.extraction.extract import extract
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
-from dfcompile.expansion_bounds import expansion_bound, expansion_hints
 from dfcompile.frontend import Program, read_model
 from dfcompile.lowering import (
     Choice,
@@ -23,10 +22,11 @@ from dfcompile.lowering import (
     lower_to_maps,
     registered_expansions,
 )
-from dfcompile.lowering.outline import affine
+from dfcompile.lowering.alternatives.bound import expansion_bound, expansion_hints
+from dfcompile.lowering.alternatives.outline import affine
 from dfcompile.options import Options, parse_expand
+from dfcompile.report.summary import summarize
 from dfcompile.scheduler import ScheduleOptions, figures, schedule, schedule_non_streaming
-from dfcompile.summary import summarize
 from tests.onnx_text import model_from_text, program_from_text
 
 TABLE = registered_expansions()

@@ -4,10 +4,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dfcompile.canonical_dag.generators import chain, cholesky, gaussian
 from dfcompile.errors import UserError
-from dfcompile.gantt_form import LARGEST_PICTURE, PALETTE, check_drawable, schedule_to_svg, ticks
+from dfcompile.generators.canonical_dags import chain, cholesky, gaussian
 from dfcompile.scheduler import ScheduleOptions, schedule
+from dfcompile.visualization.gantt import LARGEST_PICTURE, PALETTE, check_drawable, schedule_to_svg, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile import cli
 from dfcompile.canonical_dag import CanonicalDag, parse_dag, read_dag
-from dfcompile.canonical_dag import generators as dags
-from dfcompile.dfmodel_backend.design_message import read_message
-from dfcompile.dfmodel_backend.generators import WORKLOADS, workload
-from dfcompile.generators import GENERATORS
+from dfcompile.cli import main as cli
+from dfcompile.dfmodel_backend.design_file.message import read_message
+from dfcompile.generators import canonical_dags as dags
+from dfcompile.generators.catalogue import GENERATORS
+from dfcompile.generators.workloads import WORKLOADS, workload
 
 Capture = pytest.CaptureFixture[str]
 

@@ -1,6 +1,6 @@
 """Listings show what is registered and where it comes from."""
 
-from dfcompile.listings import expansions_listing, ops_listing, passes_listing, systems_listing
+from dfcompile.cli.listings import expansions_listing, ops_listing, passes_listing, systems_listing
 
 WIDTH = 120
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dfcompile.errors import UserError
-from dfcompile.outputs import check_folder, check_target, write_folder, write_text
+from dfcompile.host.outputs import check_folder, check_target, write_folder, write_text
 
 
 def names(folder: Path) -> list[str]:

@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 
-from dfcompile.cli import main
-from dfcompile.design_report import design_schema
-from dfcompile.dfmodel_backend.design_file import parse_design
+from dfcompile.cli.main import main
+from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.errors import UserError
+from dfcompile.report.design.figures import design_schema
 
 SETUP = """
 dataflow_graph {

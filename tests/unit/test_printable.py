@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.printable import json_text, printable, printable_lines
+from dfcompile.host.printable import json_text, printable, printable_lines
 
 OBEYED = ("Cc", "Cf", "Cs", "Zl", "Zp")
 EVERY = "".join(map(chr, range(sys.maxunicode + 1)))

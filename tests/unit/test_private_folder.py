@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dfcompile.errors import UserError
-from dfcompile.private_folder import private_folder, require_private
+from dfcompile.host.private_folder import private_folder, require_private
 
 
 @pytest.fixture(autouse=True)

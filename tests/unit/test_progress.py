@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dfcompile import progress
+from dfcompile.cli import progress
 
 
 class Terminal(io.StringIO):

@@ -8,8 +8,7 @@ from fractions import Fraction
 import jsonschema
 import pytest
 
-from dfcompile.rendering import render, to_csv
-from dfcompile.report import (
+from dfcompile.report.figures import (
     AssumptionSummary,
     ConfigurationSummary,
     MappingSummary,
@@ -22,6 +21,7 @@ from dfcompile.report import (
     to_json,
     to_record,
 )
+from dfcompile.report.rendering import render, to_csv
 
 SCHEDULE = ScheduleSummary(
     partition="sb-rlx",

@@ -8,10 +8,10 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 
-from dfcompile import cli
 from dfcompile.canonical_dag import critical_path, dag_to_json, format_dag, streaming_depth, total_work
-from dfcompile.canonical_dag.generators import cholesky, gaussian
-from dfcompile.report import report_schema
+from dfcompile.cli import main as cli
+from dfcompile.generators.canonical_dags import cholesky, gaussian
+from dfcompile.report.figures import report_schema
 from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule
 
 Capture = pytest.CaptureFixture[str]

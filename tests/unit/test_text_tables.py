@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.listings import expansions_listing, ops_listing, systems_listing
+from dfcompile.cli.listings import expansions_listing, ops_listing, systems_listing
 from dfcompile.lowering import registered_expansions
-from dfcompile.text_tables import Column, columns_of, folded, listing_lines, table_lines
+from dfcompile.report.text_tables import Column, columns_of, folded, listing_lines, table_lines
 
 WIDTHS = (40, 60, 80, 120)
 names = st.from_regex(r"[a-z_.]{1,50}", fullmatch=True) | st.sampled_from(["卷积.matmul", "слой", "a" * 70])

@@ -8,9 +8,9 @@ from typing import TypedDict, cast
 import pytest
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.generators import cholesky, fft, gaussian
+from dfcompile.generators.canonical_dags import cholesky, fft, gaussian
 from dfcompile.scheduler import Schedule, ScheduleOptions, schedule
-from dfcompile.trace_form import schedule_to_trace
+from dfcompile.visualization.trace import schedule_to_trace
 
 REQUIRED = {
     "M": {"name", "pid", "args"},

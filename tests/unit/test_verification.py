@@ -7,10 +7,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from dfcompile.cli import main
+from dfcompile.cli.main import main
 from dfcompile.errors import DisagreementError, UnsupportedOpError
 from dfcompile.frontend import Answer, Coverage, Model, read_model
-from dfcompile.verification import coarsest_dtype, longest_sum, tolerance, verified_error
+from dfcompile.lowering.execution.verification import coarsest_dtype, longest_sum, tolerance, verified_error
 from tests.interpreter import interpret
 from tests.onnx_nodes import Array, Node, lowered, random
 
@@ -31,7 +31,7 @@ def _answering(model: Model, *outputs: Array) -> Model:
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run without a compiler: what is told does not depend on it."""
-    monkeypatch.setattr("dfcompile.verification.run_program", interpret)
+    monkeypatch.setattr("dfcompile.lowering.execution.verification.run_program", interpret)
 
 
 def test_tolerance_grows_with_the_type_and_the_square_root_of_the_terms() -> None:
@@ -104,7 +104,7 @@ def test_onnxruntime_is_asked_where_it_is_installed(tmp_path: Path, monkeypatch:
     model = _model(tmp_path, Node("LRN", [random((1, 8, 4, 4))], attributes={"size": 5, "alpha": 1.0}))
     feeds = model.example_feeds(0)
     answer = model.reference(feeds)
-    monkeypatch.setattr("dfcompile.frontend.onnxruntime_evaluation.is_installed", lambda: False)
+    monkeypatch.setattr("dfcompile.frontend.onnx.onnxruntime_evaluation.is_installed", lambda: False)
     other = model.reference(feeds)
 
     assert answer.source.startswith("onnxruntime ")
@@ -125,7 +125,7 @@ def test_disagreement_is_no_internal_error(
         return "onnxruntime 0", (np.zeros((2, 3), np.float32),)
 
     onnx.save(Node("Exp", [random((2, 3))]).model(), tmp_path / "model.onnx")
-    monkeypatch.setattr("dfcompile.frontend.onnxruntime_evaluation.evaluated", wrong)
+    monkeypatch.setattr("dfcompile.frontend.onnx.onnxruntime_evaluation.evaluated", wrong)
 
     status = main([str(tmp_path / "model.onnx"), "--pes", "4", "--verify"])
 

@@ -8,15 +8,15 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from dfcompile.errors import UserError
-from dfcompile.frontend import onnxruntime_evaluation
-from dfcompile.frontend.external_data import load_external_data
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Model, Tensor
 from dfcompile.frontend.normaliser.opset import at_common_opset
-from dfcompile.frontend.one_line import one_line
+from dfcompile.frontend.onnx import onnxruntime_evaluation
+from dfcompile.frontend.onnx.external_data import load_external_data
+from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
-from dfcompile.frontend.reference_evaluation import evaluate
 
 _HINT_REPORT = "please report it"
 _HINT_ORACLE = (

@@ -8,8 +8,15 @@ from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Model, Tensor
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
-from dfcompile.frontend.python_module import PythonModule, running
-from dfcompile.frontend.torch_model import TorchModel, export_onnx, is_module, require_torch, seed_torch, torch_model
+from dfcompile.frontend.torch.python_module import PythonModule, running
+from dfcompile.frontend.torch.torch_model import (
+    TorchModel,
+    export_onnx,
+    is_module,
+    require_torch,
+    seed_torch,
+    torch_model,
+)
 
 
 @dataclass(frozen=True, slots=True)

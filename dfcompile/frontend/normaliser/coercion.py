@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import onnx
 from onnx import helper
 
-from dfcompile.frontend.free_name import free_name
+from dfcompile.frontend.onnx.free_name import free_name
 
 _SINCE = 13  # version of the operators in which an axis is just that axis
 _DEFAULT_AXIS = 1

@@ -7,11 +7,11 @@ import onnx
 from onnx import helper
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.draft import Constant, Draft
-from dfcompile.frontend.element_type import onnx_type
 from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
-from dfcompile.frontend.reference_evaluation import evaluate
-from dfcompile.frontend.shapes import TensorType, infer_types
+from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.element_type import onnx_type
+from dfcompile.frontend.onnx.reference_evaluation import evaluate
+from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 
 _RANDOM = frozenset(
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]

@@ -1,6 +1,6 @@
 """Dead nodes and constants: what no output of the model needs."""
 
-from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.onnx.draft import Draft
 
 
 def remove_dead_nodes(draft: Draft) -> Draft:

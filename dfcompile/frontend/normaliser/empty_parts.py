@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import onnx
 
-from dfcompile.frontend.draft import Draft
-from dfcompile.frontend.shapes import infer_types
+from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.shapes import infer_types
 
 _CUTS = frozenset(["Slice", "Split"])
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 import onnx
 
-from dfcompile.frontend.draft import Constant
-from dfcompile.frontend.shapes import TensorType
+from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.shapes import TensorType
 
 # Nodes whose result may be far larger than their operands; without a known shape they are left alone.
 GROWING = frozenset(["CenterCropPad", "ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile"])

@@ -7,12 +7,12 @@ from onnx import helper, inliner
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.draft import Draft
-from dfcompile.frontend.element_type import onnx_type
-from dfcompile.frontend.free_name import free_name
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.one_line import one_line
-from dfcompile.frontend.shapes import TensorType, infer_types
+from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.element_type import onnx_type
+from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 
 # Others that ONNX defines so (Gelu, LayerNormalization …) have expansions of their own, which are cheaper.
 FUNCTIONS = frozenset(

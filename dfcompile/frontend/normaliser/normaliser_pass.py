@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dfcompile.frontend.draft import Draft
+from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.program import Coverage
 
 

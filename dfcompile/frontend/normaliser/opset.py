@@ -4,12 +4,12 @@ import onnx
 from onnx import version_converter
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.draft import Draft
-from dfcompile.frontend.free_name import free_name
 from dfcompile.frontend.normaliser.clip_bounds import with_explicit_bounds
 from dfcompile.frontend.normaliser.coercion import with_explicit_coercion
-from dfcompile.frontend.one_line import one_line
-from dfcompile.frontend.shapes import checkable
+from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.frontend.onnx.shapes import checkable
 
 OLDEST = 7
 COMMON = 18

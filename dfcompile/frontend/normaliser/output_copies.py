@@ -2,8 +2,8 @@
 
 from onnx import helper
 
-from dfcompile.frontend.draft import Draft
-from dfcompile.frontend.free_name import free_name
+from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.free_name import free_name
 
 # Nodes that are nothing but a constant, and are folded into one.
 _CONSTANTS = frozenset(["Constant", "ConstantOfShape"])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import onnx
 
-from dfcompile.frontend.draft import Constant, Draft
+from dfcompile.frontend.onnx.draft import Constant, Draft
 
 
 def remove_pass_through(draft: Draft) -> Draft:

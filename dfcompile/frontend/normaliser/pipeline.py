@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from dfcompile.frontend.draft import Draft
 from dfcompile.frontend.normaliser.constant_folding import fold_constants
 from dfcompile.frontend.normaliser.dead_nodes import remove_dead_nodes
 from dfcompile.frontend.normaliser.empty_parts import remove_empty_parts
@@ -11,6 +10,7 @@ from dfcompile.frontend.normaliser.normaliser_pass import NormaliserPass
 from dfcompile.frontend.normaliser.opset import unify_opset
 from dfcompile.frontend.normaliser.output_copies import copy_border_outputs
 from dfcompile.frontend.normaliser.pass_through import remove_pass_through
+from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.program import Coverage, ModelNode
 
 VIEWS = frozenset(["Flatten", "Reshape", "Squeeze", "Unsqueeze"])

@@ -6,8 +6,8 @@ import onnx
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.element_type import schema_name, taken_names
-from dfcompile.frontend.shapes import TensorType
+from dfcompile.frontend.onnx.element_type import schema_name, taken_names
+from dfcompile.frontend.onnx.shapes import TensorType
 
 
 def check_operand_types(node: onnx.NodeProto, types: Mapping[str, TensorType], opset: int) -> None:

@@ -8,8 +8,8 @@ import onnx
 from onnx import AttributeProto
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.draft import Constant
-from dfcompile.frontend.shapes import TensorType
+from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.shapes import TensorType
 
 Shape = tuple[int, ...]
 

@@ -8,10 +8,10 @@ import onnx
 from onnx import AttributeProto, checker
 
 from dfcompile.errors import UnsupportedOpError, UserError, nearest
-from dfcompile.frontend.draft import Draft
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.one_line import one_line
-from dfcompile.frontend.shapes import checkable, stand_in
+from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.frontend.onnx.shapes import checkable, stand_in
 
 _TERM = r"[A-Za-z]*(?:\.\.\.[A-Za-z]*)?"  # one way to match, or a long equation takes forever
 _GROUP_NORMALIZATION_AGAIN = 21

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 import onnx
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.draft import Draft
-from dfcompile.frontend.element_type import onnx_type
 from dfcompile.frontend.normaliser import VIEWS
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.shapes import TensorType, infer_types
+from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.element_type import onnx_type
+from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 from dfcompile.frontend.validation.operand_shapes import check_operand_shapes
 from dfcompile.frontend.validation.operand_types import check_operand_types
 from dfcompile.frontend.validation.operands import operands_of

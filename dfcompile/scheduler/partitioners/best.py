@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.scheduler.block_clock import BlockClock
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioner import partitioner
+from dfcompile.scheduler.partitioners.block_clock import BlockClock
 from dfcompile.scheduler.partitioners.overlap_search import OverlapSearch
 from dfcompile.scheduler.partitioners.spatial import sb_lts, sb_rlx
 from dfcompile.scheduler.partitioners.work_ordered import work_ordered
-from dfcompile.scheduler.steady_state import steady_times
-from dfcompile.scheduler.streaming import streamable_edges
+from dfcompile.scheduler.timing.steady_state import steady_times
+from dfcompile.scheduler.timing.streams import streamable_edges
 
 _NODE_EVALUATIONS = 500_000  # per order: about half a second
 _NARROW = 4

@@ -6,9 +6,9 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
-from dfcompile.scheduler.block_clock import BlockClock
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioner import partitioner
+from dfcompile.scheduler.partitioners.block_clock import BlockClock
 
 MOST_TASKS = 12
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.bounds import lower_bound_cycles
-from dfcompile.scheduler.gangs import gang_sequence, gangs_of
+from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
+from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
+from dfcompile.scheduler.gangs.placing import place, place_shortest
 from dfcompile.scheduler.partitioners.stages import Growth, StageGrower
-from dfcompile.scheduler.placing import place, place_shortest
-from dfcompile.scheduler.streaming import streamable_edges
+from dfcompile.scheduler.timing.streams import streamable_edges
 
 _WASTES = (500, 0, 100, 250, 1000, 2000, None)
 _TEMPERATURE = 0.02  # of the makespan: how much longer a changed schedule may be at first and still be kept

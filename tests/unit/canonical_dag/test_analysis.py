@@ -17,7 +17,7 @@ from dfcompile.canonical_dag import (
     topological_order,
     total_work,
 )
-from dfcompile.canonical_dag.streaming_depth import streaming_edges
+from dfcompile.canonical_dag.analysis.streaming_depth import streaming_edges
 from tests.strategies import canonical_dags, task_dags
 
 

@@ -10,15 +10,14 @@ import pytest
 
 from dfcompile.canonical_dag import (
     CanonicalDag,
-    Granularity,
     Kernel,
     KernelVariant,
     NodeKind,
     TensorRole,
     format_dag,
-    parse_granularity,
 )
-from dfcompile.canonical_dag.extraction import ExtractionOptions, Volumes, extract
+from dfcompile.canonical_dag.extraction import Granularity, parse_granularity
+from dfcompile.canonical_dag.extraction.extract import ExtractionOptions, Volumes, extract
 from dfcompile.errors import UserError
 from tests.lowered_sdfg import LoweredSdfg
 

@@ -11,7 +11,6 @@ from hypothesis import given
 
 from dfcompile.canonical_dag import (
     CanonicalDag,
-    Cluster,
     DagBuilder,
     Kernel,
     KernelTensor,
@@ -22,10 +21,10 @@ from dfcompile.canonical_dag import (
     format_dag,
     parse_dag,
     read_dag,
-    to_dot,
 )
-from dfcompile.canonical_dag.networkx_form import from_networkx, to_networkx
+from dfcompile.canonical_dag.forms.networkx_form import from_networkx, to_networkx
 from dfcompile.errors import UserError
+from dfcompile.visualization.dot import Cluster, to_dot
 from tests.strategies import canonical_dags
 
 PRODUCT = """\

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, NodeKind, critical_path, streaming_depth, total_work
-from dfcompile.canonical_dag.generators import chain, cholesky, fft, fork_join, gaussian
-from dfcompile.canonical_dag.generators.volume_walk import volume_walk
 from dfcompile.errors import UserError
+from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
+from dfcompile.generators.canonical_dags.volume_walk import volume_walk
 
 GENERATORS: tuple[Callable[[int, int, int | None], CanonicalDag], ...] = (
     chain,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dfcompile.canonical_dag.json_form import read_dag
+from dfcompile.canonical_dag.forms.json_form import read_dag
 from dfcompile.errors import UserError
 
 KERNEL = {

@@ -5,10 +5,10 @@ from itertools import product
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.families import TaskFamily, divide
-from dfcompile.canonical_dag.scopes import Access, MapScope
-from dfcompile.canonical_dag.streaming import can_stream
-from dfcompile.canonical_dag.traversal import Loop, Traversal, merged, order_text
+from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
+from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
+from dfcompile.canonical_dag.extraction.streaming_proof import can_stream
+from dfcompile.canonical_dag.extraction.traversal import Loop, Traversal, merged, order_text
 
 
 def visited(traversal: Traversal) -> list[int]:

@@ -6,13 +6,14 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.design import Collective, Design, DesignEdge, DesignKernel, Dim, Link
-from dfcompile.dfmodel_backend.design_file import read_design
-from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
-from dfcompile.dfmodel_backend.design_sets import DesignSets
-from dfcompile.dfmodel_backend.fusion_arcs import Arcs, arcs_of
+from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of
+from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"
 TEMPLATE = read_design(DATA / "llm_175B_fwd_kbk_8x1.txt")

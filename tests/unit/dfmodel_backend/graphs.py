@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend import DataflowGraph, DataflowKernel, KernelType, System, Tensor, TensorKind, Use
-from dfcompile.dfmodel_backend.system import ONE_CHIP, Accelerator, Amount, Dram
+from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 
 
 def gemm(name: str, m: int, k: int, n: int, outer: int = 1, *, weight: bool = True) -> DataflowKernel:

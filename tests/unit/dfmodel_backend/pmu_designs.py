@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.design import Collective, Design, DesignEdge, DesignKernel, Dim, Link
-from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage, Placement, PmuGrid
 from dfcompile.dfmodel_backend.options import Overlap
-from dfcompile.dfmodel_backend.pmu_grid import LaneStage, Placement, PmuGrid
+from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from tests.unit.dfmodel_backend.designs import TEMPLATE
 
 VARIANTS = (

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT
-from dfcompile.dfmodel_backend.design import Design
-from dfcompile.dfmodel_backend.design_memory import dram_need, never_fits_dram, waiting_bytes
-from dfcompile.dfmodel_backend.design_model import DesignModel
-from dfcompile.dfmodel_backend.fusion_arcs import members_of
-from dfcompile.dfmodel_backend.intra_chip import arc_times, most_waiting, set_times
+from dfcompile.dfmodel_backend.intra_chip.configuration_times import arc_times, most_waiting, set_times
+from dfcompile.dfmodel_backend.intra_chip.dram import dram_need, never_fits_dram, waiting_bytes
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
+from dfcompile.dfmodel_backend.workload.design import Design
 from tests.unit.dfmodel_backend.designs import designs, every_arc
 
 

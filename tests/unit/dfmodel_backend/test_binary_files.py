@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dfcompile.cli import main
-from dfcompile.dfmodel_backend.design_file import design_of, parse_design, read_design
-from dfcompile.dfmodel_backend.design_message import bytes_of, parse_message, read_message, text_of
+from dfcompile.cli.main import main
+from dfcompile.dfmodel_backend.design_file.message import bytes_of, parse_message, read_message, text_of
+from dfcompile.dfmodel_backend.design_file.reading import design_of, parse_design, read_design
 from dfcompile.errors import UserError
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"

@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions, Overlap, System, TensorKind
-from dfcompile.dfmodel_backend.all_to_all import exchange_ns_per_byte
-from dfcompile.dfmodel_backend.design import Collective, Dim
-from dfcompile.dfmodel_backend.graph_shares import find_sharding, require_whole_products, share_graph
-from dfcompile.dfmodel_backend.system import Dimension, Network
-from dfcompile.dfmodel_backend.tensor_group import TensorGroup
-from dfcompile.dfmodel_backend.topologies import topology
+from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.network.all_to_all import exchange_ns_per_byte
+from dfcompile.dfmodel_backend.machine.network.topologies import topology
+from dfcompile.dfmodel_backend.machine.system import Dimension, Network
+from dfcompile.dfmodel_backend.sharding.graphs import find_sharding, require_whole_products, share_graph
+from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import InfeasibleError, UserError
 from tests.unit.dfmodel_backend.graphs import elementwise, gemm, graphs, machine, machines, tensor
 

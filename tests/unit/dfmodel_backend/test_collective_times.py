@@ -5,16 +5,20 @@ from dataclasses import replace
 
 import pytest
 
-from dfcompile.dfmodel_backend.all_to_all import all_to_all_ns_per_byte, bandwidth_factors, crossing_messages
-from dfcompile.dfmodel_backend.collective_times import (
+from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
+from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.network.all_to_all import (
+    all_to_all_ns_per_byte,
+    bandwidth_factors,
+    crossing_messages,
+)
+from dfcompile.dfmodel_backend.machine.network.collective_times import (
     all_reduce_latency_ns,
     domain_ns_per_byte,
     everywhere_ns_per_byte,
     ns_per_byte,
 )
-from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
-from dfcompile.dfmodel_backend.design import Collective, Link
-from dfcompile.dfmodel_backend.topologies import topology
+from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.errors import UserError
 
 C = Collective

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.dfmodel_backend.cores import CoreSplit, core_table, cycles_of
-from dfcompile.dfmodel_backend.system import Accelerator, Amount
-from dfcompile.dfmodel_backend.workload import KernelWork
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, core_table, cycles_of
+from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount
+from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
 
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([97, 128, 1000]))
 ZERO = Amount(0.0)

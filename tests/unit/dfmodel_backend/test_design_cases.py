@@ -7,12 +7,12 @@ import pytest
 from pydantic import BaseModel
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, parse_compatibility
-from dfcompile.dfmodel_backend.cost import machine_cost_usd, machine_power_w
-from dfcompile.dfmodel_backend.design import Design, Dim
-from dfcompile.dfmodel_backend.design_evaluator import Decision, DesignFigures, evaluate_design
-from dfcompile.dfmodel_backend.design_file import read_design
+from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import solve_design
+from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
+from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
+from dfcompile.dfmodel_backend.workload.design import Design, Dim
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"
 TOLERANCE = 1e-9

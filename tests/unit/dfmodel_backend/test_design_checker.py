@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import RIGHT
-from dfcompile.dfmodel_backend.design_checker import check_design
-from dfcompile.dfmodel_backend.design_file import read_design
+from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import DesignSolution, solve_design
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import VerificationError
 from tests.unit.dfmodel_backend.designs import DATA
 

@@ -7,11 +7,12 @@ import pytest
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.design import Collective, Design, DesignEdge, DesignKernel, Dim
-from dfcompile.dfmodel_backend.design_evaluator import Decision, evaluate_design
-from dfcompile.dfmodel_backend.design_file import parse_design
-from dfcompile.dfmodel_backend.design_memory import dram_need
-from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_file.reading import parse_design
+from dfcompile.dfmodel_backend.evaluate.designs import Decision, evaluate_design
+from dfcompile.dfmodel_backend.intra_chip.dram import dram_need
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from tests.unit.dfmodel_backend.designs import DATA, TEMPLATE
 
 ONE_CHIP = replace(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.dfmodel_backend.design_file import parse_design
+from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.errors import UserError
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.design import Dim
-from dfcompile.dfmodel_backend.design_choices import tile_counts
-from dfcompile.dfmodel_backend.design_file import read_design
-from dfcompile.dfmodel_backend.design_fusion import DesignFusion
-from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
-from dfcompile.dfmodel_backend.design_search import DesignSolution, solve_design
-from dfcompile.dfmodel_backend.inter_chip import shard
+from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
+from dfcompile.dfmodel_backend.inter_chip.choices import tile_counts
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.sharding.designs import shard
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
+from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import InfeasibleError
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"

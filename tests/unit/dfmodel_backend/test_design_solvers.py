@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.design import Design, Dim
-from dfcompile.dfmodel_backend.design_checker import check_design
-from dfcompile.dfmodel_backend.design_evaluator import Decision, figures_of
-from dfcompile.dfmodel_backend.design_file import read_design
-from dfcompile.dfmodel_backend.design_memory import dram_need
-from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import solve_design
-from dfcompile.dfmodel_backend.design_sets import DesignSets
-from dfcompile.dfmodel_backend.design_shape import shape_of
-from dfcompile.dfmodel_backend.fusion import fuse
-from dfcompile.dfmodel_backend.inter_chip import allowed_dims
-from dfcompile.dfmodel_backend.intra_chip import configs_of, is_kernel_by_kernel, set_times
+from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
+from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
+from dfcompile.dfmodel_backend.fusion.designs.shape import shape_of
+from dfcompile.dfmodel_backend.fusion.fuse import fuse
+from dfcompile.dfmodel_backend.intra_chip.configuration_times import configs_of, is_kernel_by_kernel, set_times
+from dfcompile.dfmodel_backend.intra_chip.dram import dram_need
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
+from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
 from tests.unit.dfmodel_backend.designs import DATA, designs
 

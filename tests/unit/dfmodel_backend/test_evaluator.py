@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend import (
     evaluate,
     map_graph,
 )
-from dfcompile.dfmodel_backend.cores import CoreSplit
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.errors import UserError, VerificationError
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, gemm, machine, tensor
 

@@ -18,11 +18,11 @@ from dfcompile.dfmodel_backend import (
     evaluate,
     map_graph,
 )
-from dfcompile.dfmodel_backend.configuration import ConfigurationModel
-from dfcompile.dfmodel_backend.graph_arcs import graph_arcs
-from dfcompile.dfmodel_backend.graph_sets import GraphSets
+from dfcompile.dfmodel_backend.fusion.graphs.arcs import graph_arcs
+from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
+from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
 from dfcompile.dfmodel_backend.milp import Outcome
-from dfcompile.dfmodel_backend.workload import one_chip_workload
+from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
 from dfcompile.errors import InfeasibleError
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines, tensor
 
@@ -153,7 +153,7 @@ def test_an_elementwise_kernel_alone_may_cut_its_weight(solver: Solver) -> None:
 def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest_path(
     solver: Solver, program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"dfcompile.dfmodel_backend.fusion_{program}.solve", lambda *_: Outcome.NOTHING)
+    monkeypatch.setattr(f"dfcompile.dfmodel_backend.fusion.solvers.{program}.solve", lambda *_: Outcome.NOTHING)
     graph = chain()
 
     mapping = map_graph(graph, machine(sram_bytes=80), MappingOptions(solver=solver, time_limit_s=1.0))

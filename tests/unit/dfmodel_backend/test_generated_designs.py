@@ -3,11 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.dfmodel_backend.design import Collective
-from dfcompile.dfmodel_backend.design_file import design_of
-from dfcompile.dfmodel_backend.design_message import parse_message, text_of
-from dfcompile.dfmodel_backend.generators import WORKLOADS, design_text, workload
-from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
+from dfcompile.dfmodel_backend.design_file.reading import design_of
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.generators.workloads import WORKLOADS, design_text, workload
 
 MACHINE = """
 system {

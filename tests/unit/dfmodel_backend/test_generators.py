@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.dfmodel_backend.design import Collective
-from dfcompile.dfmodel_backend.generators import (
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.errors import UserError
+from dfcompile.generators.workloads import (
     Direction,
     WorkloadGraph,
     design_text,
@@ -23,8 +24,7 @@ from dfcompile.dfmodel_backend.generators import (
     mamba_scan,
     workload,
 )
-from dfcompile.dfmodel_backend.generators.fft import butterfly_products
-from dfcompile.errors import UserError
+from dfcompile.generators.workloads.fft import butterfly_products
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"
 SOLVED_DECODE = DATA / "solved_decode_ring16.txt"

@@ -9,9 +9,9 @@ from google.protobuf.message import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.dfmodel_backend.design_file import design_of, parse_design
-from dfcompile.dfmodel_backend.design_message import parse_message, text_of
-from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
+from dfcompile.dfmodel_backend.design_file.reading import design_of, parse_design
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"

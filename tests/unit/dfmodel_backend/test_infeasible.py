@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Solver, TensorKind, map_graph
-from dfcompile.dfmodel_backend.system import Amount
+from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.errors import InfeasibleError, UserError
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, machine, tensor
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.cli import main
+from dfcompile.cli.main import main
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"
 README, RING = "readme_gpt3_1t_sn30", "llm_175B_fwd_kbk_8x1"

@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dfcompile.dfmodel_backend.check.designs import check_design
+from dfcompile.dfmodel_backend.check.network import exchange_ns_per_byte, network_time_ns
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility, parse_compatibility
-from dfcompile.dfmodel_backend.design import Collective, Design, DesignKernel, Dim, Link, WorkloadKind
-from dfcompile.dfmodel_backend.design_checker import check_design
-from dfcompile.dfmodel_backend.design_evaluator import StepFigures
-from dfcompile.dfmodel_backend.design_file import read_design
-from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import solve_design
-from dfcompile.dfmodel_backend.inter_chip import allowed_dims
-from dfcompile.dfmodel_backend.network_checker import exchange_ns_per_byte, network_time_ns
-from dfcompile.dfmodel_backend.topologies import TOPOLOGIES
+from dfcompile.dfmodel_backend.evaluate.designs import StepFigures
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.network.topologies import TOPOLOGIES
+from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
+from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
 from dfcompile.errors import VerificationError
 from tests.unit.dfmodel_backend.designs import DATA, designs
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.cli import main
-from dfcompile.dfmodel_backend.design import Dim
-from dfcompile.dfmodel_backend.design_file import parse_design
-from dfcompile.dfmodel_backend.design_message import parse_message, text_of
-from dfcompile.dfmodel_backend.generators import design_text, llm_training
-from dfcompile.dfmodel_backend.inter_chip import shard
+from dfcompile.cli.main import main
+from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
+from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.options import MappingOptions, Overlap, Solver
+from dfcompile.dfmodel_backend.sharding.designs import shard
+from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import UserError
+from dfcompile.generators.workloads import design_text, llm_training
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"
 WAFER = DATA / "infeasible" / "wse2_13B_seq51200.txt"

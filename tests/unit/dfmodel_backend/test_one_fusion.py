@@ -18,13 +18,13 @@ from dfcompile.dfmodel_backend import (
     map_graph,
 )
 from dfcompile.dfmodel_backend.compatibility import RIGHT
-from dfcompile.dfmodel_backend.design import Design, Dim
-from dfcompile.dfmodel_backend.design_evaluator import Decision, figures_of
-from dfcompile.dfmodel_backend.design_model import DesignModel
-from dfcompile.dfmodel_backend.design_sets import DesignSets
-from dfcompile.dfmodel_backend.fusion import fuse
-from dfcompile.dfmodel_backend.intra_chip import configs_of
-from dfcompile.dfmodel_backend.system import ONE_CHIP, Accelerator, Amount, Dram
+from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
+from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
+from dfcompile.dfmodel_backend.fusion.fuse import fuse
+from dfcompile.dfmodel_backend.intra_chip.configuration_times import configs_of
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
+from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
 from tests.unit.dfmodel_backend.designs import designs
 from tests.unit.dfmodel_backend.graphs import tensor

@@ -10,21 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import RIGHT
-from dfcompile.dfmodel_backend.design import Design, Link
-from dfcompile.dfmodel_backend.design_checker import check_design
-from dfcompile.dfmodel_backend.design_evaluator import Decision, figures_of, sent_ns
-from dfcompile.dfmodel_backend.design_file import parse_design
-from dfcompile.dfmodel_backend.design_fusion import DesignFusion
-from dfcompile.dfmodel_backend.design_model import DesignModel
+from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import solve_design
-from dfcompile.dfmodel_backend.generators.llm_forward import llm_forward
-from dfcompile.dfmodel_backend.generators.text_form import design_text
-from dfcompile.dfmodel_backend.intra_chip import set_times
+from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of, sent_ns
+from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
+from dfcompile.dfmodel_backend.intra_chip.configuration_times import set_times
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.machine.machine import Link
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import Solver
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
+from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
+from dfcompile.generators.workloads.llm_forward import llm_forward
+from dfcompile.generators.workloads.text_form import design_text
 from tests.unit.dfmodel_backend.designs import designs
 
 MACHINE = """
@@ -172,7 +173,7 @@ def test_the_dram_named_for_stages_is_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    ("solver", "program"), [(Solver.CBC, "pipeline_arc_flow"), (Solver.ASSIGNMENT_CBC, "fusion_assignment")]
+    ("solver", "program"), [(Solver.CBC, "fusion.pipelines.arc_flow"), (Solver.ASSIGNMENT_CBC, "fusion.solvers.assignment")]
 )
 def test_a_program_that_is_stopped_without_stages_hands_over_to_intervals(
     solver: Solver, program: str, monkeypatch: pytest.MonkeyPatch

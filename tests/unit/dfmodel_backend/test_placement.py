@@ -6,17 +6,17 @@ from functools import cache
 
 import pytest
 
+from dfcompile.dfmodel_backend.check.placement import check_placements, check_units_placed
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.cores import CoreSplit
-from dfcompile.dfmodel_backend.design import Collective, Link
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import DesignSolution, solve_design
-from dfcompile.dfmodel_backend.placed_design import PlacedConfiguration, place_design
-from dfcompile.dfmodel_backend.placement import Cell, PlacedUnits, Role, UnitGraph, place_units, walk
-from dfcompile.dfmodel_backend.placement_checker import check_placements, check_units_placed
-from dfcompile.dfmodel_backend.pmu_grid import LaneStage, Placement, PmuGrid
-from dfcompile.dfmodel_backend.pmu_model import Allocation
-from dfcompile.dfmodel_backend.router_links import Border, exchange_dimensions, nearest_border
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
+from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
+from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage, Placement, PmuGrid
+from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration, place_design
+from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedUnits, Role, UnitGraph, place_units, walk
+from dfcompile.dfmodel_backend.placement.router_links import Border, exchange_dimensions, nearest_border
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, UserError, VerificationError
 from tests.unit.dfmodel_backend.pmu_designs import random_design
 

@@ -6,10 +6,10 @@ import random
 from dataclasses import replace
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.cores import CoreSplit, cycles_of, least_cycles
-from dfcompile.dfmodel_backend.design_model import DesignModel
-from dfcompile.dfmodel_backend.pmu_grid import LaneStage
-from dfcompile.dfmodel_backend.workload import KernelWork
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of, least_cycles
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage
+from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
 from tests.unit.dfmodel_backend.pmu_designs import random_model, with_pmus
 
 

@@ -4,16 +4,16 @@ import random
 
 import pytest
 
-from dfcompile.dfmodel_backend import pmu_chain
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.design_model import DesignModel
-from dfcompile.dfmodel_backend.design_sets import DesignSets
-from dfcompile.dfmodel_backend.fusion import fuse, lattice_for
-from dfcompile.dfmodel_backend.fusion_arcs import SetLimits, arcs_of
-from dfcompile.dfmodel_backend.fusion_path import least_chain
+from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
+from dfcompile.dfmodel_backend.fusion.fuse import fuse, lattice_for
+from dfcompile.dfmodel_backend.fusion.solvers import memory_unit_path as pmu_chain
+from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
+from dfcompile.dfmodel_backend.intra_chip.set_limits import least_limits, set_limits
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.kernel_sets.arcs import SetLimits, arcs_of
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
-from dfcompile.dfmodel_backend.set_limits import least_limits, set_limits
 from tests.unit.dfmodel_backend.pmu_designs import random_model
 
 

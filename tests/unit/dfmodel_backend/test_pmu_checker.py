@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.design_checker import check_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.options import Solver
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, VerificationError
 from tests.unit.dfmodel_backend.pmu_designs import random_design
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT
-from dfcompile.dfmodel_backend.corrections import corrections_of
-from dfcompile.dfmodel_backend.design import Design
-from dfcompile.dfmodel_backend.design_evaluator import evaluate_design
-from dfcompile.dfmodel_backend.design_file import design_of
-from dfcompile.dfmodel_backend.design_message import parse_message, read_message, text_of
+from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message, text_of
+from dfcompile.dfmodel_backend.design_file.reading import design_of
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.design_file.solved import solved_message
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import solve_design
-from dfcompile.dfmodel_backend.pmu_needs import labels_of
-from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.solved_file import solved_message
+from dfcompile.dfmodel_backend.evaluate.designs import evaluate_design
+from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import labels_of
+from dfcompile.dfmodel_backend.solve.corrections import corrections_of
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
+from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
 from tests.unit.dfmodel_backend.pmu_designs import random_design, with_pmus
 

@@ -8,15 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
-from dfcompile.dfmodel_backend.design import Collective, Design, Dim, Link
-from dfcompile.dfmodel_backend.design_choices import degree_choices, micro_batch_choices, tile_counts
-from dfcompile.dfmodel_backend.design_evaluator import batch_time_ns
-from dfcompile.dfmodel_backend.design_fusion import DesignFusion
-from dfcompile.dfmodel_backend.design_model import DesignModel
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import solve_design
-from dfcompile.dfmodel_backend.inter_chip import shard
+from dfcompile.dfmodel_backend.evaluate.designs import batch_time_ns
+from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
+from dfcompile.dfmodel_backend.inter_chip.choices import degree_choices, micro_batch_choices, tile_counts
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.sharding.designs import shard
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
+from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
 from tests.unit.dfmodel_backend.designs import designs
 

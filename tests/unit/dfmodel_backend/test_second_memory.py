@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.cli import main
-from dfcompile.dfmodel_backend.design_file import parse_design
-from dfcompile.dfmodel_backend.design_message import parse_message, read_message
+from dfcompile.cli.main import main
+from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message
+from dfcompile.dfmodel_backend.design_file.reading import parse_design
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.design_file.second_memory import memory_choices, solve_message
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.second_memory import memory_choices, solve_message
 from dfcompile.errors import InfeasibleError, UserError
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"

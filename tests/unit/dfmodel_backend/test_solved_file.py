@@ -9,12 +9,12 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
-from dfcompile.dfmodel_backend.design_file import design_of
-from dfcompile.dfmodel_backend.design_message import parse_message, read_message, text_of
+from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message, text_of
+from dfcompile.dfmodel_backend.design_file.reading import design_of
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.design_file.solved import solved_message, variant_of
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import solve_design
-from dfcompile.dfmodel_backend.schema import dfmodel_pb2 as schema
-from dfcompile.dfmodel_backend.solved_file import solved_message, variant_of
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"
 SOLVED = DATA / "solved_decode_ring16.txt"

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility, parse_compatibility
-from dfcompile.dfmodel_backend.design import Design
-from dfcompile.dfmodel_backend.design_file import parse_design
-from dfcompile.dfmodel_backend.design_message import parse_message, text_of
-from dfcompile.dfmodel_backend.design_model import DesignModel
-from dfcompile.dfmodel_backend.generators import design_text, llm_decode
-from dfcompile.dfmodel_backend.generators.llm_decode import FROM_CACHES
-from dfcompile.dfmodel_backend.inter_chip import shard
+from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
+from dfcompile.dfmodel_backend.design_file.reading import parse_design
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.sharding.designs import shard
+from dfcompile.dfmodel_backend.workload.design import Design
+from dfcompile.generators.workloads import design_text, llm_decode
+from dfcompile.generators.workloads.llm_decode import FROM_CACHES
 
 MACHINE = """
 system {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dfcompile.dfmodel_backend import load_system, shipped_systems
-from dfcompile.dfmodel_backend.system_file import parse_system
+from dfcompile.dfmodel_backend.machine.system_file import parse_system
 from dfcompile.errors import UserError
 
 TEXT = """name: test

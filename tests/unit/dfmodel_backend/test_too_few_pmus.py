@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from dfcompile.dfmodel_backend.design import Design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.design_search import solve_design
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
+from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
 from tests.unit.dfmodel_backend.pmu_designs import random_design, with_pmus
 

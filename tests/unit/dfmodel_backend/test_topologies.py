@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
-from dfcompile.dfmodel_backend.design_file import read_design
-from dfcompile.dfmodel_backend.system import ONE_CHIP, Dimension, Network
-from dfcompile.dfmodel_backend.topologies import (
+from dfcompile.dfmodel_backend.design_file.reading import read_design
+from dfcompile.dfmodel_backend.machine.network.topologies import (
     TOPOLOGIES,
     DimensionKind,
     network_cost_usd,
@@ -17,6 +16,7 @@ from dfcompile.dfmodel_backend.topologies import (
     network_units,
     topology,
 )
+from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Dimension, Network
 from dfcompile.errors import UserError
 
 DATA = Path(__file__).parents[2] / "data" / "dfmodel"

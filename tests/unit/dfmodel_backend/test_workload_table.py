@@ -4,8 +4,8 @@ import inspect
 
 import pytest
 
-from dfcompile.dfmodel_backend.generators import WORKLOADS, graph_text, llm_decode, llm_forward, workload
 from dfcompile.errors import UserError
+from dfcompile.generators.workloads import WORKLOADS, graph_text, llm_decode, llm_forward, workload
 
 HEADS = {"hidden": 8, "seq": 4, "num_head": 2, "head_dim": 4, "word": 2}
 SMALL: dict[str, dict[str, int | str]] = {

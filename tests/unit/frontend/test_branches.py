@@ -10,7 +10,7 @@ from onnx import numpy_helper
 
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend import read_model
-from dfcompile.frontend.reference_evaluation import evaluate
+from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from tests.interpreter import interpret
 from tests.onnx_nodes import lowered
 

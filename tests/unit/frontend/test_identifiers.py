@@ -5,7 +5,7 @@ import keyword
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.frontend.identifiers import RESERVED, is_safe, safe_identifiers
+from dfcompile.frontend.sdfg.identifiers import RESERVED, is_safe, safe_identifiers
 
 texts = st.text(st.sampled_from("aZ_0.:/ é-"), max_size=6) | st.sampled_from(sorted(RESERVED))
 

@@ -12,10 +12,10 @@ from onnx import TensorProto, helper, parser
 from onnx.reference import ReferenceEvaluator
 
 from dfcompile.frontend import read_model
-from dfcompile.frontend.draft_reading import read_draft
 from dfcompile.frontend.normaliser import normalise
-from dfcompile.frontend.origins import name_nodes
-from dfcompile.frontend.shapes import checkable
+from dfcompile.frontend.onnx.draft_reading import read_draft
+from dfcompile.frontend.onnx.origins import name_nodes
+from dfcompile.frontend.onnx.shapes import checkable
 
 ModelWriter = Callable[[str], Path]
 

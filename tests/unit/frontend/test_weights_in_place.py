@@ -7,7 +7,7 @@ import pytest
 
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
-from dfcompile.frontend.torch_model import export_onnx, torch_model
+from dfcompile.frontend.torch.torch_model import export_onnx, torch_model
 
 
 def test_parameters_are_views_of_the_module() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kinds.onnx_file import OnnxReference
-from dfcompile.frontend.onnxruntime_evaluation import evaluated
+from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated
 from tests.interpreter import interpret
 from tests.onnx_nodes import Attribute, Node, lowered, random
 
@@ -92,7 +92,7 @@ def test_old_softmax_and_hardmax_look_at_all_axes_behind_theirs(op_type: str, da
 
 
 def test_reference_of_an_old_hardmax_knows_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dfcompile.frontend.onnxruntime_evaluation.is_installed", lambda: False)
+    monkeypatch.setattr("dfcompile.frontend.onnx.onnxruntime_evaluation.is_installed", lambda: False)
     x = np.array([[1, 2], [4, 3]], np.float32)
     node = Node("Hardmax", [x], attributes={"axis": 0}, opset=11)
 

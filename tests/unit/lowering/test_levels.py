@@ -5,8 +5,8 @@ from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, Tasklet
 from dfcompile.errors import InternalError, UnsupportedOpError, UserError
 from dfcompile.frontend import Coverage, Level, OperatorNode, Program
 from dfcompile.lowering import Choice, check_choices, lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.execution import run_program
-from dfcompile.testing import canonical_program
+from dfcompile.lowering.execution.compiled_run import run_program
+from dfcompile.testing.expansions import canonical_program
 from tests.interpreter import interpret
 from tests.onnx_text import program_from_text
 

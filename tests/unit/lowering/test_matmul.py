@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.extraction import extract
+from dfcompile.canonical_dag.extraction.extract import extract
 from dfcompile.frontend import AttributeValue
 from dfcompile.lowering import Choice, lower_to_maps, registered_expansions
-from dfcompile.testing import canonical_program, check_expansion
+from dfcompile.testing.expansions import canonical_program, check_expansion
 from tests.interpreter import interpret
 
 TABLE = registered_expansions()

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.scheduler import ScheduleOptions, check, schedule
-from dfcompile.scheduler.block_clock import BlockClock
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioners.best import best
-from dfcompile.scheduler.steady_state import steady_times
-from dfcompile.scheduler.streaming import streamable_edges
+from dfcompile.scheduler.partitioners.block_clock import BlockClock
+from dfcompile.scheduler.timing.steady_state import steady_times
+from dfcompile.scheduler.timing.streams import streamable_edges
 from tests.strategies import canonical_dags
 from tests.unit.scheduler.reference_schedules import reference_schedules
 

@@ -7,13 +7,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.generators import chain
 from dfcompile.errors import UserError
+from dfcompile.generators.canonical_dags import chain
 from dfcompile.scheduler import ScheduleOptions, check, lower_bound_cycles, schedule
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioners.exact import MOST_TASKS, exact
-from dfcompile.scheduler.steady_state import steady_times
-from dfcompile.scheduler.streaming import streamable_edges
+from dfcompile.scheduler.timing.steady_state import steady_times
+from dfcompile.scheduler.timing.streams import streamable_edges
 from tests.strategies import DagShape, canonical_dags
 
 SMALL = DagShape(max_scopes=5)

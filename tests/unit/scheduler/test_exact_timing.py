@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import UserError
-from dfcompile.scheduler import Schedule, ScheduleOptions, Timing, check, exact_times, schedule
-from dfcompile.scheduler.element_times import GangTask, gang_times
+from dfcompile.scheduler import Schedule, ScheduleOptions, Timing, check, schedule
 from dfcompile.scheduler.simulation import Replay, simulate
+from dfcompile.scheduler.timing import exact_times
+from dfcompile.scheduler.timing.element_times import GangTask, gang_times
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.streams import stream_graph
 
@@ -67,7 +68,7 @@ def test_single_steps_and_whole_programs_agree(dag: CanonicalDag, pes: int) -> N
     options = ScheduleOptions(pes, barrier=False, timing=Timing.EXACT)
     by_sweeps = schedule(dag, options)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("dfcompile.scheduler.element_times._SWEEPS", 0)
+        patched.setattr("dfcompile.scheduler.timing.element_times._SWEEPS", 0)
         by_steps = schedule(dag, options)
 
     for column in ("start", "first_out", "last_out", "fifo_capacity"):

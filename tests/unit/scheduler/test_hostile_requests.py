@@ -7,9 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dfcompile import cli
-from dfcompile.canonical_dag.generators import gaussian
-from dfcompile.canonical_dag.json_form import dag_to_json
+from dfcompile.canonical_dag.forms.json_form import dag_to_json
+from dfcompile.cli import main as cli
+from dfcompile.generators.canonical_dags import gaussian
 from dfcompile.scheduler import ScheduleOptions, schedule, schedule_non_streaming
 
 # All that JSON can put into a name; quoted, as brackets are members.

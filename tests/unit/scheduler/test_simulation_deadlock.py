@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler import ScheduleOptions, schedule
+from dfcompile.scheduler.checked_schedule import replay_of
 from dfcompile.scheduler.simulation import NEVER, NO_EDGE, Replay, Wait, WaitReason, simulate
-from dfcompile.scheduling import replay_of
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.plain_replay import plain_replay, replays
 from tests.unit.scheduler.streams import all_streamed, bypass, chain, stream_graph

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError
-from dfcompile.scheduler.fifo_search import minimal_fifo_sizes
+from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.simulation import Replay, simulate
 from tests.unit.scheduler.plain_replay import replays
 from tests.unit.scheduler.streams import all_streamed, bypass, chain

@@ -10,7 +10,7 @@ from onnx import defs, helper
 from dfcompile.frontend import ReadOptions
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.lowering import lower_to_canonical, lower_to_maps
-from dfcompile.lowering.execution import run_program
+from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.lowering.expansions.broadcasting import EXPANSIONS as BINARY
 from dfcompile.lowering.expansions.broadcasting import VARIADIC
 from dfcompile.lowering.expansions.unary import FORMULAS

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dfcompile.canonical_dag.extraction import extract
+from dfcompile.canonical_dag.extraction.extract import extract
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.lowering import lower_to_canonical
-from dfcompile.lowering.execution import run_program
+from dfcompile.lowering.execution.compiled_run import run_program
 from tests.onnx_nodes import TABLE, Node, assert_same, check_node, lowered, random
 from tests.onnx_text import program_from_text
 

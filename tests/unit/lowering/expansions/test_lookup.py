@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from dfcompile.canonical_dag.extraction import extract
+from dfcompile.canonical_dag.extraction.extract import extract
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.execution import run_program
+from dfcompile.lowering.execution.compiled_run import run_program
 from tests.interpreter import interpret
 from tests.onnx_text import program_from_text
 

@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from dfcompile.lowering.execution import run_program
+from dfcompile.lowering.execution.compiled_run import run_program
 from tests.interpreter import interpret
 from tests.onnx_node_cases import NodeCase, merged
 from tests.onnx_nodes import Array, Node, assert_same, lowered, random

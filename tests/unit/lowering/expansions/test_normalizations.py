@@ -8,7 +8,7 @@ import pytest
 from dfcompile.errors import UnsupportedOpError
 from dfcompile.frontend import ONNX, Level, OperatorNode, Program
 from dfcompile.lowering import lower_to_canonical, lower_to_maps
-from dfcompile.testing import canonical_program
+from dfcompile.testing.expansions import canonical_program
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, Array, Attribute, Node, check_node, random, scopes
 

@@ -8,7 +8,7 @@ import pytest
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
-from dfcompile.lowering.execution import run_program
+from dfcompile.lowering.execution.compiled_run import run_program
 from tests.interpreter import interpret
 from tests.onnx_node_cases import NodeCase, merged, node_cases
 from tests.onnx_nodes import TABLE, Node, assert_same, lowered, random

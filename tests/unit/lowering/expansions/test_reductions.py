@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.extraction import extract
+from dfcompile.canonical_dag.extraction.extract import extract
 from dfcompile.errors import UserError
-from dfcompile.testing import check_expansion
+from dfcompile.testing.expansions import check_expansion
 from tests.interpreter import interpret
 from tests.onnx_nodes import Node, check_node, lowered, random, scopes
 

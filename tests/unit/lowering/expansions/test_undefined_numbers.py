@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.frontend.onnxruntime_evaluation import evaluated
+from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated
 from tests.interpreter import interpret
 from tests.onnx_nodes import Array, Attribute, Node, lowered
 

@@ -3,7 +3,7 @@ import pytest
 
 from dfcompile.frontend import Coverage, OperatorNode, Program
 from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_maps
-from dfcompile.lowering.execution import run_program
+from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.lowering.passes.fuse_elementwise import fuse_elementwise
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, Array, random

@@ -1,0 +1,1 @@
+"""What is known of a canonical DAG before it is scheduled: order, work, depths."""

@@ -1,0 +1,88 @@
+"""Streaming components of a canonical DAG and the depth that they and the buffers between them give."""
+
+import numpy as np
+
+from dfcompile.canonical_dag.analysis.longest_path import longest_paths, order_from_sources
+from dfcompile.canonical_dag.analysis.work_and_depth import level_steps
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
+
+NO_COMPONENT = -1
+
+
+def streaming_edges(dag: CanonicalDag) -> Bool:
+    """Return whether both ends of each edge are tasks, shape [edges]."""
+    return dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
+
+
+def streaming_components(dag: CanonicalDag) -> Int32:
+    """Return the weakly connected component of each task over the edges between tasks, shape [nodes].
+
+    Components are numbered by their first task; buffers and pseudo nodes have ``NO_COMPONENT``.
+    """
+    return _components(dag, streaming_edges(dag))
+
+
+def streaming_depth(dag: CanonicalDag) -> int:
+    """Return ``T_s_inf``: cycles on any number of processing elements if every edge between tasks streams.
+
+    A component takes ``L - 1 + max W`` cycles, L its levels: its largest task runs without pause once data have reached
+    it. A buffer hands on only when it is full, so components follow one another along buffers, and the depth is the
+    longest *path* of components [dematteis23, section 4].
+
+    A component that waits for a buffer which it fills itself cannot stream as a whole. Such components are cut between
+    tasks with different numbers of buffers before them, and the cut edges count as buffered.
+    """
+    streamed = streaming_edges(dag)
+    component = _components(dag, streamed)
+    waits = _waits_for_itself(dag, component, ~streamed)[component[dag.edge_source]]
+    buffers_before = longest_paths(dag.edge_source, dag.edge_target, dag.is_buffer.astype(np.int64))
+    cut = streamed & waits & (buffers_before[dag.edge_source] != buffers_before[dag.edge_target])
+    streamed &= ~cut
+    component = _components(dag, streamed)
+    source, target = _contracted(dag, component, ~streamed)
+    steps = np.zeros(2 * dag.nodes_count, dtype=np.int64)
+    depths = _depths(dag, component, streamed)
+    steps[: len(depths)] = depths
+    return int(longest_paths(source, target, steps).max(initial=0))
+
+
+def _components(dag: CanonicalDag, edges: Bool) -> Int32:
+    """Union by smallest node, in rounds over all edges at once; the trees are flattened after every round."""
+    source, target = dag.edge_source[edges], dag.edge_target[edges]
+    root = np.arange(dag.nodes_count, dtype=np.int32)
+    while len(source):
+        low, high = np.minimum(root[source], root[target]), np.maximum(root[source], root[target])
+        apart = low != high
+        source, target = source[apart], target[apart]
+        np.minimum.at(root, high[apart], low[apart])
+        while not np.array_equal(flatter := root[root], root):
+            root = flatter
+    component = np.full(dag.nodes_count, NO_COMPONENT, dtype=np.int32)
+    component[dag.is_computational] = np.unique(root[dag.is_computational], return_inverse=True)[1]
+    return component
+
+
+def _contracted(dag: CanonicalDag, component: Int32, kept: Bool) -> tuple[Int64, Int64]:
+    """Return the kept edges between components (numbered as they are) and other nodes (numbered behind them)."""
+    vertex = np.where(component >= 0, component, dag.nodes_count + np.arange(dag.nodes_count))
+    return vertex[dag.edge_source[kept]], vertex[dag.edge_target[kept]]
+
+
+def _waits_for_itself(dag: CanonicalDag, component: Int32, kept: Bool) -> Bool:
+    """Return the components on cycles through buffers, or between such cycles: what peeling from both ends leaves."""
+    source, target = _contracted(dag, component, kept)
+    left = np.ones(2 * dag.nodes_count, dtype=np.bool_)
+    for start, end in ((source, target), (target, source)):
+        inner = left[start] & left[end]
+        left[order_from_sources(len(left), start[inner], end[inner])] = False
+    return left
+
+
+def _depths(dag: CanonicalDag, component: Int32, streamed: Bool) -> Int64:
+    """Return ``L - 1 + max W`` of each component, levels along its own edges."""
+    level = longest_paths(dag.edge_source[streamed], dag.edge_target[streamed], level_steps(dag))
+    tasks = dag.is_computational
+    deepest, largest = np.zeros((2, int(component.max(initial=-1)) + 1), dtype=np.int64)
+    np.maximum.at(deepest, component[tasks], level[tasks])
+    np.maximum.at(largest, component[tasks], dag.work[tasks])
+    return deepest - 1 + largest

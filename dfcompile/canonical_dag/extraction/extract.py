@@ -1,0 +1,167 @@
+"""Extraction: the canonical DAG of a lowered SDFG."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+import dace
+import numpy as np
+
+from dfcompile.canonical_dag.builder import UNORDERED, DagBuilder
+from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64
+from dfcompile.canonical_dag.extraction.families import divide, split
+from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow, Stream, find_flow
+from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
+from dfcompile.canonical_dag.extraction.scopes import Array, read_lowered
+from dfcompile.canonical_dag.extraction.traversal import Traversal, order_text
+from dfcompile.canonical_dag.kernel import KernelTensor, TensorRole
+from dfcompile.errors import UserError
+
+
+@unique
+class Volumes(StrEnum):
+    """What an edge between two tasks carries."""
+
+    EXACT = "exact"  # what that task moves
+    ARRAY = "array"  # the size of the whole array between them: the convention of the published table
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionOptions:
+    """How a lowered SDFG becomes a canonical DAG."""
+
+    volumes: Volumes = Volumes.EXACT
+    granularity: Granularity = DECLARED
+
+
+DEFAULT_OPTIONS = ExtractionOptions()
+
+
+def extract(
+    sdfg: dace.SDFG, options: ExtractionOptions = DEFAULT_OPTIONS, *, parameters: Collection[str] = ()
+) -> CanonicalDag:
+    """Return the canonical DAG of a lowered SDFG [dematteis23, section 3].
+
+    A top-level map scope is a task, or one task per iteration of its spatial parameters. A task reads one element of
+    every operand per iteration, so its input edges are equal; its output volume is the number of distinct elements it
+    writes. An array between two scopes is an edge where both keep one order (proved), otherwise a buffer.
+
+    Args:
+        sdfg: of one state with only map scopes of one tasklet; not changed.
+        options: volume convention and granularity.
+        parameters: names of the arrays that hold constants of the model.
+
+    Raises:
+        UserError: the SDFG is not of that form or not canonical; the message names the scope or the array.
+    """
+    graph = read_lowered(sdfg)
+    whole_arrays = options.volumes is Volumes.ARRAY
+    flow = find_flow(divide(graph.scopes, options.granularity.max_tasks), graph.arrays, whole_arrays=whole_arrays)
+    if options.granularity.split is not None:
+        pieces = options.granularity.split
+        families = split(flow.families, flow.big_tasks(pieces), pieces)
+        flow = find_flow(families, graph.arrays, whole_arrays=whole_arrays)
+    return _Assembly(graph.name, flow, frozenset(parameters)).assemble()
+
+
+class _Assembly:
+    """Turns a flow into nodes and edges: producers first, a buffer right after its last writer."""
+
+    def __init__(self, name: str, flow: Flow, parameters: frozenset[str]) -> None:
+        self._flow = flow
+        self._parameters = parameters
+        self._builder = DagBuilder(name)
+        self._tasks: dict[int, Int32] = {}  # family -> its nodes
+        self._buffers: dict[str, int] = {}
+        self._task_scopes = frozenset(family.scope.name for family in flow.families)
+
+    def assemble(self) -> CanonicalDag:
+        self._add_nodes()
+        for number in self._flow.order:
+            self._add_edges(number)
+        self._add_tensors()
+        return self._builder.finish()
+
+    def _add_nodes(self) -> None:
+        last_writer = {
+            access.array: number for number in self._flow.order for access in self._flow.families[number].scope.writes
+        }
+        for number in self._flow.order:
+            family = self._flow.families[number]
+            for access in family.scope.reads:
+                if access.array not in last_writer:
+                    self._add_buffer(self._flow.uses[access.array])
+            kernel = NO_KERNEL if family.scope.kernel is None else self._builder.add_kernel(family.scope.kernel)
+            scope = self._builder.add_scope(family.scope.name, kernel, family.scope.origin)
+            nodes = (
+                [self._builder.add_task(scope)] if family.is_single else self._builder.add_tasks(scope, family.members)
+            )
+            self._tasks[number] = np.array(nodes, dtype=np.int32)
+            for access in family.scope.writes:
+                if last_writer[access.array] == number:
+                    self._add_buffer(self._flow.uses[access.array])
+
+    def _add_buffer(self, use: ArrayUse) -> None:
+        name = use.array.name
+        if use.is_buffer and name not in self._buffers:
+            # An array may be named like a scope of tasks, which has the older right to the name.
+            scope = f"{name}.buffer" if name in self._task_scopes else name
+            self._buffers[name] = self._builder.add_memory(self._builder.add_scope(scope, origin=name))
+
+    # -- edges
+
+    def _add_edges(self, number: int) -> None:
+        """Add the input edges of a family in operand order, then its edges to buffers."""
+        family = self._flow.families[number]
+        tasks = self._tasks[number]
+        for access in family.scope.reads:
+            use = self._flow.uses[access.array]
+            stream = use.stream_of(number, access)
+            if stream is None:
+                buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
+                order = None if access.is_indirect else family.member(access)
+                self._add(buffers, tasks, family.volumes_in(), use.array, order)
+            else:
+                self._add_stream(stream, use.array)
+        for access in family.scope.writes:
+            use = self._flow.uses[access.array]
+            if use.is_buffer:
+                member = family.member(access)
+                buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
+                order = member.completion or member.without_repeats
+                self._add(tasks, buffers, family.volumes_out(access), use.array, order)
+
+    def _add_stream(self, stream: Stream, array: Array) -> None:
+        producers, consumers = self._tasks[stream.producer], self._tasks[stream.consumer]
+        count = max(len(producers), len(consumers))
+        producer, consumer = self._flow.families[stream.producer], self._flow.families[stream.consumer]
+        # Of a family that one task reads in turn, each edge carries the member's own order.
+        order = producer.member(stream.write).completion if len(producers) > 1 else consumer.member(stream.read)
+        assert order is not None
+        volumes = self._flow.stream_volumes(stream)
+        self._add(np.resize(producers, count), np.resize(consumers, count), volumes, array, order)
+
+    def _add(self, sources: Int32, targets: Int32, volumes: Int64, array: Array, order: Traversal | None) -> None:
+        text = UNORDERED if order is None else order_text(order, array.shape, array.strides)
+        self._builder.add_edges(sources, targets, volumes, array.element_bytes, text)
+
+    # -- tensors
+
+    def _add_tensors(self) -> None:
+        for number in self._flow.order:
+            kernel = self._flow.families[number].scope.kernel
+            for name in () if kernel is None else (*kernel.inputs, *kernel.outputs):
+                if name not in self._flow.uses:
+                    raise UserError(
+                        f"kernel {kernel.name if kernel else ''!r}: no array {name!r} against one per tensor"
+                    )
+                use = self._flow.uses[name]
+                tensor = KernelTensor(name, use.array.elements, use.array.element_bytes, self._role(use))
+                self._builder.add_tensor(tensor)
+
+    def _role(self, use: ArrayUse) -> TensorRole:
+        if use.array.is_transient:
+            return TensorRole.INTERMEDIATE
+        if use.writers:
+            return TensorRole.OUTPUT
+        return TensorRole.PARAMETER if use.array.name in self._parameters else TensorRole.INPUT

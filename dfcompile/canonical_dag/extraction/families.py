@@ -1,0 +1,161 @@
+"""Families of tasks: a map scope divided over its spatial loops."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
+from dfcompile.canonical_dag.extraction.traversal import Loop, Traversal
+from dfcompile.errors import UserError
+
+_MOST_TASKS = 10**7  # of a canonical DAG: some hundred bytes each
+_MOST_ELEMENTS = 2**56  # that the tasks of a scope touch: sums over many scopes still fit into 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How one map parameter is divided: ``tasks`` members of ``size`` iterations, the last one of ``last``."""
+
+    tasks: int
+    size: int
+    last: int
+
+
+@dataclass(frozen=True)
+class TaskFamily:
+    """The tasks of one map scope: one per combination of its spatial loops, numbered row by row.
+
+    At most the innermost spatial loop is cut unevenly, so members are all alike or the last of each row is shorter.
+    """
+
+    scope: MapScope
+    cuts: tuple[Cut, ...]  # per map parameter
+    is_single: bool
+
+    @cached_property
+    def members(self) -> int:
+        """Number of tasks."""
+        return prod(cut.tasks for cut in self.cuts)
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether all members do the same number of iterations."""
+        return all(cut.last == cut.size for cut in self.cuts)
+
+    def member(self, access: Access, *, last: bool = False) -> Traversal:
+        """Return what member 0 does; or, but for the base, what the shorter last member of a row does."""
+        sizes = (cut.last if last else cut.size for cut in self.cuts)
+        return Traversal(access.base, tuple(map(Loop, sizes, access.strides)))
+
+    def over_members(self, access: Access) -> tuple[Loop, ...]:
+        """Return the loops over the members: how the base of a member's traversal moves."""
+        steps = zip(self.cuts, access.strides, strict=True)
+        return tuple(Loop(cut.tasks, cut.size * stride) for cut, stride in steps)
+
+    def volumes_in(self) -> Int64:
+        """Return the iterations of each member: elements it reads on every input edge, shape [members]."""
+        return self._per_member(prod(cut.size for cut in self.cuts), prod(cut.last for cut in self.cuts))
+
+    def volumes_out(self, access: Access) -> Int64:
+        """Return the distinct elements that each member writes, shape [members].
+
+        Raises:
+            UserError: the write is irregular and too large to count.
+        """
+        whole, last = self.member(access).distinct(), self.member(access, last=True).distinct()
+        if whole is None or last is None:
+            raise UserError(f"scope {self.scope.name!r}: an irregular write to {access.array!r} against a regular one")
+        return self._per_member(whole, last)
+
+    def _per_member(self, whole: int, last: int) -> Int64:
+        if whole * self.members > _MOST_ELEMENTS:
+            raise UserError(
+                f"scope {self.scope.name!r}: {whole * self.members} accesses against at most {_MOST_ELEMENTS}"
+            )
+        volumes = np.full(self.members, whole, dtype=np.int64)
+        if not self.is_even:
+            row = next(cut.tasks for cut in reversed(self.cuts) if cut.tasks > 1)
+            volumes[row - 1 :: row] = last
+        return volumes
+
+
+def divide(scopes: Sequence[MapScope], max_tasks: int | None = None) -> tuple[TaskFamily, ...]:
+    """Divide scopes into tasks as declared, then group the iterations of families of more than ``max_tasks``.
+
+    Raises:
+        UserError: there are too many tasks for the memory; the largest family is named.
+    """
+    families = tuple(_declared(scope) for scope in scopes)
+    if max_tasks is not None:
+        families = tuple(
+            _spread(family.scope, family.scope.is_spatial, max_tasks) if family.members > max_tasks else family
+            for family in families
+        )
+    _check_count(families)
+    return families
+
+
+def split(families: Sequence[TaskFamily], big: Sequence[bool], pieces: int) -> tuple[TaskFamily, ...]:
+    """Cut big single tasks along their outermost parallel loops into at most so many tasks each.
+
+    Raises:
+        UserError: there are too many tasks for the memory; the largest family is named.
+    """
+    finer = tuple(
+        _spread(family.scope, _parallel_loops(family.scope), pieces) if is_big and family.is_single else family
+        for family, is_big in zip(families, big, strict=True)
+    )
+    _check_count(finer)
+    return finer
+
+
+def _check_count(families: Sequence[TaskFamily]) -> None:
+    total = sum(family.members for family in families)
+    if total > _MOST_TASKS:
+        largest = max(families, key=lambda family: family.members)
+        raise UserError(
+            f"scope {largest.scope.name!r}: {largest.members} of {total} tasks against at most {_MOST_TASKS} "
+            "(give --granularity max-tasks=1024, say)"
+        )
+
+
+def _declared(scope: MapScope) -> TaskFamily:
+    cuts = (
+        Cut(extent, 1, 1) if is_spatial else Cut(1, extent, extent)
+        for extent, is_spatial in zip(scope.extents, scope.is_spatial, strict=True)
+    )
+    return TaskFamily(scope, tuple(cuts), is_single=not any(scope.is_spatial))
+
+
+def _parallel_loops(scope: MapScope) -> list[bool]:
+    """Return whether each loop can be divided: it and all loops around it write other elements in each iteration."""
+    divisible: list[bool] = []
+    for parameter, extent in enumerate(scope.extents):
+        around = all(divisible)
+        divisible.append(around and (extent == 1 or _is_parallel(scope, parameter)))
+    return divisible
+
+
+def _is_parallel(scope: MapScope, parameter: int) -> bool:
+    """Whether different iterations of a loop write different elements."""
+    return all(
+        access.strides[parameter] != 0 and access.over(scope.extents).without_repeats.is_injective
+        for access in scope.writes
+    )
+
+
+def _spread(scope: MapScope, divisible: Sequence[bool], most: int) -> TaskFamily:
+    """Make tasks of the outermost divisible loops, the last of them in chunks, so that there are at most ``most``."""
+    left = most
+    cuts = []
+    for extent, is_divisible in zip(scope.extents, divisible, strict=True):
+        size = -(-extent // left) if is_divisible else extent
+        tasks = -(-extent // size)
+        cuts.append(Cut(tasks, size, extent - size * (tasks - 1)))
+        if is_divisible and extent > 1:
+            left = left // tasks if size == 1 else 1
+    return TaskFamily(scope, tuple(cuts), is_single=all(cut.tasks == 1 for cut in cuts))

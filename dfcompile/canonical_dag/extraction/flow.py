@@ -1,0 +1,244 @@
+"""The flow of data between families: which arrays are streams, which are buffers, in what order tasks depend."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from types import MappingProxyType
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.extraction.families import TaskFamily
+from dfcompile.canonical_dag.extraction.scopes import Access, Array
+from dfcompile.canonical_dag.extraction.streaming_proof import can_stream
+from dfcompile.errors import UserError
+
+Use = tuple[int, Access]  # index of a family, what each of its tasks touches
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A write and a read of one array that proved to be in the same order: edges from task to task.
+
+    From one task to every member, from every member to one task, or from member to member, as the families say.
+    """
+
+    array: str
+    producer: int  # index of the family
+    write: Access
+    consumer: int
+    read: Access
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayUse:
+    """Who writes and who reads an array, and which of the reads are streams."""
+
+    array: Array
+    writers: tuple[Use, ...]
+    readers: tuple[Use, ...]
+    streams: tuple[Stream, ...] = ()
+
+    @property
+    def is_buffer(self) -> bool:
+        """Whether the array is in memory: because it must, or because somebody reads it from there."""
+        return self.array.is_materialised or len(self.streams) < len(self.readers)
+
+    def stream_of(self, consumer: int, read: Access) -> Stream | None:
+        """Return the stream behind a read, None if it reads from the buffer."""
+        return next((stream for stream in self.streams if (stream.consumer, stream.read) == (consumer, read)), None)
+
+    def without(self, dropped: Iterable[Stream]) -> "ArrayUse":
+        """Send all reads of the consumers of some streams through memory."""
+        stored = {stream.consumer for stream in dropped}
+        return replace(self, streams=tuple(stream for stream in self.streams if stream.consumer not in stored))
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Families, the order of their dependences, and what happens to each array."""
+
+    families: tuple[TaskFamily, ...]
+    order: tuple[int, ...]  # producers before consumers
+    uses: Mapping[str, ArrayUse]
+    whole_arrays: bool  # a stream carries the size of the whole array instead of what its task moves
+
+    def stream_volumes(self, stream: Stream) -> Int64:
+        """Return the volume of each edge of a stream, shape [max(producers, consumers)]."""
+        producer, consumer = self.families[stream.producer], self.families[stream.consumer]
+        count = max(producer.members, consumer.members)
+        if self.whole_arrays:
+            return np.full(count, self.uses[stream.array].array.elements, dtype=np.int64)
+        return np.resize(producer.volumes_out(stream.write), count)
+
+    def work(self, family: int) -> int:
+        """Return the cycles of all tasks of a family: ``max(I, O)`` of each, whatever feeds them."""
+        tasks = self.families[family]
+        iterations = tasks.volumes_in()
+        streams = (self.uses[read.array].stream_of(family, read) for read in tasks.scope.reads)
+        first = next(streams, None)
+        # All input edges of a task are equal, so the first one tells; a task in turn with a family reads its slice.
+        if first is not None:
+            iterations = self.stream_volumes(first)[: tasks.members]
+        read = int(iterations.sum()) if tasks.scope.reads else 0
+        return max([read, *(int(tasks.volumes_out(write).sum()) for write in tasks.scope.writes)])
+
+    def big_tasks(self, pieces: int) -> tuple[bool, ...]:
+        """Return which families do more than one in ``pieces`` of the work of all that stream with them.
+
+        Tasks joined by streams run together; on so many processing elements the largest of them bounds their time if
+        it has more than its share. Tasks that are nothing beside the whole graph are not big.
+        """
+        work = [self.work(number) for number in range(len(self.families))]
+        total = sum(work)
+        component = list(range(len(self.families)))
+        for use in self.uses.values():
+            for stream in use.streams:
+                low, high = sorted((_root(component, stream.producer), _root(component, stream.consumer)))
+                component[high] = low
+        together = [0] * len(self.families)
+        for number, cycles in enumerate(work):
+            together[_root(component, number)] += cycles
+        return tuple(
+            cycles * pieces > together[_root(component, number)] and cycles * pieces**2 > total
+            for number, cycles in enumerate(work)
+        )
+
+
+def _root(parent: list[int], member: int) -> int:
+    while parent[member] != member:
+        parent[member] = parent[parent[member]]
+        member = parent[member]
+    return member
+
+
+def find_flow(families: Sequence[TaskFamily], arrays: Mapping[str, Array], *, whole_arrays: bool) -> Flow:
+    """Decide for every array which reads are streams, so that all tasks are canonical.
+
+    Streams are first proved one by one; then, as long as a task has unequal input or output edges, the streams that
+    differ from what the task does with memory become buffers.
+
+    Raises:
+        UserError: an array that nobody writes, that is overwritten while it is read, or a task whose results differ
+            in size; the message names the scope.
+    """
+    writers: dict[str, list[Use]] = {name: [] for name in arrays}
+    readers: dict[str, list[Use]] = {name: [] for name in arrays}
+    for number, family in enumerate(families):
+        for access in family.scope.reads:
+            readers[access.array].append((number, access))
+        for access in family.scope.writes:
+            writers[access.array].append((number, access))
+    uses = {}
+    for name, array in arrays.items():
+        use = ArrayUse(array, tuple(writers[name]), tuple(readers[name]))
+        if use.readers and not use.writers and array.is_transient:
+            reader = families[use.readers[0][0]].scope.name
+            raise UserError(f"scope {reader!r}: reads {name!r}, which no scope writes, against an array with a writer")
+        uses[name] = replace(use, streams=prove_streams(families, use))
+    order = _dependence_order(families, uses)
+    _check_results(families, uses)
+    flow = Flow(tuple(families), order, uses, whole_arrays)
+    while dropped := [*_unequal_inputs(flow), *_unequal_outputs(flow)]:
+        kept = {name: use.without(s for s in dropped if s.array == name) for name, use in flow.uses.items()}
+        flow = replace(flow, uses=MappingProxyType(kept))
+    return flow
+
+
+def prove_streams(families: Sequence[TaskFamily], use: ArrayUse) -> tuple[Stream, ...]:
+    """Return the streams of one array; its other reads go through memory.
+
+    An array with several writers lives in memory. A family that must wait for the stored array for one of its reads
+    takes all of them from there: a stream beside it would have to hold the whole array anyway.
+    """
+    if use.array.is_materialised or len(use.writers) != 1:
+        return ()
+    producer, write = use.writers[0]
+    streams: list[Stream] = []
+    for consumer in dict.fromkeys(number for number, _ in use.readers):
+        reads = [access for number, access in use.readers if number == consumer]
+        if all(can_stream(families[producer], write, families[consumer], read) for read in reads):
+            streams.extend(Stream(use.array.name, producer, write, consumer, read) for read in reads)
+    return tuple(streams)
+
+
+def _dependence_order(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUse]) -> tuple[int, ...]:
+    """Producers before consumers; otherwise in the order of the SDFG."""
+    consumers: list[list[int]] = [[] for _ in families]
+    missing = [0] * len(families)
+    for use in uses.values():
+        for writer in dict.fromkeys(number for number, _ in use.writers):
+            for reader in dict.fromkeys(number for number, _ in use.readers):
+                consumers[writer].append(reader)
+                missing[reader] += 1
+    ready = [number for number, count in enumerate(missing) if count == 0]
+    heapify(ready)
+    order = []
+    while ready:
+        number = heappop(ready)
+        order.append(number)
+        for consumer in consumers[number]:
+            missing[consumer] -= 1
+            if missing[consumer] == 0:
+                heappush(ready, consumer)
+    if len(order) < len(families):
+        scope = families[next(number for number, count in enumerate(missing) if count > 0)].scope
+        written = dict.fromkeys(repr(access.array) for access in scope.reads if uses[access.array].writers)
+        raise UserError(
+            f"scope {scope.name!r}: reads {' or '.join(written)}, which is written again after or while it is read, "
+            "against arrays that are complete before they are read"
+        )
+    return tuple(order)
+
+
+def _check_results(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUse]) -> None:
+    for family in families:
+        used = [access for access in family.scope.writes if uses[access.array].readers or uses[access.array].is_buffer]
+        for access in used[1:]:
+            first, other = family.volumes_out(used[0]), family.volumes_out(access)
+            if not np.array_equal(first, other):
+                raise UserError(
+                    f"scope {family.scope.name!r}: a task writes {first[0]} elements of {used[0].array!r} and "
+                    f"{other[0]} of {access.array!r} against one number (split the scope)"
+                )
+
+
+def _unequal_inputs(flow: Flow) -> list[Stream]:
+    """Return the streams of families with unequal input edges that do not carry one element per iteration."""
+    into: dict[int, list[Stream]] = {}
+    for use in flow.uses.values():
+        for stream in use.streams:
+            into.setdefault(stream.consumer, []).append(stream)
+    dropped: list[Stream] = []
+    for number, streams in into.items():
+        family = flow.families[number]
+        stored = len(streams) < len(family.scope.reads)
+        dropped.extend(_offending(flow, streams, family, family.volumes_in(), stored=stored))
+    return dropped
+
+
+def _unequal_outputs(flow: Flow) -> list[Stream]:
+    """Return the streams of families with unequal output edges that do not carry what a task writes."""
+    out_of: dict[int, list[Stream]] = {}
+    for use in flow.uses.values():
+        for stream in use.streams:
+            out_of.setdefault(stream.producer, []).append(stream)
+    dropped: list[Stream] = []
+    for number, streams in out_of.items():
+        family = flow.families[number]
+        stored = any(flow.uses[access.array].is_buffer for access in family.scope.writes)
+        dropped.extend(_offending(flow, streams, family, family.volumes_out(streams[0].write), stored=stored))
+    return dropped
+
+
+def _offending(flow: Flow, streams: Sequence[Stream], family: TaskFamily, own: Int64, *, stored: bool) -> list[Stream]:
+    """Return the streams that differ from ``own``, unless all edges of each task are equal as they are."""
+    volumes = [flow.stream_volumes(stream) for stream in streams]
+    edges = [*volumes, own] if stored else volumes
+    if family.members == 1:
+        equal = all(bool(np.all(edge == edges[0][0])) for edge in edges)
+    else:
+        equal = all(np.array_equal(edge, edges[0]) for edge in edges)
+    if equal:
+        return []
+    return [stream for stream, volume in zip(streams, volumes, strict=True) if not bool(np.all(volume == own))]

@@ -1,0 +1,1 @@
+"""The forms of a canonical DAG in files and for other tools."""

@@ -1,0 +1,1 @@
+"""The command line: one module per command, and what all commands have in common."""

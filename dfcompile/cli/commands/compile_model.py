@@ -1,0 +1,170 @@
+"""``dfcompile MODEL``: what a lowering of a model gives."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import click
+
+import dfcompile
+from dfcompile.cli.commands.design import SOLVERS
+from dfcompile.cli.commands.schedule import FORMATS, PARTITIONS, reject_several_schedules
+from dfcompile.cli.completion import PROGRAM, complete_expansion, complete_from, complete_system
+from dfcompile.cli.endings import warn
+from dfcompile.cli.strict_command import StrictCommand, joined, target_of
+from dfcompile.errors import UserError
+from dfcompile.host.outputs import check_folder, check_targets, output_width, write_folder, write_text
+from dfcompile.options import (
+    OVERLAPS,
+    TIMINGS,
+    VOLUMES,
+    Options,
+    Overlap,
+    Timing,
+    Volumes,
+    parse_chips,
+    parse_expand,
+    parse_passes,
+    parse_pes,
+    parse_shapes,
+)
+
+EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
+
+OTHER_COMMANDS = """\
+Other commands (each has --help; a model with such a name is given as ./NAME):
+
+\b
+  expansions       what is registered for --expand, and where it comes from
+  passes           what is registered for --passes, and where it comes from
+  ops              the ONNX operators that have an expansion
+  systems          the machines that --system knows by name
+  generate         write a graph: a canonical DAG, or a workload for DFModel
+  schedule         schedule a canonical DAG file
+  SETUP.txt        solve a DFModel set-up file (.txt, .pbtxt, .pb)
+"""
+
+
+@click.command(name=PROGRAM, cls=StrictCommand, epilog=OTHER_COMMANDS)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
+              help="Numbers of processing elements; one result each.")  # fmt: skip
+@click.option(
+    "--expand", multiple=True, shell_complete=complete_expansion, metavar="[ORIGIN:]OP=NAME[,NAME…]",
+    help="Expansion of an operator type, or of one operator; several names and several rules are all combined, and "
+    "the best is marked.",
+)  # fmt: skip
+@click.option("--volumes", type=click.Choice(VOLUMES), default="exact", show_default=True,
+              help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
+@click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
+              shell_complete=complete_from(*PARTITIONS),
+              help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered, best or a plug-in's.")  # fmt: skip
+@click.option("--barrier/--no-barrier", default=None,
+              help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
+@click.option("--timing", type=click.Choice(TIMINGS), default="steady", show_default=True,
+              help="Times of schedules from mean intervals, or element by element.")  # fmt: skip
+@click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
+              help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
+@click.option("--passes", multiple=True, metavar="NAME[,NAME…]", help="Lowering passes to apply, in order.")
+@click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
+@click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
+              help="Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.")  # fmt: skip
+@click.option("--chips", default=("1",), show_default=True, multiple=True, metavar="N[,N…]",
+              help="Chips at hand; kernels are sharded over as many of them as give the least time.")  # fmt: skip
+@click.option("--overlap", type=click.Choice(OVERLAPS), default="perfect", show_default=True,
+              help="Of compute, memory and network time of a configuration.")  # fmt: skip
+@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_from(*SOLVERS),
+              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals.")  # fmt: skip
+@click.option("--verify", is_flag=True, help="Compile and run the lowered model and compare it with a reference.")
+@click.option(
+    "--emit", "emissions", multiple=True, type=(click.Choice(EMITTED), click.Path(path_type=Path)),
+    metavar="KIND DIR",
+    help=f"Write a stage's value to a folder; KIND is one of {', '.join(EMITTED)}. The folder is new, empty or an "
+    "earlier --emit of the same kind, which is replaced.",
+)  # fmt: skip
+@click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
+@click.option("--gantt", type=click.Path(path_type=Path), metavar="FILE", help="Draw the one schedule as an SVG.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write there, not to stdout (-).")  # fmt: skip
+@click.version_option(dfcompile.__version__, prog_name="dfcompile", message="%(prog)s %(version)s")
+def compile_model(
+    *,
+    model: Path,
+    pes: tuple[str, ...],
+    expand: tuple[str, ...],
+    volumes: str,
+    partition: str,
+    barrier: bool | None,
+    timing: str,
+    granularity: str,
+    passes: tuple[str, ...],
+    shapes: tuple[str, ...],
+    system: str | None,
+    chips: tuple[str, ...],
+    overlap: str,
+    solver: str,
+    verify: bool,
+    emissions: tuple[tuple[str, Path], ...],
+    trace: Path | None,
+    gantt: Path | None,
+    format_: str,
+    verbose: bool,
+    output: Path | None,
+) -> None:
+    """Say what a lowering of MODEL gives on P processing elements: makespan, I/O, cost.
+
+    MODEL is a Python file with model() and example_inputs(), which is run as code with your rights, or an .onnx
+    file, which is data.
+    """
+    options = Options(
+        model=model,
+        pes=parse_pes(joined(pes)),
+        expand=parse_expand(expand),
+        passes=parse_passes(joined(passes)) if passes else (),
+        shapes=parse_shapes(shapes),
+        volumes=cast("Volumes", volumes),
+        partition=partition,
+        barrier=barrier,
+        timing=cast("Timing", timing),
+        granularity=granularity,
+        system=system,
+        overlap=cast("Overlap", overlap),
+        solver=solver,
+        verify=verify,
+        chips=parse_chips(joined(chips)),
+    )
+    output = target_of(output)
+    for option, target in (("--trace", trace), ("--gantt", gantt)):
+        if target is not None:
+            reject_several_schedules(option, len(options.pes) * len(options.combinations))
+    check_targets((output, trace, gantt))
+    for _, folder in emissions:
+        check_folder(folder)
+    _reject_one_folder_twice([folder for _, folder in emissions])
+
+    from dfcompile.cli.emissions import emitted_files, schedule_pictures
+    from dfcompile.cli.progress import show_stage
+    from dfcompile.driver import explore
+    from dfcompile.report.rendering import render
+    from dfcompile.report.summary import summarize
+
+    exploration = explore(options, show_stage)
+    report = summarize(exploration)
+    for warning in report.warnings:
+        warn(warning)
+    text = render(report, format_, width=output_width(), verbose=verbose)
+    pictures = schedule_pictures(exploration, trace, gantt)
+    for kind, folder in emissions:
+        write_folder(emitted_files(exploration, kind), folder)
+    for target, picture in pictures.items():
+        write_text(picture, target)
+    write_text(text, output)
+
+
+def _reject_one_folder_twice(folders: Sequence[Path]) -> None:
+    for position, folder in enumerate(folders):
+        if folder.absolute() in [earlier.absolute() for earlier in folders[:position]]:
+            raise UserError(f"--emit: folder {str(folder)!r} is given twice")

@@ -1,0 +1,90 @@
+"""``dfcompile generate``: one sub-command per generator, made from the table of generators when it is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dfcompile.cli.strict_command import HELP_NAMES, StrictCommand, target_of
+from dfcompile.errors import UserError
+from dfcompile.host.outputs import check_target, write_text
+
+if TYPE_CHECKING:
+    from dfcompile.generators.catalogue import Generator, Setting
+
+SUFFIXES = {".json": "json"}  # every other one is text
+
+
+class GeneratorGroup(click.Group):
+    """The generators as sub-commands; the table is read at the first look at it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all generators."""
+        del ctx
+        from dfcompile.generators.catalogue import GENERATORS
+
+        return list(GENERATORS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Return the command of a generator.
+
+        Raises:
+            UserError: there is none of that name.
+        """
+        del ctx
+        from dfcompile.generators.catalogue import find_generator
+
+        return _command(find_generator(cmd_name))
+
+
+@click.group(name="generate", cls=GeneratorGroup, invoke_without_command=True, context_settings=HELP_NAMES)
+@click.pass_context
+def generate(context: click.Context) -> None:
+    """Write a graph: a canonical DAG for `dfcompile schedule`, or a workload for DFModel."""
+    if context.invoked_subcommand is None:
+        from dfcompile.generators.catalogue import GENERATORS
+
+        raise UserError(f"generate: found no generator against one of {', '.join(GENERATORS)}")
+
+
+def _command(generator: Generator) -> click.Command:
+    def write(output: Path | None, form: str | None = None, **arguments: int | str | None) -> None:
+        target = target_of(output)
+        check_target(target)
+        given = {name: value for name, value in arguments.items() if value is not None}
+        write_text(generator.write(given, form or _usual_form(generator, target)), target)
+
+    options = [_option(setting) for setting in generator.settings]
+    if len(generator.formats) > 1:
+        options.append(
+            click.Option(
+                ["--format", "form"], type=click.Choice(generator.formats), help="By default as the file's suffix says."
+            )
+        )
+    options.append(
+        click.Option(
+            ["-o", "--output"], type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout (-)."
+        )
+    )
+    text = f"{generator.text[:1].upper()}{generator.text[1:]} ({generator.makes})."
+    return StrictCommand(generator.name, params=list(options), callback=write, help=text, short_help=generator.text)
+
+
+def _usual_form(generator: Generator, target: Path | None) -> str:
+    form = SUFFIXES.get(target.suffix.lower()) if target else None
+    return form if form in generator.formats else generator.formats[0]
+
+
+def _option(setting: Setting) -> click.Option:
+    kind: click.ParamType[object] = click.INT
+    if setting.choices:
+        kind = click.Choice(setting.choices)
+    elif setting.is_word:
+        kind = click.STRING
+    words = [f"--{setting.name.replace('_', '-')}", setting.name]
+    text = f"{setting.text[:1].upper()}{setting.text[1:]}."
+    if setting.default is None:  # to click, None would be a default like any other
+        return click.Option(words, type=kind, required=setting.is_required, help=text)
+    return click.Option(words, type=kind, default=setting.default, show_default=True, help=text)

@@ -1,0 +1,95 @@
+"""Completion of commands, options and names in a shell: ``eval "$(_DFCOMPILE_COMPLETE=bash_source dfcompile)"``."""
+
+import os
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem, shell_complete
+
+from dfcompile.errors import UserError
+
+PROGRAM = "dfcompile"
+VARIABLE = "_DFCOMPILE_COMPLETE"
+
+CommandOf = Callable[[list[str]], click.Command]
+
+
+def completed() -> str | None:
+    """Return what the shell asks for, None if no shell asks: ``bash_source``, and the like."""
+    return os.environ.get(VARIABLE) or None
+
+
+def complete(instruction: str, commands: Mapping[str, click.Command], default: CommandOf) -> None:
+    """Print a shell's script, or what may stand at the cursor.
+
+    Args:
+        instruction: as `completed` returns it.
+        commands: by name.
+        default: the command for a line that begins with none of them.
+
+    Raises:
+        UserError: of an unknown shell.
+    """
+    status = shell_complete(_Commands(commands, default), {}, PROGRAM, VARIABLE, instruction)
+    if status:
+        raise UserError(f"{VARIABLE}: found {instruction!r} against bash_source, zsh_source or fish_source")
+
+
+class _Commands(click.Group):
+    """The commands as click's completion sees them; a line that names none of them is the default command's."""
+
+    def __init__(self, commands: Mapping[str, click.Command], default: CommandOf) -> None:
+        super().__init__(PROGRAM, commands=dict(commands), context_settings={"ignore_unknown_options": True})
+        self._default = default
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in self.commands:
+            return super().resolve_command(ctx, args)
+        return PROGRAM, self._default(args), args
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        default = self._default([])
+        found = click.Group.shell_complete(self, ctx, incomplete)
+        found += click.Command.shell_complete(default, ctx, incomplete)
+        files_of_user = [] if incomplete.startswith("-") else [CompletionItem(incomplete, type="file")]
+        return [*{item.value: item for item in found}.values(), *files_of_user]
+
+
+def complete_system(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the shipped systems that a word may become, and the user's files."""
+    found = sorted(
+        Path(entry.name) for entry in files(PROGRAM).joinpath("dfmodel_backend", "machine", "systems").iterdir()
+    )
+    names = [path.stem for path in found if path.suffix == ".yaml" and path.stem.startswith(incomplete)]
+    return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
+
+
+def complete_from(*names: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return a completion that knows names; a list is completed at its last comma."""
+
+    def complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        before, comma, word = incomplete.rpartition(",")
+        return [CompletionItem(f"{before}{comma}{name}") for name in names if name.startswith(word)]
+
+    return complete_name
+
+
+def complete_expansion(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the operator types that have expansions, or the expansions of the one that was typed."""
+    from dfcompile.lowering import registered_expansions
+
+    origin, colon, rest = incomplete.rpartition(":")
+    op_type, equals, typed = rest.partition("=")
+    table = registered_expansions().by_operator
+    if not equals:
+        known = sorted({name for _, name in table if name.startswith(op_type)})
+        return [CompletionItem(f"{origin}{colon}{name}=") for name in known]
+    before, comma, word = typed.rpartition(",")
+    names = sorted({name for (_, known), named in table.items() if known == op_type for name in named})
+    return [
+        CompletionItem(f"{origin}{colon}{op_type}={before}{comma}{name}") for name in names if name.startswith(word)
+    ]

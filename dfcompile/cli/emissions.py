@@ -1,0 +1,81 @@
+"""The files that --emit, --trace and --gantt write: what stages handed over, to look at, compare and read back."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from dfcompile.canonical_dag.forms.json_form import dag_to_json
+from dfcompile.canonical_dag.forms.text_form import format_dag
+from dfcompile.driver import Exploration, Variant
+from dfcompile.frontend import Program
+from dfcompile.frontend.program_text import format_program
+from dfcompile.scheduler.json_form import schedule_to_json
+from dfcompile.visualization.dot import to_dot
+from dfcompile.visualization.gantt import schedule_to_svg
+from dfcompile.visualization.trace import schedule_to_trace
+
+Files = Iterator[tuple[str, str]]  # name and text; several variants have a folder each
+
+
+def emitted_files(exploration: Exploration, kind: str) -> Mapping[str, str]:
+    """Return texts by file name for ``onnx``, ``library``, ``maps``, ``canonical`` or ``schedule``."""
+    return MappingProxyType(dict(WRITERS[kind](exploration)))
+
+
+def schedule_pictures(exploration: Exploration, trace: Path | None, gantt: Path | None) -> Mapping[Path, str]:
+    """Return the trace and the Gantt chart of a run with one schedule, by file, as far as they are asked for."""
+    first = exploration.points[0]
+    pictures = {}
+    if trace is not None:
+        pictures[trace] = schedule_to_trace(first.variant.dag, first.scheduled.schedule)
+    if gantt is not None:
+        pictures[gantt] = schedule_to_svg(first.variant.dag, first.scheduled.schedule)
+    return MappingProxyType(pictures)
+
+
+def _onnx(exploration: Exploration) -> Files:
+    yield from _program(exploration.model.program, "")
+
+
+def _library(exploration: Exploration) -> Files:
+    for variant in exploration.variants:
+        yield from _program(variant.library, _folder(exploration, variant))
+
+
+def _maps(exploration: Exploration) -> Files:
+    for variant in exploration.variants:
+        yield from _program(variant.maps, _folder(exploration, variant))
+
+
+def _canonical(exploration: Exploration) -> Files:
+    for variant in exploration.variants:
+        folder = _folder(exploration, variant)
+        yield f"{folder}{variant.dag.name}.dag", format_dag(variant.dag)
+        yield f"{folder}{variant.dag.name}.json", dag_to_json(variant.dag)
+        yield f"{folder}{variant.dag.name}.dot", to_dot(variant.dag)
+
+
+def _schedule(exploration: Exploration) -> Files:
+    for point in exploration.points:
+        folder = _folder(exploration, point.variant)
+        text = schedule_to_json(point.variant.dag, point.scheduled.schedule)
+        yield f"{folder}{point.variant.dag.name}-{point.pes}.json", text
+
+
+WRITERS: Mapping[str, Callable[[Exploration], Files]] = MappingProxyType(
+    {"onnx": _onnx, "library": _library, "maps": _maps, "canonical": _canonical, "schedule": _schedule}
+)
+
+
+def _folder(exploration: Exploration, variant: Variant) -> str:
+    if len(exploration.variants) == 1:
+        return ""
+    # Names of the user's operators may hold what a file name may not.
+    label = " ".join(f"{choice.key}={choice.name}" for choice in variant.choices)
+    return f"{label.replace('/', '_')}/"
+
+
+def _program(program: Program, folder: str) -> Files:
+    yield f"{folder}{program.name}.txt", format_program(program)
+    yield f"{folder}{program.name}.sdfg", json.dumps(program.sdfg.to_json(), indent=1) + "\n"

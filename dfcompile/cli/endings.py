@@ -1,0 +1,195 @@
+"""How a run ends: every failure as one line and an exit status, whatever is left of the streams."""
+
+import errno
+import io
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType, MappingProxyType
+from typing import Final, TextIO
+
+import click
+
+import dfcompile
+from dfcompile.errors import UserError
+from dfcompile.host.printable import printable
+
+DONE: Final = 0
+MENDABLE: Final = 1
+BUG: Final = 2
+INTERRUPTED: Final = 130
+SIGNALLED: Final = 128  # plus the signal's number
+ENDING_SIGNALS: Final = ("SIGTERM", "SIGHUP")
+LONGEST_REASON = 300  # characters; the file has all
+# What a machine, not dfcompile, has too little of or forbids.
+OUTER_ERRORS: Final = frozenset(
+    [
+        errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC,
+        errno.EPERM, errno.EROFS,
+    ]
+)  # fmt: skip
+
+
+class SignalledError(BaseException):
+    """The process is told to end; whatever catches errors must not catch this."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def exit_status(run: Callable[[], None]) -> int:
+    """Run something and return the exit status; a failure is printed as one line."""
+    try:
+        open_closed_streams()
+        with ending_signals():
+            run()
+            sys.stdout.flush()
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except SignalledError as signalled:
+        return SIGNALLED + signalled.number
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        leave_stdout()
+        return MENDABLE
+    except Exception as error:  # noqa: BLE001  # the last resort: whatever it is, the user gets one line
+        return _failed(error)
+    return DONE
+
+
+def _failed(error: Exception) -> int:
+    """Print one line; return whether the user can mend it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        leave_stdout()
+    match error:
+        case click.ClickException():
+            return _fail(_lowered(error.format_message()))
+        case UserError():
+            return _fail(_lowered(str(error)))
+        case MemoryError():
+            return _fail(f"memory: more is needed than there is{_detail(error)} (a smaller model, fewer --pes at once)")
+        case RecursionError():
+            return _fail("input: nested too deeply (graphs in graphs, functions in functions, lists in lists)")
+        case OSError() if error.errno in OUTER_ERRORS:
+            where = error.filename if isinstance(error.filename, str) else "output"
+            return _fail(f"{where}: {(error.strerror or str(error)).lower()}")
+    return _ask_for_report(error)
+
+
+def _detail(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f": {text}" if text else ""
+
+
+def _lowered(message: str) -> str:
+    return f"{message[:1].lower()}{message[1:]}".rstrip(".")
+
+
+def _fail(message: str) -> int:
+    say(f"dfcompile: error: {message}")
+    return MENDABLE
+
+
+def warn(message: str) -> None:
+    """Print one line on standard error that something is probably not as it was meant."""
+    say(f"dfcompile: warning: {message}")
+
+
+def say(line: str) -> None:
+    """Print one line on standard error; if that is closed or full, nobody reads it."""
+    try:
+        print(printable(" ".join(line.split())), file=sys.stderr, flush=True)  # noqa: T201
+    except (OSError, ValueError):
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  # or Python fails on it once more
+
+
+def _ask_for_report(error: Exception) -> int:
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    if len(reason) > LONGEST_REASON:
+        reason = f"{reason[:LONGEST_REASON]}…"
+    text = f"dfcompile {dfcompile.__version__}, python {sys.version}\n{' '.join(sys.argv)}\n"
+    text += "".join(traceback.format_exception(error))
+    try:
+        handle, name = tempfile.mkstemp(prefix="dfcompile-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as full:
+        name = f"its traceback, which cannot be kept: {(full.strerror or str(full)).lower()}"
+    say(f"dfcompile: internal error: {reason} (please report it with {name})")
+    return BUG
+
+
+def leave_stdout() -> None:
+    """Send what is still to be written nowhere: Python writes it once more when it exits, and would fail again."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (io.UnsupportedOperation, OSError, ValueError):
+        return  # no file stands behind it
+
+
+def open_closed_streams() -> None:
+    """Give closed standard streams a file, so that no file of ours gets their number; a narrow encoding loses nothing.
+
+    Raises:
+        UserError: standard output is closed.
+    """
+    closed = [number for number in range(3) if not _is_open(number)]
+    for _ in closed:
+        os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    # Python has None for a stream that was closed when it began.
+    streams: MappingProxyType[str, TextIO | None] = MappingProxyType({"stdout": sys.stdout, "stderr": sys.stderr})
+    for name, stream in streams.items():
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123  # as long as the process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if 1 in closed:
+        raise UserError("standard output: closed against open (to throw it away: > /dev/null)")
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def ending_signals() -> Iterator[None]:
+    """Turn signals that end a process into an exception within the body, so that what it made is removed.
+
+    A signal that is ignored (``nohup``) stays so. Only the main thread can do this.
+    """
+    ours: list[int] = []
+    interrupt = signal.getsignal(signal.SIGINT)
+    for name in ENDING_SIGNALS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            try:
+                signal.signal(number, _end)
+                ours.append(number)
+            except ValueError:  # not the main thread
+                break
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+        if ours and interrupt is not None:
+            signal.signal(signal.SIGINT, interrupt)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    for name in (*ENDING_SIGNALS, "SIGINT"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)  # once is enough: cleaning up is not to be cut short
+    raise SignalledError(number)

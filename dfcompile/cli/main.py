@@ -1,0 +1,57 @@
+"""The command line: finds the command that was asked for, and runs it.
+
+Nothing heavy is imported here: ``dfcompile --help`` must answer at once. The commands import the driver when they run.
+"""
+
+import gc
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import click
+
+from dfcompile.cli.commands.compile_model import compile_model
+from dfcompile.cli.commands.design import is_design_call, solve_design_file
+from dfcompile.cli.commands.generate import generate
+from dfcompile.cli.commands.lists import list_expansions, list_ops, list_passes, list_systems
+from dfcompile.cli.commands.schedule import schedule_dag_file
+from dfcompile.cli.completion import PROGRAM, complete, completed
+from dfcompile.cli.endings import exit_status
+from dfcompile.cli.hints import check_first_word, unknown_option
+from dfcompile.errors import UserError
+
+COLLECTED_AFTER = (100_000, 50, 10)  # new objects, and rounds of the generations before
+COMMANDS: Final[Mapping[str, click.Command]] = {
+    str(command.name): command
+    for command in (list_expansions, list_passes, list_ops, list_systems, generate, schedule_dag_file)
+}  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, 1 (the user can mend it), 2 (a bug), or 128 + the signal that ended it."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:  # a process of our own: nearly all that is made stays, and looking for garbage takes a tenth
+        gc.set_threshold(*COLLECTED_AFTER)
+    return exit_status(lambda: _run(words))
+
+
+def _run(words: list[str]) -> None:
+    instruction = completed()
+    if instruction is not None:
+        complete(instruction, COMMANDS, _default_command)
+        return
+    command, prefix = _default_command(words), PROGRAM
+    if words and words[0] in COMMANDS:
+        command, prefix = COMMANDS[words[0]], f"{PROGRAM} {words.pop(0)}"
+    else:
+        check_first_word(words, COMMANDS)
+    try:
+        with command.make_context(prefix, list(words)) as context:
+            command.invoke(context)
+    except click.NoSuchOption as error:
+        named = error.ctx.command if error.ctx is not None else command
+        raise UserError(unknown_option(error, words, named, compile_model)) from error
+
+
+def _default_command(words: Sequence[str]) -> click.Command:
+    return solve_design_file if is_design_call(words) else compile_model

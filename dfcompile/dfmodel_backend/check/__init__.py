@@ -1,0 +1,1 @@
+"""Checkers: accept or reject what solvers found, from first principles."""

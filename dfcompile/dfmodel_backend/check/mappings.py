@@ -1,0 +1,221 @@
+"""Checks a mapping from first principles; shares no code with the evaluator or the solvers."""
+
+import math
+
+from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
+from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, KernelType, Tensor, TensorKind, Use
+from dfcompile.errors import VerificationError
+
+_RELATIVE = 1e-9
+
+
+def check(graph: DataflowGraph, system: System, mapping: Mapping) -> None:
+    """Check a mapping: every kernel once, edges forward, limits kept, every figure right.
+
+    Raises:
+        VerificationError: naming the configuration or the kernel, found against expected.
+    """
+    place = _places(graph, mapping)
+    for tensor in graph.tensors:
+        for use in tensor.uses if tensor.source else ():
+            if place[tensor.source] > place[use.kernel]:
+                raise VerificationError(f"tensor {tensor.name!r}: made in a later configuration than it is read")
+    for number, config in enumerate(mapping.configs):
+        _check_configuration(graph, system, mapping, number, config, place)
+    _check_totals(graph, system, mapping)
+
+
+def _places(graph: DataflowGraph, mapping: Mapping) -> dict[str, int]:
+    place: dict[str, int] = {}
+    for number, config in enumerate(mapping.configs):
+        for name in config.kernels:
+            if name in place:
+                raise VerificationError(f"kernel {name!r}: found in two configurations against one")
+            place[name] = number
+    for kernel in graph.kernels:
+        if kernel.name not in place:
+            raise VerificationError(f"kernel {kernel.name!r}: found in no configuration")
+    if len(place) != len(graph.kernels):
+        raise VerificationError("configurations: found kernels that the graph does not have")
+    most = mapping.options.max_configurations
+    if most and len(mapping.configs) > most:
+        raise VerificationError(f"configurations: found {len(mapping.configs)} against at most {most}")
+    return place
+
+
+def _check_configuration(
+    graph: DataflowGraph,
+    system: System,
+    mapping: Mapping,
+    number: int,
+    config: Configuration,
+    place: dict[str, int],
+) -> None:
+    where = f"configuration {number}"
+    kernels = [kernel for kernel in graph.kernels if place[kernel.name] == number]
+    _same(f"{where}: compute", config.compute_ns, _compute_ns(kernels, system, mapping, config, where))
+    reads, writes, held, resident = _bytes(graph, config, number, place)
+    _same(f"{where}: bytes read", config.dram_read_bytes, reads * config.weight_tiles + held)
+    _same(f"{where}: bytes written", config.dram_write_bytes, writes)
+    bandwidth = system.dram.bandwidth.value * (system.accelerator.cores if system.dram.bandwidth.per_core else 1)
+    _same(f"{where}: memory", config.memory_ns, (reads * config.weight_tiles + held + writes) / bandwidth)
+    _same(f"{where}: sram", config.sram_bytes, resident)
+    if config.weight_tiles > 1 and (len(kernels) > 1 or config.weight_tiles > _rows(kernels[0])):
+        raise VerificationError(f"{where}: weights in {config.weight_tiles} tiles, which its kernels do not allow")
+    chip = system.accelerator
+    sram = chip.sram.value * (chip.cores if chip.sram.per_core else 1)
+    if sram and resident > sram * (1 + _RELATIVE):
+        raise VerificationError(f"{where}: found {resident} bytes of SRAM against {sram}")
+    live = _live_bytes(graph, number, place)
+    _same(f"{where}: live bytes", config.dram_live_bytes, live)
+    capacity = system.dram.capacity.value
+    if capacity and live > capacity:
+        raise VerificationError(f"{where}: found {live} bytes of DRAM against {capacity}")
+    _same(f"{where}: network", config.network_ns, sum(kernel.exchange_ns for kernel in kernels))
+    times = (config.compute_ns, config.memory_ns, config.network_ns)
+    expected = {
+        Overlap.NO_OVERLAP: sum(times),
+        Overlap.PERFECT_OVERLAP: max(times),
+        Overlap.OVERLAP_COMPUTE_MEMORY: max(times[:2]) + times[2],
+    }[mapping.options.overlap]
+    _same(f"{where}: time", config.time_ns, expected)
+
+
+def _rows(kernel: DataflowKernel) -> int:
+    """Return into how many parts the weights of a kernel may be cut."""
+    return kernel.outer * kernel.m * (1 if kernel.type is KernelType.SYSTOLIC else kernel.n)
+
+
+def _compute_ns(
+    kernels: list[DataflowKernel], system: System, mapping: Mapping, config: Configuration, where: str
+) -> float:
+    chip = system.accelerator
+    if len(kernels) > chip.cores:
+        raise VerificationError(f"{where}: found {len(kernels)} kernels against {chip.cores} cores")
+    assumed = mapping.options.compute_utilization
+    if assumed > 0:
+        units = chip.lanes_per_core * chip.stages_per_core * chip.cores
+        return sum(kernel.flop for kernel in kernels) / (assumed * 2 * units * chip.frequency_ghz)
+    if len(config.core_splits) != len(kernels):
+        raise VerificationError(f"{where}: found {len(config.core_splits)} core splits against {len(kernels)} kernels")
+    used = sum(split.lanes * split.stages for split in config.core_splits)
+    if used > chip.cores:
+        raise VerificationError(f"{where}: found {used} cores in use against {chip.cores}")
+    slowest = 0
+    for kernel, split in zip(kernels, config.core_splits, strict=True):
+        lanes = split.lanes * chip.lanes_per_core
+        stages = split.stages * chip.stages_per_core
+        cycles = -(-kernel.outer * kernel.m * kernel.n // lanes)
+        if kernel.type is KernelType.SYSTOLIC:
+            cycles = -(-kernel.outer * kernel.m // lanes) * -(-kernel.n // stages) * kernel.k
+        slowest = max(slowest, cycles)
+    return slowest / chip.frequency_ghz
+
+
+def _bytes(
+    graph: DataflowGraph, config: Configuration, number: int, place: dict[str, int]
+) -> tuple[int, int, int, int]:
+    """Return (streamed in, streamed out, weights, SRAM) of a configuration, tensor by tensor."""
+    reads = writes = held = resident = 0
+    kernels = {kernel.name: kernel for kernel in graph.kernels}
+    levels = _levels(graph)
+    for tensor in graph.tensors:
+        here = [use for use in tensor.uses if place[use.kernel] == number]
+        if tensor.kind is TensorKind.WEIGHT:
+            if here:
+                held += tensor.size_bytes
+                resident += -(-tensor.size_bytes // config.weight_tiles)
+            continue
+        made_here = tensor.source != "" and place[tensor.source] == number
+        if here and not made_here:
+            reads += tensor.size_bytes
+            resident += 2 * max(_tile(tensor, config.tiles, [_accepts(kernels[use.kernel], use)]) for use in here)
+        if not made_here:
+            continue
+        gives = _gives(kernels[tensor.source])
+        resident += max(
+            (
+                (levels[use.kernel] - levels[tensor.source] + 1)
+                * _tile(tensor, config.tiles, [_accepts(kernels[use.kernel], use), gives])
+                for use in here
+            ),
+            default=0,
+        )
+        if tensor.kind is TensorKind.OUTPUT or len(here) < len(tensor.uses):
+            writes += tensor.size_bytes
+            resident += 2 * -(-tensor.size_bytes // (min(config.tiles, gives) * config.weight_tiles))
+    return reads, writes, held, resident
+
+
+def _tile(tensor: Tensor, tiles: int, limits: list[int]) -> int:
+    return -(-tensor.size_bytes // min(tiles, *limits))
+
+
+def _gives(kernel: DataflowKernel) -> int:
+    return kernel.outer * kernel.n * (1 if kernel.type is KernelType.SYSTOLIC else kernel.m)
+
+
+def _accepts(kernel: DataflowKernel, use: Use) -> int:
+    if kernel.type is KernelType.SIMD:
+        return kernel.outer * kernel.m * kernel.n
+    if kernel.variant.value == "gemm_input1_input2" and use.operand == 0:
+        return kernel.outer
+    return kernel.outer * kernel.n * kernel.k
+
+
+def _levels(graph: DataflowGraph) -> dict[str, int]:
+    levels = {kernel.name: 0 for kernel in graph.kernels}
+    for _ in graph.kernels:
+        changed = False
+        for tensor in graph.tensors:
+            for use in tensor.uses if tensor.source else ():
+                if levels[use.kernel] < levels[tensor.source] + 1:
+                    levels[use.kernel] = levels[tensor.source] + 1
+                    changed = True
+        if not changed:
+            break
+    return levels
+
+
+def _live_bytes(graph: DataflowGraph, number: int, place: dict[str, int]) -> int:
+    live = 0
+    for tensor in graph.tensors:
+        if tensor.kind is TensorKind.WEIGHT:
+            live += tensor.size_bytes
+            continue
+        born = place[tensor.source] if tensor.source else -1
+        last = max((place[use.kernel] for use in tensor.uses), default=-1)
+        if tensor.kind is TensorKind.OUTPUT:
+            last = len(graph.kernels)
+        if born < number <= last or born == number < last:
+            live += tensor.size_bytes
+    return live
+
+
+def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> None:
+    time_s = sum(config.time_ns for config in mapping.configs) * 1e-9
+    _same("time", mapping.time_s, time_s)
+    _same("dram bytes", mapping.dram_bytes, sum(c.dram_read_bytes + c.dram_write_bytes for c in mapping.configs))
+    _same("flop", mapping.flop, sum(kernel.flop for kernel in graph.kernels))
+    chip, dram = system.accelerator, system.dram
+    scale = {True: chip.cores, False: 1}
+    bandwidth = dram.bandwidth.value * scale[dram.bandwidth.per_core]
+    price = chip.price.value * scale[chip.price.per_core] + bandwidth * dram.price_usd_per_gb_per_s
+    power = chip.power.value * scale[chip.power.per_core] + bandwidth * dram.power_w_per_gb_per_s
+    _same("cost", mapping.cost_usd, price)
+    _same("power", mapping.power_w, power)
+    _same("energy", mapping.energy_j, mapping.power_w * time_s)
+    if time_s:
+        units = chip.lanes_per_core * chip.stages_per_core * chip.cores
+        _same("utilization", mapping.utilization, mapping.flop / (time_s * 2e9 * units * chip.frequency_ghz))
+        _same("gap", mapping.gap, 1 - mapping.bound_time_s / mapping.time_s)
+    if mapping.bound_time_s > mapping.time_s * (1 + _RELATIVE):
+        raise VerificationError(f"bound: found {mapping.bound_time_s} s against a time of {mapping.time_s} s")
+
+
+def _same(what: str, found: float, expected: float) -> None:
+    if not math.isclose(found, expected, rel_tol=_RELATIVE, abs_tol=1e-15):
+        raise VerificationError(f"{what}: found {found} against {expected}")

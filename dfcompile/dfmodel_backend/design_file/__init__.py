@@ -1,0 +1,1 @@
+"""DFModel's design files: what is read, checked and written back [ko24]."""

@@ -1,0 +1,175 @@
+"""What fields of a design file must say together [ko24]."""
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from dfcompile.dfmodel_backend.design_file.order import check_order
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.errors import UserError
+
+FLOAT32 = 1e-6  # relative; sizes are written down as the shortest text of 32-bit numbers
+MOST_PRODUCTS = 10**18  # of a kernel; beyond, cycles and bytes are no 64-bit numbers
+MOST_CONFIGURATIONS = 1024  # of a graph that has fewer kernels; those without kernels are for nothing
+COUNTED = ("", "CMN", "CM", "CN", "C")
+# What kernels of each workload exchange; the second collective of language models is that of the sequence.
+FIRST: Mapping[str, tuple[schema.CommunicationType, ...]] = MappingProxyType(
+    {
+        "llm": (schema.ALL_REDUCE, schema.ALL_TO_ALL, schema.ALL_GATHER, schema.ALL_REDUCE_PERIODIC),
+        "dlrm": (schema.ALL_TO_ALL, schema.ALL_REDUCE_PERIODIC),
+        "hpl": (schema.BROADCAST,),
+        "fft": (schema.ALL_TO_ALL,),
+    }
+)
+SECOND: Mapping[str, tuple[schema.CommunicationType, ...]] = MappingProxyType(
+    {"llm": (schema.ALL_REDUCE, schema.ALL_GATHER), "dlrm": (), "hpl": (schema.POINT_TO_POINT,), "fft": ()}
+)
+
+Variant = (
+    schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2 | schema.Elementwise_Input1 | schema.Elementwise_Input1_Input2
+)
+
+
+def check_consistency(message: schema.DSE, where: str) -> None:
+    """Check fields that depend on each other, of a message whose fields are right one by one.
+
+    Raises:
+        UserError: naming the kernel or the connection, and the field.
+    """
+    _check_execution(message, where)
+    for kernel in message.dataflow_graph.kernels:
+        _check_kernel(kernel, message.execution, f"{where}: kernel {kernel.name!r}")
+    check_order(message, where)
+    _check_operands(message, where)
+
+
+def _check_execution(message: schema.DSE, where: str) -> None:
+    execution, system = message.execution, message.system
+    kernels = len(message.dataflow_graph.kernels)
+    if execution.execution_style == schema.EXECUTION_STYLE_UNSET:
+        raise UserError(f"{where}: field 'execution.execution_style' is unset against DATAFLOW or KERNEL_BY_KERNEL")
+    most = max(kernels, MOST_CONFIGURATIONS)
+    if execution.num_config > most:
+        raise UserError(f"{where}: field 'execution.num_config': found {execution.num_config} against at most {most}")
+    one_by_one = execution.execution_style == schema.KERNEL_BY_KERNEL
+    if one_by_one and execution.num_config not in (0, kernels):
+        raise UserError(
+            f"{where}: field 'execution.num_config': found {execution.num_config} against the {kernels} kernels of "
+            "KERNEL_BY_KERNEL (or DATAFLOW)"
+        )
+    if execution.optimization not in COUNTED:
+        raise UserError(
+            f"{where}: field 'execution.optimization': found {execution.optimization!r} against "
+            f"{', '.join(COUNTED[1:])} or none"
+        )
+    if execution.compute_util > 1:
+        raise UserError(f"{where}: field 'execution.compute_util': found {execution.compute_util:g} against at most 1")
+    dimensions = len((system.WhichOneof("topology_variant") or "").split("_"))
+    if system.HBD and dimensions != 3:
+        raise UserError(
+            f"{where}: field 'system.HBD': found {system.HBD} against none, or a topology of three dimensions"
+        )
+    llm = execution.llm
+    if llm.num_layer_in_graph > 1 and llm.num_layer_in_graph != llm.num_layer:
+        raise UserError(
+            f"{where}: field 'execution.llm.num_layer_in_graph': found {llm.num_layer_in_graph} against 1, or all "
+            f"{llm.num_layer} of num_layer"
+        )
+
+
+def _check_kernel(kernel: schema.Kernel, execution: schema.Execution, where: str) -> None:
+    variant = _variant(kernel)
+    slots = execution.num_config
+    if slots and kernel.config >= slots:
+        raise UserError(f"{where}: field 'config': found {kernel.config} against -1 (free) or 0 to {slots - 1}")
+    if variant.tiling == schema.TILING_UNSET:
+        raise UserError(
+            f"{where}: field 'tiling' is unset against OUTER_TILING, M_TILING, K_TILING, N_TILING, NO_TILING"
+        )
+    is_gemm = isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2)
+    for field, value, forbidden in (
+        ("tiling", variant.tiling, schema.K_TILING),
+        ("sharding", variant.sharding, schema.K_SHARDING),
+    ):
+        if value == forbidden and not is_gemm:
+            raise UserError(f"{where}: field {field!r}: found K against a dimension of an elementwise kernel")
+    shards = execution.HasField("llm") and not execution.skip_inter_chip_optimization
+    if shards and variant.tiling == schema.NO_TILING:
+        raise UserError(f"{where}: field 'tiling': found NO_TILING against the dimension that is cut into tiles")
+    _check_extents(variant, execution, where)
+    if isinstance(variant, schema.GEMM_Input1_Weight):
+        if variant.weight_tensor_size:
+            _check_size(
+                "weight_tensor_size",
+                variant.weight_tensor_size,
+                (variant.outer, variant.M, variant.K),
+                execution,
+                where,
+            )
+        if variant.use_effective_stage and not execution.effective_stage:
+            raise UserError(f"{where}: field 'use_effective_stage' needs field 'execution.effective_stage', found 0")
+    kind = execution.WhichOneof("workload_variant") or ""
+    _check_communication("communication_type", variant.communication_type, FIRST[kind], where)
+    _check_communication("communication_type_2", variant.communication_type_2, SECOND[kind], where)
+    if bool(variant.communication_type) != bool(variant.communication_size):
+        name = schema.CommunicationType.Name(variant.communication_type)
+        raise UserError(
+            f"{where}: field 'communication_size': found {variant.communication_size:g} bytes of type {name}"
+        )
+
+
+def _check_extents(variant: Variant, execution: schema.Execution, where: str) -> None:
+    extents: tuple[int, ...] = (variant.outer, variant.M, variant.N)
+    _check_size("output_tensor_size", variant.output_tensor_size, extents, execution, where)
+    if isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2):
+        extents = (variant.outer, variant.M, variant.K, variant.N)
+    if math.prod(extents) > MOST_PRODUCTS:
+        product = " x ".join(str(extent) for extent in extents)
+        raise UserError(
+            f"{where}: dimensions: found {product} against at most {MOST_PRODUCTS:.0e} elements or products"
+        )
+
+
+def _check_communication(
+    field: str, found: schema.CommunicationType, known: tuple[schema.CommunicationType, ...], where: str
+) -> None:
+    if found and found not in known:
+        names = ", ".join(schema.CommunicationType.Name(one) for one in known) or "none"
+        raise UserError(
+            f"{where}: field {field!r}: found {schema.CommunicationType.Name(found)} against {names} of this workload"
+        )
+
+
+def _variant(kernel: schema.Kernel) -> Variant:
+    variant: Variant = getattr(kernel, str(kernel.WhichOneof("kernel_variant")))
+    return variant
+
+
+def _check_size(field: str, size: float, extents: tuple[int, ...], execution: schema.Execution, where: str) -> None:
+    expected = math.prod(extents) * execution.word
+    if abs(size - expected) > FLOAT32 * expected:
+        product = " x ".join(str(extent) for extent in extents)
+        raise UserError(
+            f"{where}: field {field!r}: found {size:.9g} bytes against {product} elements of "
+            f"{execution.word} = {expected:.9g}"
+        )
+
+
+def _check_operands(message: schema.DSE, where: str) -> None:
+    """Check that each tensor that enters a product of two tensors is one of them: its size tells which."""
+    execution = message.execution
+    if not execution.HasField("llm") or execution.skip_inter_chip_optimization:
+        return
+    kernels = {kernel.id: kernel for kernel in message.dataflow_graph.kernels}
+    for connection in message.dataflow_graph.connections:
+        giver, taker = kernels[connection.startIdx], kernels[connection.endIdx]
+        product = taker.gemm_input1_input2
+        if not taker.HasField("gemm_input1_input2"):
+            continue
+        size, operands = _variant(giver).output_tensor_size, (product.input_tensor_1_size, product.input_tensor_2_size)
+        if size not in operands:
+            raise UserError(
+                f"{where}: connection {connection.startIdx} to {connection.endIdx}: brings {size:.9g} bytes to kernel "
+                f"{taker.name!r} against its input_tensor_1_size {operands[0]:.9g} or input_tensor_2_size "
+                f"{operands[1]:.9g}"
+            )

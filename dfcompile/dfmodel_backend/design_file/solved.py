@@ -1,0 +1,101 @@
+"""Solved design files: the message that was read with every output field filled in [ko24]."""
+
+from dfcompile.dfmodel_backend.design_file.memory_units import lane_stage_of
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.inter_chip.shares import Share, topological_numbers
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
+from dfcompile.dfmodel_backend.workload.design import Design, Dim
+
+Variant = (
+    schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2 | schema.Elementwise_Input1 | schema.Elementwise_Input1_Input2
+)
+
+SHARDINGS = {
+    Dim.OUTER: schema.OUTER_SHARDING,
+    Dim.M: schema.M_SHARDING,
+    Dim.K: schema.K_SHARDING,
+    Dim.N: schema.N_SHARDING,
+    Dim.NONE: schema.NO_SHARDING,
+}
+COLLECTIVES = {
+    Collective.NONE: schema.NO_COMMUNICATION,
+    Collective.ALL_REDUCE: schema.ALL_REDUCE,
+    Collective.ALL_TO_ALL: schema.ALL_TO_ALL,
+    Collective.ALL_GATHER: schema.ALL_GATHER,
+}
+
+
+def solved_message(message: schema.DSE, solution: DesignSolution) -> schema.DSE:
+    """Return a copy of a message with what was solved: shardings, shards, configurations, numbers, depths, sizes.
+
+    Degrees, micro-batch and tile size are filled in where the file left them open. Solving the copy gives the copy.
+    """
+    solved = schema.DSE()
+    solved.CopyFrom(message)
+    options = solution.options
+    model = DesignModel(
+        solution.design, solution.decision.sharding, solution.decision.tiles, options.compatibility
+    )  # fmt: skip
+    _fill_kernels(solved, model, solution)
+    _fill_connections(solved, model)
+    _fill_choices(solved, solution.design, solution.decision.tiles)
+    return solved
+
+
+def variant_of(kernel: schema.Kernel) -> Variant:
+    """Return the message with a kernel's dimensions."""
+    variant: Variant = getattr(kernel, str(kernel.WhichOneof("kernel_variant")))
+    return variant
+
+
+def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSolution) -> None:
+    position = {share.kernel.id: number for number, share in enumerate(model.shares)}
+    ends = [(edge.source, edge.target) for edge in model.edges]
+    levels = topological_numbers(len(model.shares), ends)
+    for kernel in solved.dataflow_graph.kernels:
+        number = position[kernel.id]
+        share = model.shares[number]
+        kernel.topological_number = levels[number]
+        kernel.config = solution.decision.configs[kernel.id]
+        variant = variant_of(kernel)
+        variant.sharding = SHARDINGS[share.sharding]
+        variant.shard_outer_M, variant.shard_N = share.rows, share.n
+        if isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2):
+            variant.shard_K = share.k
+        if share.kernel.collective is Collective.NONE and _is_reduced(share):
+            variant.communication_type = schema.ALL_REDUCE
+            variant.communication_size = variant.output_tensor_size
+
+
+def _is_reduced(share: Share) -> bool:
+    return any(collective is Collective.ALL_REDUCE for collective, _ in share.exchange)
+
+
+def _fill_connections(solved: schema.DSE, model: DesignModel) -> None:
+    labels = None if model.pmu is None else model.pmu.needs.labels
+    connections = solved.dataflow_graph.connections
+    for number, (connection, edge) in enumerate(zip(connections, model.edges, strict=True)):
+        giver, taker = model.shares[edge.source], model.shares[edge.target]
+        connection.buffer_depth = edge.depth
+        connection.tensor_size = giver.kernel.output_bytes
+        connection.shard_tensor_size = edge.size_bytes
+        connection.startName, connection.endName = giver.kernel.name, taker.kernel.name
+        # The original writes the label of an elementwise kernel where nothing is spread.
+        connection.lane_stage_type = schema.LANE if labels is None else lane_stage_of(labels[number])
+        for collective, _ in edge.exchange:
+            connection.communication_type = COLLECTIVES[collective]
+            connection.communication_size = giver.kernel.output_bytes
+
+
+def _fill_choices(solved: schema.DSE, design: Design, tiles: int) -> None:
+    topology = getattr(solved.system, design.machine.topology)
+    for axis, link in zip("wxyz" if len(design.machine.links) == 4 else "xyz", design.machine.links, strict=False):
+        setattr(topology, axis, link.chips)
+    if solved.execution.WhichOneof("workload_variant") != "llm":
+        return
+    llm = solved.execution.llm
+    llm.micro_batch_size = max(1, design.execution.batch.micro_batch)
+    if tiles > 1 and not llm.tile_size:
+        llm.tile_size = -(-llm.seq_len // tiles)

@@ -1,0 +1,30 @@
+"""A mapping: the result of this stage."""
+
+from dataclasses import dataclass
+
+from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
+from dfcompile.dfmodel_backend.options import MappingOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A mapping, its figures and what is known of the optimum."""
+
+    configs: tuple[Configuration, ...]
+    time_s: float
+    flop: int
+    dram_bytes: int
+    network_bytes: int
+    cost_usd: float
+    power_w: float
+    energy_j: float
+    utilization: float  # of the peak FLOP of all chips
+    optimal: bool
+    gap: float  # (time - bound) / time
+    bound_time_s: float
+    solver: str
+    solver_s: float  # wall time; the one figure that differs between runs
+    options: MappingOptions
+    assumptions: tuple[Assumption, ...]
+    chips: int = 1  # in use

@@ -1,0 +1,1 @@
+"""Fusion: which kernels share a configuration."""

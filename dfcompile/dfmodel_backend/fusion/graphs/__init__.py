@@ -1,0 +1,1 @@
+"""Fusion of the kernels of a dataflow graph."""

@@ -1,0 +1,1 @@
+"""Fusion within the stages of a pipeline."""

@@ -1,0 +1,1 @@
+"""Solvers of fusion, one per file."""

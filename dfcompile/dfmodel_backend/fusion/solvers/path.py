@@ -1,0 +1,221 @@
+"""Fusion as a shortest path over down-sets, by dynamic programming: exact.
+
+Chains of the same time are told apart by their DRAM bytes, then by the number of their configurations. The same time is
+what differs by less than a tie, far below the times of configurations: sums in another order differ in the last digits.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.columns import Column, Numbers
+from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+
+Chain = tuple[int, ...]  # set of kernels of each configuration, in order of execution; 0: empty
+Rank = tuple[float, float, float]  # of a chain: time in ns, DRAM bytes, configurations
+
+TIE = 1e-11  # of the time of all kernels one by one
+
+
+class PathArcs(Protocol):
+    """Possible configurations as pairs of down-sets, ascending by the larger one."""
+
+    @property
+    def down_sets(self) -> tuple[int, ...]:
+        """All of them as masks, smaller ones first."""
+
+    @property
+    def before(self) -> Numbers:
+        """Number of the down-set that ran earlier, per arc."""
+
+    @property
+    def after(self) -> Numbers:
+        """Number of the down-set that has run then, per arc; ascending."""
+
+    def mask(self, arc: int) -> int:
+        """Return the set of kernels of an arc."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PathCosts:
+    """Costs of arcs.
+
+    Attributes:
+        time: per arc; infinite if it is not possible after all.
+        dram_bytes: per arc.
+        tie: times that differ by no more are the same.
+    """
+
+    time: Column
+    dram_bytes: Column
+    tie: float = 0.0
+
+
+class Ranking(Protocol):
+    """Tells chains apart that are equally fast, the same way in every solver."""
+
+    @property
+    def tie_ns(self) -> float:
+        """Times that differ by no more are the same."""
+
+    @property
+    def ns_per_byte(self) -> float:
+        """Time of a byte of DRAM traffic."""
+
+    def rank(self, chain: Chain) -> Rank:
+        """Return time in ns, DRAM bytes and configurations of a chain."""
+
+
+def is_better(one: Rank, other: Rank, tie: float) -> bool:
+    """Return whether a chain is better than another one."""
+    return one[0] < other[0] - tie or (one[0] <= other[0] + tie and one[1:] < other[1:])
+
+
+def least_chain(
+    arcs: PathArcs,
+    costs: Column | PathCosts,
+    shape: FusionShape,
+    combine: Callable[[Column, Column], Column] = np.add,
+) -> tuple[float, Chain | None]:
+    """Return the least cost of a chain of all kernels, and the chain, or None if there is none.
+
+    Ties go to fewer bytes of DRAM, then to fewer configurations, then to configurations that come early, then to fewer
+    kernels done before them.
+
+    Args:
+        arcs: possible configurations.
+        costs: of each arc.
+        shape: how many configurations there are, and which kernels may be in which.
+        combine: how costs of configurations come together: a sum, or a maximum.
+    """
+    if not isinstance(costs, PathCosts):
+        costs = PathCosts(costs, np.zeros(len(costs)))
+    if shape.is_unlimited and combine is np.add:
+        return _chain_of_any_length(arcs, costs, len(shape.allowed))
+    allowed = arcs_by_slot(shape, arcs)
+    starts = np.flatnonzero(np.r_[True, arcs.after[1:] != arcs.after[:-1]]) if len(arcs.after) else arcs.after
+    best = _Best.start(len(arcs.down_sets))
+    came_by: list[Numbers] = []
+    for slot, usable in enumerate(allowed):
+        following, by = _after_slot(arcs, costs, usable, starts, best, combine)
+        is_settled = bool((by < 0).all()) and len(set(shape.allowed[slot:])) == 1
+        best = following
+        came_by.append(by)
+        if is_settled:  # later configurations may hold the same kernels: they change nothing either
+            break
+    if not np.isfinite(best.time[-1]):
+        return float("inf"), None
+    return float(best.time[-1]), _trace(arcs, came_by, len(allowed))
+
+
+def arcs_by_slot(shape: FusionShape, arcs: PathArcs) -> list[npt.NDArray[np.bool_]]:
+    """Return which arcs are possible, per configuration."""
+    known: dict[int, npt.NDArray[np.bool_]] = {}
+    columns = []
+    for mask in shape.allowed:
+        if mask not in known:
+            is_any = mask == shape.every_kernel
+            fitting = (True if is_any else arcs.mask(arc) & ~mask == 0 for arc in range(len(arcs.before)))
+            known[mask] = np.ones(len(arcs.before), bool) if is_any else np.array(list(fitting), bool)
+        columns.append(known[mask])
+    return columns
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Best:
+    """Ranks of the best chains to each of many down-sets, as columns."""
+
+    time: Column
+    dram_bytes: Column
+    configurations: Column
+
+    @staticmethod
+    def start(count: int) -> "_Best":
+        columns = [np.full(count, np.inf) for _ in range(3)]
+        for column in columns:
+            column[0] = 0.0
+        return _Best(*columns)
+
+
+def _after_slot(
+    arcs: PathArcs,
+    costs: PathCosts,
+    usable: npt.NDArray[np.bool_],
+    starts: Numbers,
+    best: _Best,
+    combine: Callable[[Column, Column], Column],
+) -> tuple[_Best, Numbers]:
+    """Return the best chains with one more configuration, and the arc by which each was improved, or -1."""
+    by = np.full(len(best.time), -1, np.int64)
+    if not len(starts):
+        return best, by
+    time = np.where(usable, combine(best.time[arcs.before], costs.time), np.inf)
+    dram_bytes = best.dram_bytes[arcs.before] + costs.dram_bytes
+    configurations = best.configurations[arcs.before] + 1
+    sizes = np.diff(np.append(starts, len(time)))
+    is_least = np.isfinite(time) & (time <= np.repeat(np.minimum.reduceat(time, starts), sizes) + costs.tie)
+    for column in (dram_bytes, configurations):
+        left = np.where(is_least, column, np.inf)
+        is_least &= left == np.repeat(np.minimum.reduceat(left, starts), sizes)
+    found = np.minimum.reduceat(np.where(is_least, np.arange(len(time)), len(time)), starts)
+    found = found[found < len(time)]
+    ends = arcs.after[found]
+    new = (time[found], dram_bytes[found], configurations[found])
+    old = (best.time[ends], best.dram_bytes[ends], best.configurations[ends])
+    fewer = (new[1] < old[1]) | ((new[1] == old[1]) & (new[2] < old[2]))
+    better = (new[0] < old[0] - costs.tie) | ((new[0] <= old[0] + costs.tie) & fewer)
+    columns = [best.time.copy(), best.dram_bytes.copy(), best.configurations.copy()]
+    for column, values in zip(columns, new, strict=True):
+        column[ends[better]] = values[better]
+    by[ends[better]] = found[better]
+    return _Best(*columns), by
+
+
+def _chain_of_any_length(arcs: PathArcs, costs: PathCosts, slots: int) -> tuple[float, Chain | None]:
+    """Return the best chain where any configuration may hold any kernels: down-set by down-set, each one settled."""
+    best = _Best.start(len(arcs.down_sets))
+    came_by = np.full(len(arcs.down_sets), -1, np.int64)
+    firsts = np.flatnonzero(np.r_[True, arcs.after[1:] != arcs.after[:-1]]).tolist() if len(arcs.after) else []
+    for first, last in itertools.pairwise([*firsts, len(arcs.after)]):
+        before = arcs.before[first:last]
+        time = best.time[before] + costs.time[first:last]
+        least = time.min()
+        if not math.isfinite(least):
+            continue
+        ties = np.flatnonzero(time <= least + costs.tie)
+        dram_bytes = best.dram_bytes[before[ties]] + costs.dram_bytes[first + ties]
+        fewest = dram_bytes.min()
+        ties = ties[dram_bytes == fewest]
+        configurations = best.configurations[before[ties]]
+        place = int(np.argmin(configurations))
+        end = arcs.after[first]
+        best.time[end], best.dram_bytes[end] = time[ties[place]], fewest
+        best.configurations[end] = configurations[place] + 1
+        came_by[end] = first + ties[place]
+    if not math.isfinite(best.time[-1]):
+        return float("inf"), None
+    chain: list[int] = []
+    state = len(arcs.down_sets) - 1
+    while state:
+        arc = int(came_by[state])
+        chain.append(arcs.mask(arc))
+        state = int(arcs.before[arc])
+    chain.reverse()
+    return float(best.time[-1]), (*chain, *(0 for _ in range(slots - len(chain))))
+
+
+def _trace(arcs: PathArcs, came_by: list[Numbers], slots: int) -> Chain:
+    """Return the set of each configuration from the arcs by which down-sets were reached."""
+    state = len(arcs.down_sets) - 1
+    chain = [0] * slots
+    for slot in range(len(came_by) - 1, -1, -1):
+        arc = int(came_by[slot][state])
+        if arc >= 0:
+            chain[slot] = arcs.mask(arc)
+            state = int(arcs.before[arc])
+    return tuple(chain)

@@ -1,0 +1,1 @@
+"""Several chips: degrees of parallelism, shares, layouts, and the time that they spend exchanging."""

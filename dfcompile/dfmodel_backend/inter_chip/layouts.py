@@ -1,0 +1,72 @@
+"""Tensor layouts over chips, and what it takes to change one into another [ko24, section 3]."""
+
+from enum import StrEnum, unique
+
+from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.workload.design import DesignKernel, Dim
+
+
+@unique
+class Layout(StrEnum):
+    """How a tensor lies on a group of chips."""
+
+    REPLICATED = "RR"
+    COLUMNS = "RS"  # split along N
+    ROWS = "SR"  # split along M or outer
+
+
+_GIVES = {
+    Dim.OUTER: Layout.ROWS,
+    Dim.M: Layout.ROWS,
+    Dim.K: Layout.REPLICATED,  # after its all-reduce
+    Dim.N: Layout.COLUMNS,
+    Dim.NONE: Layout.REPLICATED,
+}
+_FIRST_OPERAND = {
+    Dim.OUTER: Layout.ROWS,
+    Dim.M: Layout.REPLICATED,
+    Dim.K: Layout.ROWS,
+    Dim.N: Layout.COLUMNS,
+    Dim.NONE: Layout.REPLICATED,
+}
+_SECOND_OPERAND = {
+    Dim.OUTER: Layout.ROWS,
+    Dim.M: Layout.ROWS,
+    Dim.K: Layout.COLUMNS,
+    Dim.N: Layout.REPLICATED,
+    Dim.NONE: Layout.REPLICATED,
+}
+_WEIGHT_UPDATE = {
+    Dim.OUTER: Layout.ROWS,
+    Dim.M: Layout.ROWS,
+    Dim.K: Layout.COLUMNS,
+    Dim.N: Layout.ROWS,
+    Dim.NONE: Layout.REPLICATED,
+}
+
+
+def given_layout(sharding: Dim) -> Layout:
+    """Return the layout in which a kernel leaves its output."""
+    return _GIVES[sharding]
+
+
+def needed_layout(consumer: DesignKernel, sharding: Dim, tensor_bytes: float) -> Layout:
+    """Return the layout in which a kernel takes a tensor; its operand is told by the tensor's size."""
+    if not consumer.variant.is_gemm:
+        return _GIVES[sharding]
+    if consumer.tiling is Dim.K:
+        return _WEIGHT_UPDATE[sharding]
+    second = (
+        consumer.variant is KernelVariant.GEMM_INPUT1_INPUT2
+        and tensor_bytes != consumer.input_1_bytes
+        and tensor_bytes == consumer.input_2_bytes
+    )
+    return _SECOND_OPERAND[sharding] if second else _FIRST_OPERAND[sharding]
+
+
+def conversion(given: Layout, needed: Layout) -> Collective:
+    """Return the collective that changes a layout; it moves each byte of the tensor once."""
+    if given in (needed, Layout.REPLICATED):
+        return Collective.NONE
+    return Collective.ALL_GATHER if needed is Layout.REPLICATED else Collective.ALL_TO_ALL

@@ -1,0 +1,167 @@
+"""The share of one chip: extents, bytes and traffic of each kernel after sharding and tiling."""
+
+from dataclasses import dataclass, replace
+
+from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
+from dfcompile.dfmodel_backend.inter_chip.layouts import conversion, given_layout, needed_layout
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One tile of one kernel on one chip."""
+
+    kernel: DesignKernel
+    sharding: Dim
+    rows: int
+    k: int
+    n: int
+    output_bytes: int
+    weight_bytes: int
+    exchange: tuple[tuple[Collective, float], ...]  # bytes per tile
+
+    @property
+    def flop(self) -> int:
+        """FLOP of the tile."""
+        return (2 * self.k if self.kernel.systolic else 1) * self.rows * self.n
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeShare:
+    """One tile of one connection on one chip."""
+
+    source: int  # position of the kernel
+    target: int
+    size_bytes: int
+    depth: int
+    exchange: tuple[tuple[Collective, float], ...]
+
+
+def shares_of(
+    design: Design, degrees: Degrees, sharding: dict[int, Dim], tiles: int, micro_batches: float
+) -> tuple[Share, ...]:
+    """Return the shares of all kernels; ``sharding`` is by kernel id, unlisted kernels are not sharded."""
+    return tuple(
+        _share(design, degrees, kernel, sharding.get(kernel.id, Dim.NONE), tiles, micro_batches)
+        for kernel in design.kernels
+    )
+
+
+def in_micro_batches(shares: tuple[Share, ...], micro_batches: float) -> tuple[Share, ...]:
+    """Return the shares of a language model with another number of micro-batches; what comes once a batch is split."""
+    once = Collective.ALL_REDUCE_PERIODIC
+    return tuple(
+        replace(share, exchange=((once, share.output_bytes / micro_batches),))
+        if share.kernel.collective is once
+        else share
+        for share in shares
+    )
+
+
+def _share(
+    design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Dim, tiles: int, micro_batches: float
+) -> Share:
+    extents = {Dim.M: kernel.outer * kernel.m, Dim.K: kernel.k, Dim.N: kernel.n}
+    for dim, parts in _splits(design, degrees, kernel, sharding, tiles):
+        if dim is not Dim.NONE:
+            extents[dim] = -(-extents[dim] // parts)
+    word = design.execution.word_bytes
+    rows, k, n = extents[Dim.M], extents[Dim.K], extents[Dim.N]
+    output = rows * n * word
+    return Share(
+        kernel=kernel,
+        sharding=sharding,
+        rows=rows,
+        k=k,
+        n=n,
+        output_bytes=output,
+        weight_bytes=rows * k * word if kernel.has_weight else 0,
+        exchange=tuple(_exchange(design, degrees, kernel, sharding, output, micro_batches)),
+    )
+
+
+def _splits(design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Dim, tiles: int) -> list[tuple[Dim, int]]:
+    kind = design.execution.batch.kind
+    per_copy = design.machine.chips // design.execution.batch.copies
+    if kind is WorkloadKind.LLM:
+        return [(sharding.shard, degrees.tensor), (kernel.tiling.shard, tiles)]
+    if kind is WorkloadKind.HPL:
+        x, y = grid(design)
+        return [(Dim.M, x), (Dim.K, y)]
+    if kind is WorkloadKind.FFT:
+        return [(Dim.N, per_copy)]
+    return []
+
+
+def grid(design: Design) -> tuple[int, int]:
+    """Return the two-dimensional grid (X, Y) of chips that a matrix is laid out on."""
+    sizes = [link.chips for link in design.machine.links]
+    if len(sizes) == 1:
+        return 1, sizes[0]
+    last = sizes.pop()
+    rows = 1
+    for size in sizes:
+        rows *= size
+    return rows, last
+
+
+def _exchange(
+    design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Dim, output_bytes: int, micro_batches: float
+) -> list[tuple[Collective, float]]:
+    batch = design.execution.batch
+    per_copy = design.machine.chips // batch.copies
+    if batch.kind is WorkloadKind.LLM:
+        if kernel.collective is Collective.NONE:
+            return [(Collective.ALL_REDUCE, output_bytes)] if sharding is Dim.K and degrees.tensor > 1 else []
+        once = kernel.collective is Collective.ALL_REDUCE_PERIODIC
+        return [(kernel.collective, output_bytes / micro_batches if once else output_bytes)]
+    size = kernel.collective_bytes
+    if kernel.collective is Collective.NONE:
+        return []
+    if batch.kind is WorkloadKind.HPL:
+        x, y = grid(design)
+        found = [(Collective.BROADCAST, size / x if x > 1 else 0.0)]
+        if kernel.collective_2 is Collective.POINT_TO_POINT:
+            found.append((Collective.POINT_TO_POINT, size / y if y > 1 else 0.0))
+        return found
+    if batch.kind is WorkloadKind.FFT:
+        return [(kernel.collective, size / per_copy**2)]
+    once = kernel.collective is Collective.ALL_REDUCE_PERIODIC
+    return [(kernel.collective, size / micro_batches if once else size)]
+
+
+def edge_shares(design: Design, shares: tuple[Share, ...]) -> tuple[EdgeShare, ...]:
+    """Return the shares of all connections, with the layout changes on them."""
+    position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
+    ends = [(position[edge.source], position[edge.target]) for edge in design.edges]
+    levels = topological_numbers(len(design.kernels), ends)
+    found = []
+    for edge, (source, target) in zip(design.edges, ends, strict=True):
+        giver, taker = shares[source], shares[target]
+        size = 0 if edge.zero_out else giver.output_bytes
+        change = Collective.NONE
+        if design.shards_kernels:
+            needed = needed_layout(taker.kernel, taker.sharding, giver.kernel.output_bytes)
+            change = conversion(given_layout(giver.sharding), needed)
+        exchange = ((change, float(giver.output_bytes)),) if change is not Collective.NONE else ()
+        found.append(EdgeShare(source, target, size, levels[target] - levels[source] + 1, exchange))
+    return tuple(found)
+
+
+def topological_numbers(count: int, ends: list[tuple[int, int]]) -> list[int]:
+    """Return the length of the longest path to each kernel; the edges must form a DAG."""
+    levels, waits = [0] * count, [0] * count
+    targets: list[list[int]] = [[] for _ in range(count)]
+    for source, target in ends:
+        targets[source].append(target)
+        waits[target] += 1
+    ready = [kernel for kernel in range(count) if not waits[kernel]]
+    while ready:
+        kernel = ready.pop()
+        for target in targets[kernel]:
+            levels[target] = max(levels[target], levels[kernel] + 1)
+            waits[target] -= 1
+            if not waits[target]:
+                ready.append(target)
+    return levels

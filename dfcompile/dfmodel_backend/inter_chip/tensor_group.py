@@ -1,0 +1,66 @@
+"""The chips that share the kernels of a model: a part of a network, of any number of dimensions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.network.all_to_all import exchange_ns_per_byte
+from dfcompile.dfmodel_backend.machine.network.collective_times import all_reduce_latency_ns, ns_per_byte
+from dfcompile.dfmodel_backend.machine.network.topologies import Topology, topology
+from dfcompile.dfmodel_backend.machine.system import System
+
+
+@dataclass(frozen=True, slots=True)
+class TensorGroup:
+    """All chips of a system as one tensor parallel group.
+
+    Attributes:
+        shape: of the network.
+        links: one per dimension, innermost first.
+        link_latency_ns: of one hop.
+    """
+
+    shape: Topology
+    links: tuple[Link, ...]
+    link_latency_ns: float
+
+    @staticmethod
+    def of(system: System) -> "TensorGroup":
+        """Return the group of all chips of a system of several."""
+        shape, network = topology(system.network.kind), system.network
+        links = tuple(
+            Link(kind, dimension.chips, dimension.link_bandwidth_gb_per_s, "TP", dimension.link_power_w_per_gb_per_s)
+            for kind, dimension in zip(shape.kinds, network.dimensions, strict=True)
+        )
+        return TensorGroup(shape, links, network.link_latency_ns)
+
+    def time_ns(self, collective: Collective, size_bytes: float) -> float:
+        """Return the time of a collective on a whole tensor.
+
+        All-reduces (a reduce-scatter and an all-gather) and all-gathers go dimension by dimension: on a torus each
+        chip takes its share of what the inner dimensions left on to the next one, ``sum_d r_d / (N_0 ... N_(d-1))``
+        per byte; in a hierarchy the whole tensor passes the gateway of each inner group. An exchange among all is
+        bound by the narrowest cut.
+        """
+        if collective is Collective.NONE:
+            return 0.0
+        if collective is Collective.ALL_TO_ALL:
+            chips = [link.chips for link in self.links]
+            return size_bytes * exchange_ns_per_byte(self.shape, chips, [link.gb_per_s for link in self.links])
+        per_byte = sum(
+            ns_per_byte(collective, link, separate_phases=True) * share
+            for link, share in zip(self.links, self._shares(), strict=True)
+        )
+        latency_ns = 0.0
+        if collective is Collective.ALL_REDUCE:
+            latency_ns = sum(
+                all_reduce_latency_ns(link, self.link_latency_ns, separate_phases=True) for link in self.links
+            )
+        return size_bytes * per_byte + latency_ns
+
+    def _shares(self) -> Iterator[float]:
+        """Yield the part of a tensor that a chip exchanges along each dimension."""
+        share = 1.0
+        for link in self.links:
+            yield share
+            share /= link.chips if self.shape.is_torus else 1

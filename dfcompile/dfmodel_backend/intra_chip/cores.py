@@ -1,0 +1,137 @@
+"""Cores for kernels: cycles of a kernel on so many cores, and the best split of a chip among kernels."""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfcompile.dfmodel_backend.machine.system import Accelerator
+from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
+
+LARGEST = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class CoreSplit:
+    """Cores of one kernel: ``lanes x stages`` of them."""
+
+    lanes: int
+    stages: int
+
+    @property
+    def cores(self) -> int:
+        """Cores that the kernel occupies."""
+        return self.lanes * self.stages
+
+
+@dataclass(frozen=True, slots=True)
+class CoreTable:
+    """Pareto-optimal choices for one kernel, fewest cycles (most cores) first."""
+
+    cycles: tuple[int, ...]
+    splits: tuple[CoreSplit, ...]
+    cores: tuple[int, ...]
+    least_area: int  # the least cores x cycles of any choice
+
+    def fewest(self, cycles: int) -> int:
+        """Return the row with the fewest cores among those of at most ``cycles``; there must be one."""
+        return bisect_left(self.cycles, cycles + 1) - 1
+
+
+def cycles_of(kernel: KernelWork, split: CoreSplit, lanes_per_core: int, stages_per_core: int) -> int:
+    """Return the cycles of a kernel: rows go to lanes, columns to stages [ko24, section 4].
+
+    Neither filling the pipeline nor loading weights counts.
+    """
+    row_steps = -(-kernel.rows // (split.lanes * lanes_per_core))
+    if not kernel.systolic:
+        return row_steps * kernel.n
+    return row_steps * -(-kernel.n // (split.stages * stages_per_core)) * kernel.k
+
+
+def core_table(kernel: KernelWork, chip: Accelerator) -> CoreTable:
+    """Return all core splits of a kernel that no other split beats in both cores and cycles."""
+    row_blocks = -(-kernel.rows // chip.lanes_per_core)
+    column_blocks = -(-kernel.n // chip.stages_per_core) if kernel.systolic else 1
+    number = np.int64
+    if row_blocks * kernel.n * kernel.k >= LARGEST:
+        number = np.object_  # type: ignore[assignment]  # whole numbers of any size behave the same
+    stages = np.array(useful_parts(column_blocks, chip.cores), np.int64)
+    steps = -(-column_blocks // stages.astype(number)) * kernel.k if kernel.systolic else np.array([kernel.n], number)
+    # By number of cores: the fewest cycles and the lanes that give them.
+    best = np.full(min(chip.cores, row_blocks * int(stages[-1])) + 1, LARGEST, number)
+    lanes_of = np.zeros(len(best), np.int64)
+    for lanes in useful_parts(row_blocks, chip.cores):
+        count = int(np.searchsorted(stages, chip.cores // lanes, side="right"))
+        cores = lanes * stages[:count]
+        cycles = -(-row_blocks // lanes) * steps[:count]
+        is_better = (cycles < best[cores]) | (lanes_of[cores] == 0)
+        best[cores[is_better]] = cycles[is_better]
+        lanes_of[cores[is_better]] = lanes
+    found = np.flatnonzero(lanes_of)
+    least = np.minimum.accumulate(best[found])
+    found = found[np.append(True, least[1:] < least[:-1])][::-1]
+    splits = zip(lanes_of[found].tolist(), (found // lanes_of[found]).tolist(), strict=True)
+    cycles_of_splits = best[found].tolist()
+    return CoreTable(
+        cycles=tuple(cycles_of_splits),
+        splits=tuple(CoreSplit(lanes, parts) for lanes, parts in splits),
+        cores=tuple(found.tolist()),
+        least_area=min(cycles * cores for cycles, cores in zip(cycles_of_splits, found.tolist(), strict=True)),
+    )
+
+
+def least_cycles(wanted: list[tuple[CoreTable, int]], cores: int) -> int | None:
+    """Split a chip so that the slowest kernel is as fast as possible, and return its cycles.
+
+    Exact: a time is possible if the fewest cores with which every kernel meets it fit, and the least possible
+    time is found by bisection.
+
+    Args:
+        wanted: tables, and how many kernels have each; kernels of one shape share a table.
+        cores: of the chip.
+
+    Returns:
+        Cycles of the slowest kernel, or None if even one core each is too many.
+    """
+    if sum(count for _, count in wanted) > cores:
+        return None
+    area = -(-sum(table.least_area * count for table, count in wanted) // cores)
+    low = max(area, *(table.cycles[0] for table, _ in wanted))
+    high = max(table.cycles[-1] for table, _ in wanted)
+    # `high` is always possible. The answer is rarely far above the area bound: widen from there, then bisect.
+    step = max(1, low >> 7)
+    while low + step < high:
+        if _cores_for(wanted, low + step, cores) <= cores:
+            high = low + step
+            break
+        low, step = low + step + 1, step * 2
+    while low < high:
+        middle = (low + high) // 2
+        if _cores_for(wanted, middle, cores) <= cores:
+            high = middle
+        else:
+            low = middle + 1
+    return max(table.cycles[table.fewest(high)] for table, _ in wanted)
+
+
+def _cores_for(wanted: list[tuple[CoreTable, int]], cycles: int, limit: int) -> int:
+    total = 0
+    for table, count in wanted:
+        total += count * table.cores[bisect_left(table.cycles, cycles + 1) - 1]
+        if total > limit:
+            break
+    return total
+
+
+def useful_parts(blocks: int, limit: int) -> list[int]:
+    """Return, ascending, the smallest part count for each distinct value of ``ceil(blocks / parts)``."""
+    parts = []
+    part = 1
+    while part <= min(blocks, limit):
+        parts.append(part)
+        steps = -(-blocks // part)
+        if steps == 1:
+            break
+        part = -(-blocks // (steps - 1))
+    return parts

@@ -1,0 +1,243 @@
+"""Cores and memory units (PMUs) of any set of kernels as a configuration: the least cycles, and the fewest units."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.inter_chip.shares import EdgeShare, topological_numbers
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
+from dfcompile.dfmodel_backend.intra_chip.memory_units.allocation import Choice, Stop, Walk
+from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import PmuNeeds
+from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
+
+ONE = CoreSplit(1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Cores and PMUs of one configuration; kernels and edges by position.
+
+    Attributes:
+        splits: cores of each kernel.
+        edges: PMUs of each tensor that is in the configuration, at its border or inside.
+        weights: PMUs of the weights of each kernel that holds some.
+        extras: PMUs of what the design adds to each kernel's configuration.
+        cycles: of the slowest kernel, for one tile.
+    """
+
+    splits: dict[int, CoreSplit]
+    edges: dict[int, int]
+    weights: dict[int, int]
+    extras: dict[int, int]
+    cycles: int
+
+    @property
+    def cores(self) -> int:
+        """Cores of all kernels."""
+        return sum(split.cores for split in self.splits.values())
+
+    @property
+    def pmus(self) -> int:
+        """PMUs of all tensors."""
+        return sum(self.edges.values()) + sum(self.weights.values()) + sum(self.extras.values())
+
+    @property
+    def units(self) -> int:
+        """Cores and PMUs."""
+        return self.cores + self.pmus
+
+
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    """Edges of one kernel of a configuration: what it reads inside, what enters and what leaves the configuration."""
+
+    kernel: int
+    reads: tuple[int, ...]
+    entering: tuple[int, ...]
+    leaving: tuple[int, ...]
+
+
+class PmuModel:
+    """Sets of kernels, as positions, with the limits of the chip."""
+
+    def __init__(
+        self, needs: PmuNeeds, tables: Sequence[SplitTable], edges: tuple[EdgeShare, ...], cores: int, pmus: int
+    ) -> None:
+        self.needs = needs
+        self.tables = tables
+        self.cores = cores
+        self.pmus = pmus
+        self._edges = edges
+        levels = topological_numbers(len(tables), [(edge.source, edge.target) for edge in edges])
+        self._order = sorted(range(len(tables)), key=lambda kernel: (levels[kernel], kernel))
+        self._touching: list[list[int]] = [[] for _ in tables]
+        for number, edge in enumerate(edges):
+            self._touching[edge.source].append(number)
+            self._touching[edge.target].append(number)
+        self._known: dict[tuple[tuple[int, ...], int], int | None] = {}
+
+    def order(self, inside: Sequence[int]) -> tuple[int, ...]:
+        """Return the kernels of a set in topological order."""
+        chosen = set(inside)
+        return tuple(kernel for kernel in self._order if kernel in chosen)
+
+    @cached_property
+    def _least_by_edge(self) -> tuple[Column, Column, Column]:
+        """Fewest PMUs of each edge inside, where only its source is, and where only its target is."""
+        needs, edges = self.needs, list(enumerate(self._edges))
+        given = [needs.given(edge.source, ONE) for _, edge in edges]
+        taken = [needs.taken(number, ONE) for number, _ in edges]
+        return (
+            np.array([max(needs.inside(number), given[number], taken[number]) for number, _ in edges], float),
+            np.array([max(needs.crossing(number), given[number]) for number, _ in edges], float),
+            np.array([max(needs.crossing(number), taken[number]) for number, _ in edges], float),
+        )
+
+    @cached_property
+    def _least_own(self) -> Column:
+        """Fewest PMUs of each kernel for its weights, and for what the design adds."""
+        needs, kernels = self.needs, range(len(self.tables))
+        return np.array([max(needs.weight(one), needs.loaded(one, ONE)) + needs.added(one) for one in kernels], float)
+
+    @cached_property
+    def held_pmus(self) -> Column:
+        """PMUs that each kernel adds to any configuration: weights, what the design adds, and tensors it writes.
+
+        They add up over any set: a tensor counts with its writer alone.
+        """
+        held = self._least_own.copy()
+        inside, leaving, _ = self._least_by_edge
+        for number, edge in enumerate(self._edges):
+            held[edge.source] += min(inside[number], leaving[number])
+        return held
+
+    def least_pmus(self, members: npt.NDArray[np.bool_]) -> Column:
+        """Return the fewest PMUs of sets, ``[set, kernel]``: one core per kernel, weights whole."""
+        source = np.array([edge.source for edge in self._edges], np.intp)
+        target = np.array([edge.target for edge in self._edges], np.intp)
+        starts, ends = members[:, source], members[:, target]
+        inside, leaving, entering = self._least_by_edge
+        column: Column = (
+            (starts & ends).astype(float) @ inside
+            + (starts & ~ends).astype(float) @ leaving
+            + (ends & ~starts).astype(float) @ entering
+            + members.astype(float) @ self._least_own
+        )
+        return column
+
+    def least_pmus_alone(self, kernel: int, parts: int) -> int:
+        """Return the fewest PMUs of a kernel alone that loads its weights in so many parts."""
+        return self.count({kernel: ONE}, parts).pmus
+
+    def least_cycles(self, inside: Sequence[int], parts: int = 1, at_least: int = 0) -> int | None:
+        """Return the cycles of the slowest kernel if cores and PMUs are split best; None if they do not suffice.
+
+        Args:
+            inside: positions of the kernels.
+            parts: in which the weights are loaded; above 1 of one kernel alone.
+            at_least: a bound that is known.
+        """
+        key = (tuple(inside), parts)
+        if key not in self._known:
+            self._known[key] = self._find_least(key[0], parts, at_least)
+        return self._known[key]
+
+    def _find_least(self, inside: tuple[int, ...], parts: int, at_least: int) -> int | None:
+        tensors = self._all_tensors(inside)
+        tables = [self.tables[kernel] for kernel in inside]
+        if not self._is_possible(tensors, parts, max((table.cycles[-1] for table in tables), default=0)):
+            return None
+        least = max((table.cycles[0] for table in tables), default=0)
+        times = sorted({time for table in tables for time in table.cycles if time >= max(least, at_least)} or {0})
+        # The last time is possible. The answer is rarely far above the bound: widen from there, then bisect.
+        low, high, step = 0, len(times) - 1, 1
+        while low + step <= high:
+            if self._is_possible(tensors, parts, times[low + step - 1]):
+                high = low + step - 1
+                break
+            low, step = low + step, step * 2
+        while low < high:
+            middle = (low + high) // 2
+            if self._is_possible(tensors, parts, times[middle]):
+                high = middle
+            else:
+                low = middle + 1
+        return times[high]
+
+    def allocation(self, inside: Sequence[int], parts: int, cycles: int) -> Allocation | None:
+        """Return the fewest cores and PMUs, together, with which no kernel takes more than so many cycles.
+
+        None if there are too few of them.
+        """
+        order, tensors = self.order(inside), self._all_tensors(inside)
+        if any(not self.tables[kernel].least(cycles) for kernel in order):
+            return None
+        found = self._walk(tensors, parts, cycles).fewest_units()
+        return None if found is None else self.count(dict(zip(order, found.splits, strict=True)), parts)
+
+    def count(self, splits: Mapping[int, CoreSplit], parts: int) -> Allocation:
+        """Return what a configuration takes with a given split of each of its kernels."""
+        needs = self.needs
+        counts: dict[int, int] = {}
+        for number, edge in enumerate(self._edges):
+            writer, reader = splits.get(edge.source), splits.get(edge.target)
+            if writer is None and reader is None:
+                continue
+            whole = needs.inside(number) if writer and reader else needs.crossing(number, parts if writer else 1)
+            given = needs.given(edge.source, writer) if writer else 0
+            counts[number] = max(whole, given, needs.taken(number, reader) if reader else 0)
+        return Allocation(
+            splits={kernel: splits[kernel] for kernel in sorted(splits)},
+            edges=counts,
+            weights={
+                kernel: max(needs.weight(kernel, parts), needs.loaded(kernel, splits[kernel]))
+                for kernel in sorted(splits)
+                if needs.has_weight(kernel)
+            },
+            extras={kernel: needs.added(kernel) for kernel in sorted(splits) if needs.added(kernel)},
+            cycles=max((self.tables[kernel].cycles_of(split) for kernel, split in splits.items()), default=0),
+        )
+
+    def is_possible(self, inside: Sequence[int], parts: int, cycles: int) -> bool:
+        """Return whether there are enough cores and PMUs for no kernel to take more than so many cycles."""
+        return self._is_possible(self._all_tensors(inside), parts, cycles)
+
+    def _all_tensors(self, inside: Sequence[int]) -> list[_Tensors]:
+        members = frozenset(inside)
+        return [self._tensors(kernel, members) for kernel in self.order(inside)]
+
+    def _tensors(self, kernel: int, inside: frozenset[int]) -> _Tensors:
+        touching = [(number, self._edges[number]) for number in self._touching[kernel]]
+        return _Tensors(
+            kernel=kernel,
+            reads=tuple(number for number, edge in touching if edge.target == kernel and edge.source in inside),
+            entering=tuple(number for number, edge in touching if edge.target == kernel and edge.source not in inside),
+            leaving=tuple(number for number, edge in touching if edge.source == kernel and edge.target not in inside),
+        )
+
+    def _is_possible(self, tensors: list[_Tensors], parts: int, cycles: int) -> bool:
+        if any(not self.tables[one.kernel].least(cycles) for one in tensors):
+            return False
+        return self._walk(tensors, parts, cycles).is_possible()
+
+    def _walk(self, tensors: list[_Tensors], parts: int, cycles: int) -> Walk:
+        """Return the walk through kernels, each with its least splits of at most so many cycles; all have some."""
+        stop_of = {one.kernel: number for number, one in enumerate(tensors)}
+        stops = []
+        for one in tensors:
+            choices = tuple(self._choice(one, split, parts) for split in self.tables[one.kernel].least(cycles))
+            reads = tuple((stop_of[self._edges[number].source], self.needs.inside(number)) for number in one.reads)
+            stops.append(Stop(choices, reads))
+        return Walk(stops, self.cores, self.pmus)
+
+    def _choice(self, one: _Tensors, split: CoreSplit, parts: int) -> Choice:
+        needs, kernel = self.needs, one.kernel
+        given = needs.given(kernel, split)
+        own = needs.added(kernel) + max(needs.weight(kernel, parts), needs.loaded(kernel, split))
+        own += sum(max(needs.crossing(number, parts), given) for number in one.leaving)
+        own += sum(max(needs.crossing(number), needs.taken(number, split)) for number in one.entering)
+        return Choice(split, own, given, tuple(needs.taken(number, split) for number in one.reads))

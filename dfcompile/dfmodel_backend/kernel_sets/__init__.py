@@ -1,0 +1,1 @@
+"""Sets of kernels: which may share a configuration by their order alone, whatever it costs."""

@@ -1,0 +1,131 @@
+"""Possible configurations: pairs of down-sets of kernels, as columns."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
+from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SetLimits:
+    """Sets that are possible.
+
+    Attributes:
+        fitting: numbers of the possible sets, ascending.
+        weight_tiles: parts in which each of them loads its weights.
+        crossing: bytes per tile at the border of each of them.
+        compute_ns: of a tile of each of them.
+    """
+
+    fitting: npt.NDArray[np.int32]
+    weight_tiles: npt.NDArray[np.int32]
+    crossing: Column
+    compute_ns: Column
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Arcs:
+    """A configuration each; kernels are numbered.
+
+    Attributes:
+        down_sets: all of them as masks, smaller ones first.
+        before: number of the down-set that ran earlier, per arc.
+        after: number of the down-set that has run then, per arc; ascending.
+        added: number of the set of kernels of the configuration, per arc.
+        sets: the different sets, as masks.
+        members: the same as ``[set, kernel]``.
+        limits: which sets are possible, by what that depends on: filled as it becomes known.
+    """
+
+    down_sets: tuple[int, ...]
+    before: Numbers
+    after: Numbers
+    added: Numbers
+    sets: tuple[int, ...]
+    members: Members
+    limits: dict[bytes, SetLimits] = field(default_factory=dict)
+
+    def mask(self, arc: int) -> int:
+        """Return the set of kernels of an arc."""
+        return self.sets[int(self.added[arc])]
+
+
+def arcs_of(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int], bool]) -> Arcs:
+    """Return the configurations whose kernels may share a slot, larger ones as far as they may be possible."""
+    arcs = arcs_within(shape, lattice, may_grow, len(lattice.larger) ** 2)
+    assert arcs is not None  # no more than pairs
+    return arcs
+
+
+def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int], bool], most: int) -> Arcs | None:
+    """Return the configurations whose kernels may share a slot, or None if that are more than ``most``.
+
+    Args:
+        shape: of the problem.
+        lattice: all down-sets, or some.
+        may_grow: whether sets that hold a set of kernels may be possible.
+        most: configurations, larger ones as far as they may be possible.
+    """
+    masks = tuple(dict.fromkeys(shape.allowed))
+    known: dict[int, bool] = {}
+
+    def grows(added: int) -> bool:
+        if added not in known:
+            known[added] = any(added & ~mask == 0 for mask in masks) and may_grow(added)
+        return known[added]
+
+    number = {down_set: place for place, down_set in enumerate(lattice)}
+    sets: dict[int, int] = {}
+    rows: list[tuple[int, int, int]] = []
+    for before, after in _pairs(shape, lattice, grows):
+        added = after ^ before
+        if any(added & ~mask == 0 for mask in masks):
+            if len(rows) >= most:
+                return None
+            rows.append((number[after], number[before], sets.setdefault(added, len(sets))))
+    rows.sort()
+    columns = np.array(rows, np.int64).reshape(-1, 3)
+    return Arcs(
+        down_sets=tuple(lattice),
+        before=columns[:, 1],
+        after=columns[:, 0],
+        added=columns[:, 2],
+        sets=tuple(sets),
+        members=members_of(tuple(sets), len(shape.predecessors)),
+    )
+
+
+def arcs_kernel_by_kernel(count: int) -> Arcs:
+    """Return the configurations of one kernel each, in the order of their numbers whatever the edges say [ko24]."""
+    positions = np.arange(count)
+    sets = tuple(1 << position for position in range(count))
+    return Arcs(
+        down_sets=tuple((1 << position) - 1 for position in range(count + 1)),
+        before=positions,
+        after=positions + 1,
+        added=positions,
+        sets=sets,
+        members=members_of(sets, count),
+    )
+
+
+def members_of(sets: tuple[int, ...], kernels: int) -> Members:
+    """Return masks as rows ``[set, kernel]``."""
+    width = max(1, -(-kernels // 8))
+    packed = np.frombuffer(b"".join(mask.to_bytes(width, "little") for mask in sets), np.uint8)
+    return np.unpackbits(packed.reshape(len(sets), width), axis=1, count=kernels, bitorder="little").astype(bool)
+
+
+def _pairs(shape: FusionShape, lattice: DownSets, grows: Callable[[int], bool]) -> Iterator[tuple[int, int]]:
+    most = min(shape.most_kernels, len(shape.predecessors))
+    for before in lattice:
+        for after in lattice.supersets(before, most, grows):
+            yield before, after
+    for before, after in shape.middle_pairs(lattice):
+        if grows(after ^ before):
+            yield before, after

@@ -1,0 +1,1 @@
+"""The machine: chips, memories, network, prices."""

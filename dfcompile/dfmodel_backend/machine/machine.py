@@ -1,0 +1,81 @@
+"""The machine of a design: chips and their network, with prices and powers [ko24]."""
+
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+from dfcompile.dfmodel_backend.machine.memory_unit_grid import PmuGrid
+from dfcompile.dfmodel_backend.machine.system import Dimension, Network
+
+
+@unique
+class Collective(StrEnum):
+    """What chips exchange."""
+
+    NONE = "NO_COMMUNICATION"
+    ALL_REDUCE = "ALL_REDUCE"
+    ALL_TO_ALL = "ALL_TO_ALL"
+    ALL_GATHER = "ALL_GATHER"
+    ALL_REDUCE_PERIODIC = "ALL_REDUCE_PERIODIC"  # once per batch: gradients
+    POINT_TO_POINT = "POINT_TO_POINT"
+    BROADCAST = "BROADCAST"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One dimension of the topology."""
+
+    shape: str  # r ring, sw switch, fc fully connected
+    chips: int  # 0: to be found
+    gb_per_s: float
+    parallelism: str  # TP, PP, DP or SP; empty for workloads that are not language models
+    power_w_per_gb_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Unit prices and powers of everything but the links' power, which differs per dimension."""
+
+    accelerator_usd: float
+    accelerator_w: float
+    dram_usd_per_gb_per_s: float
+    dram_w_per_gb_per_s: float
+    link_usd_per_gb_per_s: float
+    switch_usd_per_gb_per_s: float
+    switch_w_per_gb_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The chips and their network."""
+
+    chips: int
+    cores: int
+    lanes_per_core: int
+    stages_per_core: int
+    frequency_ghz: float
+    sram_bytes: float  # 0: unlimited
+    dram_gb_per_s: float
+    dram_bytes: float  # 0: unlimited
+    link_latency_ns: float
+    domain_chips: int  # high-bandwidth domain, 0: none
+    topology: str
+    links: tuple[Link, ...]
+    prices: Prices
+    pmu: PmuGrid | None = None  # None: SRAM is one
+
+    @property
+    def peak_gflops(self) -> float:
+        """Of one chip."""
+        return 2.0 * self.lanes_per_core * self.stages_per_core * self.cores * self.frequency_ghz
+
+    @property
+    def network(self) -> Network:
+        """Links and switches with their prices and powers."""
+        return Network(
+            kind=self.topology,
+            dimensions=tuple(Dimension(link.chips, link.gb_per_s, link.power_w_per_gb_per_s) for link in self.links),
+            link_price_usd_per_gb_per_s=self.prices.link_usd_per_gb_per_s,
+            switch_price_usd_per_gb_per_s=self.prices.switch_usd_per_gb_per_s,
+            switch_power_w_per_gb_per_s=self.prices.switch_w_per_gb_per_s,
+            link_latency_ns=self.link_latency_ns,
+        )

@@ -1,0 +1,1 @@
+"""Networks: shapes of their dimensions, and how long collectives take in them."""

@@ -1,0 +1,285 @@
+"""Reads system files: YAML, checked field by field."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.machine import systems
+from dfcompile.dfmodel_backend.machine.network.topologies import TOPOLOGIES
+from dfcompile.dfmodel_backend.machine.plausibility import implausible
+from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dimension, Dram, Network, System
+from dfcompile.errors import UserError, nearest
+from dfcompile.host.inputs import STANDARD_INPUT, read_text
+
+DEFAULT_SYSTEM = "canonical"
+LARGEST_BYTES = 2**20
+SHOWN = 60  # characters of a value in an error
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("expected a finite number")
+    return value
+
+
+Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
+Positive = Annotated[float, Field(gt=0, strict=True), AfterValidator(_finite)]
+NotNegative = Annotated[float, Field(ge=0, strict=True), AfterValidator(_finite)]
+Text = Annotated[str, Field(strict=True)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _AcceleratorModel(_Model):
+    cores: Count = 1
+    lanes_per_core: Count
+    stages_per_core: Count
+    frequency_ghz: Positive
+    sram_bytes: NotNegative | None = None
+    sram_bytes_per_core: NotNegative | None = None
+    price_usd: NotNegative | None = None
+    price_usd_per_core: NotNegative | None = None
+    power_w: NotNegative | None = None
+    power_w_per_core: NotNegative | None = None
+
+
+class _DramModel(_Model):
+    bandwidth_gb_per_s: Positive | None = None
+    bandwidth_gb_per_s_per_core: Positive | None = None
+    capacity_bytes: NotNegative = 0.0
+    price_usd_per_gb_per_s: NotNegative = 0.0
+    power_w_per_gb_per_s: NotNegative = 0.0
+
+
+class _DimensionModel(_Model):
+    chips: Count
+    link_bandwidth_gb_per_s: Positive
+    link_power_w_per_gb_per_s: NotNegative = 0.0
+
+
+class _NetworkModel(_Model):
+    kind: Text
+    dimensions: tuple[_DimensionModel, ...]
+    link_price_usd_per_gb_per_s: NotNegative = 0.0
+    switch_price_usd_per_gb_per_s: NotNegative = 0.0
+    switch_power_w_per_gb_per_s: NotNegative = 0.0
+    link_latency_ns: NotNegative = 0.0
+
+    @field_validator("kind")
+    @classmethod
+    def _is_known(cls, kind: str) -> str:
+        if kind not in TOPOLOGIES:
+            raise ValueError(f"a topology{nearest(kind, TOPOLOGIES)}")
+        return kind
+
+    @field_validator("dimensions")
+    @classmethod
+    def _is_one_per_shape(
+        cls, dimensions: tuple[_DimensionModel, ...], network: ValidationInfo
+    ) -> tuple[_DimensionModel, ...]:
+        kind = network.data.get("kind")
+        if kind is not None and len(dimensions) != len(TOPOLOGIES[kind].kinds):
+            raise ValueError(f"{len(TOPOLOGIES[kind].kinds)} dimensions of kind {kind!r}, not {len(dimensions)}")
+        return dimensions
+
+
+class _SystemModel(_Model):
+    name: Text
+    chips: Count = 1
+    accelerator: _AcceleratorModel
+    dram: _DramModel
+    network: _NetworkModel | None = None
+    sources: dict[Text, Text] = Field(default_factory=dict)
+
+
+def shipped_systems() -> tuple[str, ...]:
+    """Return the names of the system files that come with dfcompile."""
+    found = (Path(entry.name) for entry in resources.files(systems).iterdir())
+    return tuple(sorted(path.stem for path in found if path.suffix == ".yaml"))
+
+
+def load_system(system: str | Path | None = None) -> System:
+    """Read a system file: a path, the name of a shipped one (``.yaml`` or not), or nothing for the canonical machine.
+
+    Raises:
+        UserError: no such file or name, broken YAML, an unknown key (with the nearest known one), a missing key, or a
+            value of the wrong type or range; the message names file, line and key.
+    """
+    asked = str(system) if system is not None else DEFAULT_SYSTEM
+    path = Path(asked)
+    if path.name == asked and asked != STANDARD_INPUT and path.suffix in ("", ".yaml") and not path.exists():
+        if path.stem not in shipped_systems():
+            raise UserError(f"system {asked!r}: no such file or shipped system{nearest(path.stem, shipped_systems())}")
+        text = resources.files(systems).joinpath(f"{path.stem}.yaml").read_text(encoding="utf-8")
+        return parse_system(text, f"{path.stem}.yaml")
+    try:
+        text = read_text(path, LARGEST_BYTES)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise UserError(f"system file {asked!r}: cannot be read: {(reason or 'unknown reason').lower()}") from error
+    return parse_system(text, asked)
+
+
+def parse_system(text: str, where: str) -> System:
+    """Parse the text of a system file; ``where`` names it in errors.
+
+    Raises:
+        UserError: as `load_system`.
+    """
+    document = _document(text, where)
+    try:
+        model = _SystemModel.model_validate(document)
+    except ValidationError as error:
+        # A misspelled key is also a missing one: the misspelling is what helps.
+        details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+        raise UserError(_explain(details[0], document, where)) from error
+    system = _system(model, document, where)
+    return replace(system, warnings=tuple(f"{where}: {found}" for found in implausible(system)))
+
+
+def _document(text: str, where: str) -> CommentedMap:
+    try:
+        document = YAML(typ="rt").load(text)
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UserError(f"{where}:{line}: broken YAML: {error.problem or 'not understood'}") from error
+    except YAMLError as error:
+        raise UserError(f"{where}: broken YAML: {str(error).splitlines()[0]}") from error
+    except RecursionError as error:
+        raise UserError(f"{where}: nested too deeply against name, accelerator, dram and their keys") from error
+    except ValueError as error:  # what looks like a number or a date, and is none
+        raise UserError(f"{where}: broken YAML: {str(error).splitlines()[0]}") from error
+    if not isinstance(document, CommentedMap):
+        raise UserError(f"{where}:1: found no keys against name, accelerator, dram")
+    return document
+
+
+def _explain(detail: ErrorDetails, document: CommentedMap, where: str) -> str:
+    location = detail["loc"]
+    key = ".".join(str(step) for step in location)
+    at = f"{where}:{_line(document, location)}"
+    if detail["type"] == "extra_forbidden":
+        return f"{at}: unknown key {key!r}{nearest(str(location[-1]), _known_keys(location))}"
+    if detail["type"] == "missing":
+        return f"{at}: key {key!r} is missing"
+    message = detail["msg"].removeprefix("Value error, ")
+    return f"{at}: key {key!r}: found {_shown(detail['input'])} against: {message[0].lower()}{message[1:]}"
+
+
+def _shown(value: object) -> str:
+    """Return a value as an error shows it; a mapping or list may be endless, for YAML can repeat its parts."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**SHOWN else "a number of many digits"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _known_keys(location: Sequence[int | str]) -> list[str]:
+    models: dict[str, type[BaseModel]] = {
+        "accelerator": _AcceleratorModel,
+        "dram": _DramModel,
+        "network": _NetworkModel,
+        "dimensions": _DimensionModel,
+    }
+    model: type[BaseModel] = _SystemModel
+    for step in location[:-1]:
+        model = models.get(str(step), model)
+    return sorted(model.model_fields)
+
+
+def _line(document: CommentedMap, location: Sequence[int | str]) -> int:
+    """Return the line of the deepest part of ``location`` that the file has."""
+    line = 1
+    node: object = document
+    for step in location:
+        if isinstance(node, CommentedMap) and step in node:
+            line = node.lc.key(step)[0] + 1
+            node = node[step]
+        elif isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node):
+            line = node.lc.item(step)[0] + 1
+            node = node[step]
+        else:
+            break
+    return int(line)
+
+
+def _amount(section: BaseModel, key: str, where: str, line: int, *, default: float | None) -> Amount:
+    """Return the one of ``key`` and ``key_per_core`` that the file has."""
+    whole: float | None = getattr(section, key)
+    per_core: float | None = getattr(section, f"{key}_per_core")
+    if whole is not None and per_core is not None:
+        raise UserError(f"{where}:{line}: found both {key!r} and '{key}_per_core' against one of them")
+    if per_core is not None:
+        return Amount(per_core, per_core=True)
+    if whole is None and default is None:
+        raise UserError(f"{where}:{line}: key {key!r} is missing (or '{key}_per_core')")
+    return Amount(whole if whole is not None else default or 0.0)
+
+
+def _system(model: _SystemModel, document: Mapping[str, object], where: str) -> System:
+    assert isinstance(document, CommentedMap)
+    chip, dram = model.accelerator, model.dram
+    chip_line, dram_line = _line(document, ["accelerator"]), _line(document, ["dram"])
+    return System(
+        name=model.name,
+        chips=model.chips,
+        accelerator=Accelerator(
+            cores=chip.cores,
+            lanes_per_core=chip.lanes_per_core,
+            stages_per_core=chip.stages_per_core,
+            frequency_ghz=chip.frequency_ghz,
+            sram=_amount(chip, "sram_bytes", where, chip_line, default=None),
+            price=_amount(chip, "price_usd", where, chip_line, default=0.0),
+            power=_amount(chip, "power_w", where, chip_line, default=0.0),
+        ),
+        dram=Dram(
+            bandwidth=_amount(dram, "bandwidth_gb_per_s", where, dram_line, default=None),
+            capacity=Amount(dram.capacity_bytes),
+            price_usd_per_gb_per_s=dram.price_usd_per_gb_per_s,
+            power_w_per_gb_per_s=dram.power_w_per_gb_per_s,
+        ),
+        network=_network(model.network),
+        sources=_sources(model, document),
+    )
+
+
+def _network(network: _NetworkModel | None) -> Network:
+    if network is None:
+        return ONE_CHIP
+    return Network(
+        kind=network.kind,
+        dimensions=tuple(
+            Dimension(one.chips, one.link_bandwidth_gb_per_s, one.link_power_w_per_gb_per_s)
+            for one in network.dimensions
+        ),
+        link_price_usd_per_gb_per_s=network.link_price_usd_per_gb_per_s,
+        switch_price_usd_per_gb_per_s=network.switch_price_usd_per_gb_per_s,
+        switch_power_w_per_gb_per_s=network.switch_power_w_per_gb_per_s,
+        link_latency_ns=network.link_latency_ns,
+    )
+
+
+def _sources(model: _SystemModel, document: CommentedMap) -> tuple[Assumption, ...]:
+    """Every figure of the file with the source that the file states for it, or for its section."""
+    found = []
+    for section in ("accelerator", "dram"):
+        for key, value in document[section].items():
+            if key == "cores":  # the caller may ask for another number
+                continue
+            source = model.sources.get(f"{section}.{key}", model.sources.get(section, f"system {model.name}"))
+            found.append(Assumption(f"{section}.{key}", str(value), source))
+    return tuple(found)

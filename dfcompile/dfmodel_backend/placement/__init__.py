@@ -1,0 +1,1 @@
+"""Placement: where the units of a configuration lie on the chip."""

@@ -1,0 +1,200 @@
+"""Places the units of each configuration on the chip's checkerboard: a cell for each PCU (core) and PMU [ko24].
+
+Cells with odd ``x + y`` hold PCUs, the others PMUs. A walk goes through all cells, by rows or by diagonals; each unit
+takes the next free cell of its kind. Kernels come in topological order, each with the PMUs of its weights, of what the
+design adds, of the tensors that it reads, its PCUs, and the PMUs of what it hands to other configurations.
+
+Rows of a tensor go to lanes, columns to stages. The PCUs of a kernel pass data on to each other, so that wires end at
+the rim of its lanes by stages: rows enter at the first PCU of each lane, columns at each PCU of the first lane, and
+results leave from the last PCU of each lane. Both ends of a wire go through their units in order, in blocks as even as
+possible, until every unit has one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum, unique
+from typing import NamedTuple
+
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
+from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
+from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage, Placement, PmuGrid
+from dfcompile.errors import UserError
+
+
+class Cell(NamedTuple):
+    """A cell of the grid, from 0."""
+
+    x: int
+    y: int
+
+    @property
+    def is_pcu(self) -> bool:
+        """Whether it holds a compute unit."""
+        return (self.x + self.y) % 2 == 1
+
+
+@unique
+class Role(StrEnum):
+    """What PMUs hold."""
+
+    TENSOR = "tensor"
+    WEIGHTS = "weights"
+    ADDED = "added"  # what the design adds to the SRAM of a kernel
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedKernel:
+    """PCUs of one kernel, lane by lane, in a lane stage by stage."""
+
+    kernel: int  # position in the design
+    split: CoreSplit
+    cells: tuple[Cell, ...]
+
+    def inlets(self, label: LaneStage) -> tuple[Cell, ...]:
+        """Return the PCUs where rows (of lanes) or columns (of stages) come in."""
+        stages = self.split.stages
+        return self.cells[::stages] if label is LaneStage.LANE else self.cells[:stages]
+
+    @property
+    def outlets(self) -> tuple[Cell, ...]:
+        """The last PCU of each lane."""
+        return self.cells[self.split.stages - 1 :: self.split.stages]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTensor:
+    """PMUs of one tensor.
+
+    Attributes:
+        role: what it is.
+        number: position of the connection in the design, of the kernel for weights and what the design adds.
+        cells: in their order.
+    """
+
+    role: Role
+    number: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """Wires between the PMUs of a tensor and the PCUs of a kernel; both are numbered within the configuration."""
+
+    tensor: int
+    kernel: int
+    is_write: bool  # PCUs write to PMUs; else PMUs feed PCUs
+    pairs: tuple[tuple[Cell, Cell], ...]  # PMU, PCU
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedUnits:
+    """All units of one configuration and the wires between them."""
+
+    kernels: tuple[PlacedKernel, ...]
+    tensors: tuple[PlacedTensor, ...]
+    wires: tuple[Wires, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitGraph:
+    """The graph of a design by positions.
+
+    Attributes:
+        order: kernels in topological order.
+        ends: writer and reader of each connection.
+        labels: how the reader of each connection spreads it.
+    """
+
+    order: tuple[int, ...]
+    ends: tuple[tuple[int, int], ...]
+    labels: tuple[LaneStage, ...]
+
+
+def walk(grid: PmuGrid) -> Iterator[Cell]:
+    """Yield every cell: along ``x``, row after row; or along diagonals of equal ``x + y`` from small to large ``x``."""
+    if grid.placement is Placement.DIAGONALWISE:
+        for total in range(grid.x + grid.y - 1):
+            for x in range(max(0, total - grid.y + 1), min(total, grid.x - 1) + 1):
+                yield Cell(x, total - x)
+    else:
+        for y in range(grid.y):
+            for x in range(grid.x):
+                yield Cell(x, y)
+
+
+def place_units(grid: PmuGrid, graph: UnitGraph, units: Allocation) -> PlacedUnits:
+    """Place the units of one configuration.
+
+    Raises:
+        UserError: the grid has fewer cells of a kind than there are units.
+    """
+    taker = _Taker(grid, units)
+    reads, leaving = _ends_by_kernel(graph, units)
+    kernels: list[PlacedKernel] = []
+    tensors: list[PlacedTensor] = []
+    for kernel in graph.order:
+        if kernel not in units.splits:
+            continue
+        split = units.splits[kernel]
+        held = [(Role.WEIGHTS, kernel, units.weights.get(kernel, 0)), (Role.ADDED, kernel, units.extras.get(kernel, 0))]
+        held += [(Role.TENSOR, number, units.edges[number]) for number in (*reads[kernel], *leaving[kernel])]
+        tensors += [PlacedTensor(role, number, taker.pmus(count)) for role, number, count in held if count]
+        kernels.append(PlacedKernel(kernel, split, taker.pcus(split.cores)))
+    return PlacedUnits(tuple(kernels), tuple(tensors), tuple(_wires(graph, kernels, tensors)))
+
+
+class _Taker:
+    """Hands out the next free cells of each kind."""
+
+    def __init__(self, grid: PmuGrid, units: Allocation) -> None:
+        cells = list(walk(grid))
+        self._pcus = [cell for cell in cells if cell.is_pcu]
+        self._pmus = [cell for cell in cells if not cell.is_pcu]
+        for what, free, needed in (("PCUs", self._pcus, units.cores), ("PMUs", self._pmus, units.pmus)):
+            if len(free) < needed:
+                raise UserError(
+                    f"grid of {grid.x} x {grid.y}: found {len(free)} cells for {what} against {needed} that are used"
+                )
+        self._next_pcu = self._next_pmu = 0
+
+    def pcus(self, count: int) -> tuple[Cell, ...]:
+        self._next_pcu += count
+        return tuple(self._pcus[self._next_pcu - count : self._next_pcu])
+
+    def pmus(self, count: int) -> tuple[Cell, ...]:
+        self._next_pmu += count
+        return tuple(self._pmus[self._next_pmu - count : self._next_pmu])
+
+
+def _ends_by_kernel(graph: UnitGraph, units: Allocation) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """Return connections by the kernel that they are placed with: its reader, or its writer if that is there alone."""
+    reads: dict[int, list[int]] = {kernel: [] for kernel in units.splits}
+    leaving: dict[int, list[int]] = {kernel: [] for kernel in units.splits}
+    for number in sorted(units.edges):
+        writer, reader = graph.ends[number]
+        if reader in reads:
+            reads[reader].append(number)
+        else:
+            leaving[writer].append(number)
+    return reads, leaving
+
+
+def _wires(graph: UnitGraph, kernels: list[PlacedKernel], tensors: list[PlacedTensor]) -> Iterator[Wires]:
+    place = {placed.kernel: number for number, placed in enumerate(kernels)}
+    for number, tensor in enumerate(tensors):
+        writer: int | None = None
+        reader, label = place.get(tensor.number), LaneStage.LANE
+        if tensor.role is Role.TENSOR:
+            source, target = graph.ends[tensor.number]
+            writer, reader, label = place.get(source), place.get(target), graph.labels[tensor.number]
+        if writer is not None:
+            yield Wires(number, writer, is_write=True, pairs=_pairs(tensor.cells, kernels[writer].outlets))
+        if reader is not None:
+            yield Wires(number, reader, is_write=False, pairs=_pairs(tensor.cells, kernels[reader].inlets(label)))
+
+
+def _pairs(pmus: tuple[Cell, ...], pcus: tuple[Cell, ...]) -> tuple[tuple[Cell, Cell], ...]:
+    count = max(len(pmus), len(pcus))
+    return tuple(
+        (pmus[number * len(pmus) // count], pcus[number * len(pcus) // count]) for number in range(count)
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Why there is no solution, and the smallest relaxation that gives one."""

@@ -1,0 +1,175 @@
+"""Why a design has no solution, and the smallest relaxation that gives it one."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
+from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
+from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
+from dfcompile.dfmodel_backend.fusion.designs.shape import slot_count
+from dfcompile.dfmodel_backend.fusion.fuse import fuse, lattice_for
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
+from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
+from dfcompile.dfmodel_backend.intra_chip.configuration_times import is_kernel_by_kernel, set_times
+from dfcompile.dfmodel_backend.intra_chip.dram import DramNeed, dram_need, waiting_bytes
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of
+from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.relax.memory_units import too_few_pmus
+from dfcompile.errors import InfeasibleError
+
+OPTIONS = MappingOptions(max_down_sets=MOST_DOWN_SETS)
+
+
+def infeasible_design(model: DesignModel) -> InfeasibleError:
+    """Return the error for a design of which no choice fits; ``model`` has the finest tiles.
+
+    It names, in this order, what is always in DRAM, a kernel that does not fit SRAM or memory units alone, too few
+    configurations or memory units, tensors that wait in DRAM; and what would be enough.
+    """
+    machine = model.design.machine
+    need = dram_need(model)
+    if machine.dram_bytes and need.total > machine.dram_bytes and model.design.execution.batch.layers_in_graph == 1:
+        return _too_little_dram(need, need.total, machine.dram_bytes)
+    if model.pmu is not None:
+        too_few = too_few_pmus(model)
+        if too_few is not None:
+            return too_few
+    count = len(model.shares)
+    alone = np.eye(count, dtype=bool)
+    if model.sram_capacity:
+        too_large = np.flatnonzero(~np.isfinite(set_times(model, alone)))
+        if len(too_large):
+            return _too_large_kernel(model, int(too_large[0]))
+    if model.design.execution.batch.layers_in_graph > 1 and machine.dram_bytes:
+        found = _too_little_dram_of_stages(model)
+        if found is not None:
+            return found
+    if not is_kernel_by_kernel(model.design):
+        return _too_few_configurations(model)
+    waiting = waiting_bytes(model, np.tri(count, k=-1, dtype=bool), alone)
+    worst = int(np.argmax(waiting))
+    return InfeasibleError(
+        f"kernel {model.shares[worst].kernel.name!r}: found {need.total + waiting[worst]:.0f} bytes in DRAM while it "
+        f"runs against {machine.dram_bytes:.0f} (system.memory.dram_cap of at least "
+        f"{need.total + waiting.max():.0f}, a smaller micro_batch_size, or more tensor parallel chips)"
+    )
+
+
+def _too_little_dram(need: DramNeed, needed: float, capacity: float) -> InfeasibleError:
+    parts = {
+        "weights": need.weights,
+        "gradients": need.gradients,
+        "optimizer states": need.optimizer,
+        "activations in flight": need.activations,
+        "tables": need.tables,
+    }
+    listed = ", ".join(f"{name} {size:.0f}" for name, size in parts.items() if size)
+    return InfeasibleError(
+        f"field 'system.memory.dram_cap': found {capacity:.0f} bytes against {needed:.0f} of a chip: {listed} "
+        f"(dram_cap of at least {needed:.0f}, or more tensor or pipeline parallel chips)"
+    )
+
+
+def _too_little_dram_of_stages(model: DesignModel) -> InfeasibleError | None:
+    """Return the error of a pipeline whose stages fit but for DRAM, with that of the fastest one; else None."""
+    design = model.design
+    free = replace(design, machine=replace(design.machine, dram_bytes=0.0))
+    unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
+    found = fuse_stages(unlimited, _arcs(DesignSets(unlimited)))
+    if found is None:
+        return None
+    decision = Decision(model.sharding, model.tiles, found.configs, found.stages)
+    needed = figures_of(unlimited, decision).dram_bytes
+    return InfeasibleError(
+        f"field 'system.memory.dram_cap': no {model.degrees.pipeline} pipeline stages hold all kernels in "
+        f"{design.machine.dram_bytes:.0f} bytes (dram_cap of {needed:.0f} is enough, or more tensor or pipeline "
+        "parallel chips)"
+    )
+
+
+def _too_large_kernel(model: DesignModel, position: int) -> InfeasibleError:
+    needed = least_sram_alone(model)[position]
+    return InfeasibleError(
+        f"kernel {model.shares[position].kernel.name!r}: needs {needed:.0f} bytes of SRAM alone, in {model.tiles} "
+        f"tiles, against {model.sram_capacity:.0f} of the chip (system.accelerator.sram_cap of at least {needed:.0f}, "
+        "a smaller tile_size, or more tensor parallel chips)"
+    )
+
+
+def least_sram_alone(model: DesignModel) -> Column:
+    """Return the SRAM of each kernel alone, its weights in as many tiles as it has rows."""
+    alone = np.eye(len(model.shares), dtype=bool)
+    rows = np.array([share.rows if share.weight_bytes else 1 for share in model.shares], np.int64)
+    return model.sram_bytes(alone, rows)
+
+
+def _too_few_configurations(model: DesignModel) -> InfeasibleError:
+    """Say how much SRAM would do with so many configurations, and how many configurations with so much SRAM."""
+    slots = slot_count(model.design)
+    remedies = []
+    sram = _least_sram(model) if model.sram_capacity else np.inf  # no remedy where it is no limit
+    if np.isfinite(sram):
+        remedies.append(f"system.accelerator.sram_cap of at least {sram:.0f}")
+    more = _fewest_configurations(model)
+    if more:
+        remedies.append(f"execution.num_config of at least {more}")
+    cores = _fewest_cores(model)
+    if cores:
+        remedies.append(f"system.accelerator.core of at least {cores}")
+    if not remedies:
+        remedies.append("other pins of kernels to configurations")
+    return InfeasibleError(
+        f"field 'execution.num_config': no {slots} configurations hold all kernels in "
+        f"{model.design.machine.sram_bytes:.0f} bytes of SRAM and {model.design.machine.cores} cores "
+        f"({', or '.join(remedies)})"
+    )
+
+
+def _least_sram(model: DesignModel) -> float:
+    """Return the least SRAM with which the configurations suffice: a chain whose largest set is smallest."""
+    design = model.design
+    free = replace(design, machine=replace(design.machine, sram_bytes=0.0, dram_bytes=0.0))
+    unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
+    costs = DesignSets(unlimited)
+    arcs = _arcs(costs)
+    sizes = unlimited.sram_bytes(arcs.members)
+    alone = arcs.members.sum(axis=1) == 1
+    sizes[alone] = least_sram_alone(unlimited)[np.argmax(arcs.members[alone], axis=1)]
+    return least_chain(arcs, sizes[arcs.added], costs.shape, np.maximum)[0]
+
+
+def _fewest_cores(model: DesignModel) -> int:
+    """Return the fewest cores with which the configurations suffice, a core a kernel at least; 0 if none are enough."""
+    design = model.design
+    low, high = design.machine.cores, len(design.kernels)
+    if low >= high or not _fits_with_cores(model, high):
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _fits_with_cores(model, middle) else (middle, high)
+    return high
+
+
+def _fits_with_cores(model: DesignModel, cores: int) -> bool:
+    design = replace(model.design, machine=replace(model.design.machine, cores=cores))
+    larger = DesignModel(design, model.sharding, model.tiles, model.compatibility)
+    return fuse(DesignSets(larger), OPTIONS).chain is not None
+
+
+def _fewest_configurations(model: DesignModel) -> int:
+    """Return the fewest configurations with which the SRAM suffices; 0 if none are enough."""
+    design = model.design
+    for slots in range(slot_count(design) + 1, len(design.kernels)):
+        wider = replace(design, execution=replace(design.execution, configurations=slots))
+        wide = DesignModel(wider, model.sharding, model.tiles, model.compatibility)
+        if fuse(DesignSets(wide), OPTIONS).chain is not None:
+            return slots
+    return len(design.kernels)
+
+
+def _arcs(costs: DesignSets) -> Arcs:
+    lattice, _ = lattice_for(costs.shape, OPTIONS.solver, OPTIONS.max_down_sets)
+    return arcs_of(costs.shape, lattice, costs.may_grow)

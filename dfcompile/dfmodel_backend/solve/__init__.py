@@ -1,0 +1,1 @@
+"""Mapping: from a graph or a design to its configurations on chips."""

@@ -1,0 +1,208 @@
+"""Solves a design: degrees, micro-batch size, sharding, tile count and configurations of least time."""
+
+import math
+import time
+from dataclasses import dataclass
+
+from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
+from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, batch_time_ns, figures_of
+from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
+from dfcompile.dfmodel_backend.inter_chip.choices import degree_choices, micro_batch_choices, tile_counts
+from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
+from dfcompile.dfmodel_backend.intra_chip.dram import never_fits_dram
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.relax.designs import infeasible_design
+from dfcompile.dfmodel_backend.sharding.designs import InterChip, shard, split_times
+from dfcompile.dfmodel_backend.workload.design import Design, Dim, WorkloadKind
+
+TIES = 1e-12  # relative
+
+
+@dataclass(frozen=True, slots=True)
+class DesignSolution:
+    """A solved design; the figures are recomputed from the decision.
+
+    Attributes:
+        design: with every degree and the micro-batch size settled.
+        decision: sharding, tiles, configurations.
+        figures: of the decision.
+        communication_bytes: of the sharding, between chips, per input and layer.
+        optimal: whether it is proved that no other choice of what was open is faster, with this sharding.
+        bound_ns: a time of the batch that none can fall below.
+        solver: that found the configurations.
+        solver_s: wall time.
+        points: choices of degrees, micro-batch size and tiles that there are.
+        fused_points: those of them whose lower bound did not rule them out.
+        options: of the run.
+    """
+
+    design: Design
+    decision: Decision
+    figures: DesignFigures
+    communication_bytes: float
+    optimal: bool
+    bound_ns: float
+    solver: Solver
+    solver_s: float
+    points: int
+    fused_points: int
+    options: DesignOptions
+
+    @property
+    def gap(self) -> float:
+        """How far the time may be above the optimum, as a part of it."""
+        return 1 - self.bound_ns / self.figures.batch_ns if self.figures.batch_ns else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Best:
+    key: tuple[float, int, int]  # time, tiles, order of the choice
+    model: DesignModel
+    decision: Decision
+
+
+def solve_design(design: Design, options: DesignOptions) -> DesignSolution:
+    """Choose all that a design leaves open so that a batch takes the least time.
+
+    Ties go to fewer tiles, then to the choice that comes first: degrees as divisors in ascending order of the first
+    dimension, then of the next, then smaller micro-batches. A choice whose lower bound is not below the best time so
+    far is skipped.
+
+    Raises:
+        UserError: fields contradict each other.
+        InfeasibleError: nothing fits; the message names the constraint and what would be enough.
+    """
+    return _Search(design, options).solve()
+
+
+class _Search:
+    def __init__(self, design: Design, options: DesignOptions) -> None:
+        self._started = time.perf_counter()
+        self._design = design
+        self._options = options
+        self._compatibility = options.compatibility
+        self._shardings: dict[tuple[int, ...], InterChip] = {}
+        self._models: dict[tuple[int, ...], DesignModel] = {}  # one for each sharding, tensor parallel degree and tiles
+        self._fusion = DesignFusion(design, options)
+        self._has_inputs = any(kernel.num_input for kernel in design.kernels)
+        self._best: _Best | None = None
+        self._bound_ns = float("inf")
+        self._points = self._fused = 0
+
+    def solve(self) -> DesignSolution:
+        choices = [
+            chosen
+            for degrees in degree_choices(self._design, self._compatibility)
+            for chosen in micro_batch_choices(degrees, self._compatibility)
+        ]
+        bounded = []
+        for order, chosen in enumerate(choices):
+            whole = self._model(chosen, 1)
+            counts = tile_counts(chosen, self._compatibility)
+            # Tiles only add, but to kernels with several inputs: those run one tile of each.
+            fewest = (1,) if not self._has_inputs else counts
+            bound_ns = min(self._least_batch_ns(self._model(chosen, tiles)) for tiles in fewest)
+            bounded.append((bound_ns, order, never_fits_dram(whole)))
+            self._points += len(counts)
+        for bound_ns, order, is_too_large in sorted(bounded):
+            if self._is_beaten(bound_ns):
+                break
+            if not is_too_large:
+                self._try(choices[order], order)
+        best = self._best
+        if best is None:
+            raise infeasible_design(self._finest(choices[max(bounded)[1]]))
+        figures = figures_of(best.model, best.decision)
+        is_optimal = self._fusion.is_exact or self._bound_ns >= figures.batch_ns * (1 - TIES)
+        return DesignSolution(
+            design=best.model.design,
+            decision=best.decision,
+            figures=figures,
+            communication_bytes=self._sharding(best.model.design).communication_bytes,
+            optimal=is_optimal,
+            bound_ns=figures.batch_ns if is_optimal else min(self._bound_ns, figures.batch_ns),
+            solver=self._fusion.solver,
+            solver_s=time.perf_counter() - self._started,
+            points=self._points,
+            fused_points=self._fused,
+            options=self._options,
+        )
+
+    def _least_batch_ns(self, model: DesignModel) -> float:
+        """Return a time of a batch that no configurations beat."""
+        return batch_time_ns(model, self._fusion.least_ns(model))
+
+    def _is_beaten(self, bound_ns: float) -> bool:
+        return self._best is not None and bound_ns > self._best.key[0] * (1 + TIES)
+
+    def _try(self, design: Design, order: int) -> None:
+        """Fuse a choice of degrees and micro-batch size with each tile count that may be better."""
+        sharding = self._sharding(design).sharding
+        models = [self._model(design, tiles) for tiles in tile_counts(design, self._compatibility)]
+        bounds = [(self._least_batch_ns(model), model.tiles, model) for model in models]
+        for bound_ns, tiles, model in sorted(bounds, key=lambda one: one[:2]):
+            self._bound_ns = min(self._bound_ns, bound_ns)
+            if self._is_beaten(bound_ns):
+                break
+            if self._best is not None and not self._is_better((bound_ns, tiles, order)):
+                continue  # at best a tie, which goes to the other one
+            self._fused += 1
+            found = self._fusion.fuse(model, self._below_ns(tiles, order) / batch_time_ns(model, 1.0))
+            if found is None:
+                continue
+            decision = Decision(sharding, tiles, found.configs, found.stages)
+            time_ns = batch_time_ns(model, found.time_ns)
+            if self._best is None or self._is_better((time_ns, tiles, order)):
+                self._best = _Best((time_ns, tiles, order), model, decision)
+
+    def _below_ns(self, tiles: int, order: int) -> float:
+        """Return the time of a batch that a choice must not exceed to be of interest."""
+        if self._best is None:
+            return math.inf
+        best_ns = self._best.key[0]
+        return best_ns if self._is_better((best_ns, tiles, order)) else best_ns * (1 - TIES)
+
+    def _finest(self, design: Design) -> DesignModel:
+        tiles = tile_counts(design, self._compatibility)[-1]
+        return self._model(design, tiles)
+
+    def _model(self, design: Design, tiles: int) -> DesignModel:
+        """Return the model of a choice; those of equal tiles on as many tensor parallel chips have much in common."""
+        sharding = self._sharding(design).sharding
+        if design.execution.batch.kind is not WorkloadKind.LLM:
+            return DesignModel(design, sharding, tiles, self._compatibility)
+        key = (*self._sharding_key(design), degrees_of(design).tensor, tiles)
+        if key not in self._models:
+            self._models[key] = DesignModel(design, sharding, tiles, self._compatibility)
+        return self._models[key].with_groups_of(design)
+
+    def _is_better(self, key: tuple[float, int, int]) -> bool:
+        assert self._best is not None
+        old = self._best.key
+        if abs(key[0] - old[0]) <= TIES * old[0]:
+            return key[1:] < old[1:]
+        return key[0] < old[0]
+
+    def _sharding(self, design: Design) -> InterChip:
+        """Return the sharding; that of fewest bytes is the same for all degrees."""
+        key = self._sharding_key(design)
+        if key not in self._shardings:
+            self._shardings[key] = self._find_sharding(design)
+        return self._shardings[key]
+
+    def _sharding_key(self, design: Design) -> tuple[int, ...]:
+        if self._options.objective is ShardingObjective.TIME:
+            return tuple(link.chips for link in design.machine.links)
+        return ()
+
+    def _find_sharding(self, design: Design) -> InterChip:
+        kernels = design.kernels
+        if not design.shards_kernels:
+            return InterChip({kernel.id: kernel.pinned_sharding or Dim.NONE for kernel in kernels}, 0.0)
+        pinned = {kernel.id: kernel.pinned_sharding for kernel in kernels if kernel.pinned_sharding is not None}
+        milp = MappingOptions(solver=Solver.HIGHS if self._options.solver.milp == "highs" else Solver.CBC)
+        times = None
+        if self._options.objective is ShardingObjective.TIME:
+            times = split_times(DesignModel(design, {}, 1, self._compatibility))
+        return shard(design, milp, pinned, times, ties_whole=self._compatibility.sharding_ties_whole)

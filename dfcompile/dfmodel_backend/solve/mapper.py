@@ -1,0 +1,89 @@
+"""Maps a dataflow graph on a system: chooses configurations, recomputes every figure."""
+
+import time
+
+from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.evaluate.graphs import NS_PER_S, total_figures
+from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.fusion.fuse import Fusion
+from dfcompile.dfmodel_backend.fusion.graphs.bounds import lower_bound_ns, no_chain_error, require_kernels_fit
+from dfcompile.dfmodel_backend.fusion.graphs.fuse import fuse_graph
+from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
+from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
+from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
+from dfcompile.errors import VerificationError
+
+
+def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | None = None) -> Mapping:
+    """Fuse the kernels of a graph into configurations of one chip, in the least time.
+
+    Raises:
+        InfeasibleError: a kernel does not fit the chip, or no chain of configurations fits; the message names the
+            kernel, the limit and what would be enough.
+    """
+    chosen = options or MappingOptions()
+    started = time.perf_counter()
+    model = ConfigurationModel(one_chip_workload(graph), system, chosen)
+    require_kernels_fit(model)
+    nothing = Fusion((), 0.0, is_optimal=True, solver=chosen.solver)
+    found = fuse_graph(GraphSets(model), chosen) if graph.kernels else nothing
+    if found.chain is None:
+        raise no_chain_error(model)
+    bound_ns = lower_bound_ns(model)
+    solver_s = time.perf_counter() - started
+    before = 0
+    configs = []
+    for kernels in (kernels for kernels in found.chain if kernels):
+        config = model.figures(before, kernels)
+        if config is None:
+            raise VerificationError(f"solver {found.solver}: chose a configuration that exceeds the chip")
+        configs.append(config)
+        before |= kernels
+    figures = total_figures(graph, system, tuple(configs))
+    optimal = found.is_optimal or figures.time_s * NS_PER_S <= bound_ns
+    bound_s = figures.time_s if optimal else min(figures.time_s, bound_ns / NS_PER_S)
+    return Mapping(
+        configs=figures.configs,
+        time_s=figures.time_s,
+        flop=figures.flop,
+        dram_bytes=figures.dram_bytes,
+        network_bytes=figures.network_bytes,
+        cost_usd=figures.cost_usd,
+        power_w=figures.power_w,
+        energy_j=figures.energy_j,
+        utilization=figures.utilization,
+        optimal=optimal,
+        gap=(figures.time_s - bound_s) / figures.time_s if figures.time_s else 0.0,
+        bound_time_s=bound_s,
+        solver=found.solver.value,
+        solver_s=solver_s,
+        options=chosen,
+        assumptions=(*graph.assumptions, *_assumptions(system, chosen)),
+    )
+
+
+def _assumptions(system: System, options: MappingOptions) -> tuple[Assumption, ...]:
+    chip = system.accelerator
+    if options.compute_utilization > 0:
+        compute = Assumption("compute", f"{options.compute_utilization} of the peak", "option compute_utilization")
+    else:
+        compute = Assumption(
+            "compute", "cores are split so that the slowest kernel is fastest; no pipeline fill", "[ko24, section 4]"
+        )
+    return (
+        Assumption("system", system.name, "--system" if system.name != "canonical" else "default"),
+        *system.sources,
+        Assumption("chips", "1", "the graph is not sharded"),
+        Assumption("cores", str(chip.cores), "--pes"),
+        compute,
+        Assumption("overlap in a configuration", options.overlap.value, "option overlap [ko24]"),
+        Assumption(
+            "tiles",
+            "streamed operands pass through SRAM in equal tiles, as many as needed to fit; two tiles of each "
+            "tensor at the border of a configuration, levels + 1 between two kernels",
+            "[ko24, section 4]; the count per configuration is dfcompile's",
+        ),
+    )

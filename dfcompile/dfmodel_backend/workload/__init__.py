@@ -1,0 +1,1 @@
+"""What runs: kernels and tensors, of a model or of a design."""

@@ -1,0 +1,172 @@
+"""What one chip executes: the constants of each kernel and tensor after sharding and tiling, as numbers.
+
+The fusion into configurations, its evaluator and its solvers see nothing else of the graph. On one chip nothing is
+sharded and a configuration runs through its tensors once; more chips only mean another way to make a `Workload`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, KernelType, TensorKind
+
+NO_SOURCE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KernelWork:
+    """The share of one kernel on one chip."""
+
+    name: str
+    systolic: bool
+    rows: int  # outer * m
+    k: int
+    n: int
+    network_ns: float = 0.0  # exchange with other chips
+
+    @property
+    def flop(self) -> int:
+        """FLOP of one execution."""
+        return (2 * self.k if self.systolic else 1) * self.rows * self.n
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A kernel that reads a tensor."""
+
+    kernel: int
+    buffer_depth: int  # tiles in flight if the tensor stays on the chip
+    cuts: int  # into how many tiles the kernel can take it, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A tensor that streams between kernels, or between kernels and DRAM."""
+
+    name: str
+    source: int  # kernel number, or NO_SOURCE
+    readings: tuple[Reading, ...]
+    size_bytes: int
+    cuts: int  # into how many tiles the source can give it, at most
+    leaves: bool  # an output of the model, written to DRAM in any case
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A tensor that is loaded and then held while a configuration runs."""
+
+    name: str
+    kernels: tuple[int, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Kernels are numbered in topological order; sets of kernels are bit masks over these numbers."""
+
+    kernels: tuple[KernelWork, ...]
+    flows: tuple[Flow, ...]
+    weights: tuple[Weight, ...]
+
+    @cached_property
+    def predecessors(self) -> tuple[int, ...]:
+        """Set of the direct predecessors of each kernel."""
+        masks = [0] * len(self.kernels)
+        for flow in self.flows:
+            if flow.source != NO_SOURCE:
+                for reading in flow.readings:
+                    masks[reading.kernel] |= 1 << flow.source
+        return tuple(masks)
+
+    @cached_property
+    def flows_of(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the flows that each kernel writes or reads."""
+        touched: list[dict[int, None]] = [{} for _ in self.kernels]
+        for number, flow in enumerate(self.flows):
+            if flow.source != NO_SOURCE:
+                touched[flow.source][number] = None
+            for reading in flow.readings:
+                touched[reading.kernel][number] = None
+        return tuple(tuple(numbers) for numbers in touched)
+
+    @cached_property
+    def weights_of(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the weights of each kernel."""
+        held: list[list[int]] = [[] for _ in self.kernels]
+        for number, weight in enumerate(self.weights):
+            for kernel in weight.kernels:
+                held[kernel].append(number)
+        return tuple(tuple(numbers) for numbers in held)
+
+    @property
+    def every_kernel(self) -> int:
+        """Set of all kernels."""
+        return (1 << len(self.kernels)) - 1
+
+    def members(self, kernels: int) -> tuple[int, ...]:
+        """Return the kernel numbers of a set, ascending."""
+        bits = f"{kernels:b}"[::-1]
+        found = []
+        place = bits.find("1")
+        while place >= 0:
+            found.append(place)
+            place = bits.find("1", place + 1)
+        return tuple(found)
+
+
+def one_chip_workload(graph: DataflowGraph) -> Workload:
+    """Return the workload of a chip that runs a graph: a whole one, or its share of one (`share_graph`)."""
+    index = graph.index
+    level = graph.topological_numbers
+    flows = []
+    weights = []
+    for tensor in graph.tensors:
+        users = tuple(index[use.kernel] for use in tensor.uses)
+        if tensor.kind is TensorKind.WEIGHT:
+            weights.append(Weight(tensor.name, users, tensor.size_bytes))
+            continue
+        source = index[tensor.source] if tensor.source else NO_SOURCE
+        readings = tuple(
+            Reading(
+                kernel=user,
+                buffer_depth=level[user] - level[source] + 1 if tensor.source else 2,
+                cuts=_input_cuts(graph.kernels[user], use.operand),
+            )
+            for user, use in zip(users, tensor.uses, strict=True)
+        )
+        cuts = _output_cuts(graph.kernels[source]) if tensor.source else max(1, tensor.size_bytes)
+        leaves = tensor.kind is TensorKind.OUTPUT
+        flows.append(Flow(tensor.name, source, readings, tensor.size_bytes, cuts, leaves))
+    return Workload(tuple(_work(kernel) for kernel in graph.kernels), tuple(flows), tuple(weights))
+
+
+def _work(kernel: DataflowKernel) -> KernelWork:
+    """Rows go to lanes: all elements of an elementwise kernel are rows, whatever its axes are called."""
+    if kernel.type is KernelType.SIMD:
+        return KernelWork(
+            kernel.name,
+            systolic=False,
+            rows=kernel.outer * kernel.m * kernel.n,
+            k=1,
+            n=1,
+            network_ns=kernel.exchange_ns,
+        )
+    return KernelWork(
+        kernel.name, systolic=True, rows=kernel.outer * kernel.m, k=kernel.k, n=kernel.n, network_ns=kernel.exchange_ns
+    )
+
+
+def _output_cuts(kernel: DataflowKernel) -> int:
+    """A contraction finishes column by column, an elementwise kernel element by element."""
+    columns = kernel.outer * kernel.n
+    return columns if kernel.type is KernelType.SYSTOLIC else columns * kernel.m
+
+
+def _input_cuts(kernel: DataflowKernel, operand: int) -> int:
+    """A contraction takes one operand column by column (and along k), the other one is held per product."""
+    columns = kernel.outer * kernel.n
+    if kernel.type is KernelType.SIMD:
+        return columns * kernel.m
+    if kernel.variant is KernelVariant.GEMM_INPUT1_INPUT2 and operand == 0:
+        return kernel.outer
+    return columns * kernel.k

@@ -1,0 +1,133 @@
+"""A design: a training, inference or scientific workload as a graph of one layer, and how it runs [ko24]."""
+
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend.machine.machine import Collective, Machine
+from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage
+from dfcompile.dfmodel_backend.options import Overlap
+
+
+@unique
+class Dim(StrEnum):
+    """A dimension of a kernel, to be sharded over chips or cut into tiles."""
+
+    OUTER = "O"
+    M = "M"
+    K = "K"
+    N = "N"
+    NONE = "-"
+
+    @property
+    def shard(self) -> "Dim":
+        """The dimension of a chip's share: outer and M are one, rows."""
+        return Dim.M if self is Dim.OUTER else self
+
+
+@dataclass(frozen=True, slots=True)
+class DesignKernel:
+    """One kernel; sizes in bytes of whole tensors."""
+
+    name: str
+    id: int
+    pinned_config: int  # -1: free
+    backward: bool | None  # None: the workload has no direction
+    systolic: bool
+    variant: KernelVariant
+    outer: int
+    m: int
+    k: int
+    n: int
+    input_1_bytes: float
+    input_2_bytes: float
+    output_bytes: float
+    tiling: Dim
+    collective: Collective
+    collective_bytes: float
+    collective_2: Collective
+    memory_bytes: float  # read from DRAM per execution of its configuration, per chip
+    skip_weight: bool
+    use_effective_stage: bool
+    num_input: int
+    sram_extra_bytes: float
+    dram_extra_bytes: float
+    pinned_sharding: Dim | None = None  # None: free
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether its first operand is a weight."""
+        return self.variant is KernelVariant.GEMM_INPUT1_WEIGHT
+
+    @property
+    def flop(self) -> float:
+        """FLOP of all its inputs, unsharded."""
+        elements = self.outer * self.m * self.n * max(1, self.num_input)
+        return 2 * elements * self.k if self.systolic else elements
+
+
+@dataclass(frozen=True, slots=True)
+class DesignEdge:
+    """A connection between two kernels, by id."""
+
+    source: int
+    target: int
+    zero_out: bool
+    label: LaneStage | None = None  # None: by the variant of the target
+
+
+@unique
+class WorkloadKind(StrEnum):
+    """What the graph is a layer or a step of."""
+
+    LLM = "llm"
+    DLRM = "dlrm"
+    HPL = "hpl"
+    FFT = "fft"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sizes of a workload; what a kind of workload does not have is 0 or 1."""
+
+    kind: WorkloadKind
+    hidden: int
+    sequence: int
+    layers: int
+    layers_in_graph: int
+    global_batch: int
+    micro_batch: int  # 0: free
+    tile: int  # 0: free
+    copies: int
+    table_bytes: float  # embeddings, matrix or vector of all chips of a copy
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How the graph runs."""
+
+    batch: Batch
+    kernel_by_kernel: bool
+    configurations: int  # 0: as many as kernels
+    overlap: Overlap
+    compute_utilization: float  # 0: lanes and stages
+    word_bytes: int
+    effective_stage: int
+    separate_reduce_scatter: bool
+    skip_inter_chip: bool
+    counted: str  # which of C, M, N count without overlap
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A design file, checked."""
+
+    kernels: tuple[DesignKernel, ...]
+    edges: tuple[DesignEdge, ...]
+    machine: Machine
+    execution: Execution
+
+    @property
+    def shards_kernels(self) -> bool:
+        """Whether kernels are split over a tensor parallel group: of language models, unless switched off."""
+        return self.execution.batch.kind is WorkloadKind.LLM and not self.execution.skip_inter_chip

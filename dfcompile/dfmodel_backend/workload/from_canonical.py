@@ -1,0 +1,178 @@
+"""Kernels and tensors of a canonical DAG, read as a dataflow graph."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, KernelVariant, TensorRole
+from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, KernelType, Tensor, TensorKind, Use
+from dfcompile.errors import VerificationError
+
+_HERE = "dfcompile"
+
+
+def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
+    """Return the dataflow graph of a canonical DAG.
+
+    A kernel that reads parameters alone (the new layout of a convolution's filters, say) is prepared once when
+    the weights are loaded: it is not mapped, and what it makes counts as a weight of its consumers. A weight that
+    is the right operand, ``input[m, k] x weight[k, n]``, is brought to the form of [ko24], weight first, by
+    swapping ``m`` and ``n``.
+
+    Raises:
+        VerificationError: a kernel names a tensor that the DAG does not have, or nobody makes an intermediate.
+    """
+    arrays = {tensor.name: tensor for tensor in dag.tensors}
+    prepared = _prepared(dag.kernels, arrays)
+    mapped = tuple(kernel for kernel in dag.kernels if kernel.name not in prepared)
+    weights = _weights(dag.kernels, arrays, prepared)
+    parts = _parts(mapped, arrays, weights)
+    uses = _uses(mapped, weights)
+    assumptions = (
+        Assumption("model inputs", "read from DRAM once by each configuration that uses them", _HERE),
+        Assumption("model outputs", "written to DRAM once", _HERE),
+        Assumption(
+            "weights", "loaded from DRAM once by each configuration that uses them", "dfcompile; [ko24] leaves them out"
+        ),
+        Assumption("rows looked up in a table", "read from DRAM each time, the table itself stays there", _HERE),
+        Assumption("elementwise kernels", "their elements are spread over all lanes that they get", _HERE),
+        Assumption("kernels on parameters alone", _listed(prepared), "prepared when the weights are loaded, no time"),
+    )
+    return DataflowGraph.of(
+        dag.name,
+        tuple(_dataflow_kernel(kernel, weights) for kernel in mapped),
+        (*(_tensor(part, uses.get(part.array.name, ()), weights) for part in parts), *_memory_reads(mapped, weights)),
+        assumptions,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The part of an array that one kernel writes (``maker``), or the outside world (no maker)."""
+
+    array: KernelTensor
+    maker: str
+    size_bytes: int
+    name: str
+
+
+def _prepared(kernels: tuple[Kernel, ...], arrays: dict[str, KernelTensor]) -> tuple[str, ...]:
+    """Return the names of the kernels whose operands are all known before the model runs."""
+    makers = _makers(kernels)
+    for kernel in kernels:
+        for array in (*kernel.inputs, *kernel.outputs):
+            if array not in arrays:
+                raise VerificationError(f"kernel {kernel.name!r}: no tensor {array!r} in the canonical dag")
+    prepared: dict[str, None] = {}
+    open_kernels = list(kernels)
+    while True:
+        found = [
+            kernel
+            for kernel in open_kernels
+            if all(_is_constant(arrays[array], makers, prepared) for array in kernel.inputs)
+        ]
+        if not found:
+            return tuple(kernel.name for kernel in kernels if kernel.name in prepared)
+        prepared.update(dict.fromkeys(kernel.name for kernel in found))
+        open_kernels = [kernel for kernel in open_kernels if kernel.name not in prepared]
+
+
+def _makers(kernels: tuple[Kernel, ...]) -> dict[str, list[str]]:
+    makers: dict[str, list[str]] = {}
+    for kernel in kernels:
+        for array in kernel.outputs:
+            makers.setdefault(array, []).append(kernel.name)
+    return makers
+
+
+def _is_constant(array: KernelTensor, makers: dict[str, list[str]], prepared: dict[str, None]) -> bool:
+    if array.role is TensorRole.PARAMETER:
+        return True
+    made_by = makers.get(array.name, [])
+    return bool(made_by) and all(maker in prepared for maker in made_by)
+
+
+def _weights(kernels: tuple[Kernel, ...], arrays: dict[str, KernelTensor], prepared: tuple[str, ...]) -> frozenset[str]:
+    makers = _makers(kernels)
+    done = dict.fromkeys(prepared)
+    return frozenset(name for name, array in arrays.items() if _is_constant(array, makers, done))
+
+
+def _parts(mapped: tuple[Kernel, ...], arrays: dict[str, KernelTensor], weights: frozenset[str]) -> tuple[_Part, ...]:
+    """Cut an array that several kernels write into one part per writer; what is left over is constant."""
+    writers: dict[str, list[Kernel]] = {name: [] for name in arrays}
+    for kernel in mapped:
+        for made in kernel.outputs:
+            writers[made].append(kernel)
+    used = {name for kernel in mapped for name in kernel.inputs}
+    parts: list[_Part] = []
+    for name, array in arrays.items():
+        if name not in used and not writers[name]:
+            continue
+        if name in weights or not writers[name]:
+            if name not in weights and array.role is not TensorRole.INPUT:
+                raise VerificationError(f"tensor {name!r}: read, but no kernel writes it")
+            parts.append(_Part(array, "", array.size_bytes, name))
+            continue
+        parts.extend(_written_parts(array, writers[name]))
+    return tuple(parts)
+
+
+def _written_parts(array: KernelTensor, writers: list[Kernel]) -> list[_Part]:
+    if len(writers) == 1:
+        return [_Part(array, writers[0].name, array.size_bytes, array.name)]
+    left = array.size_bytes
+    parts = []
+    for writer in writers:
+        share = min(left, writer.outer * writer.m * writer.n * array.element_bytes)
+        left -= share
+        parts.append(_Part(array, writer.name, share, f"{array.name}@{writer.name}"))
+    return parts
+
+
+def _uses(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> dict[str, tuple[Use, ...]]:
+    """Return the kernels that read each array, and at which of their operands that are no weights."""
+    found: dict[str, list[Use]] = {}
+    for kernel in mapped:
+        operands = [array for array in kernel.inputs if array not in weights]
+        for array in dict.fromkeys(kernel.inputs):
+            found.setdefault(array, []).append(Use(kernel.name, 0 if array in weights else operands.index(array)))
+    return {name: tuple(uses) for name, uses in found.items()}
+
+
+def _tensor(part: _Part, uses: tuple[Use, ...], weights: frozenset[str]) -> Tensor:
+    return Tensor(part.name, _kind(part, weights), part.size_bytes, part.maker, uses)
+
+
+def _memory_reads(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> Iterator[Tensor]:
+    """Yield what kernels read from memory beside their operands: it streams in like an input of the model."""
+    for kernel in mapped:
+        if kernel.memory_bytes:
+            use = Use(kernel.name, sum(array not in weights for array in kernel.inputs))
+            yield Tensor(f"{kernel.name}@memory", TensorKind.INPUT, kernel.memory_bytes, "", (use,))
+
+
+def _kind(part: _Part, weights: frozenset[str]) -> TensorKind:
+    if part.array.name in weights:
+        return TensorKind.WEIGHT
+    if not part.maker:
+        return TensorKind.INPUT
+    return TensorKind.OUTPUT if part.array.role is TensorRole.OUTPUT else TensorKind.INTERMEDIATE
+
+
+def _dataflow_kernel(kernel: Kernel, weights: frozenset[str]) -> DataflowKernel:
+    streamed = sum(array not in weights for array in kernel.inputs)
+    m, n = kernel.m, kernel.n
+    if kernel.variant.is_gemm:
+        variant = KernelVariant.GEMM_INPUT1_INPUT2 if streamed > 1 else KernelVariant.GEMM_INPUT1_WEIGHT
+        if len(kernel.inputs) > 1 and kernel.inputs[1] in weights and kernel.inputs[0] not in weights:
+            m, n = n, m
+    else:
+        variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if streamed > 1 else KernelVariant.ELEMENTWISE_INPUT1
+    kind = KernelType.SYSTOLIC if kernel.variant.is_gemm else KernelType.SIMD
+    return DataflowKernel(kernel.name, kernel.origin, kind, variant, kernel.outer, m, kernel.k, n)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:8])
+    return f"{len(names)}" + (f": {shown}" if names else "") + (", …" if len(names) > len(names[:8]) else "")

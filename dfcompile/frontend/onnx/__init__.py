@@ -1,0 +1,1 @@
+"""ONNX models: from a file to a draft that says everything."""

@@ -1,0 +1,124 @@
+"""External data: tensors of an ONNX model that stand in files beside it, and nowhere else."""
+
+import math
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import onnx
+from onnx import TensorProto
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.onnx.one_line import one_line
+
+SPARE_BYTES = 2**26  # that tensors may read in all beyond the sizes of their files: some share a part
+_BITS = {
+    kind: onnx.helper.tensor_dtype_to_np_dtype(kind).itemsize * 8
+    for kind in TensorProto.DataType.values()
+    if kind not in (TensorProto.UNDEFINED, TensorProto.STRING)
+}
+_PACKED_BITS = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
+
+
+class _Part(NamedTuple):
+    """Where a tensor stands."""
+
+    path: Path
+    offset: int
+    length: int
+
+
+def load_external_data(model: onnx.ModelProto, folder: Path) -> None:
+    """Put the external data of a model into it.
+
+    A tensor is read from a regular file inside of the model's folder, also after links have been followed, and as many
+    bytes as its type and dimensions say. No file is read beyond its end, and all tensors together read no more than
+    the files hold (but for a spare part).
+
+    Raises:
+        UserError: a tensor stands elsewhere, or its file is missing or too short; the message names the tensor.
+    """
+    tensors = [tensor for tensor in _tensors(model) if tensor.data_location == TensorProto.EXTERNAL]
+    parts = [_part(tensor, folder) for tensor in tensors]
+    files = {part.path: part.path.stat().st_size for part in parts}
+    asked, held = sum(part.length for part in parts), sum(files.values())
+    if asked > held + SPARE_BYTES:
+        raise UserError(f"external data: tensors of {asked} bytes in all against the {held} bytes of their files")
+    for tensor, part in zip(tensors, parts, strict=True):
+        with part.path.open("rb") as file:
+            file.seek(part.offset)
+            tensor.raw_data = file.read(part.length)
+        tensor.data_location = TensorProto.DEFAULT
+        del tensor.external_data[:]
+
+
+def _part(tensor: TensorProto, folder: Path) -> _Part:
+    where = f"tensor {tensor.name!r}"
+    keys = {entry.key: entry.value for entry in tensor.external_data}
+    path = _path(keys.get("location", ""), folder, where)
+    size = path.stat().st_size
+    offset = _number(keys, "offset", where)
+    expected = _bytes_of(tensor, where)
+    length = _number(keys, "length", where) if "length" in keys else expected
+    if length != expected:
+        raise UserError(f"{where}: {length} bytes of external data against the {expected} of its type and dimensions")
+    if offset + length > size:
+        raise UserError(f"{where}: external data up to byte {offset + length} against the {size} of {path.name!r}")
+    return _Part(path, offset, length)
+
+
+def _path(location: str, folder: Path, where: str) -> Path:
+    given = f"{where}: external data in {location if len(location) <= 100 else location[:100] + '…'!r}"
+    asked = Path(location)
+    if not location or asked.is_absolute() or ".." in asked.parts or "\0" in location:
+        raise UserError(f"{given} against a file inside of the model's folder")
+    try:
+        path = (folder / asked).resolve(strict=True)
+        is_file = stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116  # one look at what is behind all links
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise UserError(f"{given}: {(reason or one_line(error)).lower()}") from error
+    if not path.is_relative_to(folder.resolve()):
+        raise UserError(f"{given}, a link to a file elsewhere, against one inside of the model's folder")
+    if not is_file:
+        raise UserError(f"{given} against a regular file")
+    return path
+
+
+def _number(keys: dict[str, str], key: str, where: str) -> int:
+    text = keys.get(key, "0")
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise UserError(f"{where}: {key} {text[:40]!r} of its external data against a whole number")
+    return int(text)
+
+
+def _bytes_of(tensor: TensorProto, where: str) -> int:
+    kind = tensor.data_type
+    if kind not in _BITS:
+        raise UserError(f"{where}: external data of type {kind} against numbers")
+    if any(size < 0 for size in tensor.dims):
+        raise UserError(f"{where}: a size of {min(tensor.dims)} against no less than 0")
+    bits = _PACKED_BITS.get(TensorProto.DataType.Name(kind), _BITS[kind])
+    return -(-math.prod(tensor.dims) * bits // 8)
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
+    yield from _of_graph(model.graph)
+    for function in model.functions:
+        yield from _of_nodes(function.node)
+
+
+def _of_graph(graph: onnx.GraphProto) -> Iterator[TensorProto]:
+    yield from graph.initializer
+    yield from _of_nodes(graph.node)
+
+
+def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
+    for node in nodes:
+        for attribute in node.attribute:
+            yield from [attribute.t] if attribute.HasField("t") else []
+            yield from attribute.tensors
+            for graph in [attribute.g] if attribute.HasField("g") else attribute.graphs:
+                yield from _of_graph(graph)

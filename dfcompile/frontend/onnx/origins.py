@@ -1,0 +1,118 @@
+"""Origins: a short, stable name for each node of the user's model."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import onnx
+
+from dfcompile.frontend.onnx.draft import Draft
+
+_SCOPES_KEY = "pkg.torch.onnx.name_scopes"
+_CONTRACTIONS = frozenset(["Conv", "ConvTranspose", "Gemm", "MatMul"])
+
+
+def name_nodes(draft: Draft) -> Draft:
+    """Name every node by the user's operator it came from, and drop the metadata that told so.
+
+    The first rule that applies gives the name:
+
+    1. A Conv, ConvTranspose, Gemm or MatMul that alone uses a parameter ``M.weight`` is ``M``, as PyTorch names its
+       modules (a convolution keeps its name if a batch normalisation was folded into it).
+    2. A node that PyTorch's exporter says comes from module ``M`` is ``M`` if it is all that there is of the module;
+       otherwise ``M.softmax``, after its operator type (``softmax`` for code outside of any inner module).
+    3. A named node keeps its name, with ``/`` turned into ``.``, and blanks, signs and what is not seen into ``_``
+       (letters of every script stay); but names that PyTorch's exporter makes up from the operator type and a count
+       (``node_Split_579``) do not count as names.
+    4. Any other node is ``Conv_0``: its operator type and how many nodes of it came before.
+
+    A name that several nodes have is numbered in the model's order: ``relu``, ``relu_1``, ``relu_2``.
+    """
+    nodes = tuple(draft.proto.graph.node)
+    named = []
+    for node, origin in zip(nodes, _unique(_candidates(nodes, draft)), strict=True):
+        renamed = onnx.NodeProto()
+        renamed.CopyFrom(node)
+        renamed.name = origin
+        renamed.doc_string = ""
+        del renamed.metadata_props[:]
+        named.append(renamed)
+    return draft.replaced(named)
+
+
+def _candidates(nodes: Sequence[onnx.NodeProto], draft: Draft) -> tuple[str, ...]:
+    uses = Counter(name for node in nodes for name in node.input)
+    modules = [_module(node) for node in nodes]
+    members = Counter(modules)
+    inner = frozenset(".".join(parts[:end]) for parts in _split(modules) for end in range(1, len(parts)))
+    seen: Counter[str] = Counter()
+    found = []
+    for node, module in zip(nodes, modules, strict=True):
+        candidate = _weight_owner(node, draft, uses)
+        if not candidate and module is not None:
+            alone = module and members[module] == 1 and module not in inner
+            candidate = module if alone else ".".join(filter(None, [module, node.op_type.lower()]))
+        found.append(_cleaned(candidate) or _given_name(node) or f"{node.op_type}_{seen[node.op_type]}")
+        seen[node.op_type] += 1
+    return tuple(found)
+
+
+def _split(modules: Sequence[str | None]) -> tuple[list[str], ...]:
+    return tuple(module.split(".") for module in modules if module)
+
+
+def _weight_owner(node: onnx.NodeProto, draft: Draft, uses: Counter[str]) -> str:
+    if node.op_type not in _CONTRACTIONS:
+        return ""
+    for name in node.input:
+        if name in draft.constants and name.endswith(".weight") and uses[name] == 1:
+            return name.removesuffix(".weight")
+    return ""
+
+
+def _module(node: onnx.NodeProto) -> str | None:
+    """Return the dotted path of the module, empty for the outermost one, None if the node does not tell."""
+    for entry in node.metadata_props:
+        if entry.key == _SCOPES_KEY:
+            try:
+                scopes = ast.literal_eval(entry.value)
+            except (ValueError, SyntaxError):
+                return None
+            # The last scope is the call itself, those before it are the modules around it, each a full path.
+            if isinstance(scopes, list) and len(scopes) > 1 and isinstance(scopes[-2], str):
+                return scopes[-2]
+    return None
+
+
+def _given_name(node: onnx.NodeProto) -> str:
+    made_up = re.fullmatch(rf"node_{re.escape(node.op_type)}(_\d+)?", node.name)
+    return "" if made_up else _cleaned(node.name)
+
+
+def _cleaned(name: str) -> str:
+    dotted = re.sub(r"[/:.]+", ".", name).strip(".")
+    if dotted.isascii():
+        return re.sub(r"[^0-9A-Za-z_.\-]+", "_", dotted)
+    # A name of another script stays readable; what is not seen, and ASCII that files and shells read, does not stay.
+    return re.sub("\0+", "_", "".join(char if _is_plain(char) else "\0" for char in dotted))
+
+
+def _is_plain(char: str) -> bool:
+    return (char.isalnum() or char in "_.-") if char.isascii() else char.isprintable()
+
+
+def _unique(candidates: Sequence[str]) -> tuple[str, ...]:
+    occurrences = Counter(candidates)
+    taken = set(occurrences)
+    given: set[str] = set()
+    names = []
+    for candidate in candidates:
+        name = candidate
+        count = 0
+        while name in given or (name != candidate and name in taken):
+            count += 1
+            name = f"{candidate}_{count}"
+        given.add(name)
+        names.append(name)
+    return tuple(names)

@@ -1,0 +1,157 @@
+"""Shape inference: element type and shape of every value of a draft."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import onnx
+from onnx import helper, numpy_helper, shape_inference
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
+from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.frontend.onnx.window_results import window_result
+
+# Inference looks into constants only for shapes, axes and the like, which are short.
+_LARGEST_VISIBLE_CONSTANT = 1024
+
+_VECTOR_MAKERS = frozenset(["Concat", "Range"])
+_LONGEST_VECTOR = 2**20
+# Operators for which ONNX infers nothing, or fails: their result is of the type of their first operand.
+_LIKE_FIRST_OPERAND = frozenset(["GroupNormalization", "MeanVarianceNormalization"])
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Element type and shape of a value.
+
+    Attributes:
+        dtype: numpy name.
+        shape: None for a dimension that is not known; None altogether if not even the rank is.
+    """
+
+    dtype: str
+    shape: tuple[int | None, ...] | None
+
+    @property
+    def known_shape(self) -> tuple[int, ...] | None:
+        """The shape if every dimension is known."""
+        if self.shape is None:
+            return None
+        known = tuple(size for size in self.shape if size is not None)
+        return known if len(known) == len(self.shape) else None
+
+
+def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorType]:
+    """Return the type of every value whose element type ONNX can infer.
+
+    Raises:
+        UserError: a value of the model is no dense tensor; with ``strict``, or where ONNX does so anyway: operands do
+            not fit together.
+    """
+    proto = checkable(draft)
+    for node in proto.graph.node:
+        if node.op_type in _LIKE_FIRST_OPERAND:
+            stand_in(node, node.input[0])
+    for output in proto.graph.output:
+        # What is declared may stand for other input shapes than those that were given.
+        if output.type.tensor_type.elem_type:
+            output.type.tensor_type.ClearField("shape")
+        else:
+            output.ClearField("type")
+    follow = not _has_long_vectors(proto)
+    values = {name for node in proto.graph.node for name in (*node.input, *node.output)}
+    stand_ins: set[str] = set()
+    while True:
+        types = _inferred(proto, draft, strict=strict, follow=follow)
+        corrected = _correct(proto, types, values)
+        if not corrected:
+            return {name: known for name, known in types.items() if name not in stand_ins}
+        stand_ins.update(corrected)
+
+
+def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: bool) -> dict[str, TensorType]:
+    try:
+        inferred = shape_inference.infer_shapes(proto, check_type=strict, strict_mode=strict, data_prop=follow)
+    except (shape_inference.InferenceError, ValueError) as error:
+        raise UserError(_explained(str(error))) from error
+    except MemoryError as error:
+        raise UserError(
+            "model: sizes in it are so large that inferring its shapes needs more memory than there is"
+        ) from error
+    types = {name: TensorType(str(value.dtype), value.shape) for name, value in draft.constants.items()}
+    graph = inferred.graph
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if value.name not in types and value.type.WhichOneof("value") is not None:
+            types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), _shape(value))
+    return types
+
+
+def _correct(proto: onnx.ModelProto, types: Mapping[str, TensorType], values: set[str]) -> tuple[str, ...]:
+    """Put our shape in the place of ONNX's where they differ; return the stand-ins.
+
+    ``y = MaxPool(x)`` becomes ``y = Identity(s)``, where the stand-in ``s`` is an input of the shape that is right.
+    """
+    stand_ins = []
+    for node in proto.graph.node:
+        right = window_result(node, tuple(types[name].known_shape if name in types else None for name in node.input))
+        result = types.get(node.output[0])
+        if right is None or result is None or result.shape == right or any(node.output[1:]):
+            continue
+        name = free_name(f"{node.output[0]}.stand-in", values)
+        proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(result.dtype), right))
+        stand_in(node, name)
+        stand_ins.append(name)
+    return tuple(stand_ins)
+
+
+def _has_long_vectors(proto: onnx.ModelProto) -> bool:
+    """Whether following the elements of vectors, any of which might be a shape, would take ONNX forever."""
+    if not any(node.op_type in _VECTOR_MAKERS for node in proto.graph.node):
+        return False
+    try:
+        inferred = shape_inference.infer_shapes(proto)
+    except (shape_inference.InferenceError, ValueError):
+        return False  # the inference proper says what is wrong
+    makers = {name for node in proto.graph.node if node.op_type in _VECTOR_MAKERS for name in node.output}
+    shapes = [_shape(value) for value in inferred.graph.value_info if value.name in makers]
+    return any(shape is not None and len(shape) == 1 and (shape[0] or 0) > _LONGEST_VECTOR for shape in shapes)
+
+
+def stand_in(node: onnx.NodeProto, value: str) -> None:
+    """Make a node an Identity of a value, in place."""
+    node.op_type = "Identity"
+    node.input[:] = [value]
+    del node.attribute[:]
+
+
+def checkable(draft: Draft) -> onnx.ModelProto:
+    """Return the draft as a model for ONNX's own tools: large constants are inputs."""
+    proto = onnx.ModelProto()
+    proto.CopyFrom(draft.proto)
+    for name, value in draft.constants.items():
+        if value.size <= _LARGEST_VISIBLE_CONSTANT:
+            proto.graph.initializer.append(numpy_helper.from_array(value, name))
+        else:
+            proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(str(value.dtype)), value.shape))
+    return proto
+
+
+def _shape(value: onnx.ValueInfoProto) -> tuple[int | None, ...] | None:
+    if not value.type.tensor_type.HasField("shape"):
+        return None
+    return tuple(
+        dim.dim_value if dim.WhichOneof("value") == "dim_value" else None for dim in value.type.tensor_type.shape.dim
+    )
+
+
+def _explained(message: str) -> str:
+    """Turn ONNX's ``[ShapeInferenceError] … (op_type:Conv, node name: c): [ShapeInferenceError] why`` into ours."""
+    line = one_line(message)
+    if "node name: " not in line:
+        return f"model: {line.replace('[ShapeInferenceError] ', '').replace('[TypeInferenceError] ', '')}"
+    node, _, why = line.partition("node name: ")[2].partition("): ")
+    operator = line.partition("op_type:")[2].partition(",")[0]
+    why = why.replace("[ShapeInferenceError] ", "").replace("[TypeInferenceError] ", "")
+    return f"node {node!r}: {operator}: {why[:1].lower()}{why[1:]}"

@@ -1,0 +1,1 @@
+"""The SDFG of a model: operator nodes, arrays, and how they are made quickly."""

@@ -1,0 +1,154 @@
+"""The importer: a normalised draft becomes an SDFG of operator nodes in one state."""
+
+import copy
+from collections.abc import Mapping
+
+import dace
+import numpy as np
+import onnx
+from dace.sdfg.nodes import AccessNode
+from onnx import AttributeProto
+
+from dfcompile.errors import InternalError, UnsupportedOpError
+from dfcompile.frontend.normaliser import Normalised
+from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.shapes import TensorType
+from dfcompile.frontend.program import Level, Port, Program
+from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
+from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifier, safe_identifiers
+from dfcompile.frontend.sdfg.operator_node import AttributeValue, OperatorNode, input_connector, output_connector
+from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
+
+
+def import_program(name: str, normalised: Normalised, types: Mapping[str, TensorType]) -> Program:
+    """Return the program of level 0: one state, one array per value, one access node per array.
+
+    Inputs, outputs and parameters are not transient. A value without dimensions is an array of shape ``(1,)``. An
+    operand that a node omits, and a constant without elements, has no connector; an operand that only tells a shape,
+    an axis or the like is an input as any other, whose value stands in the program's parameters.
+
+    Args:
+        name: any text; the program gets an identifier near to it.
+        normalised: all of whose values have a type.
+        types: element type and static shape of every value.
+
+    Raises:
+        UnsupportedOpError: a node has an attribute that is no number, text or list of these.
+    """
+    apply_dace_settings()
+    draft = normalised.draft
+    arrays = safe_identifiers(_values(draft))
+    sdfg = dace.SDFG(safe_identifier(name))
+    border = {*draft.input_names, *draft.output_names, *draft.constants}
+    like: dict[tuple[tuple[int, ...], str, bool], dace.data.Array] = {}  # a copy is made faster than a new one
+    for value, array in arrays.items():
+        kind = (array_shape(_shape(value, types)), types[value].dtype, value not in border)
+        if kind not in like:
+            scalar = dace.dtypes.typeclass(np.dtype(kind[1]).type)
+            like[kind] = dace.data.Array(scalar, kind[0], transient=kind[2])
+        sdfg.add_datadesc(array, copy.copy(like[kind]))
+    _add_nodes(sdfg, draft, arrays)
+    return Program(
+        name=sdfg.name,
+        level=Level.ONNX,
+        sdfg=sdfg,
+        inputs=tuple(_port(value, arrays, types) for value in draft.input_names),
+        outputs=tuple(_port(value, arrays, types) for value in draft.output_names),
+        parameters={arrays[value]: _frozen(constant) for value, constant in draft.constants.items() if value in arrays},
+        nodes=normalised.nodes,
+    )
+
+
+def array_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the array that holds a value: a scalar is an array of one element."""
+    return shape or (1,)
+
+
+def _values(draft: Draft) -> tuple[str, ...]:
+    constants = [name for name, value in draft.constants.items() if value.size]
+    produced = [name for node in draft.proto.graph.node for name in node.output if name]
+    return tuple(dict.fromkeys([*draft.input_names, *constants, *produced]))
+
+
+def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
+    shape = types[value].known_shape
+    if shape is None:
+        raise InternalError(f"value {value!r}: no static shape after it was checked")
+    return shape
+
+
+def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None:
+    state = sdfg.add_state("main")
+    access: dict[str, AccessNode] = {}
+    whole = WholeMemlets(sdfg)
+    labels = labels_of(node.name for node in draft.proto.graph.node)
+    for node in draft.proto.graph.node:
+        operands = {input_connector(at): name for at, name in enumerate(node.input) if name in arrays}
+        results = {output_connector(at): name for at, name in enumerate(node.output) if name}
+        operator = OperatorNode(
+            labels[node.name],
+            op_type=node.op_type,
+            origin=node.name,
+            attributes=_attributes(node),
+            inputs=tuple(operands),
+            outputs=tuple(results),
+        )
+        state.add_node(operator)
+        for name in dict.fromkeys([*operands.values(), *results.values()]):
+            if name not in access:
+                access[name] = state.add_access(arrays[name])
+        for connector, name in operands.items():
+            state.add_edge(access[name], None, operator, connector, whole.of(arrays[name]))
+        for connector, name in results.items():
+            state.add_edge(operator, connector, access[name], None, whole.of(arrays[name]))
+    _number_elements(sdfg, state)
+
+
+def _number_elements(sdfg: dace.SDFG, state: dace.SDFGState) -> None:
+    """Replace DaCe's random identifiers by numbers, so that the same model gives the same bytes."""
+    sdfg.guid = "sdfg"
+    state.guid = "state"
+    for number, node in enumerate(state.nodes()):
+        node.guid = f"node-{number}"
+    for number, edge in enumerate(state.edges()):
+        edge.data.guid = f"edge-{number}"
+
+
+def _attributes(node: onnx.NodeProto) -> Mapping[str, AttributeValue]:
+    return {attribute.name: _attribute(attribute, node) for attribute in node.attribute}
+
+
+def _attribute(attribute: AttributeProto, node: onnx.NodeProto) -> AttributeValue:
+    kind = attribute.type
+    if kind == AttributeProto.INT:
+        return attribute.i
+    if kind == AttributeProto.INTS:
+        return list(attribute.ints)
+    if kind == AttributeProto.FLOAT:
+        return _shortest(attribute.f)
+    if kind == AttributeProto.FLOATS:
+        return [_shortest(value) for value in attribute.floats]
+    if kind == AttributeProto.STRING:
+        return attribute.s.decode("utf-8", errors="replace")
+    if kind == AttributeProto.STRINGS:
+        return [value.decode("utf-8", errors="replace") for value in attribute.strings]
+    found = AttributeProto.AttributeType.Name(kind).lower()
+    raise UnsupportedOpError(
+        f"node {node.name!r}: attribute {attribute.name!r} of {node.op_type} is a {found} "
+        "against a number, a text or a list"
+    )
+
+
+def _shortest(value: float) -> float:
+    """Return the float that reads shortest and is the same in single precision: 1e-05, not 9.999999747378752e-06."""
+    return float(str(np.float32(value)))
+
+
+def _port(value: str, arrays: Mapping[str, str], types: Mapping[str, TensorType]) -> Port:
+    return Port(value, arrays[value], _shape(value, types), types[value].dtype)
+
+
+def _frozen(constant: Constant) -> Constant:
+    value = np.reshape(constant, array_shape(constant.shape)).view()
+    value.flags.writeable = False
+    return value

@@ -1,0 +1,1 @@
+"""PyTorch models: the user's Python file, run and exported."""

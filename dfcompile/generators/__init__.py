@@ -1,0 +1,1 @@
+"""Generators: the graphs that ``dfcompile generate`` makes."""

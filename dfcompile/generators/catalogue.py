@@ -1,0 +1,160 @@
+"""The graphs that ``dfcompile generate`` makes: canonical DAGs, single operators, workloads of DFModel."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from dfcompile.canonical_dag import CanonicalDag, dag_to_json, format_dag
+from dfcompile.errors import UserError, nearest
+from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
+from dfcompile.generators.workloads import WORKLOADS, WorkloadGenerator, design_text
+from dfcompile.options import VOLUMES
+
+Argument = int | str
+
+TEXT: Final = "text"
+JSON: Final = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """An argument of a generator.
+
+    Attributes:
+        name: as the function has it; on the command line with ``-`` for ``_``.
+        text: help.
+        is_required: whether it has to be given.
+        default: what holds if it is not given; ``None``: the generator finds a value.
+        choices: the words to choose from, if any.
+        is_word: whether it is a word and no whole number.
+    """
+
+    name: str
+    text: str
+    is_required: bool = True
+    default: Argument | None = None
+    choices: tuple[str, ...] = ()
+    is_word: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """A named way to make a graph and write it down.
+
+    Attributes:
+        name: on the command line.
+        text: help, one line.
+        makes: what kind of graph it is.
+        settings: its arguments.
+        formats: the forms that ``write`` knows; the first is the usual one.
+        write: gives the text of the graph, of arguments and one of the forms.
+    """
+
+    name: str
+    text: str
+    makes: str
+    settings: tuple[Setting, ...]
+    formats: tuple[str, ...]
+    write: Callable[[Mapping[str, Argument], str], str]
+
+
+def find_generator(name: str) -> Generator:
+    """Return the generator of a name.
+
+    Raises:
+        UserError: there is none.
+    """
+    if name not in GENERATORS:
+        raise UserError(f"generator {name!r}: unknown{nearest(name, GENERATORS)}")
+    return GENERATORS[name]
+
+
+def _optional(name: str, text: str, default: Argument | None = None) -> Setting:
+    return Setting(name, text, is_required=False, default=default, is_word=isinstance(default, str))
+
+
+_WALK = (
+    _optional("volume", "elements on the first edges", 2048),
+    _optional("seed", "of random volumes; without one all tasks are elementwise"),
+)
+_EXPANDED = (
+    _optional("expansion", "of MatMul, see `dfcompile expansions`", "mv"),
+    Setting("volumes", "of edges between tasks: own shares or whole arrays", is_required=False, default="exact",
+            choices=VOLUMES),
+)  # fmt: skip
+
+
+def _dag(name: str, text: str, function: Callable[..., CanonicalDag], *settings: Setting, **names: str) -> Generator:
+    """Make a generator of a function that returns a canonical DAG; ``names``: what its arguments are called there."""
+
+    def write(arguments: Mapping[str, Argument], form: str) -> str:
+        dag = function(**{names.get(key, key): value for key, value in arguments.items()})
+        return dag_to_json(dag) if form == JSON else format_dag(dag)
+
+    return Generator(name, text, "canonical DAG", settings, (TEXT, JSON), write)
+
+
+def _matmul(**arguments: object) -> CanonicalDag:
+    from dfcompile.generators import single_operators as expanded_dags
+
+    return expanded_dags.matmul(**arguments)  # type: ignore[arg-type]  # the settings say which
+
+
+def _convolution(**arguments: object) -> CanonicalDag:
+    from dfcompile.generators import single_operators as expanded_dags
+
+    return expanded_dags.convolution(**arguments)  # type: ignore[arg-type]  # the settings say which
+
+
+def _workload(generator: WorkloadGenerator) -> Generator:
+    def write(arguments: Mapping[str, Argument], _form: str) -> str:
+        return design_text(generator.generate(arguments))
+
+    settings = (
+        Setting(found.name, found.text, found.is_required, found.default, found.choices)
+        for found in generator.parameters
+    )
+    name = f"{generator.name}-workload" if generator.name in _DAGS else generator.name
+    return Generator(name, generator.text, "DFModel workload", tuple(settings), (TEXT,), write)
+
+
+_DAGS: Mapping[str, Generator] = MappingProxyType(
+    {
+        generator.name: generator
+        for generator in (
+            _dag("chain", "tasks in a row", chain, Setting("size", "number of tasks"), *_WALK),
+            _dag(
+                "fft", "fast Fourier transform: a tree, then butterflies", fft,
+                Setting("size", "points, a power of two"), *_WALK, size="points",
+            ),
+            _dag(
+                "gaussian", "Gaussian elimination", gaussian,
+                Setting("size", "rows and columns of the matrix"), *_WALK,
+            ),
+            _dag(
+                "cholesky", "tiled Cholesky factorisation", cholesky,
+                Setting("size", "rows and columns of tiles"), *_WALK, size="tiles",
+            ),
+            _dag(
+                "fork-join", "two stages of parallel tasks, each joined by one", fork_join,
+                Setting("first", "tasks of the first stage"), Setting("second", "tasks of the second stage"), *_WALK,
+            ),
+            _dag(
+                "matmul", "matrix product A[n, k] @ B[k, m] by expansion", _matmul,
+                Setting("n", "rows of A"), Setting("k", "columns of A"), Setting("m", "columns of B"), *_EXPANDED,
+            ),
+            _dag(
+                "convolution", "convolution of a square image by expansion", _convolution,
+                Setting("size", "rows and columns of the image"), Setting("kernel", "rows and columns of a filter"),
+                Setting("filters", "number of filters"), _optional("channels", "of image and filters", 1),
+                _optional("stride", "between windows", 1), _optional("padding", "rows and columns around the image", 0),
+                *_EXPANDED,
+            ),
+        )
+    }
+)  # fmt: skip
+
+GENERATORS: Mapping[str, Generator] = MappingProxyType(
+    {**_DAGS, **{found.name: found for found in map(_workload, WORKLOADS.values())}}
+)

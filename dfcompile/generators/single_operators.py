@@ -1,0 +1,155 @@
+"""Canonical DAGs of single operators, made in the way that models take: lowering, then extraction."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import dace
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.extraction.extract import ExtractionOptions, Volumes, extract
+from dfcompile.errors import UserError
+from dfcompile.frontend import AttributeValue, Level, OperatorNode, Port, Program, input_connector, output_connector
+from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
+
+LARGEST_ARRAY = 10**7  # elements; an expansion may make a task of each
+
+Shape = tuple[int, ...]
+
+
+def matmul(n: int, k: int, m: int, expansion: str = "mv", volumes: str = "exact") -> CanonicalDag:
+    """Return the tasks of ``A[n, k] @ B[k, m] -> C[n, m]`` [dematteis23, section 3].
+
+    Args:
+        n: rows of A and C.
+        k: columns of A, rows of B.
+        m: columns of B and C.
+        expansion: of MatMul.
+        volumes: of edges between tasks, ``exact`` or ``array``.
+
+    Raises:
+        UserError: a dimension below 1, an array that is too large, or no expansion of that name.
+    """
+    _check_arrays("matmul", {"A": (n, k), "B": (k, m), "C": (n, m)})
+    inputs = {"A": (n, k), "B": (k, m)}
+    return _expanded(f"matmul-{n}-{k}-{m}", "MatMul", inputs, {}, (n, m), {}, expansion, volumes)
+
+
+def convolution(
+    size: int,
+    kernel: int,
+    filters: int,
+    channels: int = 1,
+    stride: int = 1,
+    padding: int = 0,
+    expansion: str = "mv",
+    volumes: str = "exact",
+) -> CanonicalDag:
+    """Return the tasks of a convolution with bias of a square image, by im2col and a matrix product.
+
+    Args:
+        size: rows and columns of the image.
+        kernel: rows and columns of a filter.
+        filters: number of filters.
+        channels: of image and filters.
+        stride: between windows.
+        padding: rows and columns of zeros around the image.
+        expansion: of MatMul.
+        volumes: of edges between tasks, ``exact`` or ``array``.
+
+    Raises:
+        UserError: a size below 1, a filter larger than the image, an array that is too large, or no expansion of that
+            name.
+    """
+    if padding < 0:
+        raise UserError(f"convolution: padding {padding} against 0 or more")
+    if stride < 1:
+        raise UserError(f"convolution: stride {stride} against 1 or more")
+    image = size + 2 * padding
+    if kernel > image:
+        raise UserError(f"convolution: kernel {kernel} against at most {image}, the size of the image with its padding")
+    side = (image - kernel) // stride + 1
+    inputs = {"X": (1, channels, size, size)}
+    parameters = {"W": (filters, channels, kernel, kernel), "bias": (filters,)}
+    output = (1, filters, side, side)
+    columns = (channels * kernel * kernel, side * side)
+    padded = (1, channels, image, image)
+    _check_arrays("convolution", {**inputs, **parameters, "Y": output, "columns": columns, "padded image": padded})
+    attributes = {"strides": [stride] * 2, "pads": [padding] * 4}
+    name = f"convolution-{size}-{kernel}-{filters}"
+    return _expanded(name, "Conv", inputs, parameters, output, attributes, expansion, volumes)
+
+
+def _check_arrays(generator: str, shapes: Mapping[str, Shape]) -> None:
+    for name, shape in shapes.items():
+        elements = 1
+        for size in shape:
+            if size < 1:
+                raise UserError(f"{generator}: a size of {size} in {name}{list(shape)} against 1 or more")
+            elements *= size
+        if elements > LARGEST_ARRAY:
+            raise UserError(f"{generator}: {name}{list(shape)} of {elements} elements against at most {LARGEST_ARRAY}")
+
+
+def _expanded(
+    name: str,
+    op_type: str,
+    inputs: Mapping[str, Shape],
+    parameters: Mapping[str, Shape],
+    output: Shape,
+    attributes: Mapping[str, AttributeValue],
+    expansion: str,
+    volumes: str,
+) -> CanonicalDag:
+    table = registered_expansions()
+    choices = (Choice("MatMul", expansion),)
+    table.check(choices[0])
+    program = _program(name.replace("-", "_"), op_type, inputs, parameters, output, attributes)
+    maps = lower_to_maps(lower_to_canonical(program, table, choices), table, choices)
+    return extract(maps.sdfg, ExtractionOptions(Volumes(volumes)), parameters=tuple(maps.parameters))
+
+
+def _program(
+    name: str,
+    op_type: str,
+    inputs: Mapping[str, Shape],
+    parameters: Mapping[str, Shape],
+    output: Shape,
+    attributes: Mapping[str, AttributeValue],
+) -> Program:
+    """Return a program of one ONNX operator, as the frontend gives it; the parameters are zeros."""
+    sdfg = dace.SDFG(name)
+    state = sdfg.add_state("main", is_start_block=True)
+    operands = {**inputs, **parameters}
+    connectors = [input_connector(place) for place in range(len(operands))]
+    operator = OperatorNode(
+        op_type.lower(), op_type=op_type, origin=op_type.lower(), attributes=attributes,
+        inputs=connectors, outputs=[output_connector(0)],
+    )  # fmt: skip
+    state.add_node(operator)
+    for (array, shape), connector in zip(operands.items(), connectors, strict=True):
+        state.add_edge(_array(sdfg, state, array, shape), None, operator, connector, _whole(sdfg, array))
+    state.add_edge(operator, output_connector(0), _array(sdfg, state, "result", output), None, _whole(sdfg, "result"))
+    zeros = {array: np.broadcast_to(np.float32(0), shape) for array, shape in parameters.items()}
+    return Program(
+        name=name,
+        level=Level.ONNX,
+        sdfg=sdfg,
+        inputs=tuple(_port(array, shape) for array, shape in inputs.items()),
+        outputs=(_port("result", output),),
+        parameters=MappingProxyType(zeros),
+        nodes=(),
+    )
+
+
+def _array(sdfg: dace.SDFG, state: dace.SDFGState, name: str, shape: Sequence[int]) -> dace.nodes.AccessNode:
+    sdfg.add_array(name, list(shape), dace.float32)
+    return state.add_access(name)
+
+
+def _whole(sdfg: dace.SDFG, name: str) -> dace.Memlet:
+    return dace.Memlet.from_array(name, sdfg.arrays[name])
+
+
+def _port(array: str, shape: Shape) -> Port:
+    return Port(array, array, shape, "float32")

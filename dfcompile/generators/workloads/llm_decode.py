@@ -1,0 +1,98 @@
+"""Decoding of one token by one layer of a language model, with caches of keys and values [ko24, section 6]."""
+
+from dataclasses import replace
+from enum import StrEnum, unique
+
+from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend.workload.graph import KernelType
+from dfcompile.errors import UserError, nearest
+from dfcompile.generators.workloads.arguments import check_heads, check_positive, share
+from dfcompile.generators.workloads.kernels import elementwise, gemm
+from dfcompile.generators.workloads.llm_forward import forward_kernels
+from dfcompile.generators.workloads.workload_graph import WorkloadConnection, WorkloadGraph, WorkloadKernel
+
+DECODE_EDGES = (
+    *((1, 2), (2, 3), (2, 4), (2, 5), (4, 6), (5, 7), (3, 8), (6, 8), (8, 9), (9, 10), (10, 11), (7, 11), (11, 12)),
+    *((12, 13), (13, 14), (14, 15), (1, 14), (15, 16), (16, 17), (17, 18), (18, 19), (19, 20), (14, 20)),
+)
+FROM_CACHES = ((6, 8), (7, 11))
+
+
+@unique
+class Cache(StrEnum):
+    """Where the cached keys and values of a layer are while it runs."""
+
+    RESIDENT = "resident"  # in SRAM: attention sees a window that includes the new token
+    STREAMED = "streamed"  # tensors between kernels: attention sees the window and the new token
+
+
+def llm_decode(
+    *,
+    hidden: int,
+    num_head: int,
+    head_dim: int,
+    word: int,
+    window: int,
+    tensor_parallel: int,
+    mlp_dim: int | None = None,
+    cache: str = Cache.RESIDENT,
+) -> WorkloadGraph:
+    """Return 20 kernels and 23 connections: those of the forward pass for one token, and the two caches.
+
+    Weights and caches are read from DRAM for each token: a chip's share of them is its extra memory traffic.
+
+    Args:
+        hidden: hidden dimension, ``num_head * head_dim``.
+        num_head: heads of attention.
+        head_dim: dimension of a head.
+        word: bytes per element.
+        window: tokens in the cache.
+        tensor_parallel: chips over which weights and caches are spread.
+        mlp_dim: hidden dimension of the feed-forward network; four times `hidden` if absent.
+        cache: a value of `Cache`.
+
+    Raises:
+        UserError: an argument is not positive, heads do not make up the hidden dimension, or an unknown cache.
+    """
+    workload = "llm-decode"
+    mlp = 4 * hidden if mlp_dim is None else mlp_dim
+    check_positive(workload, hidden=hidden, num_head=num_head, head_dim=head_dim, word=word, window=window)
+    check_positive(workload, tensor_parallel=tensor_parallel, mlp_dim=mlp)
+    check_heads(workload, hidden, num_head, head_dim)
+    if cache not in tuple(Cache):
+        raise UserError(f"{workload}: found cache {cache!r} against a known one{nearest(cache, tuple(Cache))}")
+    is_resident = cache == Cache.RESIDENT
+    tokens = window if is_resident else window + 1
+
+    layer = {kernel.name: kernel for kernel in forward_kernels(hidden, 1, num_head, head_dim, word, mlp)}
+    layer["MHA_GEMM_1"] = gemm("MHA_GEMM_1", num_head, 1, head_dim, tokens, word)
+    layer["SOFTMAX"] = elementwise("SOFTMAX", num_head, 1, tokens, word)
+    layer["DropOut_1"] = elementwise("DropOut_1", num_head, 1, tokens, word)
+    layer["MHA_GEMM_2"] = gemm("MHA_GEMM_2", num_head, head_dim, tokens, 1, word)
+    forward = [replace(kernel, memory_bytes=share(kernel.weight_bytes, tensor_parallel)) for kernel in layer.values()]
+    held = share(hidden * window * word, tensor_parallel)
+    caches = (
+        replace(_cache(name, num_head, head_dim, tokens, word), memory_bytes=held, resident_bytes=held * is_resident)
+        for name in ("K_cache", "V_cache")
+    )
+    after_values = 5  # the caches follow the products that give queries, keys and values
+    connections = tuple(
+        WorkloadConnection(*edge, place, is_empty=is_resident and edge in FROM_CACHES)
+        for place, edge in enumerate(DECODE_EDGES, start=1)
+    )
+    return WorkloadGraph((*forward[:after_values], *caches, *forward[after_values:]), connections)
+
+
+def _cache(name: str, num_head: int, head_dim: int, tokens: int, word: int) -> WorkloadKernel:
+    """A new key or value goes in, all of them come out, by way of the systolic units."""
+    return WorkloadKernel(
+        name,
+        KernelType.SYSTOLIC,
+        KernelVariant.ELEMENTWISE_INPUT1,
+        num_head,
+        head_dim,
+        1,
+        tokens,
+        input_bytes=num_head * head_dim * word,
+        output_bytes=num_head * head_dim * tokens * word,
+    )

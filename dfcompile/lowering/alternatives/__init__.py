@@ -1,0 +1,1 @@
+"""What the other known expansions would give, without building it."""

@@ -1,0 +1,222 @@
+"""The bound over the known expansions: what no schedule of a model can beat, however its operators are lowered."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dfcompile.frontend import ChosenExpansion
+from dfcompile.lowering.alternatives.known import OnnxAlternative, OperatorAlternatives, TaskScope
+
+_WORTH_A_HINT = 20  # an expansion is named if it may save one part in so many of the makespan
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """When an array can be there, in cycles, at the earliest.
+
+    Attributes:
+        ready: a task can start that takes it as a stream.
+        end: it is complete.
+        members: tasks, at most, that write it; a stream carries a share of it from each of them.
+    """
+
+    ready: int
+    end: int
+    members: int
+
+
+_AT_ONCE = Arrival(0, 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorBound:
+    """What an operator takes at least on a number of processing elements, if everything it reads is there.
+
+    Attributes:
+        origin: the user's operator.
+        op_type: of it or of the canonical operator within it that the expansions are of.
+        cycles: by name of the expansion.
+    """
+
+    origin: str
+    op_type: str
+    cycles: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionBound:
+    """What a model takes at least on a number of processing elements under any choice among the known expansions.
+
+    Attributes:
+        cycles: no streaming schedule of any lowering is shorter.
+        operators: the same for each operator alone, per expansion, where there are several.
+    """
+
+    cycles: int
+    operators: tuple[OperatorBound, ...]
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """Of one way to lower something: when its arrays can be there, when all of it can have ended, and its work."""
+
+    arrivals: dict[str, Arrival]
+    end: int = 0
+    work: int = 0
+
+    def cycles(self, pes: int) -> int:
+        """Return what it takes at least if it has the machine for itself."""
+        return max(self.end, -(-self.work // pes))
+
+
+def expansion_bound(alternatives: Sequence[OperatorAlternatives], pes: int) -> ExpansionBound:
+    """Return what every lowering of a model takes at least on P processing elements.
+
+    A task of an operator starts when what it reads has begun to arrive, if some order of the elements allows a stream,
+    or is complete; M tasks of W cycles each end ``max(W, ceil(M * W / P))`` later at the earliest, and after the last
+    element of a stream one more is to be sent. Of several expansions the earliest arrival of each array counts, and the
+    least work. The bound is the latest end, or all work shared by P: what holds for each operator under its best
+    expansion holds for every combination of them.
+
+    Args:
+        alternatives: every operator of the model, in the order of dependences.
+        pes: number of processing elements.
+    """
+    arrivals: dict[str, Arrival] = {}
+    end = work = 0
+    operators: list[OperatorBound] = []
+    for op in alternatives:
+        given = {f"x{at}": arrivals.get(array, _AT_ONCE) for at, array in op.inputs.items()}
+        outcomes = [_lowered(each, given, pes) for each in op.expansions]
+        for at, array in op.outputs.items():
+            arrivals[array] = _earliest(
+                [outcome.arrivals[each.results[at]] for outcome, each in zip(outcomes, op.expansions, strict=True)]
+            )
+        end = max(end, min(outcome.end for outcome in outcomes))
+        work += min(outcome.work for outcome in outcomes)
+        operators.extend(_alone(op, pes))
+    return ExpansionBound(max(end, -(-work // pes)), tuple(operators))
+
+
+def _alone(op: OperatorAlternatives, pes: int) -> Iterator[OperatorBound]:
+    """Yield what an operator and the canonical ones in it take, expansion by expansion, where there are several."""
+    if len(op.expansions) > 1:
+        lowered = {each.name: _lowered(each, {}, pes).cycles(pes) for each in op.expansions}
+        yield OperatorBound(op.origin, op.op_type, lowered)
+    for inner in (inner for each in op.expansions for inner in each.operators if len(inner.scopes) > 1):
+        expanded = {name: _expanded(scopes, {}, pes).cycles(pes) for name, scopes in inner.scopes.items()}
+        yield OperatorBound(op.origin, inner.op_type, expanded)
+
+
+def _lowered(alternative: OnnxAlternative, given: Mapping[str, Arrival], pes: int) -> _Outcome:
+    outcome = _Outcome(dict(given))
+    for op in alternative.operators:
+        choices = [_expanded(scopes, outcome.arrivals, pes) for scopes in op.scopes.values()]
+        for array in choices[0].arrivals:
+            found = [choice.arrivals[array] for choice in choices if array in choice.arrivals]
+            if len(found) == len(choices):  # others are within one of the expansions
+                outcome.arrivals[array] = _earliest(found)
+        outcome.end = max(outcome.end, min(choice.end for choice in choices))
+        outcome.work += min(choice.work for choice in choices)
+    for array in alternative.results.values():
+        outcome.arrivals.setdefault(array, _AT_ONCE)  # a view of a constant
+    return outcome
+
+
+def _expanded(scopes: Sequence[TaskScope], given: Mapping[str, Arrival], pes: int) -> _Outcome:
+    outcome = _Outcome({})
+    for scope in scopes:
+        reads = [(outcome.arrivals.get(array) or given.get(array), can_stream) for array, can_stream in scope.reads]
+        start, last = 0, 0
+        for arrival, can_stream in reads:
+            if arrival is not None:
+                start = max(start, arrival.ready if can_stream else arrival.end)
+                last = max(last, arrival.end + 1 if can_stream else 0)
+        cycles = max(scope.written, _least_inputs(scope, reads))
+        work = cycles * scope.members
+        end = max(start + max(cycles, -(-work // pes)), last)
+        outcome.work += work
+        outcome.end = max(outcome.end, end)
+        arrival = Arrival(start if scope.can_send else end, end, scope.members)
+        before = outcome.arrivals.get(scope.write)
+        outcome.arrivals[scope.write] = arrival if before is None else _joined(before, arrival)
+    return outcome
+
+
+def _least_inputs(scope: TaskScope, reads: Sequence[tuple[Arrival | None, bool]]) -> int:
+    """Return the elements on every input edge of a task, at least.
+
+    What comes from memory is one per iteration; a stream from one of several producers in turn is its share of them.
+    """
+    return max(
+        (
+            -(-scope.iterations // arrival.members) if can_stream and arrival is not None else scope.iterations
+            for arrival, can_stream in reads
+        ),
+        default=0,
+    )
+
+
+def _joined(one: Arrival, other: Arrival) -> Arrival:
+    """Return when an array is there of which two scopes write a part: it is in memory."""
+    end = max(one.end, other.end)
+    return Arrival(end, end, one.members + other.members)
+
+
+def _earliest(arrivals: Sequence[Arrival]) -> Arrival:
+    return Arrival(
+        min(arrival.ready for arrival in arrivals),
+        min(arrival.end for arrival in arrivals),
+        max(arrival.members for arrival in arrivals),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionHint:
+    """An expansion that may be better than the chosen one for some operators of a type.
+
+    Attributes:
+        op_type: of the operators.
+        name: of the expansion.
+        origins: the user's operators.
+        is_for_all: whether these are all operators of the type.
+        chosen_cycles: what they take at least as chosen, one after another.
+        hinted_cycles: the same with this expansion.
+    """
+
+    op_type: str
+    name: str
+    origins: tuple[str, ...]
+    is_for_all: bool
+    chosen_cycles: int
+    hinted_cycles: int
+
+
+def expansion_hints(
+    bound: ExpansionBound, chosen: Sequence[ChosenExpansion], makespan_cycles: int
+) -> tuple[ExpansionHint, ...]:
+    """Return the expansions that may save a good part of a makespan, the most promising first."""
+    names = {(each.origin, each.op_type): each.name for each in chosen}
+    better: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
+    hinted = set()
+    for op in bound.operators:
+        taken = names.get((op.origin, op.op_type))
+        if taken is None or taken not in op.cycles or op.origin in hinted:  # what is within the operator comes after it
+            continue
+        best = min(op.cycles, key=lambda name: (op.cycles[name], name != taken, name))
+        if best != taken:
+            hinted.add(op.origin)
+            before, after = better.setdefault((op.op_type, best), {}).get(op.origin, (0, 0))
+            better[op.op_type, best][op.origin] = (before + op.cycles[taken], after + op.cycles[best])
+    hints = [
+        ExpansionHint(
+            op_type,
+            name,
+            tuple(origins),
+            is_for_all=len(origins) == len({origin for origin, other in names if other == op_type}),
+            chosen_cycles=sum(before for before, _ in origins.values()),
+            hinted_cycles=sum(after for _, after in origins.values()),
+        )
+        for (op_type, name), origins in better.items()
+    ]
+    worth = [hint for hint in hints if (hint.chosen_cycles - hint.hinted_cycles) * _WORTH_A_HINT >= makespan_cycles]
+    return tuple(sorted(worth, key=lambda hint: hint.hinted_cycles - hint.chosen_cycles))

@@ -1,0 +1,285 @@
+"""Alternatives: every operator of a model under every known expansion, as the scopes of tasks that it would become."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+
+import dace
+import numpy as np
+
+from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
+from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
+from dfcompile.canonical_dag.extraction.scopes import Access, Array
+from dfcompile.canonical_dag.extraction.traversal import Traversal
+from dfcompile.errors import UnsupportedOpError, UserError
+from dfcompile.frontend import (
+    CANONICAL,
+    ONNX,
+    Level,
+    OperatorNode,
+    Port,
+    Program,
+    input_connector,
+    output_connector,
+)
+from dfcompile.lowering.alternatives.outline import OutlineFragment
+from dfcompile.lowering.levels import lower_to_canonical, operators_of
+from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.selection import Choice, ExpansionTable
+
+_LARGEST_TOLD_CONSTANT = 4096  # elements; two operators with larger constants count as different
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScope:
+    """The tasks of one map scope, all alike.
+
+    Attributes:
+        members: number of tasks.
+        iterations: of each task: elements that it reads on every input edge.
+        written: elements that each task writes.
+        reads: arrays; whether a stream from some producer could be in the order that the task wants.
+        write: array.
+        can_send: whether the array could be a stream: complete element by element.
+    """
+
+    members: int
+    iterations: int
+    written: int
+    reads: tuple[tuple[str, bool], ...]
+    write: str
+    can_send: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalAlternatives:
+    """A canonical operator: its scopes, producers first, by name of the expansion."""
+
+    op_type: str
+    scopes: Mapping[str, tuple[TaskScope, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxAlternative:
+    """An ONNX operator under one expansion: the canonical operators that it becomes, in the order of dependences.
+
+    Attributes:
+        name: of the expansion.
+        operators: of level 1; operands of the ONNX operator are called ``x0``, ``x1``, ….
+        results: array that holds each result of the ONNX operator, by its position.
+    """
+
+    name: str
+    operators: tuple[CanonicalAlternatives, ...]
+    results: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAlternatives:
+    """An operator of the model and what its known expansions make of it.
+
+    Attributes:
+        origin: the user's operator.
+        op_type: such as ``Conv``.
+        inputs: array of each operand by its position; constants are left out.
+        outputs: array of each result by its position.
+        expansions: those that take the operator as it is; equal operators share them.
+    """
+
+    origin: str
+    op_type: str
+    inputs: Mapping[int, str]
+    outputs: Mapping[int, str]
+    expansions: tuple[OnnxAlternative, ...]
+
+
+def known_alternatives(program: Program, table: ExpansionTable) -> tuple[OperatorAlternatives, ...]:
+    """Return every operator of a program of level 0, in the order of dependences, under every known expansion.
+
+    Raises:
+        UserError: an operator that no expansion takes.
+    """
+    known: dict[tuple[object, ...], tuple[OnnxAlternative, ...]] = {}
+    found = []
+    for op in operators_of(program):
+        key = _signature(op)
+        if key not in known:
+            known[key] = tuple(_onnx_alternatives(op, table))
+        if not known[key]:
+            raise op.unsupported(f"no expansion for {op.op_type!r}")
+        inputs = {
+            at: tensor.name for at, tensor in enumerate(op.inputs) if tensor is not None and not tensor.is_constant
+        }
+        outputs = {at: tensor.name for at, tensor in enumerate(op.outputs) if tensor is not None}
+        found.append(OperatorAlternatives(op.origin, op.op_type, inputs, outputs, known[key]))
+    return tuple(found)
+
+
+def _signature(op: Operator) -> tuple[object, ...]:
+    """Return what tells how an operator is lowered."""
+    return (
+        op.op_type,
+        repr(sorted(op.attributes.items())),
+        tuple(None if tensor is None else _told(tensor) for tensor in op.inputs),
+        tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in op.outputs),
+    )
+
+
+def _told(tensor: Tensor) -> tuple[object, ...]:
+    if tensor.value is None:
+        value: object = None
+    elif tensor.elements > _LARGEST_TOLD_CONSTANT:
+        value = None if tensor.value.dtype.kind in "fc" else tensor.name  # weights are multiplied, whatever they are
+    else:
+        value = tensor.value.tobytes()
+    return tensor.shape, tensor.dtype, tensor.is_constant, value
+
+
+def _onnx_alternatives(op: Operator, table: ExpansionTable) -> Iterator[OnnxAlternative]:
+    program = _alone(op)
+    for name in sorted(table.by_operator.get((ONNX, op.op_type), {})):
+        try:
+            lowered = lower_to_canonical(program, table, [Choice(op.op_type, name)])
+            viewed = _viewed_arrays(lowered.sdfg)
+            operators = tuple(
+                _canonical_alternatives(each, table, lowered.sdfg, viewed) for each in operators_of(lowered)
+            )
+        except UnsupportedOpError:
+            continue  # a form of the operator that this expansion does not take
+        results = {at: f"y{at}" for at, tensor in enumerate(op.outputs) if tensor is not None}
+        roots = {at: _root(array, viewed) for at, array in results.items()}
+        yield OnnxAlternative(name, operators, MappingProxyType(roots))
+
+
+def _alone(op: Operator) -> Program:
+    """Return the program of level 0 that is one operator.
+
+    Its results are no outputs: an output may need a copy where the model has none.
+    """
+    sdfg = dace.SDFG("alone")
+    state = sdfg.add_state("main", is_start_block=True)
+    inputs = {f"x{at}": tensor for at, tensor in enumerate(op.inputs) if tensor is not None}
+    outputs = {f"y{at}": tensor for at, tensor in enumerate(op.outputs) if tensor is not None}
+    node = OperatorNode(
+        op.name,
+        op_type=op.op_type,
+        origin=op.origin,
+        attributes=op.attributes,
+        inputs=[input_connector(int(name[1:])) for name in inputs],
+        outputs=[output_connector(int(name[1:])) for name in outputs],
+    )
+    state.add_node(node)
+    for name, tensor in {**inputs, **outputs}.items():
+        dtype = dace.dtypes.typeclass(np.dtype(tensor.dtype).type)
+        sdfg.add_array(name, list(tensor.shape), dtype, transient=name in outputs)
+        memlet = dace.Memlet.from_array(name, sdfg.arrays[name])
+        if name in inputs:
+            state.add_edge(state.add_access(name), None, node, input_connector(int(name[1:])), memlet)
+        else:
+            state.add_edge(node, output_connector(int(name[1:])), state.add_access(name), None, memlet)
+    return Program(
+        name="alone",
+        level=Level.ONNX,
+        sdfg=sdfg,
+        inputs=tuple(
+            Port(name, name, tensor.shape, tensor.dtype) for name, tensor in inputs.items() if tensor.value is None
+        ),
+        outputs=(),
+        parameters=MappingProxyType(
+            {name: tensor.value for name, tensor in inputs.items() if tensor.value is not None}
+        ),
+        nodes=(),
+    )
+
+
+def _viewed_arrays(sdfg: dace.SDFG) -> Mapping[str, str]:
+    """Return what each view is a view of."""
+    state = sdfg.start_state
+    return {edge.dst.data: edge.src.data for edge in state.edges() if edge.dst_conn == "views"}
+
+
+def _root(array: str, viewed: Mapping[str, str]) -> str:
+    while array in viewed:
+        array = viewed[array]
+    return array
+
+
+def _canonical_alternatives(
+    op: Operator, table: ExpansionTable, sdfg: dace.SDFG, viewed: Mapping[str, str]
+) -> CanonicalAlternatives:
+    scopes = {}
+    for name, found in sorted(table.by_operator.get((CANONICAL, op.op_type), {}).items()):
+        outline = OutlineFragment(op)
+        try:
+            found.rewrite(op, outline)
+            scopes[name] = _task_scopes(outline, sdfg, viewed)
+        except UserError:
+            continue  # a form that it does not take, or more tasks than a DAG can hold
+    if not scopes:
+        raise op.unsupported(f"no expansion for {op.op_type!r}")
+    return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
+
+
+def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str, str]) -> tuple[TaskScope, ...]:
+    families = divide(outline.scopes)
+    writers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
+    readers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
+    for number, family in enumerate(families):
+        for access in family.scope.reads:
+            readers[access.array].append((number, access))
+        for access in family.scope.writes:
+            writers[access.array].append((number, access))
+    proved = {
+        (name, stream.consumer)
+        for name, array in outline.arrays.items()
+        if array.is_transient
+        for stream in prove_streams(families, ArrayUse(array, tuple(writers[name]), tuple(readers[name])))
+    }
+    found = []
+    for number, family in enumerate(families):
+        (write,) = family.scope.writes
+        array = outline.arrays[write.array]
+        root = _root(write.array, viewed)
+        found.append(
+            TaskScope(
+                members=family.members,
+                iterations=prod(cut.size for cut in family.cuts),
+                written=family.member(write).distinct() or 1,
+                reads=tuple(_reads(number, family, outline.arrays, proved, viewed)),
+                write=root,
+                can_send=len(writers[write.array]) == 1
+                and not _is_stored(root, array, sdfg)
+                and family.member(write).completion is not None,
+            )
+        )
+    return tuple(found)
+
+
+def _reads(
+    number: int,
+    family: TaskFamily,
+    arrays: Mapping[str, Array],
+    proved: set[tuple[str, int]],
+    viewed: Mapping[str, str],
+) -> Iterator[tuple[str, bool]]:
+    by_array: dict[str, list[Access]] = {}
+    for access in family.scope.reads:
+        by_array.setdefault(access.array, []).append(access)
+    for name, accesses in by_array.items():
+        if arrays[name].is_transient:
+            can_stream = (name, number) in proved
+        else:  # whoever writes it: a stream carries every element once
+            can_stream = all(_visits_once(access, family) for access in accesses)
+        yield _root(name, viewed), can_stream
+
+
+def _visits_once(access: Access, family: TaskFamily) -> bool:
+    wanted: Traversal = family.member(access)
+    return not access.is_indirect and wanted.is_injective
+
+
+def _is_stored(root: str, array: Array, sdfg: dace.SDFG) -> bool:
+    if array.is_transient:
+        return array.is_materialised
+    return root in sdfg.arrays and sdfg.arrays[root].storage == dace.StorageType.CPU_Heap

@@ -1,0 +1,1 @@
+"""Lowered programs compiled and run, to compare their numbers with a reference."""

@@ -1,0 +1,166 @@
+"""Runs a lowered program: DaCe compiles its maps, so that their numbers can be compared with a reference."""
+
+import errno
+import os
+import re
+import shutil
+import sysconfig
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
+
+import dace
+import numpy as np
+import numpy.typing as npt
+from dace.codegen.exceptions import CompilationError, CompilerConfigurationError
+from dace.config import set_temporary
+
+from dfcompile.errors import InternalError, UserError
+from dfcompile.frontend import Level, Program
+from dfcompile.host.child_processes import ending_with_us
+from dfcompile.host.private_folder import in_private_folder, process_folder
+from dfcompile.lowering.execution.accumulators import widen_accumulators
+
+Values = Mapping[str, npt.NDArray[np.generic]]
+
+COMPILING = "compiling the lowered model"
+LONGEST_LINE = 300  # characters of a tool's output
+_ERROR = re.compile(r"(?i)\berror\b")
+# What the machine has too little of, in a compiler's words.
+_OUTER_FAILURE = re.compile(
+    r"(?i)no space left on device|disk quota exceeded|file too large|cannot allocate memory|out of memory|Killed"
+)
+
+
+def run_program(program: Program, inputs: Values, *, optimised: bool = True) -> dict[str, npt.NDArray[np.generic]]:
+    """Compile a program of level 2 and run it once.
+
+    Args:
+        program: only map scopes.
+        inputs: arrays by the user's input name, of the model's shapes and data types.
+        optimised: whether the compiler optimises; without, a large program that runs for a moment is done in half
+            the time.
+
+    Returns:
+        Arrays by the user's output name.
+
+    Raises:
+        UserError: there is no C++ compiler or CMake.
+        InternalError: the program is not lowered, or the inputs do not fit.
+    """
+    if program.level is not Level.MAPS:
+        raise InternalError(f"program {program.name!r}: level {program.level.name} against {Level.MAPS.name}")
+    arguments = {name: np.array(value, order="C") for name, value in program.parameters.items()}
+    for port in program.inputs:
+        given = inputs[port.name]
+        if (given.shape, given.dtype.name) != (port.shape, port.dtype):
+            raise InternalError(f"input {port.name!r}: {given.dtype}{given.shape} against {port.dtype}{port.shape}")
+        arguments[port.array] = np.array(given.reshape(_shape(program, port.array)), order="C")  # DaCe takes no views
+    for port in program.outputs:
+        if port.array not in arguments:
+            dtype = program.sdfg.arrays[port.array].dtype.type
+            arguments[port.array] = np.zeros(_shape(program, port.array), dtype=dtype)
+    used = program.sdfg.arglist()
+    with _build_environment(optimised=optimised) as folder, ending_with_us():
+        sdfg = dace.SDFG.from_json(program.sdfg.to_json())  # compiling changes an SDFG
+        widen_accumulators(sdfg)
+        sdfg.build_folder = str(folder)
+        compiled = _compiled(sdfg)
+        compiled(**{name: value for name, value in arguments.items() if name in used})
+        del compiled
+    return {port.name: arguments[port.array].reshape(port.shape) for port in program.outputs}
+
+
+def _compiled(sdfg: dace.SDFG) -> dace.CompiledSDFG:
+    """Return the compiled SDFG.
+
+    Raises:
+        UserError: CMake finds no compiler that works, or the machine has too little of something.
+        InternalError: the generated code is no C++; the message is the compiler's first error.
+    """
+    try:
+        return sdfg.compile()
+    except (CompilationError, CompilerConfigurationError) as error:
+        output = str(error)
+        outer = _line_with(_OUTER_FAILURE, output)
+        if outer:
+            raise UserError(f"{COMPILING}: {outer} (TMPDIR names the folder)") from error
+        reason = _line_with(_ERROR, output) or "it fails without a word"
+        if isinstance(error, CompilerConfigurationError):
+            raise UserError(f"{COMPILING}: no compiler that works: {reason}") from error
+        raise InternalError(f"{COMPILING}: {reason}") from error
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise UserError(f"{COMPILING}: {(error.strerror or str(error)).lower()} (TMPDIR names the folder)") from error
+
+
+def _line_with(pattern: re.Pattern[str], output: str) -> str:
+    """Return the first line of a tool's output that has a pattern, with the next one if it announces it; shortened."""
+    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
+    at = next((number for number, line in enumerate(lines) if pattern.search(line)), None)
+    if at is None:
+        return ""
+    found = " ".join(lines[at : at + 2]) if lines[at].endswith(":") else lines[at]
+    return found if len(found) <= LONGEST_LINE else f"{found[: LONGEST_LINE - 1]}…"
+
+
+def _shape(program: Program, array: str) -> tuple[int, ...]:
+    return tuple(int(size) for size in program.sdfg.arrays[array].shape)
+
+
+@contextmanager
+def _build_environment(*, optimised: bool) -> Iterator[Path]:
+    """Give a private build folder that is removed afterwards; floating point is strict, CMake is found.
+
+    DaCe's caches of commands and headers run what they hold, and by default stand in a shared folder under a name that
+    anybody can foresee. Here they are in a private folder of this process, from its second build on: the first would
+    only fill them.
+    """
+    caches = _caches()
+    with (
+        in_private_folder() as folder,
+        _environment(_build_variables(folder, caches or folder)),
+        ExitStack() as settings,
+    ):
+        for tool, package in (("cmake", "pip install cmake"), ("g++", "apt-get install g++")):
+            if shutil.which(tool) is None:
+                raise UserError(f"running a lowered model: no {tool!r} on PATH (try '{package}')")
+        settings.enter_context(set_temporary("compiler", "cpu", "args", value="-w"))
+        settings.enter_context(set_temporary("compiler", "build_type", value="Release" if optimised else "None"))
+        settings.enter_context(set_temporary("default_build_folder", value=str(folder)))
+        for name in ("precompiled_header", "configure_cache", "command_cache"):
+            settings.enter_context(set_temporary("compiler", name, value=caches is not None))
+        yield folder
+
+
+def _build_variables(folder: Path, caches: Path) -> Mapping[str, str]:
+    path = f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {
+        "PATH": path,
+        "TMPDIR": str(folder),  # of the compiler
+        "DACE_BUILD_CACHE_DIR": str(caches),
+        "LOGNAME": os.environ.get("LOGNAME") or "dfcompile",  # DaCe asks for it, and a container need not know it
+    }
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+_BUILDS = count()
+
+
+def _caches() -> Path | None:
+    return process_folder() if next(_BUILDS) else None

@@ -1,0 +1,98 @@
+"""Verification: the lowered model, compiled and run, against the user's original, within a stated tolerance."""
+
+from math import prod, sqrt
+
+import numpy as np
+import numpy.typing as npt
+from dace.sdfg.nodes import MapEntry, Tasklet
+
+from dfcompile.errors import DisagreementError
+from dfcompile.frontend import Answer, Model, Program, reference_answer
+from dfcompile.lowering.execution.compiled_run import run_program
+
+Array = npt.NDArray[np.generic]
+
+# What a chain of operators may lose, relative to the largest value of an output: functions that two libraries compute
+# differently in the last digits, and roundings of intermediate values.
+CHAIN = {"float16": 2e-2, "float32": 5e-5, "float64": 1e-9}
+SUM = 2.0  # roundings that a sum of n terms may lose, per square root of n: the reference adds in its own order
+
+
+def verified_error(model: Model, maps: Program, seed: int) -> float:
+    """Return the largest absolute difference of the lowered model to the original, on one input.
+
+    Args:
+        model: as read.
+        maps: the same, lowered to map scopes.
+        seed: of the input, if the model comes with none.
+
+    Raises:
+        DisagreementError: an output differs by more than `tolerance` allows.
+        UserError: the original cannot be run, or there is no compiler.
+    """
+    inputs = model.example_feeds(seed)
+    answer = reference_answer(model, inputs)
+    found = run_program(maps, {port.name: value for port, value in zip(maps.inputs, inputs, strict=True)})
+    relative = tolerance(coarsest_dtype(maps), longest_sum(maps))
+    errors = [
+        _output_error(port.name, found[port.name], expected, relative, answer)
+        for port, expected in zip(maps.outputs, answer.outputs, strict=True)
+    ]
+    return max(errors, default=0.0)
+
+
+def tolerance(dtype: str, terms: int) -> float:
+    """Return how far an output may be from its reference, relative to its largest value, or absolute below 1.
+
+    ``CHAIN[dtype] + SUM * sqrt(terms) * epsilon(dtype)``: the error of a sum whose roundings are random grows with the
+    square root of its length [higham02, section 2.8].
+
+    Args:
+        dtype: numpy name of the coarsest real type that the model computes in.
+        terms: number of terms of its longest sum.
+
+    >>> tolerance("float32", 1) < 1e-4 < tolerance("float32", 200_000) < 2e-4
+    True
+    """
+    return CHAIN[dtype] + SUM * sqrt(terms) * float(np.finfo(dtype).eps)
+
+
+def coarsest_dtype(maps: Program) -> str:
+    """Return the name of the coarsest real element type of a program's arrays; float64 if it has none."""
+    dtypes = {np.dtype(array.dtype.type) for array in maps.sdfg.arrays.values()}
+    real = {np.dtype(dtype.type(0).real.dtype) for dtype in dtypes if dtype.kind in "fc"}
+    return min((dtype.name for dtype in real), key=lambda name: np.finfo(name).bits, default="float64")
+
+
+def longest_sum(maps: Program) -> int:
+    """Return how many values at most are accumulated into one element."""
+    longest = 1
+    for state in maps.sdfg.states():
+        for entry in (node for node in state.nodes() if isinstance(node, MapEntry)):
+            for tasklet in {edge.dst for edge in state.out_edges(entry) if isinstance(edge.dst, Tasklet)}:
+                written = [edge.data for edge in state.out_edges(tasklet) if edge.data.wcr is not None]
+                elements = [prod(map(int, maps.sdfg.arrays[memlet.data].shape)) for memlet in written]
+                iterations = prod(int(last) + 1 for _, last, _ in entry.map.range.ranges)
+                longest = max([longest, *(-(-iterations // count) for count in elements)])
+    return longest
+
+
+def _output_error(name: str, found: Array, expected: Array, relative: float, answer: Answer) -> float:
+    if found.shape != expected.shape:
+        shapes = f"shape {list(found.shape)} against {list(expected.shape)} of {answer.source}"
+        raise DisagreementError(f"output {name!r}: {shapes} ({answer.hint})")
+    exact, ours = (np.asarray(value, np.complex128) for value in (expected, found))  # holds every element type
+    is_same = (ours == exact) | (np.isnan(ours) & np.isnan(exact))
+    with np.errstate(invalid="ignore"):
+        errors = np.where(is_same, 0.0, np.abs(ours - exact))
+    largest = float(np.max(np.abs(exact), initial=0.0, where=np.isfinite(exact)))
+    limit = relative * max(1.0, largest) if expected.dtype.kind in "fc" else 0.0
+    wrong = ~(errors <= limit)  # not a number is wrong as well
+    if wrong.any():
+        worst = np.unravel_index(int(np.argmax(np.where(np.isnan(errors), np.inf, errors))), errors.shape)
+        at = f"[{', '.join(str(int(position)) for position in worst)}]"
+        raise DisagreementError(
+            f"output {name!r}: {found[worst]} at {at} against {expected[worst]} of {answer.source}, "
+            f"tolerance {limit:.3g} ({answer.hint})"
+        )
+    return float(np.max(errors, initial=0.0))

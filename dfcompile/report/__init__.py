@@ -1,0 +1,1 @@
+"""The report: figures, their JSON contract, and the forms that people read."""

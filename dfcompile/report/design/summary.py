@@ -1,0 +1,142 @@
+"""Sums up a solved design as its report."""
+
+from dfcompile.dfmodel_backend.evaluate.designs import NS_PER_S, StepFigures
+from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.plausibility import implausible_machine
+from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration
+from dfcompile.dfmodel_backend.solve.corrections import corrections_of
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
+from dfcompile.dfmodel_backend.workload.design import WorkloadKind
+from dfcompile.report.design.figures import CorrectionSummary, DesignReport, KernelSummary, StepSummary
+from dfcompile.report.design.placement import summarize_placement
+from dfcompile.report.figures import AssumptionSummary
+
+
+def summarize_design(name: str, solution: DesignSolution, placed: tuple[PlacedConfiguration, ...] = ()) -> DesignReport:
+    """Return the report on a solution and its placement."""
+    design, figures, decision = solution.design, solution.figures, solution.decision
+    degrees = degrees_of(design)
+    need = figures.dram
+    waiting = max((step.live_bytes for step in figures.steps), default=0.0)
+    return DesignReport(
+        name=name,
+        chips=design.machine.chips,
+        tensor_parallel=degrees.tensor,
+        pipeline_parallel=degrees.pipeline,
+        data_parallel=degrees.data,
+        sequence_parallel=degrees.sequence,
+        micro_batch=max(1, design.execution.batch.micro_batch),
+        tiles=decision.tiles,
+        time_s=figures.batch_s,
+        step_s=figures.step_ns / NS_PER_S,
+        latency_s=figures.latency_ns / NS_PER_S,
+        utilization=figures.utilization,
+        flop=figures.flop,
+        cost_usd=figures.cost_usd,
+        power_w=figures.power_w,
+        energy_j=figures.energy_j,
+        sram_capacity_bytes=design.machine.sram_bytes,
+        dram_bytes=figures.dram_bytes,
+        dram_capacity_bytes=design.machine.dram_bytes,
+        dram_parts_bytes=(
+            ("weights", need.weights),
+            ("gradients", need.gradients),
+            ("optimizer_states", need.optimizer),
+            ("activations_in_flight", need.activations),
+            ("tables", need.tables),
+            ("waiting_tensors", waiting),
+        ),
+        dram_traffic_bytes=figures.dram_traffic_bytes,
+        network_traffic_bytes=figures.network_traffic_bytes,
+        sharding_bytes=solution.communication_bytes,
+        optimal=solution.optimal,
+        gap=solution.gap,
+        bound_time_s=solution.bound_ns / NS_PER_S,
+        solver=solution.solver.value,
+        solver_s=solution.solver_s,
+        points=solution.points,
+        fused_points=solution.fused_points,
+        configurations=tuple(_step(number, step) for number, step in enumerate(figures.steps) if step.kernels),
+        kernels=_kernels(solution),
+        placements=tuple(summarize_placement(design, one) for one in placed),
+        corrections=tuple(
+            CorrectionSummary(
+                found.switch.replace("_", "-"),
+                found.text,
+                found.is_applied,
+                found.figure,
+                found.value,
+                found.other_value,
+            )
+            for found in corrections_of(solution)
+        ),
+        assumptions=_assumptions(solution),
+        warnings=implausible_machine(design.machine),
+    )
+
+
+def _step(number: int, step: StepFigures) -> StepSummary:
+    return StepSummary(
+        number=number,
+        stage=step.stage,
+        kernels=step.kernels,
+        time_s=step.time_ns / NS_PER_S,
+        compute_s=step.compute_ns / NS_PER_S,
+        memory_s=step.memory_ns / NS_PER_S,
+        network_s=step.network_ns / NS_PER_S,
+        bound_by=step.bound_by,
+        sram_bytes=step.sram_bytes,
+        weight_tiles=step.weight_tiles,
+    )
+
+
+def _kernels(solution: DesignSolution) -> tuple[KernelSummary, ...]:
+    decision = solution.decision
+    model = DesignModel(solution.design, decision.sharding, decision.tiles, solution.options.compatibility)
+    conversions: dict[int, list[Collective]] = {}
+    for edge in model.edges:
+        conversions.setdefault(edge.source, []).extend(collective for collective, _ in edge.exchange)
+    found = []
+    for position, share in enumerate(model.shares):
+        exchanged = [collective for collective, _ in share.exchange] + conversions.get(position, [])
+        found.append(
+            KernelSummary(
+                name=share.kernel.name,
+                configuration=decision.configs[share.kernel.id],
+                sharding=share.sharding.value,
+                rows=share.rows,
+                k=share.k,
+                n=share.n,
+                exchange=", ".join(dict.fromkeys(exchanged)),
+            )
+        )
+    return tuple(found)
+
+
+def _assumptions(solution: DesignSolution) -> tuple[AssumptionSummary, ...]:
+    execution, options = solution.design.execution, solution.options
+    utilization = execution.compute_utilization
+    compute = f"{utilization:g} of the peak" if utilization else "cores are split so that the slowest kernel is fastest"
+    found = [
+        AssumptionSummary("figures", "32-bit numbers of the file, computed with 64 bits", "[ko24]"),
+        AssumptionSummary("compute", compute, "field execution.compute_util"),
+        AssumptionSummary("overlap in a configuration", execution.overlap.value, "field execution.overlap"),
+        AssumptionSummary("sharding", f"least {options.objective.value}", "--sharding-objective"),
+    ]
+    if execution.batch.kind is not WorkloadKind.LLM:
+        found.append(AssumptionSummary("SRAM", "no limit: the workload is not cut into tiles", "[ko24]"))
+    if not solution.optimal:
+        found.append(
+            AssumptionSummary(
+                "configurations",
+                "intervals of one topological order: the graph has too many down-sets, or it was asked for",
+                "--solver",
+            )
+        )
+    if any(kernel.backward for kernel in solution.design.kernels):
+        found.append(
+            AssumptionSummary("optimizer", "Adam with a 32-bit copy of the parameters", "[rajbhandari20, section 3]")
+        )
+    return tuple(found)

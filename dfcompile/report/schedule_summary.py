@@ -1,0 +1,82 @@
+"""Sums up schedules as parts of a report."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
+from dfcompile.scheduler import Schedule
+from dfcompile.scheduler.checked_schedule import Depths, Scheduled, ScheduledFile
+from dfcompile.scheduler.simulation import NEVER, Simulation
+
+PROCESSING_ELEMENT = AssumptionSummary(
+    "processing element", "one element per edge and cycle, contention-free", "[dematteis23]"
+)
+
+
+def summarize_schedules(scheduled: ScheduledFile) -> Report:
+    """Return the report of a canonical DAG from a file: no model, no mapping."""
+    results = tuple(
+        Result(
+            found.figures.pes,
+            {},
+            schedule_summary(found, scheduled.depths),
+            mapping=None,
+            simulation=None if found.simulation is None else simulation_summary(scheduled.dag, found.simulation),
+        )
+        for found in scheduled.schedules
+    )
+    model = ModelSummary(scheduled.dag.name, nodes=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
+    return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(scheduled.schedules)))
+
+
+def schedule_summary(scheduled: Scheduled, depths: Depths) -> ScheduleSummary:
+    """Return the figures of a schedule as the report has them."""
+    figures, schedule, depth = scheduled.figures, scheduled.schedule, depths.streaming_depth_cycles
+    return ScheduleSummary(
+        partition=schedule.partition,
+        timing=schedule.timing.value,
+        barriers=schedule.barrier,
+        makespan_cycles=figures.makespan_cycles,
+        non_streaming_makespan_cycles=figures.non_streaming_makespan_cycles,
+        lower_bound_cycles=figures.lower_bound_cycles,
+        gap=figures.gap,
+        total_work_cycles=depths.total_work_cycles,
+        critical_path_cycles=depths.critical_path_cycles,
+        streaming_depth_cycles=depth,
+        sslr=Fraction(figures.makespan_cycles, depth) if depth else Fraction(1),
+        io_elements=figures.io_elements,
+        io_bytes=figures.io_bytes,
+        spilled_elements=figures.spilled_elements,
+        blocks=figures.blocks,
+        speedup=figures.speedup,
+        pe_utilization=figures.pe_utilization,
+        fifo_elements=figures.fifo_elements,
+        tasks=figures.tasks,
+    )
+
+
+def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationSummary:
+    """Return what a replay found as the report has it."""
+    makespan = simulation.makespan_cycles
+    return SimulationSummary(
+        makespan_cycles=None if makespan == NEVER else makespan,
+        read_stall_cycles=int(simulation.read_stall.sum()),
+        write_stall_cycles=int(simulation.write_stall.sum()),
+        deadlock=tuple(wait.text(dag) for wait in simulation.deadlock),
+    )
+
+
+def schedule_assumptions(schedules: Iterable[Scheduled]) -> tuple[AssumptionSummary, ...]:
+    """Return what schedules rest on, each thing said once."""
+    made = [found.schedule for found in schedules]
+    partitions = ", ".join(dict.fromkeys(_blocks(schedule) for schedule in made))
+    timings = ", ".join(dict.fromkeys(schedule.timing.value for schedule in made))
+    return (
+        AssumptionSummary("spatial blocks", partitions, "--partition [dematteis23]"),
+        AssumptionSummary("times of schedules", timings, "--timing [dematteis23]"),
+    )
+
+
+def _blocks(schedule: Schedule) -> str:
+    return schedule.partition if schedule.barrier else f"{schedule.partition} without barriers"

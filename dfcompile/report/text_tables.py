@@ -1,0 +1,194 @@
+"""Tables as text: nothing in them is ever cut; what does not fit beside each other stands below each other."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dfcompile.host.printable import printable
+
+PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+DIGITS = 4
+FOLDED = 20  # columns that a text of several words gets at least
+READABLE = 40  # columns that a description beside names gets at least
+GAP = 2
+INDENT = "   "
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: a text is folded at blanks where it does not fit, a number is not."""
+
+    heading: str
+    cells: tuple[str, ...]
+    is_text: bool = False
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The cells as they may be shown."""
+        return tuple(map(printable, self.cells))
+
+    @property
+    def natural_width(self) -> int:
+        """Columns of the screen if nothing is folded."""
+        return max(map(columns_of, (*self.heading.split("\n"), *self.shown)))
+
+    def least_width(self, folded: int = FOLDED) -> int:
+        """Columns of the screen if a text is folded to ``folded`` columns, and names in it are whole."""
+        if not self.is_text:
+            return self.natural_width
+        words = (word for text in (self.heading, *self.shown) for word in text.split())
+        return max(min(self.natural_width, folded), *map(columns_of, words), 0)
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns of a terminal a text takes; some scripts take two for a character."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def folded(text: str, width: int, indent: str = "") -> list[str]:
+    """Return a text in lines of at most ``width`` columns, cut at blanks alone; lines but the first are indented.
+
+    >>> folded("conv1.bias … relu", 12), folded("conv1.matmul", 4)
+    (['conv1.bias …', 'relu'], ['conv1.matmul'])
+    """
+    lines: list[str] = []
+    for word in text.split(" "):
+        if lines and columns_of(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"{indent}{word}" if lines else word)
+    return lines
+
+
+def table_lines(title: str, labels: Sequence[Column], columns: Sequence[Column], width: int) -> list[str]:
+    """Return a table; columns that do not fit beside the labels follow in further tables.
+
+    Where not even the labels and one column fit, each row becomes lines ``heading: value``.
+    """
+    taken = sum(column.least_width() + GAP for column in labels)
+    if columns and any(taken + 1 + column.least_width() > width for column in columns):
+        return _stacked(title, [*labels, *columns], width)
+    parts: list[list[Column]] = [[]]
+    for column in columns:
+        if parts[-1] and taken + _least_width([*parts[-1], column]) > width:
+            parts.append([])
+        parts[-1].append(column)
+    lines: list[str] = []
+    for number, part in enumerate(parts):
+        lines += [*folded(f"{title}, continued" if number else title, width), "", *_grid([*labels, *part], width), ""]
+    return lines
+
+
+def listing_lines(columns: Sequence[Column], width: int) -> list[str]:
+    """Return a table of names and what they are; columns that do not fit stand below each row, indented.
+
+    The columns that are kept beside each other are the first ones.
+    """
+    kept = len(columns)
+    while kept > 1 and _listing_width(columns[:kept]) > width:
+        kept -= 1
+    head, *grid = _grid_rows(columns[:kept], width)
+    lines = list(head)
+    for row, beside in enumerate(grid):
+        lines += beside
+        for column in columns[kept:]:
+            if column.shown[row]:
+                text = f"{column.heading}: {column.shown[row]}" if column.heading else column.shown[row]
+                lines += folded(f"{INDENT}{text}", width, INDENT * 2)
+    return lines
+
+
+def listed(title: str, texts: Sequence[str], width: int) -> list[str]:
+    """Return texts under a title, folded with an indent; nothing if there are none."""
+    if not texts:
+        return []
+    return ["", title, *(line for text in texts for line in folded(f" {printable(text)}", width, INDENT))]
+
+
+def page(lines: Sequence[str]) -> str:
+    """Return lines as a text without blanks at their ends."""
+    return "".join(f"{line.rstrip()}\n" for line in "\n".join(lines).rstrip().split("\n"))
+
+
+def _least_width(columns: Sequence[Column]) -> int:
+    return 1 + sum(column.least_width() for column in columns) + GAP * (len(columns) - 1)
+
+
+def _listing_width(columns: Sequence[Column]) -> int:
+    """Return the columns that names side by side take; a text of several words must stay readable."""
+    return 1 + sum(column.least_width(READABLE) for column in columns) + GAP * (len(columns) - 1)
+
+
+def _grid(columns: Sequence[Column], width: int) -> list[str]:
+    return [line for row in _grid_rows(columns, width) for line in row]
+
+
+def _grid_rows(columns: Sequence[Column], width: int) -> Iterator[list[str]]:
+    """Yield the lines of the headings with a rule below, then those of each row."""
+    widths = _widths(columns, width)
+    headings = [column.heading.split("\n") for column in columns]
+    height = max(map(len, headings))
+    # Short headings stand at the bottom, beside the rule.
+    yield [
+        *_row([[""] * (height - len(heading)) + heading for heading in headings], columns, widths),
+        " " + "─" * (sum(widths) + GAP * (len(widths) - 1)),
+    ]
+    for cells in zip(*(column.shown for column in columns), strict=True):
+        texts = [
+            folded(cell, size) if column.is_text else [cell]
+            for cell, column, size in zip(cells, columns, widths, strict=True)
+        ]
+        yield _row(texts, columns, widths)
+
+
+def _widths(columns: Sequence[Column], width: int) -> list[int]:
+    """Return the columns' widths: what room is left goes to the texts, from left to right."""
+    widths = [column.least_width() for column in columns]
+    room = width - _least_width(columns)
+    for number, column in enumerate(columns):
+        more = max(0, min(room, column.natural_width - widths[number]))
+        widths[number] += more
+        room -= more
+    return widths
+
+
+def _row(texts: Sequence[Sequence[str]], columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
+    lines = []
+    for number in range(max(map(len, texts))):
+        line = [
+            _justified(cell[number] if number < len(cell) else "", size, is_left=column.is_text)
+            for cell, column, size in zip(texts, columns, widths, strict=True)
+        ]
+        lines.append(" " + (" " * GAP).join(line))
+    return lines
+
+
+def _justified(text: str, width: int, *, is_left: bool) -> str:
+    blanks = " " * (width - columns_of(text))
+    return text + blanks if is_left else blanks + text
+
+
+def _stacked(title: str, columns: Sequence[Column], width: int) -> list[str]:
+    lines = [*folded(title, width), ""]
+    for cells in zip(*(column.shown for column in columns), strict=True):
+        for column, cell in zip(columns, cells, strict=True):
+            heading = " ".join(column.heading.split())
+            if cell:
+                lines += folded(f" {heading}: {cell}" if heading else f" {cell}", width, INDENT)
+        lines.append("")
+    return lines
+
+
+def scaled(heading: str, values: Sequence[float]) -> Column:
+    """Write values in the unit prefix of the largest, which gets four digits; smaller ones as many decimals."""
+    largest = max(map(abs, values), default=0.0)
+    factor, prefix = next((pair for pair in PREFIXES if largest >= pair[0]), (1.0, ""))
+    decimals = max(0, DIGITS - len(str(int(largest / factor))))
+    cells = []
+    for value in values:
+        cell = f"{value / factor:,.{decimals}f}"
+        cells.append(f"{value / factor:.1g}" if value and float(cell.replace(",", "")) == 0 else cell)
+    return Column(heading.format(prefix), tuple(cells))

@@ -1,0 +1,1 @@
+"""The baseline: no streaming, every edge through memory."""

@@ -1,0 +1,1 @@
+"""Capacities of FIFOs: by rule, and the smallest that keep a makespan."""

@@ -1,0 +1,215 @@
+"""List streaming: gangs on processing elements as soon as these are free, without barriers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool
+from dfcompile.scheduler.gangs.forming import Gangs
+from dfcompile.scheduler.schedules import NO_PE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placing:
+    """Where and when gangs run.
+
+    Attributes:
+        sequence: the gangs in the order in which they were placed: on every processing element and along every edge
+            they come in this order.
+        begin: cycle from which the offsets of each gang count, shape [gangs].
+        pe: processing element of each task, ``NO_PE`` for other nodes, shape [nodes].
+        relayed: which edges stream from one gang to another, whose consumer starts before the producer ends, [edges].
+        makespan_cycles: when the last node ends.
+    """
+
+    sequence: list[int]
+    begin: list[int]
+    pe: list[int]
+    relayed: Bool
+    makespan_cycles: int
+
+
+def place(dag: CanonicalDag, gangs: Gangs, pes: int) -> Placing:
+    """Place gangs by decreasing urgency, each as early as its data and processing elements allow.
+
+    The clock stands where the next processing element gets free. Of the gangs whose data are there the most urgent one
+    is placed next; urgency is the longest way of gangs to the end of the schedule. Tasks of a gang are on different
+    elements; an element serves from the start of a task to its last output, then the next task. Of the elements that
+    are free in time a task gets the one that was busy longest. With G gangs this takes O(G log G) steps and one search
+    among P elements per task.
+    """
+    placer = _Placer(dag, gangs, pes)
+    placer.by_urgency()
+    return placer.placing()
+
+
+def place_in_order(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int]) -> Placing:
+    """Place gangs in a given order, each as early as its data and processing elements allow.
+
+    In the order of blocks of at most P tasks no gang begins later than with barriers: all gangs before have been
+    placed no later than there, so at the barrier their data are there and all elements are free.
+    """
+    placer = _Placer(dag, gangs, pes)
+    placer.in_order(sequence)
+    return placer.placing()
+
+
+def place_shortest(dag: CanonicalDag, gangs: Gangs, pes: int, sequence: list[int]) -> Placing:
+    """Place gangs by urgency and in a given order, with streams from gang to gang and without; take the shortest.
+
+    Between equals it is the one without: FIFOs that hold whole streams are large.
+    """
+    through_memory = replace(gangs, relayed=np.zeros_like(gangs.relayed))
+    choices = [through_memory, gangs] if gangs.relayed.any() else [gangs]
+    placed = [
+        each for choice in choices for each in (place(dag, choice, pes), place_in_order(dag, choice, pes, sequence))
+    ]
+    return min(placed, key=lambda placing: placing.makespan_cycles)
+
+
+class _Placer:
+    """What has been placed so far, and what waits."""
+
+    def __init__(self, dag: CanonicalDag, gangs: Gangs, pes: int) -> None:
+        self._dag, self._gangs = dag, gangs
+        self._free = [(0, pe) for pe in range(min(pes, max(dag.tasks_count, 1)))]  # no more can be used
+        self._tasks = _tasks_by_gang(dag, gangs)
+        self._gate, self._follower, self._row = _links(dag, gangs)
+        self._missing = [0] * gangs.count
+        for follower in self._follower:
+            self._missing[follower] += 1
+        self._ready_at = [0] * gangs.count
+        self._urgency: list[int] = []
+        self._waiting: list[tuple[int, int, int]] = []  # (data are there, -urgency, gang)
+        self._pool: list[tuple[int, int]] = []  # (-urgency, gang)
+        self._begin = [0] * gangs.count
+        self._pe = [NO_PE] * dag.nodes_count
+        self._sequence: list[int] = []
+        self._latest = 0
+
+    def placing(self) -> Placing:
+        gangs, begin = self._gangs, np.array(self._begin, dtype=np.int64)
+        relayed = np.flatnonzero(gangs.relayed)
+        producer, consumer = self._dag.edge_source[relayed], self._dag.edge_target[relayed]
+        start = np.array(gangs.start, dtype=np.int64)[consumer] + begin[gangs.gang[consumer]]
+        last_out = np.array(gangs.last_out, dtype=np.int64)[producer] + begin[gangs.gang[producer]]
+        early = np.zeros_like(gangs.relayed)
+        early[relayed] = start < last_out  # else memory does as well
+        return Placing(self._sequence, self._begin, self._pe, early, self._latest)
+
+    def in_order(self, sequence: list[int]) -> None:
+        for gang in sequence:
+            self._put(gang, self._earliest(gang))
+
+    def by_urgency(self) -> None:
+        self._urgency = self._urgencies()
+        for gang in [gang for gang, missing in enumerate(self._missing) if not missing]:
+            self._admit(gang)
+        while self._waiting or self._pool:
+            now = self._free[0][0] if self._pool else max(self._free[0][0], self._waiting[0][0])
+            while self._waiting and self._waiting[0][0] <= now:
+                _, urgency, gang = heappop(self._waiting)
+                heappush(self._pool, (urgency, gang))
+            gang = heappop(self._pool)[1]
+            self._place(gang, self._earliest(gang))
+
+    def _admit(self, gang: int) -> None:
+        if self._tasks[gang]:
+            heappush(self._waiting, (self._ready_at[gang], -self._urgency[gang], gang))
+        else:
+            self._place(gang, self._ready_at[gang])
+
+    def _earliest(self, gang: int) -> int:
+        begin = self._ready_at[gang]
+        start = self._gangs.start
+        for (free, _), task in zip(self._free, self._tasks[gang], strict=False):
+            if free - start[task] > begin:
+                begin = free - start[task]
+        return begin
+
+    def _place(self, gang: int, begin: int) -> None:
+        """Place a gang, and at once all nodes without tasks that waited for it alone."""
+        pending = [(gang, begin)]
+        while pending:
+            for follower in self._put(*pending.pop()):
+                if self._tasks[follower]:
+                    self._admit(follower)
+                else:
+                    pending.append((follower, self._ready_at[follower]))
+
+    def _put(self, gang: int, begin: int) -> list[int]:
+        """Place a gang; return those that wait for nothing more."""
+        self._begin[gang] = begin
+        self._sequence.append(gang)
+        self._occupy(gang, begin)
+        released = []
+        for link in range(self._row[gang], self._row[gang + 1]):
+            follower = self._follower[link]
+            ready = begin + self._gate[link]
+            if ready > self._ready_at[follower]:
+                self._ready_at[follower] = ready
+            self._missing[follower] -= 1
+            if not self._missing[follower]:
+                released.append(follower)
+        return released
+
+    def _occupy(self, gang: int, begin: int) -> None:
+        start, last_out, free = self._gangs.start, self._gangs.last_out, self._free
+        taken = []
+        for task in self._tasks[gang]:
+            _, pe = free.pop(bisect_right(free, (begin + start[task], len(self._pe) + len(free))) - 1)
+            self._pe[task] = pe
+            taken.append((begin + last_out[task], pe))
+        for entry in taken:
+            insort(free, entry)
+            if entry[0] > self._latest:
+                self._latest = entry[0]
+
+    def _urgencies(self) -> list[int]:
+        """Return the longest way from the beginning of each gang to the end, over gangs."""
+        urgency = [0] * self._gangs.count
+        for gang, tasks in enumerate(self._tasks):
+            urgency[gang] = max((self._gangs.last_out[task] for task in tasks), default=0)
+        missing = self._missing[:]
+        order = [gang for gang, count in enumerate(missing) if not count]
+        for gang in order:  # grows while it is read
+            for follower in self._follower[self._row[gang] : self._row[gang + 1]]:
+                missing[follower] -= 1
+                if not missing[follower]:
+                    order.append(follower)
+        for gang in reversed(order):
+            for link in range(self._row[gang], self._row[gang + 1]):
+                way = self._gate[link] + urgency[self._follower[link]]
+                if way > urgency[gang]:
+                    urgency[gang] = way
+        return urgency
+
+
+def _tasks_by_gang(dag: CanonicalDag, gangs: Gangs) -> list[list[int]]:
+    """Return the tasks of each gang by increasing start."""
+    tasks = np.flatnonzero(dag.is_computational)
+    tasks = tasks[np.lexsort((tasks, np.array(gangs.start, dtype=np.int64)[tasks], gangs.gang[tasks]))]
+    row = np.searchsorted(gangs.gang[tasks], np.arange(gangs.count + 1)).tolist()
+    listed = tasks.tolist()
+    return [listed[row[gang] : row[gang + 1]] for gang in range(gangs.count)]
+
+
+def _links(dag: CanonicalDag, gangs: Gangs) -> tuple[list[int], list[int], list[int]]:
+    """Return, sorted by gang, how long after its beginning each following gang may begin, that gang, and the rows."""
+    start, first_out, last_out = (
+        np.array(column, dtype=np.int64) for column in (gangs.start, gangs.first_out, gangs.last_out)
+    )
+    source, target = gangs.gang[dag.edge_source], gangs.gang[dag.edge_target]
+    links = np.flatnonzero(source != target)
+    links = links[np.argsort(source[links], kind="stable")]
+    producer, consumer = dag.edge_source[links], dag.edge_target[links]
+    # A relay has the first element in time for the first read, and the last one for the last: both are evenly spread.
+    in_relay = np.maximum(first_out[producer], last_out[producer] - gangs.reading[consumer])
+    gate = np.where(gangs.relayed[links], in_relay, last_out[producer]) - start[consumer]
+    row = np.searchsorted(source[links], np.arange(gangs.count + 1)).tolist()
+    return gate.tolist(), target[links].tolist(), row

@@ -1,0 +1,56 @@
+"""The JSON form of a schedule: where and when each node runs, which edges are streamed."""
+
+from collections.abc import Iterator
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.host.printable import json_text
+from dfcompile.scheduler import NO_PE, Schedule
+
+FORMAT = "dfcompile-schedule/1"
+
+
+def schedule_to_json(dag: CanonicalDag, schedule: Schedule) -> str:
+    """Return a schedule as JSON text, one node or edge per line; times in cycles, capacities in elements."""
+    head = {
+        "format": FORMAT,
+        "dag": dag.name,
+        "pes": schedule.pes,
+        "partition": schedule.partition,
+        "timing": schedule.timing.value,
+        "barriers": schedule.barrier,
+        "blocks": schedule.blocks_count,
+        "makespan_cycles": schedule.makespan_cycles,
+    }
+    opening = json_text(head)[:-1]
+    nodes = ",\n".join(_nodes(dag, schedule))
+    edges = ",\n".join(_edges(dag, schedule))
+    return f'{opening}, "nodes": [\n{nodes}\n], "edges": [\n{edges}\n]}}\n'
+
+
+def _nodes(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
+    columns = zip(schedule.block, schedule.pe, schedule.start, schedule.first_out, schedule.last_out, strict=True)
+    for number, (block, pe, start, first_out, last_out) in enumerate(columns):
+        record = {
+            "name": dag.node_name(number),
+            "block": int(block),
+            "pe": None if pe == NO_PE else int(pe),
+            "start": int(start),
+            "first_out": int(first_out),
+            "last_out": int(last_out),
+        }
+        yield json_text(record)
+
+
+def _edges(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
+    columns = zip(
+        dag.edge_source, dag.edge_target, dag.edge_volume, schedule.streamed, schedule.fifo_capacity, strict=True
+    )
+    for source, target, volume, streamed, capacity in columns:
+        record = {
+            "source": dag.node_name(source),
+            "target": dag.node_name(target),
+            "volume": int(volume),
+            "streamed": bool(streamed),
+            "fifo_elements": int(capacity),
+        }
+        yield json_text(record)

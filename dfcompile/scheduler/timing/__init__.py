@@ -1,0 +1,1 @@
+"""When each task starts and ends: steady state, or element by element."""

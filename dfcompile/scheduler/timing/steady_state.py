@@ -1,0 +1,125 @@
+"""Start, first-out and last-out times of streaming nodes in steady state."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.scheduler.blocks import Blocks
+from dfcompile.scheduler.timing.exact_integers import ceil_ratio, int64_column
+from dfcompile.scheduler.timing.streams import peak_volumes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Times:
+    """Times of all nodes in cycles, and the streaming intervals behind them.
+
+    Attributes:
+        start: ST, shape [nodes].
+        first_out: FO, shape [nodes].
+        last_out: LO, shape [nodes].
+        peak: largest volume of each node's streaming component; the streaming interval of an edge is the exact
+            fraction ``peak / volume``, shape [nodes].
+    """
+
+    start: Int64
+    first_out: Int64
+    last_out: Int64
+    peak: Int64
+
+    @property
+    def makespan_cycles(self) -> int:
+        """Return when the last node ends."""
+        return int(self.last_out.max()) if len(self.last_out) else 0
+
+
+def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Times:
+    """Compute the times of a gang schedule from mean streaming intervals [dematteis23, section 5.2].
+
+    With b the end of the block before (barrier), over the predecessors u of v::
+
+        ST(v) = max(b, FO(u) if (u, v) is streamed else LO(u))
+        FO(v) = ST(v) + 1, for a downsampler ST(v) + 1 + ceil(s_i * (ceil(I / O) - 1))
+        LO(v) = ST(v) + 1 + ceil(max(s_i * (I - 1), s_o * (O - 1)))
+
+    and an upsampler whose output ends before its input still emits ``ceil(O / I) - 1`` elements after it. Buffers
+    and pseudo nodes take no time.
+
+    Args:
+        dag: the graph.
+        blocks: its spatial blocks.
+        streamed: which edges are streamed; none of them may touch a buffer, shape [edges].
+
+    Raises:
+        UserError: a time does not fit in 64 bits.
+    """
+    peak = peak_volumes(dag, streamed)
+    first, last = _offsets(dag, peak, streamed)
+    first_offset, last_offset = first.tolist(), last.tolist()
+    parents, in_start = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
+    is_streamed = streamed[dag.in_edges].tolist()
+    block = blocks.block.tolist()
+    nodes = dag.nodes_count
+    start, first_out, last_out = [0] * nodes, [0] * nodes, [0] * nodes
+    open_block = barrier = latest = 0
+    for node in blocks.order.tolist():
+        if block[node] != open_block:
+            open_block, barrier = block[node], latest
+        begin = barrier
+        for edge in range(in_start[node], in_start[node + 1]):
+            parent = parents[edge]
+            ready = first_out[parent] if is_streamed[edge] else last_out[parent]
+            if ready > begin:
+                begin = ready
+        start[node] = begin
+        first_out[node] = begin + first_offset[node]
+        end = begin + last_offset[node]
+        last_out[node] = end
+        if end > latest:
+            latest = end
+    return Times(int64_column(start), int64_column(first_out), int64_column(last_out), peak)
+
+
+def node_offsets(dag: CanonicalDag, streamed: Bool) -> tuple[Int64, Int64]:
+    """Return FO - ST and LO - ST of each node, shape [nodes] each."""
+    return _offsets(dag, peak_volumes(dag, streamed), streamed)
+
+
+def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
+    """Return for each task how long after its start at least it needs its last element, shape [nodes].
+
+    One that does not stream in reads as fast as its outputs allow: read i after ``floor(i * W / I)`` cycles.
+    """
+    peak, volume_in = peak_volumes(dag, streamed), np.maximum(dag.volume_in, 1)
+    streams_in = np.zeros(dag.nodes_count, dtype=np.bool_)
+    streams_in[dag.edge_target[streamed]] = True
+    return np.where(streams_in, peak - peak // volume_in, dag.work + -dag.work // volume_in)
+
+
+def _offsets(dag: CanonicalDag, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
+    """Return FO - ST and LO - ST of each node, shape [nodes] each.
+
+    ``s * (V - 1)`` with ``s = peak / V`` rounds up to ``peak - peak // V``: no product is needed. Elements from
+    memory arrive at interval 1, and so leave those for another spatial block; a write to a buffer keeps the pace
+    of the component.
+    """
+    volume_in, volume_out = np.maximum(dag.volume_in, 1), np.maximum(dag.volume_out, 1)
+    streams_in = np.zeros(dag.nodes_count, dtype=np.bool_)
+    streams_in[dag.edge_target[streamed]] = True
+    paced_out = np.zeros(dag.nodes_count, dtype=np.bool_)
+    paced_out[dag.edge_source[streamed | dag.is_buffer[dag.edge_target]]] = True
+
+    reading = np.where(streams_in, peak - peak // volume_in, volume_in - 1)
+    writing = np.where(paced_out, peak - peak // volume_out, volume_out - 1)
+    last = 1 + np.maximum(reading, writing)
+    upsampler = (dag.volume_out > dag.volume_in) & (dag.volume_in > 0)
+    last += np.where(upsampler & (writing < reading), (volume_out - 1) // volume_in, 0)
+
+    first = np.ones(dag.nodes_count, dtype=np.int64)
+    reducing = np.flatnonzero((dag.volume_in > dag.volume_out) & (dag.volume_out > 0))
+    awaited = (volume_in[reducing] - 1) // volume_out[reducing]
+    pace = np.where(streams_in[reducing], peak[reducing], volume_in[reducing])
+    first[reducing] += ceil_ratio(pace, awaited, volume_in[reducing])
+    first = np.where(dag.volume_out == 0, last, first)
+    return np.where(dag.is_computational, first, 0), np.where(dag.is_computational, last, 0)

@@ -1,0 +1,1 @@
+"""Pictures and traces of what stages hand over."""
