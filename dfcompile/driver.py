@@ -239,8 +239,8 @@ def _plan(options: Options) -> Plan:
 
 
 def _named_passes(names: tuple[str, ...]) -> tuple[LoweringPass, ...]:
-    known = {plugin.value.name: plugin.value for plugin in registered_passes()}
-    return tuple(known[_known("pass", name, known)] for name in names)
+    known = registered_passes()
+    return tuple(known.find(name, "--pass") for name in names)
 
 
 def _known(what: str, name: str, known: Mapping[str, object] | Sequence[str]) -> str:

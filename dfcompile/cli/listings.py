@@ -40,7 +40,7 @@ def passes_listing(width: int) -> str:
             plugin.value.source,
             _plain(plugin.value.summary),
         )
-        for plugin in registered_passes()
+        for plugin in registered_passes().plugins
     ]
     if not rows:
         return "no lowering pass is registered\n"

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from dfcompile import plugins
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError, nearest
+from dfcompile.plugins import Collected, PluginKind
 from dfcompile.scheduler.blocks import Blocks
 
 Partition = Callable[[CanonicalDag, int], Blocks]
-
-OWN_PARTITIONERS = "dfcompile.scheduler.partitioners"
-ENTRY_POINTS = "dfcompile.schedulers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +42,29 @@ def partitioner(name: str, *, source: str, overlapping: Partition | None = None)
     return decorate
 
 
-def collect_partitioners() -> Mapping[str, Partitioner]:
-    """Return all partitioners by name: our own and those of installed plug-ins.
+PARTITIONERS: Final = PluginKind(
+    singular="partitioner",
+    plural="partitioners",
+    type=Partitioner,
+    package="dfcompile.scheduler.partitioners",
+    group="dfcompile.partitioners",
+    key=lambda value: value.name,
+    older_groups=("dfcompile.schedulers",),
+)
+
+
+def registered_partitioners() -> Collected[Partitioner]:
+    """Return all partitioners: our own and those of installed plug-ins.
 
     Raises:
         RegistrationError: two modules claim one name.
     """
-    found = plugins.collect(Partitioner, OWN_PARTITIONERS, ENTRY_POINTS, key=lambda value: value.name)
-    return {plugin.value.name: plugin.value for plugin in found}
+    return PARTITIONERS.collect()
+
+
+def collect_partitioners() -> Mapping[str, Partitioner]:
+    """Return all partitioners by name; see `registered_partitioners`."""
+    return registered_partitioners().by_name
 
 
 def find_partitioner(name: str, table: Mapping[str, Partitioner]) -> Partitioner:

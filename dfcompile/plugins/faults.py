@@ -1,0 +1,74 @@
+"""Whose fault it is: what a plug-in raises is an error that names the plug-in, never a bug of ours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dfcompile.errors import PluginError, UserError
+
+OWN_PACKAGE = "dfcompile"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImportFault:
+    """A module behind an entry point that cannot be imported.
+
+    Attributes:
+        entry_point: group and name, such as ``dfcompile.expansions:mylab``.
+        module: that was being imported, or what the entry point names if that is no module.
+        error: that stopped it, with the plug-in's own traceback.
+    """
+
+    entry_point: str
+    module: str
+    error: BaseException
+
+    def __str__(self) -> str:
+        return f"entry point {self.entry_point}: cannot import {self.module!r}: {described(self.error)}"
+
+
+def is_own(origin: str) -> bool:
+    """Return whether a module, or something in it, is dfcompile's own.
+
+    >>> is_own("dfcompile.lowering.expansions.matmul"), is_own("dfcompile_extras.matmul")
+    (True, False)
+    """
+    return origin.partition(".")[0] == OWN_PACKAGE
+
+
+@contextmanager
+def faults_of(kind: str, origin: str) -> Iterator[None]:
+    """Turn what a plug-in's code raises in the body into a `PluginError` that names it.
+
+    An error that is meant for the user (``UserError``) stays as it is, and so does everything that our own code raises:
+    that is a bug of ours.
+
+    Args:
+        kind: such as ``expansion``.
+        origin: module and name of what is called, such as ``mylab.matmul_rows.rows``.
+
+    Raises:
+        PluginError: ``in expansion mylab.matmul_rows.rows: ZeroDivisionError: division by zero``.
+    """
+    if is_own(origin):
+        yield
+        return
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # whatever it is, it is the plug-in's
+        raise PluginError(f"in {kind} {origin}: {described(error)}") from error
+
+
+def described(error: BaseException) -> str:
+    """Return type and text of an error in one line; of one of our own the text, which says it all.
+
+    >>> described(ZeroDivisionError("division by zero"))
+    'ZeroDivisionError: division by zero'
+    """
+    text = " ".join(str(error).split())
+    if is_own(type(error).__module__):
+        return text
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name
