@@ -14,8 +14,8 @@ from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, rea
 from dfcompile.lowering import (
     Choice,
     ExpansionTable,
+    KnownAlternatives,
     LoweringPass,
-    OperatorAlternatives,
     apply_passes,
     check_choices,
     known_alternatives,
@@ -27,6 +27,7 @@ from dfcompile.lowering import (
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_bound
 from dfcompile.lowering.execution.verification import verified_error
 from dfcompile.options import Options
+from dfcompile.scheduler import registered_partitioners
 from dfcompile.scheduler.checked_schedule import (
     Depths,
     Scheduled,
@@ -62,6 +63,7 @@ class Plan:
     mapping: backend.MappingOptions
     chips: tuple[int, ...]
     verify: bool
+    warnings: tuple[str, ...]  # of the machine, and of plug-ins that cannot be imported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,10 +157,11 @@ def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
         bound = None if alternatives is None else expansion_bound(alternatives, pes)
         for variant in variants:
             points.extend(_points(variant, pes, bound, plan, show))
-    return Exploration(options, model, variants, tuple(points), plan.system.warnings)
+    left_out = () if alternatives is None else alternatives.left_out
+    return Exploration(options, model, variants, tuple(points), (*plan.warnings, *left_out))
 
 
-def _alternatives(model: Model, plan: Plan, show: ShowStage) -> tuple[OperatorAlternatives, ...] | None:
+def _alternatives(model: Model, plan: Plan, show: ShowStage) -> KnownAlternatives | None:
     """Return all that the known expansions offer, unless other options change the tasks as well."""
     if plan.passes or plan.extraction != DEFAULT_OPTIONS:
         return None
@@ -221,10 +224,12 @@ def _plan(options: Options) -> Plan:
     for chips in options.chips:
         system.require_chips(chips)
     check_partition(options.partition)
+    passes = registered_passes()
+    faults = (*table.faults, *passes.faults, *registered_partitioners().faults)
     return Plan(
         reading=ReadOptions(shapes=options.shapes),
         table=table,
-        passes=_named_passes(options.passes),
+        passes=tuple(passes.find(name, "--passes") for name in options.passes),
         combinations=combinations,
         extraction=ExtractionOptions(Volumes(options.volumes), parse_granularity(options.granularity)),
         scheduling=SchedulingOptions(options.partition, options.timing, options.barrier),
@@ -235,12 +240,8 @@ def _plan(options: Options) -> Plan:
         ),
         chips=options.chips,
         verify=options.verify,
+        warnings=(*system.warnings, *dict.fromkeys(map(str, faults))),
     )
-
-
-def _named_passes(names: tuple[str, ...]) -> tuple[LoweringPass, ...]:
-    known = registered_passes()
-    return tuple(known.find(name, "--pass") for name in names)
 
 
 def _known(what: str, name: str, known: Mapping[str, object] | Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Lowering: ONNX operators to canonical operators to map scopes, one named expansion per node."""
 
-from dfcompile.lowering.alternatives.known import OperatorAlternatives, known_alternatives
+from dfcompile.lowering.alternatives.known import KnownAlternatives, OperatorAlternatives, known_alternatives
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion
 from dfcompile.lowering.levels import check_choices, lower_to_canonical, lower_to_maps
@@ -15,6 +15,7 @@ __all__ = [
     "Choice",
     "Expansion",
     "ExpansionTable",
+    "KnownAlternatives",
     "LoweringPass",
     "MapFragment",
     "Operator",

@@ -97,7 +97,7 @@ class ExpansionTable:
             for choice in choices:
                 if (choice.op_type, choice.origin) == (op.op_type, wanted_origin) and choice.name in named:
                     return named[choice.name]
-        met = [found for found in named.values() if found.condition is not None and found.condition(op)]
+        met = [found for found in named.values() if found.is_wanted(op)]
         if len(met) > 1:
             raise RegistrationError(
                 f"node {op.origin!r}: default expansion of {op.op_type}: claimed by {met[0].module}.{met[0].name} and "

@@ -1,6 +1,6 @@
 """Plug-ins: kinds of parts, the values that are found of each, and whose fault it is when one fails."""
 
-from dfcompile.plugins.faults import ImportFault, faults_of, is_own
+from dfcompile.plugins.faults import ImportFault, faults_of, is_own, name_of
 from dfcompile.plugins.kind import Collected, KindListing, Plugin, PluginKind, missing
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "faults_of",
     "is_own",
     "missing",
+    "name_of",
 ]

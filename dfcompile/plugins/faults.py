@@ -61,6 +61,12 @@ def faults_of(kind: str, origin: str) -> Iterator[None]:
         raise PluginError(f"in {kind} {origin}: {described(error)}") from error
 
 
+def name_of(function: object) -> str:
+    """Return the name of a function; of any other callable object the name of its class."""
+    name = getattr(function, "__qualname__", None)
+    return name if isinstance(name, str) else type(function).__qualname__
+
+
 def described(error: BaseException) -> str:
     """Return type and text of an error in one line; of one of our own the text, which says it all.
 
