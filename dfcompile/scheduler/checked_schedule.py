@@ -10,7 +10,7 @@ import numpy as np
 
 from dfcompile import scheduler
 from dfcompile.canonical_dag import CanonicalDag, critical_path, read_dag, streaming_depth
-from dfcompile.errors import UserError, nearest
+from dfcompile.errors import UserError
 from dfcompile.host.inputs import read_text
 from dfcompile.options import Fifos, Timing
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
@@ -95,9 +95,7 @@ def check_partition(name: str) -> None:
     Raises:
         UserError: there is none.
     """
-    known = scheduler.collect_partitioners()
-    if name not in known:
-        raise UserError(f"--partition {name!r}: unknown{nearest(name, known)}")
+    scheduler.registered_partitioners().find(name, "--partition")
 
 
 def schedule_dag(
