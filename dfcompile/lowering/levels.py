@@ -26,9 +26,9 @@ from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
-from dfcompile.lowering.scope_check import CheckedOutline
+from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import Choice, ExpansionTable
-from dfcompile.plugins import faults_of
+from dfcompile.plugins import faults_of, is_own
 
 
 def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
@@ -68,17 +68,15 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         builder.adopt_outputs(program.sdfg, op)
-        with faults_of("expansion", made_by.get(op.origin, found.origin)):
-            _expand_to_maps(op, found, builder)
+        maker = made_by.get(op.origin, found.origin)
+        with faults_of("expansion", maker):
+            _expand_to_maps(op, found, builder, is_checked=not (found.is_own and is_own(maker)))
     return builder.finish(Level.MAPS, program.nodes, (*program.chosen, *chosen))
 
 
-def _expand_to_maps(op: Operator, found: Expansion, builder: ProgramBuilder) -> None:
-    if not found.is_own:
-        outline = CheckedOutline(op)
-        found.apply(op, outline)
-        with faults_of("expansion", found.origin):
-            outline.check_results()
+def _expand_to_maps(op: Operator, found: Expansion, builder: ProgramBuilder, *, is_checked: bool) -> None:
+    if is_checked:
+        check_scopes(op, found)
     fragment = MapFragment(builder, op)
     found.apply(op, fragment)
     with faults_of("expansion", found.origin):

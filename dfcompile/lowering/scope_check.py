@@ -3,10 +3,26 @@
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from dfcompile.errors import VerificationError
+from dfcompile.errors import UserError, VerificationError
 from dfcompile.lowering.alternatives.outline import OutlineFragment, affine
+from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.map_fragment import Access, Reduction
 from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.plugins import faults_of
+
+
+def check_scopes(op: Operator, expansion: Expansion) -> OutlineFragment:
+    """Check what an expansion builds of an operator, and return its outline.
+
+    Raises:
+        PluginError: the expansion is a third party's, and it raised or what it builds is wrong.
+        VerificationError: what it builds is wrong, and it is ours: whoever made the operator made it wrong.
+    """
+    outline = CheckedOutline(op)
+    expansion.apply(op, outline)
+    with faults_of("expansion", expansion.origin):
+        outline.check_results()
+    return outline
 
 
 class CheckedOutline(OutlineFragment):
@@ -77,7 +93,7 @@ def _check_indices(scope: str, tensor: Tensor, indices: Sequence[str], extents: 
     if len(indices) != len(shape) and not (not indices and tensor.elements == 1):
         raise VerificationError(f"scope {scope}: {len(indices)} indices of {tensor.name!r} against its shape {shape}")
     for index, size in zip(indices, shape, strict=False):
-        terms = affine(index)
+        terms = _terms(scope, index)
         unknown = [name for name in terms if name and name not in extents]
         if unknown:
             raise VerificationError(f"scope {scope}: index {index!r}: no loop {unknown[0]!r} among {list(extents)}")
@@ -88,6 +104,13 @@ def _check_indices(scope: str, tensor: Tensor, indices: Sequence[str], extents: 
             raise VerificationError(
                 f"scope {scope}: index {index!r} of {tensor.name!r} from {least} to {largest} against 0 to {size - 1}"
             )
+
+
+def _terms(scope: str, index: str) -> Mapping[str, int]:
+    try:
+        return affine(index)
+    except (UserError, SyntaxError, RecursionError) as error:
+        raise VerificationError(f"scope {scope}: index {index!r} against an affine function of the loops") from error
 
 
 def _distinct(write: Access, extents: Mapping[str, int]) -> int:

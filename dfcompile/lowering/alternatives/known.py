@@ -27,7 +27,7 @@ from dfcompile.lowering.alternatives.outline import OutlineFragment
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.levels import lower_to_canonical, operators_of
 from dfcompile.lowering.operator import Operator, Tensor
-from dfcompile.lowering.scope_check import CheckedOutline
+from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import Choice, ExpansionTable
 from dfcompile.plugins import faults_of
 
@@ -119,7 +119,7 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
     """
     known: dict[tuple[object, ...], tuple[OnnxAlternative, ...]] = {}
     found = []
-    left_out: dict[str, None] = {}
+    left_out: dict[str, str] = {}  # by origin
     for op in operators_of(program):
         key = _signature(op)
         if key not in known:
@@ -131,7 +131,7 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
         }
         outputs = {at: tensor.name for at, tensor in enumerate(op.outputs) if tensor is not None}
         found.append(OperatorAlternatives(op.origin, op.op_type, inputs, outputs, known[key]))
-    return KnownAlternatives(tuple(found), tuple(left_out))
+    return KnownAlternatives(tuple(found), tuple(left_out.values()))
 
 
 def _signature(op: Operator) -> tuple[object, ...]:
@@ -154,7 +154,7 @@ def _told(tensor: Tensor) -> tuple[object, ...]:
     return tensor.shape, tensor.dtype, tensor.is_constant, value
 
 
-def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, None]) -> Iterator[OnnxAlternative]:
+def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, str]) -> Iterator[OnnxAlternative]:
     program = _alone(op)
     for name, found in sorted(table.by_operator.get((ONNX, op.op_type), {}).items()):
         try:
@@ -162,11 +162,11 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, 
                 lowered = lower_to_canonical(program, table, [Choice(op.op_type, name)])
                 viewed = _viewed_arrays(lowered.sdfg)
                 operators = tuple(
-                    _canonical_alternatives(each, table, lowered.sdfg, viewed, left_out)
+                    _canonical_alternatives(each, table, lowered.sdfg, viewed, found, left_out)
                     for each in operators_of(lowered)
                 )
         except PluginError as error:
-            left_out[_LEFT_OUT.format(error)] = None
+            left_out.setdefault(found.origin, _LEFT_OUT.format(error))
             continue
         except UserError:
             continue  # a form of the operator that this expansion does not take
@@ -229,15 +229,20 @@ def _root(array: str, viewed: Mapping[str, str]) -> str:
 
 
 def _canonical_alternatives(
-    op: Operator, table: ExpansionTable, sdfg: dace.SDFG, viewed: Mapping[str, str], left_out: dict[str, None]
+    op: Operator,
+    table: ExpansionTable,
+    sdfg: dace.SDFG,
+    viewed: Mapping[str, str],
+    maker: Expansion,
+    left_out: dict[str, str],
 ) -> CanonicalAlternatives:
     scopes = {}
     for name, found in sorted(table.by_operator.get((CANONICAL, op.op_type), {}).items()):
         try:
             with faults_of("expansion", found.origin):
-                scopes[name] = _task_scopes(_outline(found, op), sdfg, viewed)
+                scopes[name] = _task_scopes(_outline(op, found, maker), sdfg, viewed)
         except PluginError as error:
-            left_out[_LEFT_OUT.format(error)] = None
+            left_out.setdefault(found.origin, _LEFT_OUT.format(error))
         except UserError:
             continue  # a form that it does not take, or more tasks than a DAG can hold
     if not scopes:
@@ -245,15 +250,12 @@ def _canonical_alternatives(
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
 
 
-def _outline(found: Expansion, op: Operator) -> OutlineFragment:
-    if found.is_own:
-        outline = OutlineFragment(op)
-        found.apply(op, outline)
-        return outline
-    checked = CheckedOutline(op)
-    found.apply(op, checked)
-    checked.check_results()
-    return checked
+def _outline(op: Operator, found: Expansion, maker: Expansion) -> OutlineFragment:
+    if not (found.is_own and maker.is_own):
+        return check_scopes(op, found)
+    outline = OutlineFragment(op)
+    found.apply(op, outline)
+    return outline
 
 
 def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str, str]) -> tuple[TaskScope, ...]:
