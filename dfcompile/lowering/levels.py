@@ -24,7 +24,8 @@ from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
-from dfcompile.lowering.selection import Choice, ExpansionTable
+from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.options import Choice
 
 
 def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:

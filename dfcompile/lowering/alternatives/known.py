@@ -26,7 +26,8 @@ from dfcompile.frontend import (
 from dfcompile.lowering.alternatives.outline import OutlineFragment
 from dfcompile.lowering.levels import lower_to_canonical, operators_of
 from dfcompile.lowering.operator import Operator, Tensor
-from dfcompile.lowering.selection import Choice, ExpansionTable
+from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.options import Choice
 
 _LARGEST_TOLD_CONSTANT = 4096  # elements; two operators with larger constants count as different
 
