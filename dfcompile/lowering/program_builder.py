@@ -23,6 +23,7 @@ from dfcompile.frontend import (
     input_connector,
     output_connector,
 )
+from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.lowering.map_scopes import MapScopes
 from dfcompile.lowering.operator import Operator, Tensor
 
@@ -190,4 +191,5 @@ class ProgramBuilder:
         parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(
             {name: value for name, value in self._parameters.items() if name in used}
         )
+        number_elements(self.sdfg)
         return Program(self._name, level, self.sdfg, self._inputs, tuple(self._outputs), parameters, nodes, chosen)

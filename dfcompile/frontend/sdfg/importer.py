@@ -17,6 +17,7 @@ from dfcompile.frontend.program import Level, Port, Program
 from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
 from dfcompile.frontend.sdfg.element_copies import NodeCopies
 from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifier, safe_identifiers
+from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.frontend.sdfg.operator_node import AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 
@@ -103,17 +104,7 @@ def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None
             state.add_edge(access[name], None, operator, connector, whole.of(arrays[name]))
         for connector, name in results.items():
             state.add_edge(operator, connector, access[name], None, whole.of(arrays[name]))
-    _number_elements(sdfg, state)
-
-
-def _number_elements(sdfg: dace.SDFG, state: dace.SDFGState) -> None:
-    """Replace DaCe's random identifiers by numbers, so that the same model gives the same bytes."""
-    sdfg.guid = "sdfg"
-    state.guid = "state"
-    for number, node in enumerate(state.nodes()):
-        node.guid = f"node-{number}"
-    for number, edge in enumerate(state.edges()):
-        edge.data.guid = f"edge-{number}"
+    number_elements(sdfg)
 
 
 def _attributes(node: onnx.NodeProto) -> Mapping[str, AttributeValue]:
