@@ -1,18 +1,18 @@
 """The list of stages, and the loops over compared expansions and numbers of processing elements."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeAlias
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction.extract import DEFAULT_OPTIONS, ExtractionOptions, Volumes, extract
+from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model
 from dfcompile.lowering import (
-    Choice,
     ExpansionTable,
     KnownAlternatives,
     LoweringPass,
@@ -26,18 +26,9 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_bound
 from dfcompile.lowering.execution.verification import verified_error
-from dfcompile.options import Options
-from dfcompile.scheduler import registered_partitioners
-from dfcompile.scheduler.checked_schedule import (
-    Depths,
-    Scheduled,
-    SchedulingOptions,
-    ShowStage,
-    check_partition,
-    depths_of,
-    non_streaming,
-    scheduled,
-)
+from dfcompile.options import Choice, Options
+from dfcompile.scheduler import ScheduleOptions, registered_partitioners
+from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling, check_partition
 
 OVERLAPS = MappingProxyType(
     {
@@ -47,6 +38,7 @@ OVERLAPS = MappingProxyType(
     }
 )
 EXAMPLE_SEED = 0
+ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +50,7 @@ class Plan:
     passes: tuple[LoweringPass, ...]
     combinations: tuple[tuple[Choice, ...], ...]
     extraction: ExtractionOptions
-    scheduling: SchedulingOptions
+    schedules: tuple[ScheduleOptions, ...]
     system: backend.System
     mapping: backend.MappingOptions
     chips: tuple[int, ...]
@@ -75,9 +67,8 @@ class Variant:
         expansions: in effect, for every operator type that offers several, and for every chosen operator.
         library: program of level 1.
         maps: program of level 2.
-        dag: the canonical DAG.
-        depths: of the canonical DAG.
-        graph: the same as kernels and tensors.
+        scheduling: of its canonical DAG, with the DAG's depths.
+        graph: the same DAG as kernels and tensors.
         max_abs_error: of the lowered model against the original; ``None`` if not asked for.
     """
 
@@ -85,10 +76,14 @@ class Variant:
     expansions: Mapping[str, str]
     library: Program
     maps: Program
-    dag: CanonicalDag
-    depths: Depths
+    scheduling: Scheduling
     graph: backend.DataflowGraph
     max_abs_error: float | None
+
+    @property
+    def dag(self) -> CanonicalDag:
+        """The canonical DAG."""
+        return self.scheduling.dag
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +101,7 @@ class Point:
 
     variant: Variant
     pes: int
-    scheduled: Scheduled
+    scheduled: CheckedSchedule
     expansion_bound: ExpansionBound | None
     mapping: backend.Mapping
     chips: int
@@ -153,10 +148,10 @@ def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
     variants = _variants(model, plan, show)
     points: list[Point] = []
     alternatives = _alternatives(model, plan, show)
-    for pes in options.pes:
-        bound = None if alternatives is None else expansion_bound(alternatives, pes)
+    for schedule in plan.schedules:
+        bound = None if alternatives is None else expansion_bound(alternatives, schedule.pes)
         for variant in variants:
-            points.extend(_points(variant, pes, bound, plan, show))
+            points.extend(_points(variant, schedule, bound, plan, show))
     left_out = () if alternatives is None else alternatives.left_out
     return Exploration(options, model, variants, tuple(points), (*plan.warnings, *left_out))
 
@@ -195,12 +190,15 @@ def _variant(
         with show("compiling and running the lowered model"):
             max_abs_error = verified_error(model, maps, EXAMPLE_SEED)
     in_effect = MappingProxyType(dict(_in_effect(choices, plan.table, maps.chosen)))
-    return Variant(choices, in_effect, library, maps, dag, depths_of(dag), graph, max_abs_error)
+    return Variant(choices, in_effect, library, maps, Scheduling(dag), graph, max_abs_error)
 
 
-def _points(variant: Variant, pes: int, bound: ExpansionBound | None, plan: Plan, show: ShowStage) -> Iterator[Point]:
+def _points(
+    variant: Variant, schedule: ScheduleOptions, bound: ExpansionBound | None, plan: Plan, show: ShowStage
+) -> Iterator[Point]:
+    pes = schedule.pes
     with show(f"scheduling on {pes} processing elements"):
-        found = scheduled(variant.dag, pes, plan.scheduling, non_streaming(variant.dag, pes))
+        found = variant.scheduling.on(schedule)
     system = plan.system.with_cores(pes)
     counts = backend.ChipCounts(variant.graph, system, plan.mapping)
     for chips in plan.chips:
@@ -211,11 +209,7 @@ def _points(variant: Variant, pes: int, bound: ExpansionBound | None, plan: Plan
 
 def _plan(options: Options) -> Plan:
     table = registered_expansions()
-    combinations = tuple(
-        tuple(Choice(choice.op_type, choice.name, choice.origin) for choice in combination)
-        for combination in options.combinations
-    )
-    for choices in combinations:
+    for choices in options.combinations:
         for choice in choices:
             table.check(choice)
     system = backend.load_system(options.system)
@@ -230,9 +224,12 @@ def _plan(options: Options) -> Plan:
         reading=ReadOptions(shapes=options.shapes),
         table=table,
         passes=tuple(passes.find(name, "--passes") for name in options.passes),
-        combinations=combinations,
-        extraction=ExtractionOptions(Volumes(options.volumes), parse_granularity(options.granularity)),
-        scheduling=SchedulingOptions(options.partition, options.timing, options.barrier),
+        combinations=options.combinations,
+        extraction=ExtractionOptions(options.volumes, parse_granularity(options.granularity)),
+        schedules=tuple(
+            ScheduleOptions(pes, options.partition, barrier=options.barrier, timing=options.timing)
+            for pes in options.pes
+        ),
         system=system,
         mapping=backend.MappingOptions(
             solver=backend.Solver(_known("solver", options.solver, [solver.value for solver in backend.Solver])),

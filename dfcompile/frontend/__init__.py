@@ -5,6 +5,7 @@ from dfcompile.frontend.model import Answer, Model, Reference, Tensor, reference
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.reading import file_kind_plugins, read_model
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, untyped_connectors
 from dfcompile.frontend.sdfg.operator_node import (
     CANONICAL,
     ONNX,
@@ -26,9 +27,11 @@ __all__ = [
     "Level",
     "Model",
     "ModelNode",
+    "NodeCopies",
     "OperatorNode",
     "Port",
     "Program",
+    "Prototype",
     "ReadOptions",
     "Reference",
     "Tensor",
@@ -38,4 +41,5 @@ __all__ = [
     "output_connector",
     "read_model",
     "reference_answer",
+    "untyped_connectors",
 ]

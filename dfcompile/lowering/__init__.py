@@ -8,7 +8,8 @@ from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, lowerin
 from dfcompile.lowering.map_fragment import MapFragment, Reduction
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.registry import registered_expansions, registered_passes
-from dfcompile.lowering.selection import Choice, ExpansionTable
+from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.options import Choice
 
 __all__ = [
     "CanonicalFragment",

@@ -27,7 +27,8 @@ from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.scope_check import check_scopes
-from dfcompile.lowering.selection import Choice, ExpansionTable
+from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.options import Choice
 from dfcompile.plugins import faults_of, is_own
 
 

@@ -7,24 +7,8 @@ from dfcompile.errors import RegistrationError, UserError
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.operator import Operator
+from dfcompile.options import Choice
 from dfcompile.plugins import ImportFault, Plugin, missing
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A wish of the user: ``origin:op_type=name``; without origin it holds for every operator of the type."""
-
-    op_type: str
-    name: str
-    origin: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.key}={self.name}"
-
-    @property
-    def key(self) -> str:
-        """What the choice is made for, such as ``conv1:MatMul``."""
-        return f"{self.origin}:{self.op_type}" if self.origin else self.op_type
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.errors import VerificationError
+from dfcompile.options import Timing
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.fifo.sizes import fifo_capacities
 from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
 from dfcompile.scheduler.gangs.placing import place_shortest
-from dfcompile.scheduler.options import ScheduleOptions, Timing
+from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.timing.exact_integers import int64_column

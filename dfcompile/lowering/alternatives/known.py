@@ -28,7 +28,8 @@ from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.levels import lower_to_canonical, operators_of
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.scope_check import check_scopes
-from dfcompile.lowering.selection import Choice, ExpansionTable
+from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.options import Choice
 from dfcompile.plugins import faults_of
 
 _LARGEST_TOLD_CONSTANT = 4096  # elements; two operators with larger constants count as different
