@@ -28,7 +28,7 @@ from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_boun
 from dfcompile.lowering.execution.verification import verified_error
 from dfcompile.options import Choice, Options
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
-from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling, check_partition
+from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
 
 OVERLAPS = MappingProxyType(
     {
@@ -217,9 +217,9 @@ def _plan(options: Options) -> Plan:
         system.with_cores(pes)
     for chips in options.chips:
         system.require_chips(chips)
-    check_partition(options.partition)
-    passes = registered_passes()
-    faults = (*table.faults, *passes.faults, *registered_partitioners().faults)
+    partitioners, passes = registered_partitioners(), registered_passes()
+    partitioners.find(options.partition, "--partition")
+    faults = (*table.faults, *passes.faults, *partitioners.faults)
     return Plan(
         reading=ReadOptions(shapes=options.shapes),
         table=table,

@@ -13,7 +13,6 @@ from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.options import ScheduleOptions
-from dfcompile.scheduler.partitioner import registered_partitioners
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate
 from dfcompile.scheduler.streaming_schedule import schedule
@@ -78,15 +77,6 @@ class Scheduling:
             self._baselines[pes] = schedule_non_streaming(self._dag, pes)
             check_non_streaming(self._dag, self._baselines[pes])
         return self._baselines[pes]
-
-
-def check_partition(name: str) -> None:
-    """Check that there is a partitioner of a name.
-
-    Raises:
-        UserError: there is none.
-    """
-    registered_partitioners().find(name, "--partition")
 
 
 def replay_of(schedule: Schedule) -> Replay:
