@@ -7,17 +7,18 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes, registered_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model
 from dfcompile.lowering import (
+    ChosenPasses,
     ExpansionTable,
     KnownAlternatives,
-    LoweringPass,
     apply_passes,
     check_choices,
+    choose_passes,
     known_alternatives,
     lower_to_canonical,
     lower_to_maps,
@@ -47,7 +48,7 @@ class Plan:
 
     reading: ReadOptions
     table: ExpansionTable
-    passes: tuple[LoweringPass, ...]
+    passes: ChosenPasses
     combinations: tuple[tuple[Choice, ...], ...]
     extraction: ExtractionOptions
     schedules: tuple[ScheduleOptions, ...]
@@ -166,12 +167,12 @@ def _alternatives(model: Model, plan: Plan, show: ShowStage) -> KnownAlternative
 
 def _variants(model: Model, plan: Plan, show: ShowStage) -> tuple[Variant, ...]:
     """Lower the model under every combination of expansions; of combinations with one effect the first is kept."""
-    program = apply_passes(model.program, plan.passes)
+    program = apply_passes(model.program, plan.passes.of_programs)
     variants: dict[tuple[ChosenExpansion, ...], Variant] = {}
     for choices in plan.combinations:
         with show(f"lowering {' '.join(map(str, choices))}"):
-            library = apply_passes(lower_to_canonical(program, plan.table, choices), plan.passes)
-            maps = apply_passes(lower_to_maps(library, plan.table, choices), plan.passes)
+            library = apply_passes(lower_to_canonical(program, plan.table, choices), plan.passes.of_programs)
+            maps = apply_passes(lower_to_maps(library, plan.table, choices), plan.passes.of_programs)
         if maps.chosen not in variants:
             variants[maps.chosen] = _variant(model, choices, library, maps, plan, show)
     found = tuple(variants.values())
@@ -183,7 +184,8 @@ def _variant(
     model: Model, choices: tuple[Choice, ...], library: Program, maps: Program, plan: Plan, show: ShowStage
 ) -> Variant:
     with show("extracting the canonical dag"):
-        dag = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
+        extracted = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
+        dag = apply_dag_passes(extracted, plan.passes.of_dags)
         graph = backend.dataflow_graph(dag)
     max_abs_error = None
     if plan.verify:
@@ -217,13 +219,13 @@ def _plan(options: Options) -> Plan:
         system.with_cores(pes)
     for chips in options.chips:
         system.require_chips(chips)
-    partitioners, passes = registered_partitioners(), registered_passes()
+    partitioners, passes, dag_passes = registered_partitioners(), registered_passes(), registered_dag_passes()
     partitioners.find(options.partition, "--partition")
-    faults = (*table.faults, *passes.faults, *partitioners.faults)
+    faults = (*table.faults, *passes.faults, *dag_passes.faults, *partitioners.faults)
     return Plan(
         reading=ReadOptions(shapes=options.shapes),
         table=table,
-        passes=tuple(passes.find(name, "--passes") for name in options.passes),
+        passes=choose_passes(options.passes, passes, dag_passes),
         combinations=options.combinations,
         extraction=ExtractionOptions(options.volumes, parse_granularity(options.granularity)),
         schedules=tuple(

@@ -4,6 +4,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from dfcompile.canonical_dag.dag_pass import DAG_PASSES
 from dfcompile.frontend.reading import FILE_KINDS
 from dfcompile.host.printable import printable
 from dfcompile.lowering.registry import EXPANSIONS, PASSES
@@ -15,6 +16,7 @@ KINDS: Final[tuple[Callable[[], KindListing], ...]] = (
     FILE_KINDS.listed,
     EXPANSIONS.listed,
     PASSES.listed,
+    DAG_PASSES.listed,
     PARTITIONERS.listed,
 )
 _INDENT = "   "

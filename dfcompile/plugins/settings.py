@@ -112,6 +112,14 @@ def values_of(call: Call, settings: tuple[Setting, ...], where: str) -> dict[str
     return {name.replace("-", "_"): known[name].value(text, place) for name, text in call.settings.items()}
 
 
+def call_with(part: Callable[..., object], value: object, settings: Mapping[str, SettingValue]) -> object:
+    """Call a function with a value and settings, or an instance of a dataclass, made with the settings, with it."""
+    if isinstance(part, type):
+        made: Callable[[object], object] = part(**settings)
+        return made(value)
+    return part(value, **settings)
+
+
 def settings_of(part: Callable[..., object], what: str) -> tuple[Setting, ...]:
     """Return the settings of a dataclass (its fields) or a function (its keyword-only parameters).
 

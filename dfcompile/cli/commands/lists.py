@@ -22,10 +22,11 @@ def list_expansions() -> None:
 @click.command(name="passes", cls=StrictCommand)
 def list_passes() -> None:
     """List what is registered for --passes, and where it comes from."""
+    from dfcompile.canonical_dag import registered_dag_passes
     from dfcompile.cli.listings import passes_listing
     from dfcompile.lowering import registered_passes
 
-    _warn(registered_passes().faults)
+    _warn((*registered_passes().faults, *registered_dag_passes().faults))
     write_text(passes_listing(output_width()), None)
 
 
