@@ -107,7 +107,7 @@ def test_who_asks_for_something_that_is_not_there_is_told_what_might_have_offere
 
 def test_two_claims_of_one_name_name_both_and_the_listing_shows_them(packages: Path) -> None:
     write_package(packages, "kindlab", {"a.py": f"{IMPORTS}MINE = {made('sb-lts')}"}, [GROUP])
-    with pytest.raises(RegistrationError, match="'dfcompile.scheduler.partitioners.spatial' and by 'kindlab.a'"):
+    with pytest.raises(RegistrationError, match=r"'dfcompile\.scheduler\.partitioners\.spatial' and by 'kindlab\.a'"):
         PARTITIONERS.collect()
 
     assert "kindlab.a" in PARTITIONERS.listed().clash
