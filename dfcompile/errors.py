@@ -31,6 +31,10 @@ class RegistrationError(UserError):
     """Two plug-ins claim one name, or a plug-in cannot be loaded."""
 
 
+class OperatorFieldError(UserError):
+    """A canonical operator with a field that it has not, without one that it needs, or with a wrong value."""
+
+
 class InternalError(DfcompileError):
     """A bug of dfcompile: the command line asks for a report and exits with status 2."""
 

@@ -1,30 +1,22 @@
 """Lowers a program level by level: ONNX operators, canonical operators, map scopes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import MappingProxyType
+from typing import TypeAlias
 
-import dace
-import networkx as nx
-import numpy as np
-from dace.sdfg.nodes import AccessNode
-from dace.sdfg.state import SDFGState
-
-from dfcompile.errors import InternalError, UserError, nearest
-from dfcompile.frontend import (
-    ChosenExpansion,
-    Coverage,
-    Level,
-    OperatorNode,
-    Program,
-    input_connector,
-    output_connector,
-)
+from dfcompile.errors import InternalError, OperatorFieldError, UserError, nearest
+from dfcompile.frontend import ChosenExpansion, Coverage, Level, OperatorNode, Program
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.map_fragment import MapFragment
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import ProgramBuilder
+from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
 from dfcompile.lowering.selection import Choice, ExpansionTable
+
+Fragment: TypeAlias = CanonicalFragment | MapFragment
 
 
 def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
@@ -32,16 +24,16 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
 
     Raises:
         UnsupportedOpError: naming the node that has no expansion, or a form of it that its expansion does not cover.
-        UserError: a choice fits no operator of the model.
+        OperatorFieldError: naming the expansion that gives a canonical operator fields that it has not.
     """
     _expect(program, Level.ONNX)
     builder = ProgramBuilder(program)
     coverage: dict[str, Coverage] = {}
     chosen = []
-    for op in _operators(program, builder):
+    for op in onnx_operators(program, builder):
         fragment = CanonicalFragment(builder, op)
         found = table.select(op, choices)
-        found.rewrite(op, fragment)
+        _rewrite(found, op, fragment)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         coverage[op.origin] = Coverage.COSTED if fragment.operators_count else Coverage.VIEW
     nodes = tuple(replace(node, coverage=coverage.get(node.name, node.coverage)) for node in program.nodes)
@@ -53,16 +45,17 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
 
     Raises:
         UnsupportedOpError: naming the operator that has no expansion.
+        OperatorFieldError: naming the node whose attributes are not those of its operator.
     """
     _expect(program, Level.CANONICAL)
     builder = ProgramBuilder(program)
     chosen = []
-    for op in _operators(program, builder):
+    for op in canonical_nodes(program, table, builder):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
-        builder.adopt_outputs(program.sdfg, op)
+        builder.adopt_outputs(program.sdfg, op.inputs, op.outputs)
         fragment = MapFragment(builder, op)
-        found.rewrite(op, fragment)
+        _rewrite(found, op, fragment)
         fragment.finish(found.name)
     return builder.finish(Level.MAPS, program.nodes, (*program.chosen, *chosen))
 
@@ -95,52 +88,14 @@ def _expect(program: Program, level: Level) -> None:
         raise InternalError(f"program {program.name!r}: level {program.level.name} against {level.name}")
 
 
-def operators_of(program: Program) -> Iterator[Operator]:
-    """Yield the operators of a program in topological order, as expansions see them."""
-    builder = ProgramBuilder(program)
-    for op in _operators(program, builder):
-        builder.adopt_outputs(program.sdfg, op)
-        yield op
-
-
 def _operator_nodes(program: Program) -> Iterator[OperatorNode]:
     return (node for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode))
 
 
-def _operators(program: Program, builder: ProgramBuilder) -> Iterator[Operator]:
-    """Yield the operators in topological order; views on the way are made anew in the builder."""
-    state = program.sdfg.start_state
-    position = {node: number for number, node in enumerate(state.nodes())}
-    for node in nx.lexicographical_topological_sort(state.nx, key=position.__getitem__):
-        if isinstance(node, OperatorNode):
-            yield _operator(program, state, node, builder)
-        elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), dace.data.View):
-            source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
-            shape = tuple(int(size) for size in node.desc(program.sdfg).shape)
-            builder.add_view(builder.tensor(source), node.data, shape)
-
-
-def _operator(program: Program, state: SDFGState, node: OperatorNode, builder: ProgramBuilder) -> Operator:
-    inputs = {edge.dst_conn: builder.tensor(edge.data.data) for edge in state.in_edges(node)}
-    outputs = {edge.src_conn: _result(program, edge.data.data) for edge in state.out_edges(node)}
-    return Operator(
-        name=node.name,
-        dialect=node.dialect,
-        op_type=node.op_type,
-        origin=node.origin,
-        inputs=_by_position(inputs, input_connector),
-        outputs=_by_position(outputs, output_connector),
-        attributes=MappingProxyType(node.attributes),
-    )
-
-
-def _by_position(tensors: Mapping[str, Tensor], connector: Callable[[int], str]) -> tuple[Tensor | None, ...]:
-    if not tensors:
-        return ()
-    last = max(int(name.rpartition("_")[2]) for name in tensors)
-    return tuple(tensors.get(connector(position)) for position in range(last + 1))
-
-
-def _result(program: Program, name: str) -> Tensor:
-    array = program.sdfg.arrays[name]
-    return Tensor(name, tuple(int(size) for size in array.shape), np.dtype(array.dtype.type).name)
+def _rewrite(found: Expansion, op: Operator | CanonicalNode[CanonicalOperator], fragment: Fragment) -> None:
+    """Let an expansion build; a field that its author misspelt is told as its fault, not the model's."""
+    try:
+        found.rewrite(op, fragment)
+    except OperatorFieldError as error:
+        where = f"{found.module}.{found.rewrite.__name__}"
+        raise OperatorFieldError(f"node {op.origin!r}: in expansion {where}: {error}") from error

@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from enum import Enum, unique
 from math import prod
 from typing import TypeAlias
 
@@ -15,36 +14,15 @@ from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
 
 from dfcompile.errors import InternalError
 from dfcompile.lowering.canonical_fragment import identifier
-from dfcompile.lowering.expressions import literal, widened
+from dfcompile.lowering.expressions import widened
 from dfcompile.lowering.kernels import kernel_of
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import ProgramBuilder
+from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.tensor import Tensor
 
 Access: TypeAlias = tuple[Tensor, Sequence[str]]
-
-
-@unique
-class Reduction(Enum):
-    """How a map scope accumulates into its result; the value is DaCe's conflict resolution."""
-
-    SUM = "lambda a, b: a + b"
-    PRODUCT = "lambda a, b: a * b"
-    MAX = "lambda a, b: max(a, b)"
-    MIN = "lambda a, b: min(a, b)"
-
-    def initial(self, dtype: str) -> str:
-        """Return the neutral element as Python source of a tasklet."""
-        if self is Reduction.SUM:
-            return "0"
-        if self is Reduction.PRODUCT:
-            return "1"
-        kind = np.dtype(dtype)
-        if kind.kind == "b":
-            return "False" if self is Reduction.MAX else "True"
-        if kind.kind not in "iu":
-            return "-inf" if self is Reduction.MAX else "inf"
-        limits = np.iinfo(kind)
-        return literal(int(limits.min if self is Reduction.MAX else limits.max), dtype)
 
 
 class MapFragment:
@@ -54,7 +32,7 @@ class MapFragment:
     the order given, outer to inner: that order is the order in which the task reads and writes.
     """
 
-    def __init__(self, builder: ProgramBuilder, op: Operator) -> None:
+    def __init__(self, builder: ProgramBuilder, op: CanonicalNode[CanonicalOperator]) -> None:
         self._builder = builder
         self._op = op
         self._tasklets: list[Tasklet] = []

@@ -22,7 +22,7 @@ from dfcompile.frontend import (
     input_connector,
     output_connector,
 )
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.tensor import Tensor
 
 MATERIALISED = dace.StorageType.CPU_Heap  # the array lives in memory: it is never streamed
 
@@ -88,10 +88,12 @@ class ProgramBuilder:
         self.sdfg.add_datadesc(name, copy.copy(self._like[kind]))
         return self.tensor(name)
 
-    def adopt_outputs(self, source: dace.SDFG, op: Operator) -> None:
+    def adopt_outputs(
+        self, source: dace.SDFG, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor | None]
+    ) -> None:
         """Add the arrays that an operator writes as they were declared at the level before."""
-        constant = bool(op.inputs) and all(tensor.is_constant for tensor in op.operands())
-        for tensor in op.outputs:
+        constant = bool(inputs) and all(tensor is None or tensor.is_constant for tensor in inputs)
+        for tensor in outputs:
             if tensor is not None:
                 self._copy_array(source, tensor.name)
                 if constant:

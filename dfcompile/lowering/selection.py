@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from dfcompile.errors import RegistrationError, UserError, nearest
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.expansion import Expansion
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import Node
+from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.plugins import Plugin
 
 
@@ -29,20 +30,26 @@ class Choice:
 
 @dataclass(frozen=True)
 class ExpansionTable:
-    """Every registered expansion by dialect, operator type and name; an argument of lowering, never global."""
+    """Every registered expansion by dialect, operator type and name; an argument of lowering, never global.
+
+    The canonical operators that are known are those that an expansion is of.
+    """
 
     plugins: tuple[Plugin[Expansion], ...]
     by_operator: Mapping[tuple[str, str], Mapping[str, Expansion]]
+    operators: Mapping[str, type[CanonicalOperator]]
 
     @staticmethod
     def of(plugins: Iterable[Plugin[Expansion]]) -> "ExpansionTable":
         """Index collected expansions.
 
         Raises:
-            RegistrationError: two expansions of one operator type both claim to be its default.
+            RegistrationError: two expansions of one operator type both claim to be its default, or are of two
+                canonical operators of one name.
         """
         ordered = tuple(plugins)
         table: dict[tuple[str, str], dict[str, Expansion]] = {}
+        operators: dict[str, type[CanonicalOperator]] = {}
         for found in (plugin.value for plugin in ordered):
             named = table.setdefault((found.dialect, found.op_type), {})
             rival = next((other for other in named.values() if other.is_default and found.is_default), None)
@@ -52,7 +59,12 @@ class ExpansionTable:
                     f"{found.module}.{found.name} (only one can be the default)"
                 )
             named[found.name] = found
-        return ExpansionTable(ordered, table)
+            if found.operator is not None and operators.setdefault(found.op_type, found.operator) != found.operator:
+                raise RegistrationError(
+                    f"canonical operator {found.op_type}: claimed by {operators[found.op_type].__module__!r} and by "
+                    f"{found.operator.__module__!r} (rename one or uninstall one)"
+                )
+        return ExpansionTable(ordered, table, operators)
 
     def op_types(self, dialect: str) -> tuple[str, ...]:
         """Return the operator types of a dialect that have an expansion."""
@@ -79,7 +91,7 @@ class ExpansionTable:
                 f"expansion '{choice}': {choice.op_type} has no {choice.name!r}{nearest(choice.name, names)}"
             )
 
-    def select(self, op: Operator, choices: Iterable[Choice]) -> Expansion:
+    def select(self, op: Node, choices: Iterable[Choice]) -> Expansion:
         """Return the expansion of one operator: the choice for its origin, else for its type, else the default.
 
         The default is the expansion whose condition the operator meets, else the one without a condition.

@@ -24,9 +24,13 @@ from dfcompile.frontend import (
     output_connector,
 )
 from dfcompile.lowering.alternatives.outline import OutlineFragment
-from dfcompile.lowering.levels import lower_to_canonical, operators_of
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.levels import lower_to_canonical
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
 from dfcompile.lowering.selection import Choice, ExpansionTable
+from dfcompile.lowering.tensor import Tensor
 
 _LARGEST_TOLD_CONSTANT = 4096  # elements; two operators with larger constants count as different
 
@@ -102,7 +106,7 @@ def known_alternatives(program: Program, table: ExpansionTable) -> tuple[Operato
     """
     known: dict[tuple[object, ...], tuple[OnnxAlternative, ...]] = {}
     found = []
-    for op in operators_of(program):
+    for op in onnx_operators(program):
         key = _signature(op)
         if key not in known:
             known[key] = tuple(_onnx_alternatives(op, table))
@@ -143,7 +147,7 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable) -> Iterator[OnnxAlte
             lowered = lower_to_canonical(program, table, [Choice(op.op_type, name)])
             viewed = _viewed_arrays(lowered.sdfg)
             operators = tuple(
-                _canonical_alternatives(each, table, lowered.sdfg, viewed) for each in operators_of(lowered)
+                _canonical_alternatives(each, table, lowered.sdfg, viewed) for each in canonical_nodes(lowered, table)
             )
         except UnsupportedOpError:
             continue  # a form of the operator that this expansion does not take
@@ -206,7 +210,7 @@ def _root(array: str, viewed: Mapping[str, str]) -> str:
 
 
 def _canonical_alternatives(
-    op: Operator, table: ExpansionTable, sdfg: dace.SDFG, viewed: Mapping[str, str]
+    op: CanonicalNode[CanonicalOperator], table: ExpansionTable, sdfg: dace.SDFG, viewed: Mapping[str, str]
 ) -> CanonicalAlternatives:
     scopes = {}
     for name, found in sorted(table.by_operator.get((CANONICAL, op.op_type), {}).items()):

@@ -15,7 +15,7 @@ from dace.sdfg.nodes import AccessNode, MapEntry, MapExit
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
-from dfcompile.lowering.map_fragment import Reduction
+from dfcompile.lowering.reduction import Reduction
 
 _WIDE = {"float16": "float64", "float32": "float64", "float64": "float64", "complex64": "complex128"}
 _NEVER = sys.float_info.max  # stands for "nothing was seen yet"

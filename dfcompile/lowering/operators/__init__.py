@@ -1,0 +1,40 @@
+"""The canonical operators, the vocabulary of level 1: what each computes and the fields it has."""
+
+from dfcompile.lowering.operators.base import CanonicalOperator
+from dfcompile.lowering.operators.concat import Concat
+from dfcompile.lowering.operators.contraction import Contraction
+from dfcompile.lowering.operators.convolution import Convolution, Im2col, TransposedConvolution
+from dfcompile.lowering.operators.copy import Copy
+from dfcompile.lowering.operators.elementwise import Elementwise
+from dfcompile.lowering.operators.field_kinds import AtLeast, Axes, Axis, Count, Extents
+from dfcompile.lowering.operators.gather import Gather, Lookup, LookupElements
+from dfcompile.lowering.operators.matmul import MatMul
+from dfcompile.lowering.operators.pad import Pad, PadMode
+from dfcompile.lowering.operators.reduce import Reduce
+from dfcompile.lowering.operators.window import Window
+from dfcompile.lowering.reduction import Reduction
+
+__all__ = [
+    "AtLeast",
+    "Axes",
+    "Axis",
+    "CanonicalOperator",
+    "Concat",
+    "Contraction",
+    "Convolution",
+    "Copy",
+    "Count",
+    "Elementwise",
+    "Extents",
+    "Gather",
+    "Im2col",
+    "Lookup",
+    "LookupElements",
+    "MatMul",
+    "Pad",
+    "PadMode",
+    "Reduce",
+    "Reduction",
+    "TransposedConvolution",
+    "Window",
+]
