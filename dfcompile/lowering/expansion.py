@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from dfcompile.errors import RegistrationError
 from dfcompile.frontend import CANONICAL, ONNX
@@ -10,9 +10,7 @@ from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operator import Operator
-from dfcompile.lowering.operators.base import CanonicalOperator, schema_of
-
-Canonical = TypeVar("Canonical", bound=CanonicalOperator)
+from dfcompile.lowering.operators.base import Canonical, CanonicalOperator, schema_of
 
 OnnxRewrite: TypeAlias = Callable[[Operator, CanonicalFragment], None]
 CanonicalRewrite: TypeAlias = Callable[[CanonicalNode[Canonical], MapFragment], None]
@@ -72,7 +70,7 @@ def expansion(
     """
     if not (isinstance(operator, type) and issubclass(operator, CanonicalOperator)):
         raise RegistrationError(
-            f"expansion {name!r}: operator {operator!r} against a class (from dfcompile.lowering.operators, or your own)"
+            f"expansion {name!r}: operator {operator!r} against a class of dfcompile.lowering.operators or your own"
         )
     schema_of(operator)
 

@@ -1,8 +1,6 @@
 """Reads the nodes of a program as expansions see them, in topological order."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 
 import dace
@@ -10,10 +8,11 @@ import networkx as nx
 import numpy as np
 from dace.sdfg.nodes import AccessNode
 
-from dfcompile.errors import OperatorFieldError, UnsupportedOpError, nearest
+from dfcompile.errors import OperatorFieldError, nearest
 from dfcompile.frontend import OperatorNode, Program, input_connector, output_connector
-from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.node import CanonicalNode, Node
 from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.operator_nodes import operator_of
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.selection import ExpansionTable
@@ -40,42 +39,22 @@ def canonical_nodes(
     """Yield the canonical operators of a program of level 1; see `onnx_operators`.
 
     Raises:
-        UnsupportedOpError: there is no such canonical operator.
+        UnsupportedOpError: no expansion is of such an operator.
         OperatorFieldError: a node has an attribute that its operator has not, has not one that it needs, or has one
             with a wrong value; the message names both.
     """
+    known = table.operators
     for node, inputs, outputs in _nodes(program, builder):
-        operator = _canonical_operator(node, table.operators)
+        if node.op_type not in known:
+            unknown = Node(node.name, node.op_type, node.origin, inputs, outputs)
+            raise unknown.unsupported(f"no expansion for {node.op_type!r}{nearest(node.op_type, known)}")
+        operator = operator_of(node, known[node.op_type])
         found = CanonicalNode(node.name, node.op_type, node.origin, inputs, outputs, operator)
         try:
             operator.check(found.operands(), found.results())
         except OperatorFieldError as error:
             raise OperatorFieldError(f"node {node.name!r}: {error}") from error
         yield found
-
-
-def _canonical_operator(node: OperatorNode, known: Mapping[str, type[CanonicalOperator]]) -> CanonicalOperator:
-    if node.op_type not in known:
-        raise UnsupportedOpError(
-            f"node {node.name!r}: no canonical operator {node.op_type!r}{nearest(node.op_type, known)}"
-        )
-    try:
-        return _of_text(known[node.op_type], node.attributes_json)
-    except OperatorFieldError as error:
-        raise OperatorFieldError(f"node {node.name!r}: {error}") from error
-
-
-@lru_cache(maxsize=4096)  # a model has few canonical operators that differ from one another
-def _of_text(operator: type[CanonicalOperator], attributes_json: str) -> CanonicalOperator:
-    try:
-        found = json.loads(attributes_json)
-    except ValueError as error:
-        raise OperatorFieldError(
-            f"{operator.__name__}: attributes {attributes_json!r} against JSON: {error}"
-        ) from error
-    if not isinstance(found, dict):
-        raise OperatorFieldError(f"{operator.__name__}: attributes {attributes_json!r} against an object of JSON")
-    return operator.of_attributes(found)
 
 
 def _nodes(

@@ -118,6 +118,7 @@ class CanonicalOperator:
             raise self.fault(f"field {name!r} is {value!r} against {length} items")
 
 
+Canonical = TypeVar("Canonical", bound=CanonicalOperator)
 Canonical_co = TypeVar("Canonical_co", bound=CanonicalOperator, covariant=True)
 
 

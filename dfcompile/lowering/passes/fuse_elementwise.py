@@ -8,13 +8,13 @@ from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 from dace.sdfg.utils import dfs_topological_sort
 
-from dfcompile.frontend import CANONICAL, AttributeValue, Level, OperatorNode, Program, input_connector
-from dfcompile.lowering.expressions import operand_names, substitute
+from dfcompile.frontend import Level, OperatorNode, Program, input_connector
+from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
+from dfcompile.lowering.operator_nodes import is_node_of, operator_node, operator_of
+from dfcompile.lowering.operators import Elementwise
 
-_MOST_OPERANDS = 26
 _LONGEST_EXPRESSION = 2000
-_ATTRIBUTES = {"expression", "axes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,7 @@ def _producer(sdfg: dace.SDFG, consumer: OperatorNode) -> OperatorNode | None:
 
 
 def _is_elementwise(node: dace.nodes.Node) -> bool:
-    return (
-        isinstance(node, OperatorNode)
-        and (node.dialect, node.op_type) == (CANONICAL, "Elementwise")
-        and set(node.attributes) <= _ATTRIBUTES
-    )
+    return is_node_of(node, Elementwise)
 
 
 def _can_join(sdfg: dace.SDFG, producer: OperatorNode, array: AccessNode, consumer: OperatorNode) -> bool:
@@ -74,7 +70,7 @@ def _can_join(sdfg: dace.SDFG, producer: OperatorNode, array: AccessNode, consum
     axes = {operand.axes for operand in _operands(sdfg, consumer) if operand.array is array}
     is_whole = tuple(between.shape) == tuple(result.shape) and axes == {tuple(range(len(result.shape)))}
     operands, expression = _joined(sdfg, producer, array, consumer)
-    return is_whole and len(operands) <= _MOST_OPERANDS and len(expression) <= _LONGEST_EXPRESSION
+    return is_whole and len(operands) <= MOST_OPERANDS and len(expression) <= _LONGEST_EXPRESSION
 
 
 def _operands(sdfg: dace.SDFG, node: OperatorNode) -> list[_Operand]:
@@ -83,13 +79,9 @@ def _operands(sdfg: dace.SDFG, node: OperatorNode) -> list[_Operand]:
     rank = len(state.out_edges(node)[0].dst.desc(sdfg).shape)
     by_connector = {edge.dst_conn: edge.src for edge in state.in_edges(node)}
     arrays = [by_connector[input_connector(position)] for position in range(len(by_connector))]
-    given = node.attributes.get("axes")
-    operands = []
-    for position, array in enumerate(arrays):
-        own = given[position] if isinstance(given, list) else None
-        last = range(rank - len(array.desc(sdfg).shape), rank)
-        operands.append(_Operand(array, tuple(own if isinstance(own, list) else last)))
-    return operands
+    given = operator_of(node, Elementwise).axes
+    last = [tuple(range(rank - len(array.desc(sdfg).shape), rank)) for array in arrays]
+    return [_Operand(array, axes) for array, axes in zip(arrays, given or last, strict=True)]
 
 
 def _joined(
@@ -100,18 +92,18 @@ def _joined(
     joined = list(dict.fromkeys([*first, *(operand for operand in second if operand.array is not array)]))
     names = dict(zip(joined, (f"operand{position}" for position in range(len(joined))), strict=True))
     inner = substitute(
-        str(producer.attributes.get("expression", "a")),
+        operator_of(producer, Elementwise).expression,
         dict(zip(operand_names(len(first)), (names[operand] for operand in first), strict=True)),
     )
     inner = _as_stored(sdfg, inner, array, first)
     outer = substitute(
-        str(consumer.attributes.get("expression", "a")),
+        operator_of(consumer, Elementwise).expression,
         {
             name: inner if operand.array is array else names[operand]
             for name, operand in zip(operand_names(len(second)), second, strict=True)
         },
     )
-    short = operand_names(min(len(joined), _MOST_OPERANDS))
+    short = operand_names(min(len(joined), MOST_OPERANDS))
     return joined, substitute(outer, dict(zip(names.values(), short, strict=False)))
 
 
@@ -127,19 +119,9 @@ def _join(sdfg: dace.SDFG, producer: OperatorNode, consumer: OperatorNode) -> Op
     array = state.out_edges(producer)[0].dst
     operands, expression = _joined(sdfg, producer, array, consumer)
     result = state.out_edges(consumer)[0]
-    attributes: dict[str, AttributeValue] = {
-        "expression": expression,
-        "axes": [list(operand.axes) for operand in operands],
-    }
-    node = OperatorNode(
-        consumer.name,
-        dialect=CANONICAL,
-        op_type="Elementwise",
-        origin=consumer.origin,
-        attributes=attributes,
-        inputs=[input_connector(position) for position in range(len(operands))],
-        outputs=[result.src_conn],
-    )
+    inputs = [input_connector(position) for position in range(len(operands))]
+    fused = Elementwise(expression, tuple(operand.axes for operand in operands))
+    node = operator_node(fused, consumer.name, consumer.origin, inputs, [result.src_conn])
     state.add_node(node)
     for position, operand in enumerate(operands):
         _connect(sdfg, state, operand.array, node, input_connector(position))

@@ -6,7 +6,9 @@ from dfcompile.errors import InternalError, UnsupportedOpError, UserError
 from dfcompile.frontend import Coverage, Level, OperatorNode, Program
 from dfcompile.lowering import Choice, check_choices, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.compiled_run import run_program
-from dfcompile.testing.expansions import canonical_program
+from dfcompile.lowering.operator_nodes import operator_node
+from dfcompile.lowering.operators import MatMul
+from dfcompile.testing.expansions import program_of_node
 from tests.interpreter import interpret
 from tests.onnx_text import program_from_text
 
@@ -152,7 +154,9 @@ def test_arrays_named_like_loops_and_operands_do_not_clash() -> None:
 
 
 def test_operator_without_expansion_names_node_and_nearest() -> None:
-    program = canonical_program("MatMull", [(2, 3), (3, 4)], (2, 4))
+    node = operator_node(MatMul(), "op", "op", ["in_0", "in_1"], ["out_0"])
+    node.op_type = "MatMull"
+    program = program_of_node(node, Level.CANONICAL, [(2, 3), (3, 4)], (2, 4))
     with pytest.raises(UnsupportedOpError, match=r"node 'op': MatMull\(float32\[2,3\], .*did you mean 'MatMul'\?"):
         lower_to_maps(program, TABLE)
 
