@@ -1,10 +1,9 @@
 """What an expansion of a canonical operator builds with: map scopes and arrays."""
 
 import ast
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from math import prod
 from typing import TypeAlias
 
@@ -12,6 +11,7 @@ import dace
 import numpy as np
 from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
 
+from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.errors import InternalError
 from dfcompile.lowering.canonical_fragment import identifier
 from dfcompile.lowering.expressions import widened
@@ -35,15 +35,15 @@ class MapFragment:
     def __init__(self, builder: ProgramBuilder, op: CanonicalNode[CanonicalOperator]) -> None:
         self._builder = builder
         self._op = op
-        self._tasklets: list[Tasklet] = []
+        self._annotated: list[tuple[Tasklet, Annotation]] = []
         self._iterations = 0
         self._table_bytes: dict[str, int] = {}
 
     def finish(self, expansion: str) -> None:
         """Write on every scope which kernel it belongs to."""
-        kernel = json.dumps(asdict(kernel_of(self._op, expansion, self._iterations, self._table_bytes)), sort_keys=True)
-        for tasklet in self._tasklets:
-            tasklet.location = {**tasklet.location, "kernel": kernel}
+        kernel = kernel_of(self._op, expansion, self._iterations, self._table_bytes)
+        for tasklet, annotation in self._annotated:
+            tasklet.location = replace(annotation, kernel=kernel).location()
 
     def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
         """Add an intermediate array and return it; see `CanonicalFragment.array`."""
@@ -109,7 +109,8 @@ class MapFragment:
         )
         if before is not None:
             self._builder.state.add_nedge(before, entry, dace.Memlet())
-        self._place(tasklet, scope, spatial=",".join(renamed[name] for name in spatial))
+        of_task = Annotation(self._op.origin, scope, spatial=tuple(renamed[name] for name in spatial))
+        self._annotated.append((tasklet, of_task))
         iterations = prod(extents.values())
         self._iterations += iterations
         for table in tables.values():
@@ -160,7 +161,7 @@ class MapFragment:
             input_nodes={},
             output_nodes={target.name: self._builder.write(target.name)},
         )
-        self._place(tasklet, scope, role="init")
+        self._annotated.append((tasklet, Annotation(self._op.origin, scope, is_initialisation=True)))
 
     def _memlet(
         self,
@@ -173,11 +174,6 @@ class MapFragment:
         if reduction is not None:
             memlet.wcr = reduction.value
         return memlet
-
-    def _place(self, tasklet: Tasklet, scope: str, **extra: str) -> None:
-        given = {name: text for name, text in extra.items() if text}
-        tasklet.location = {"origin": self._op.origin, "scope": scope, **given}
-        self._tasklets.append(tasklet)
 
 
 def _narrowed(statement: str, tables: Mapping[str, Tensor]) -> str:

@@ -45,7 +45,8 @@ def operator_of(node: OperatorNode, operator: type[Canonical]) -> Canonical:
             message names node and attribute.
     """
     try:
-        found = _of_text(operator, node.attributes_json)
+        # mypy takes the hash of instances for that of the class.
+        found = _of_text(operator, node.attributes_json)  # type: ignore[arg-type]
     except OperatorFieldError as error:
         raise OperatorFieldError(f"node {node.name!r}: {error}") from error
     assert isinstance(found, operator)

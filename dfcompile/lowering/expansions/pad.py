@@ -81,6 +81,8 @@ def _value(op: Operator) -> float:
     if operand.value is None:
         raise op.unsupported("operand 'constant_value' is computed by the model against a constant")
     found = operand.value.item()
+    if isinstance(found, bool):
+        return int(found)
     return found if isinstance(found, int | float) else 0.0
 
 

@@ -142,13 +142,17 @@ class Schema:
     defaults: Mapping[str, object]
 
 
-@cache
 def schema_of(operator: type[CanonicalOperator]) -> Schema:
     """Return the fields of a canonical operator.
 
     Raises:
         RegistrationError: the class is no dataclass of its own, or a field is of a type that cannot be written.
     """
+    return _schema_of(operator)  # type: ignore[arg-type]  # mypy takes the hash of instances for that of the class
+
+
+@cache
+def _schema_of(operator: type[CanonicalOperator]) -> Schema:
     where = f"canonical operator {operator.__module__}.{operator.__qualname__}"
     if not is_dataclass(operator) or "__dataclass_fields__" not in vars(operator):
         raise RegistrationError(f"{where}: a plain class against @dataclass(frozen=True, slots=True)")

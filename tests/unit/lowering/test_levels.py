@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, Tasklet
+from dace.sdfg.nodes import AccessNode, MapEntry, MapExit
 
 from dfcompile.errors import InternalError, UnsupportedOpError, UserError
 from dfcompile.frontend import Coverage, Level, OperatorNode, Program
@@ -10,6 +10,7 @@ from dfcompile.lowering.operator_nodes import operator_node
 from dfcompile.lowering.operators import MatMul
 from dfcompile.testing.expansions import program_of_node
 from tests.interpreter import interpret
+from tests.onnx_nodes import scopes
 from tests.onnx_text import program_from_text
 
 TABLE = registered_expansions()
@@ -22,14 +23,6 @@ def conv() -> Program:
 
 def operators(program: Program) -> dict[str, str]:
     return {node.name: node.op_type for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode)}
-
-
-def scopes(program: Program) -> list[str]:
-    return [
-        node.location["scope"]
-        for node in program.sdfg.start_state.nodes()
-        if isinstance(node, Tasklet) and "role" not in node.location
-    ]
 
 
 def test_convolution_becomes_im2col_weights_product_bias_output() -> None:
