@@ -6,6 +6,7 @@ from types import MappingProxyType
 from dfcompile.dfmodel_backend import load_system, shipped_systems
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering import registered_expansions, registered_passes
+from dfcompile.lowering.operators.description import fields_of
 from dfcompile.report.text_tables import Column, folded, listing_lines, page
 
 DEFAULT = "*"
@@ -48,14 +49,22 @@ def passes_listing(width: int) -> str:
 
 
 def ops_listing(width: int) -> str:
-    """Return a table of every operator type and its expansions, those of ONNX first."""
+    """Return a table of every operator type and its expansions, those of ONNX first, and one of canonical fields."""
     table = registered_expansions()
     rows = [
         (dialect, op_type, ", ".join(sorted(table.by_operator[dialect, op_type])))
         for dialect in (ONNX, CANONICAL)
         for op_type in table.op_types(dialect)
     ]
-    return _table(("level", "operator", "expansions"), rows, width)
+    fields = [
+        (op_type, found.name, found.default, _plain(found.meaning))
+        for op_type, operator in sorted(table.operators.items())
+        for found in fields_of(operator)
+    ]
+    listed = _table(("level", "operator", "expansions"), rows, width)
+    return (
+        f"{listed}\nfields of canonical operators\n{_table(('operator', 'field', 'default', 'meaning'), fields, width)}"
+    )
 
 
 def systems_listing(width: int) -> str:

@@ -24,7 +24,7 @@ def list_passes() -> None:
 
 @click.command(name="ops", cls=StrictCommand)
 def list_ops() -> None:
-    """List the ONNX operators that have an expansion, and what is next for the canonical ones."""
+    """List the operators that have an expansion, those of ONNX and the canonical ones, and the fields of the latter."""
     from dfcompile.cli.listings import ops_listing
 
     write_text(ops_listing(output_width()), None)
