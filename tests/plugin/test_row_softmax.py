@@ -8,7 +8,9 @@ from dfcompile.testing.expansions import check_expansion
 
 
 def softmax(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    exponentials: npt.NDArray[np.float64] = np.exp(x)
+    total: npt.NDArray[np.float64] = exponentials.sum(axis=1, keepdims=True)
+    return exponentials / total
 
 
 def test_two_tasks() -> None:
