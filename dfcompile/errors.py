@@ -31,8 +31,8 @@ class RegistrationError(UserError):
     """Two plug-ins claim one name, or a plug-in cannot be loaded."""
 
 
-class OperatorFieldError(UserError):
-    """A canonical operator with a field that it has not, without one that it needs, or with a wrong value."""
+class PluginError(UserError):
+    """A plug-in raised, or handed over what it must not; the message names it."""
 
 
 class InternalError(DfcompileError):
@@ -41,6 +41,10 @@ class InternalError(DfcompileError):
 
 class VerificationError(InternalError):
     """A stage produced a value that its own verifier or checker rejects."""
+
+
+class OperatorFieldError(VerificationError):
+    """A canonical operator with a field that it has not, without one that it needs, or with a wrong value."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

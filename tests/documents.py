@@ -11,7 +11,7 @@ from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
 from dfcompile.cli import main as cli
-from dfcompile.lowering import registered_expansions
+from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.operators.description import fields_of, formula_of
 
 ROOT = Path(__file__).parent.parent
@@ -31,11 +31,6 @@ def with_canonical_operators(text: str) -> str:
     _, end, after = rest.partition(TABLE_END)
     assert begin
     assert end
-    shipped = {
-        name: operator
-        for name, operator in sorted(registered_expansions().operators.items())
-        if operator.__module__.startswith("dfcompile.")
-    }
     sections = [
         f"\n## {name}\n\n{_code(formula_of(operator))}\n\n| field | value | default | meaning |\n|---|---|---|---|\n"
         + "".join(
@@ -43,7 +38,7 @@ def with_canonical_operators(text: str) -> str:
             f"| {_cell(_code(field.meaning))} |\n"
             for field in fields_of(operator)
         )
-        for name, operator in shipped.items()
+        for name, operator in sorted(SHIPPED.items())
     ]
     return before + begin + "".join(sections) + "\n" + end + after
 

@@ -6,7 +6,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.frontend import CANONICAL, OperatorNode, input_connector, output_connector
+from dfcompile.errors import OperatorFieldError
+from dfcompile.frontend import CANONICAL, input_connector, output_connector
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.lowering.expressions import inlined
 from dfcompile.lowering.operator import Operator
@@ -79,12 +80,15 @@ class CanonicalFragment:
         Raises:
             OperatorFieldError: the fields contradict operands or results.
         """
-        operator.check(operands, results)
+        try:
+            operator.check(operands, results)
+        except OperatorFieldError as error:
+            raise OperatorFieldError(f"node {self._op.origin!r}: {error}") from error
         builder = self._builder
         for tensor in results:
             if tensor.name not in builder.sdfg.arrays:
                 builder.add_array(tensor.name, tensor.shape, tensor.dtype)
-        node = OperatorNode(
+        node = builder.nodes.operator(
             f"{self._op.name}.{step}" if step else self._op.name,
             dialect=CANONICAL,
             op_type=type(operator).__name__,

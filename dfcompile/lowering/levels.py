@@ -1,22 +1,21 @@
 """Lowers a program level by level: ONNX operators, canonical operators, map scopes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
-from dfcompile.errors import InternalError, OperatorFieldError, UserError, nearest
-from dfcompile.frontend import ChosenExpansion, Coverage, Level, OperatorNode, Program
+from dfcompile.errors import InternalError, UserError, nearest
+from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, OperatorNode, Program
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.node import CanonicalNode
-from dfcompile.lowering.operator import Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
-from dfcompile.lowering.selection import Choice, ExpansionTable
-
-Fragment: TypeAlias = CanonicalFragment | MapFragment
+from dfcompile.lowering.scope_check import check_scopes
+from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.options import Choice
+from dfcompile.plugins import faults_of, is_own
 
 
 def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
@@ -24,7 +23,8 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
 
     Raises:
         UnsupportedOpError: naming the node that has no expansion, or a form of it that its expansion does not cover.
-        OperatorFieldError: naming the expansion that gives a canonical operator fields that it has not.
+        OperatorFieldError: an expansion of ours gives a canonical operator fields that it has not; one of a third party
+            raises a PluginError then.
     """
     _expect(program, Level.ONNX)
     builder = ProgramBuilder(program)
@@ -33,7 +33,9 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     for op in onnx_operators(program, builder):
         fragment = CanonicalFragment(builder, op)
         found = table.select(op, choices)
-        _rewrite(found, op, fragment)
+        found.apply(op, fragment)
+        with faults_of("expansion", found.origin):
+            builder.check_results(op)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         coverage[op.origin] = Coverage.COSTED if fragment.operators_count else Coverage.VIEW
     nodes = tuple(replace(node, coverage=coverage.get(node.name, node.coverage)) for node in program.nodes)
@@ -45,19 +47,40 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
 
     Raises:
         UnsupportedOpError: naming the operator that has no expansion.
-        OperatorFieldError: naming the node whose attributes are not those of its operator.
+        UserError: naming a node whose attributes are not the fields of its operator.
     """
     _expect(program, Level.CANONICAL)
     builder = ProgramBuilder(program)
     chosen = []
+    made_by = _third_party_expansions(program, table)
     for op in canonical_nodes(program, table, builder):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
-        builder.adopt_outputs(program.sdfg, op.inputs, op.outputs)
-        fragment = MapFragment(builder, op)
-        _rewrite(found, op, fragment)
-        fragment.finish(found.name)
+        builder.adopt_outputs(program.sdfg, op)
+        maker = made_by.get(op.origin, found.origin)
+        with faults_of("expansion", maker):
+            _expand_to_maps(op, found, builder, is_checked=not (found.is_own and is_own(maker)))
     return builder.finish(Level.MAPS, program.nodes, (*program.chosen, *chosen))
+
+
+def _expand_to_maps(
+    op: CanonicalNode[CanonicalOperator], found: Expansion, builder: ProgramBuilder, *, is_checked: bool
+) -> None:
+    if is_checked:
+        check_scopes(op, found)
+    fragment = MapFragment(builder, op)
+    found.apply(op, fragment)
+    with faults_of("expansion", found.origin):
+        fragment.finish(found.name)
+        builder.check_results(op)
+
+
+def _third_party_expansions(program: Program, table: ExpansionTable) -> Mapping[str, str]:
+    """Return which expansion of a third party made the operators of an origin: what is wrong in them is its fault."""
+    used = (
+        (choice.origin, table.by_operator.get((ONNX, choice.op_type), {}).get(choice.name)) for choice in program.chosen
+    )
+    return {origin: found.origin for origin, found in used if found is not None and not found.is_own}
 
 
 def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Sequence[Program]) -> None:
@@ -90,12 +113,3 @@ def _expect(program: Program, level: Level) -> None:
 
 def _operator_nodes(program: Program) -> Iterator[OperatorNode]:
     return (node for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode))
-
-
-def _rewrite(found: Expansion, op: Operator | CanonicalNode[CanonicalOperator], fragment: Fragment) -> None:
-    """Let an expansion build; a field that its author misspelt is told as its fault, not the model's."""
-    try:
-        found.rewrite(op, fragment)
-    except OperatorFieldError as error:
-        where = f"{found.module}.{found.rewrite.__name__}"
-        raise OperatorFieldError(f"node {op.origin!r}: in expansion {where}: {error}") from error

@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from types import MappingProxyType
 from typing import TypeAlias
 
 import dace
 import numpy as np
-from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
+from dace.sdfg.nodes import AccessNode, Tasklet
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.errors import InternalError
@@ -23,6 +24,8 @@ from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
 Access: TypeAlias = tuple[Tensor, Sequence[str]]
+
+_ONCE = MappingProxyType({"once": 1})  # the loops of a scope that has none
 
 
 class MapFragment:
@@ -92,20 +95,16 @@ class MapFragment:
             self._initialise(scope, target, accumulate)
         if accumulate is not None or after_write:
             before, output_node = self._builder.rewrite(target.name)
-        tasklet, entry = self._add_scope(
+        tasklet, entry = self._builder.scopes.add(
             identifier(scope),
-            {renamed[name]: f"0:{extent}" for name, extent in extents.items()} or {"once": "0:1"},
+            {renamed[name]: extent for name, extent in extents.items()} or _ONCE,
             {
-                **{renamed[name]: self._memlet(tensor, index, renamed) for name, (tensor, index) in reads.items()},
-                **{renamed[name]: self._indirect_memlet(tensor) for name, tensor in tables.items()},
+                **{renamed[name]: self._read(tensor, index, renamed) for name, (tensor, index) in reads.items()},
+                **{renamed[name]: self._indirect_read(tensor) for name, tensor in tables.items()},
             },
             _rename(_narrowed(f"result = {widened(code, dtypes)}", tables), renamed),
-            {renamed["result"]: self._memlet(target, indices, renamed, accumulate)},
-            input_nodes={
-                tensor.name: self._builder.read(tensor.name)
-                for tensor in (*(tensor for tensor, _ in reads.values()), *tables.values())
-            },
-            output_nodes={target.name: output_node},
+            renamed["result"],
+            (output_node, self._memlet(target, indices, renamed, accumulate)),
         )
         if before is not None:
             self._builder.state.add_nedge(before, entry, dace.Memlet())
@@ -117,49 +116,26 @@ class MapFragment:
             read_bytes = iterations * np.dtype(table.dtype).itemsize
             self._table_bytes[table.name] = self._table_bytes.get(table.name, 0) + read_bytes
 
-    def _add_scope(
-        self,
-        label: str,
-        ranges: Mapping[str, str],
-        inputs: Mapping[str, dace.Memlet],
-        code: str,
-        outputs: Mapping[str, dace.Memlet],
-        *,
-        input_nodes: Mapping[str, AccessNode],
-        output_nodes: Mapping[str, AccessNode],
-    ) -> tuple[Tasklet, MapEntry]:
-        """Add a map scope whose outer memlets are whole arrays.
+    def _read(
+        self, tensor: Tensor, indices: Sequence[str], renamed: Mapping[str, str]
+    ) -> tuple[AccessNode, dace.Memlet]:
+        return self._builder.read(tensor.name), self._memlet(tensor, indices, renamed)
 
-        DaCe would find the exact ones by walking through all of the state for each scope, and nothing needs them.
-        """
-        state = self._builder.state
-        tasklet, entry, exit_ = state.add_mapped_tasklet(
-            label, ranges, inputs, code, outputs,
-            input_nodes=input_nodes, output_nodes=output_nodes, external_edges=True, propagate=False,
-        )  # fmt: skip
-        for edge in (*state.in_edges(entry), *state.out_edges(exit_)):
-            if edge.data.data is not None:
-                name, reduction = edge.data.data, edge.data.wcr
-                edge.data = self._builder.whole.of(name)
-                edge.data.wcr = reduction
-        return tasklet, entry
-
-    def _indirect_memlet(self, table: Tensor) -> dace.Memlet:
+    def _indirect_read(self, table: Tensor) -> tuple[AccessNode, dace.Memlet]:
         memlet = self._builder.whole.of(table.name)
         memlet.volume = 1
-        return memlet
+        return self._builder.read(table.name), memlet
 
     def _initialise(self, scope: str, target: Tensor, reduction: Reduction) -> None:
-        loops = {self._builder.free_name(f"i{axis}"): f"0:{extent}" for axis, extent in enumerate(target.shape)}
+        loops = {self._builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}
         result = self._builder.free_name("result")
-        tasklet, _ = self._add_scope(
+        tasklet, _ = self._builder.scopes.add(
             f"{identifier(scope)}_init",
-            loops or {"once": "0:1"},
+            loops or _ONCE,
             {},
             f"{result} = {reduction.initial(target.dtype)}",
-            {result: self._memlet(target, list(loops), {})},
-            input_nodes={},
-            output_nodes={target.name: self._builder.write(target.name)},
+            result,
+            (self._builder.write(target.name), self._memlet(target, list(loops), {})),
         )
         self._annotated.append((tasklet, Annotation(self._op.origin, scope, is_initialisation=True)))
 

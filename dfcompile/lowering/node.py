@@ -1,10 +1,9 @@
 """What every expansion sees: a node of the program with its tensors, frozen."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Generic
+from typing import Generic
 
 from dfcompile.errors import UnsupportedOpError
-from dfcompile.frontend import CANONICAL
 from dfcompile.lowering.operators.base import Canonical_co
 from dfcompile.lowering.tensor import Tensor
 
@@ -15,15 +14,15 @@ class Node:
 
     Attributes:
         name: unique in the program; a canonical operator's name is its origin's with a suffix (``conv1.matmul``).
+        dialect: ``onnx`` or ``canonical``.
         op_type: such as ``Conv``.
         origin: the user's operator.
         inputs: by position; ``None`` where an optional operand is omitted.
         outputs: by position; ``None`` where an optional result is not used.
     """
 
-    dialect: ClassVar[str]
-
     name: str
+    dialect: str
     op_type: str
     origin: str
     inputs: tuple[Tensor | None, ...]
@@ -76,7 +75,5 @@ class CanonicalNode(Node, Generic[Canonical_co]):
     Attributes:
         operator: such as ``MatMul(transpose_a=True)``.
     """
-
-    dialect: ClassVar[str] = CANONICAL
 
     operator: Canonical_co

@@ -1,26 +1,34 @@
-"""What an expansion of an ONNX operator sees: the operator with its tensors and attributes, frozen."""
+"""An operator as a program holds it, with its attributes: what expansions of ONNX operators see, and all passes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from dfcompile.frontend import ONNX, AttributeValue
+from dfcompile.frontend import CANONICAL, AttributeValue
 from dfcompile.lowering.node import Node
+from dfcompile.lowering.operators.base import Canonical, read_operator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator(Node):
-    """An ONNX operator: a node of level 0.
+    """An ONNX operator; to passes also a canonical one, whose fields `canonical` reads.
 
     Attributes:
-        attributes: as given in the model.
+        attributes: as given in the model; of a canonical operator as they are saved.
     """
 
-    dialect: ClassVar[str] = ONNX
-
     attributes: Mapping[str, AttributeValue]
+
+    def canonical(self, operator: type[Canonical]) -> Canonical | None:
+        """Return the canonical operator with its fields if it is one of a class, as in ``op.canonical(MatMul)``.
+
+        Raises:
+            UserError: the attributes are not the fields of the class; the message names both.
+        """
+        if (self.dialect, self.op_type) != (CANONICAL, operator.__name__):
+            return None
+        return read_operator(operator, self.attributes, self.name)
 
     def integer(self, name: str, default: int) -> int:
         """Return an integer attribute.

@@ -8,15 +8,15 @@ import networkx as nx
 import numpy as np
 from dace.sdfg.nodes import AccessNode
 
-from dfcompile.errors import OperatorFieldError, nearest
+from dfcompile.errors import OperatorFieldError, UserError
 from dfcompile.frontend import OperatorNode, Program, input_connector, output_connector
 from dfcompile.lowering.node import CanonicalNode, Node
 from dfcompile.lowering.operator import Operator
-from dfcompile.lowering.operator_nodes import operator_of
-from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.plugins import missing
 
 
 def onnx_operators(program: Program, builder: ProgramBuilder | None = None) -> Iterator[Operator]:
@@ -29,7 +29,7 @@ def onnx_operators(program: Program, builder: ProgramBuilder | None = None) -> I
     """
     for node, inputs, outputs in _nodes(program, builder):
         yield Operator(
-            node.name, node.op_type, node.origin, inputs, outputs, attributes=MappingProxyType(node.attributes)
+            node.name, node.dialect, node.op_type, node.origin, inputs, outputs, MappingProxyType(node.attributes)
         )
 
 
@@ -40,20 +40,21 @@ def canonical_nodes(
 
     Raises:
         UnsupportedOpError: no expansion is of such an operator.
-        OperatorFieldError: a node has an attribute that its operator has not, has not one that it needs, or has one
-            with a wrong value; the message names both.
+        UserError: a node has an attribute that its operator has not, has not one that it needs, or has one with a wrong
+            value; the message names both.
     """
     known = table.operators
     for node, inputs, outputs in _nodes(program, builder):
+        named = node.name, node.dialect, node.op_type, node.origin
         if node.op_type not in known:
-            unknown = Node(node.name, node.op_type, node.origin, inputs, outputs)
-            raise unknown.unsupported(f"no expansion for {node.op_type!r}{nearest(node.op_type, known)}")
-        operator = operator_of(node, known[node.op_type])
-        found = CanonicalNode(node.name, node.op_type, node.origin, inputs, outputs, operator)
+            hint = missing(node.op_type, known, table.faults)
+            raise Node(*named, inputs, outputs).unsupported(f"no expansion for {node.op_type!r}{hint}")
+        operator = read_operator(known[node.op_type], node.attributes, node.name)
+        found = CanonicalNode(*named, inputs, outputs, operator)
         try:
             operator.check(found.operands(), found.results())
         except OperatorFieldError as error:
-            raise OperatorFieldError(f"node {node.name!r}: {error}") from error
+            raise UserError(f"node {node.name!r}: {error}") from error
         yield found
 
 
@@ -70,7 +71,7 @@ def _nodes(
             outputs = {edge.src_conn: _result(program, edge.data.data) for edge in state.out_edges(node)}
             found = _by_position(inputs, input_connector), _by_position(outputs, output_connector)
             if builder is None:
-                target.adopt_outputs(program.sdfg, *found)
+                target.adopt_outputs(program.sdfg, Node(node.name, node.dialect, node.op_type, node.origin, *found))
             yield node, *found
         elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), dace.data.View):
             source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")

@@ -7,6 +7,8 @@ from typing import ClassVar, TypeAlias
 from dace.properties import Property, make_properties
 from dace.sdfg.nodes import LibraryNode
 
+from dfcompile.errors import UserError
+
 AttributeValue: TypeAlias = "int | float | str | Sequence[AttributeValue]"
 
 ONNX = "onnx"
@@ -21,6 +23,11 @@ def input_connector(position: int) -> str:
 def output_connector(position: int) -> str:
     """Return the connector of a result by position; an omitted optional result has no connector."""
     return f"out_{position}"
+
+
+def attributes_text(attributes: Mapping[str, AttributeValue]) -> str:
+    """Return attributes as the JSON object that a node keeps."""
+    return json.dumps(dict(attributes), sort_keys=True)
 
 
 @make_properties
@@ -54,9 +61,19 @@ class OperatorNode(LibraryNode):  # type: ignore[misc]  # dace has no type infor
         self.dialect = dialect
         self.op_type = op_type
         self.origin = origin
-        self.attributes_json = json.dumps(dict(attributes or {}), sort_keys=True)
+        self.attributes_json = attributes_text(attributes or {})
 
     @property
     def attributes(self) -> dict[str, AttributeValue]:
-        """The attributes as Python values."""
-        return dict(json.loads(self.attributes_json))
+        """The attributes as Python values.
+
+        Raises:
+            UserError: they are no object of JSON, as in a program that was not saved by dfcompile.
+        """
+        try:
+            found = json.loads(self.attributes_json)
+        except ValueError as error:
+            raise UserError(f"node {self.name!r}: attributes {self.attributes_json!r} against JSON: {error}") from error
+        if not isinstance(found, dict):
+            raise UserError(f"node {self.name!r}: attributes {self.attributes_json!r} against an object of JSON")
+        return found

@@ -1,5 +1,8 @@
 """The canonical operators, the vocabulary of level 1: what each computes and the fields it has."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.concat import Concat
 from dfcompile.lowering.operators.contraction import Contraction
@@ -15,6 +18,7 @@ from dfcompile.lowering.operators.window import Window
 from dfcompile.lowering.reduction import Reduction
 
 __all__ = [
+    "SHIPPED",
     "AtLeast",
     "Axes",
     "Axis",
@@ -38,3 +42,13 @@ __all__ = [
     "TransposedConvolution",
     "Window",
 ]
+
+SHIPPED: Mapping[str, type[CanonicalOperator]] = MappingProxyType(
+    {
+        operator.__name__: operator
+        for operator in (
+            Concat, Convolution, Copy, Elementwise, Gather, Im2col, Lookup, LookupElements, MatMul, Pad, Reduce,
+            TransposedConvolution, Window,
+        )
+    }
+)  # fmt: skip

@@ -6,7 +6,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Self, TypeVar, get_type_hints
 
-from dfcompile.errors import OperatorFieldError, RegistrationError, nearest
+from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, nearest
 from dfcompile.frontend import AttributeValue
 from dfcompile.lowering.operators.contraction import Contraction
 from dfcompile.lowering.operators.field_kinds import FieldKind, kind_of
@@ -120,6 +120,24 @@ class CanonicalOperator:
 
 Canonical = TypeVar("Canonical", bound=CanonicalOperator)
 Canonical_co = TypeVar("Canonical_co", bound=CanonicalOperator, covariant=True)
+
+
+def read_operator(operator: type[Canonical], attributes: Mapping[str, object], name: str) -> Canonical:
+    """Return the operator that a node of a program is.
+
+    Args:
+        operator: its class.
+        attributes: of the node, as they are saved.
+        name: of the node.
+
+    Raises:
+        UserError: an attribute is no field, is missing or has a value that it must not have; the message names it and
+            the node.
+    """
+    try:
+        return operator.of_attributes(attributes)
+    except OperatorFieldError as error:
+        raise UserError(f"node {name!r}: {error}") from error
 
 
 def _is_same(value: object, default: object) -> bool:

@@ -1,18 +1,17 @@
 """The pass fuse-elementwise: chains of element-wise operators become one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import dace
 import numpy as np
-from dace.sdfg.nodes import AccessNode
-from dace.sdfg.state import SDFGState
-from dace.sdfg.utils import dfs_topological_sort
 
-from dfcompile.frontend import Level, OperatorNode, Program, input_connector
+from dfcompile.errors import UserError
+from dfcompile.frontend import Level, Program
 from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.operator_nodes import is_node_of, operator_node, operator_of
+from dfcompile.lowering.operator import Operator
 from dfcompile.lowering.operators import Elementwise
+from dfcompile.lowering.rewriter import ProgramRewriter
+from dfcompile.lowering.tensor import Tensor
 
 _LONGEST_EXPRESSION = 2000
 
@@ -21,116 +20,106 @@ _LONGEST_EXPRESSION = 2000
 class _Operand:
     """An array and the result dimensions that its dimensions stand for."""
 
-    array: AccessNode
+    array: str
     axes: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Elementwise:
+    """An element-wise operator of the program."""
+
+    expression: str
+    operands: tuple[_Operand, ...]
+    tensors: tuple[Tensor, ...]  # the same operands
+    result: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Joined:
+    """What two operators become: each array is read once for each way in which it lies in the result."""
+
+    operands: tuple[_Operand, ...]
+    expression: str
+
+
 @lowering_pass("fuse-elementwise", level=Level.CANONICAL, source="own")
-def fuse_elementwise(program: Program) -> Program:
-    """Join an element-wise operator with the only one that uses its result.
+def fuse_elementwise(program: Program, *, max: int = MOST_OPERANDS) -> Program:  # noqa: A002  # as users write it
+    """Join an element-wise operator with the only one that uses its result, up to ``max`` operands.
 
     ``t = f(a); y = g(t, b)`` becomes ``y = g(f(a), b)``, with the name of the last one. An array that is an output, in
     memory, or seen through a view stays.
     """
-    consumers = [node for node in program.sdfg.start_state.nodes() if _is_elementwise(node)]
-    if all(_producer(program.sdfg, node) is None for node in consumers):
-        return program
-    sdfg = dace.SDFG.from_json(program.sdfg.to_json())
-    state = sdfg.start_state
-    for node in list(dfs_topological_sort(state, state.source_nodes())):
-        consumer = node
-        while _is_elementwise(consumer) and (producer := _producer(sdfg, consumer)):
-            consumer = _join(sdfg, producer, consumer)
-    return replace(program, sdfg=sdfg)
+    if not 1 <= max <= MOST_OPERANDS:
+        raise UserError(f"option 'max': found {max} against 1 to {MOST_OPERANDS} operands")
+    graph = ProgramRewriter(program)
+    for op in graph.operators():
+        consumer = op
+        while (found := _producer(graph, consumer, max)) is not None:
+            producer, joined = found
+            consumer = graph.replace(
+                producer,
+                consumer,
+                inputs=[graph.tensor(operand.array) for operand in joined.operands],
+                operator=Elementwise(joined.expression, tuple(operand.axes for operand in joined.operands)),
+            )
+    return graph.finish()
 
 
-def _producer(sdfg: dace.SDFG, consumer: OperatorNode) -> OperatorNode | None:
-    """Return an element-wise operator whose result only the consumer uses, if they can be joined."""
-    state = sdfg.start_state
-    for operand in _operands(sdfg, consumer):
-        readers = {edge.dst for edge in state.out_edges(operand.array)}
-        writers = [edge.src for edge in state.in_edges(operand.array)]
-        if readers == {consumer} and len(writers) == 1 and _is_elementwise(writers[0]):
-            producer: OperatorNode = writers[0]
-            if _can_join(sdfg, producer, operand.array, consumer):
-                return producer
+def _producer(graph: ProgramRewriter, consumer: Operator, most: int) -> tuple[Operator, _Joined] | None:
+    """Return an element-wise operator whose result only the consumer uses, and what the two become."""
+    outer = _elementwise(consumer)
+    if outer is None:
+        return None
+    for tensor in consumer.operands():
+        producer = graph.producer(tensor)
+        inner = None if producer is None else _elementwise(producer)
+        if producer is None or inner is None or not graph.is_internal(tensor):
+            continue
+        if [reader.name for reader in graph.readers(tensor)] == [consumer.name] and _is_whole(tensor, outer):
+            joined = _joined(inner, tensor, outer)
+            if len(joined.operands) <= most and len(joined.expression) <= _LONGEST_EXPRESSION:
+                return producer, joined
     return None
 
 
-def _is_elementwise(node: dace.nodes.Node) -> bool:
-    return is_node_of(node, Elementwise)
+def _elementwise(op: Operator) -> _Elementwise | None:
+    found = op.canonical(Elementwise)
+    if found is None:
+        return None
+    tensors = op.operands()
+    axes = found.operand_axes(tensors, op.output())
+    operands = tuple(_Operand(tensor.name, its) for tensor, its in zip(tensors, axes, strict=True))
+    return _Elementwise(found.expression, operands, tensors, op.output())
 
 
-def _can_join(sdfg: dace.SDFG, producer: OperatorNode, array: AccessNode, consumer: OperatorNode) -> bool:
-    state = sdfg.start_state
-    between = array.desc(sdfg)
-    if not between.transient or between.storage is not dace.StorageType.Default:
-        return False
-    result = state.out_edges(consumer)[0].dst.desc(sdfg)
-    axes = {operand.axes for operand in _operands(sdfg, consumer) if operand.array is array}
-    is_whole = tuple(between.shape) == tuple(result.shape) and axes == {tuple(range(len(result.shape)))}
-    operands, expression = _joined(sdfg, producer, array, consumer)
-    return is_whole and len(operands) <= MOST_OPERANDS and len(expression) <= _LONGEST_EXPRESSION
+def _is_whole(between: Tensor, consumer: _Elementwise) -> bool:
+    """Return whether the consumer reads a tensor element by element, nowhere broadcast or transposed."""
+    axes = {operand.axes for operand in consumer.operands if operand.array == between.name}
+    return between.shape == consumer.result.shape and axes == {tuple(range(consumer.result.rank))}
 
 
-def _operands(sdfg: dace.SDFG, node: OperatorNode) -> list[_Operand]:
-    """Return the operands of an element-wise operator in order."""
-    state = sdfg.start_state
-    rank = len(state.out_edges(node)[0].dst.desc(sdfg).shape)
-    by_connector = {edge.dst_conn: edge.src for edge in state.in_edges(node)}
-    arrays = [by_connector[input_connector(position)] for position in range(len(by_connector))]
-    given = operator_of(node, Elementwise).axes
-    last = [tuple(range(rank - len(array.desc(sdfg).shape), rank)) for array in arrays]
-    return [_Operand(array, axes) for array, axes in zip(arrays, given or last, strict=True)]
-
-
-def _joined(
-    sdfg: dace.SDFG, producer: OperatorNode, array: AccessNode, consumer: OperatorNode
-) -> tuple[list[_Operand], str]:
-    """Return operands (each array once) and expression of the joined operator."""
-    first, second = _operands(sdfg, producer), _operands(sdfg, consumer)
-    joined = list(dict.fromkeys([*first, *(operand for operand in second if operand.array is not array)]))
+def _joined(producer: _Elementwise, between: Tensor, consumer: _Elementwise) -> _Joined:
+    first, second = producer.operands, consumer.operands
+    joined = list(dict.fromkeys([*first, *(operand for operand in second if operand.array != between.name)]))
     names = dict(zip(joined, (f"operand{position}" for position in range(len(joined))), strict=True))
     inner = substitute(
-        operator_of(producer, Elementwise).expression,
+        producer.expression,
         dict(zip(operand_names(len(first)), (names[operand] for operand in first), strict=True)),
     )
-    inner = _as_stored(sdfg, inner, array, first)
+    inner = _as_stored(inner, between, producer.tensors)
     outer = substitute(
-        operator_of(consumer, Elementwise).expression,
+        consumer.expression,
         {
-            name: inner if operand.array is array else names[operand]
+            name: inner if operand.array == between.name else names[operand]
             for name, operand in zip(operand_names(len(second)), second, strict=True)
         },
     )
     short = operand_names(min(len(joined), MOST_OPERANDS))
-    return joined, substitute(outer, dict(zip(names.values(), short, strict=False)))
+    return _Joined(tuple(joined), substitute(outer, dict(zip(names.values(), short, strict=False))))
 
 
-def _as_stored(sdfg: dace.SDFG, expression: str, array: AccessNode, operands: list[_Operand]) -> str:
+def _as_stored(expression: str, between: Tensor, operands: tuple[Tensor, ...]) -> str:
     """Keep what storing the intermediate result did to it: integers wrap around, truth values are 0 or 1."""
-    dtypes = {np.dtype(node.desc(sdfg).dtype.type) for node in (array, *(operand.array for operand in operands))}
-    stored = np.dtype(array.desc(sdfg).dtype.type)
-    return expression if dtypes == {stored} and stored.kind == "f" else f"dace.{stored.name}({expression})"
-
-
-def _join(sdfg: dace.SDFG, producer: OperatorNode, consumer: OperatorNode) -> OperatorNode:
-    state = sdfg.start_state
-    array = state.out_edges(producer)[0].dst
-    operands, expression = _joined(sdfg, producer, array, consumer)
-    result = state.out_edges(consumer)[0]
-    inputs = [input_connector(position) for position in range(len(operands))]
-    fused = Elementwise(expression, tuple(operand.axes for operand in operands))
-    node = operator_node(fused, consumer.name, consumer.origin, inputs, [result.src_conn])
-    state.add_node(node)
-    for position, operand in enumerate(operands):
-        _connect(sdfg, state, operand.array, node, input_connector(position))
-    state.add_edge(node, result.src_conn, result.dst, None, result.data)
-    for removed in (producer, consumer, array):
-        state.remove_node(removed)
-    sdfg.remove_data(array.data, validate=False)
-    return node
-
-
-def _connect(sdfg: dace.SDFG, state: SDFGState, array: AccessNode, node: OperatorNode, connector: str) -> None:
-    state.add_edge(array, None, node, connector, dace.Memlet.from_array(array.data, sdfg.arrays[array.data]))
+    stored = np.dtype(between.dtype)
+    is_plain = {between.dtype, *(tensor.dtype for tensor in operands)} == {between.dtype} and stored.kind == "f"
+    return expression if is_plain else f"dace.{stored.name}({expression})"

@@ -8,7 +8,7 @@ import dace
 import numpy as np
 import pytest
 
-from dfcompile.errors import OperatorFieldError, RegistrationError, UserError
+from dfcompile.errors import OperatorFieldError, PluginError, RegistrationError, UserError
 from dfcompile.frontend import Level, OperatorNode, Program
 from dfcompile.lowering import (
     CanonicalFragment,
@@ -53,16 +53,21 @@ def contradicting(op: Operator, build: CanonicalFragment) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (misspelt, "misspelt: Elementwise has no field 'expresion' (did you mean 'expression'?)"),
-        (contradicting, "contradicting: Elementwise: field 'expression' is 'max(0, b)' with 'b' against operands a"),
+        (misspelt, "Elementwise has no field 'expresion' (did you mean 'expression'?)"),
+        (contradicting, "node {node!r}: Elementwise: field 'expression' is 'max(0, b)' with 'b' against operands a"),
     ],
 )
 def test_an_expansion_that_sets_a_wrong_field_is_named(wrong: Any, message: str) -> None:
     program = program_from_text(RELU)
-    with pytest.raises(OperatorFieldError) as raised:
-        lower_to_canonical(program, ExpansionTable.of([Plugin(wrong, __name__)]))
+    found = replace(wrong, module="mylab.x")
+    message = message.format(node=program.nodes[0].name)
+    with pytest.raises(PluginError) as raised:
+        lower_to_canonical(program, ExpansionTable.of([Plugin(found, "mylab.x")]))
+    with pytest.raises(OperatorFieldError) as bug:
+        lower_to_canonical(program, ExpansionTable.of([Plugin(replace(wrong, module="dfcompile.x"), "dfcompile.x")]))
 
-    assert str(raised.value) == f"node {program.nodes[0].name!r}: in expansion {__name__}.{message}"
+    assert str(raised.value) == f"in expansion mylab.x.{found.name}: {message}"
+    assert str(bug.value) == message
 
 
 def changed(program: Program, **attributes: object) -> Program:
@@ -99,7 +104,7 @@ def test_a_program_that_is_saved_and_read_computes_the_same() -> None:
     ],
 )
 def test_a_program_with_other_attributes_is_refused(attributes: dict[str, object], message: str) -> None:
-    with pytest.raises(OperatorFieldError, match=rf"^node 'op': {message}"):
+    with pytest.raises(UserError, match=rf"^node 'op': {message}"):
         lower_to_maps(changed(total(), **attributes), TABLE)
 
 
@@ -109,27 +114,31 @@ def test_attributes_that_are_no_object_of_json_are_refused(text: str) -> None:
     for node in program.sdfg.start_state.nodes():
         if isinstance(node, OperatorNode):
             node.attributes_json = text
-    with pytest.raises(OperatorFieldError, match=r"^node 'op': Reduce: attributes .* against "):
+    with pytest.raises(UserError, match=r"^node 'op': attributes .* against "):
         lower_to_maps(program, TABLE)
 
 
-def test_a_pass_that_leaves_an_attribute_that_there_is_not_is_found_when_the_program_is_read() -> None:
-    @lowering_pass("misspell", level=Level.CANONICAL, source="own")
-    def misspell(program: Program) -> Program:
-        """Misspell an attribute."""
-        return changed(program, expresion="a")
+@lowering_pass("misspell", level=Level.CANONICAL, source="own")
+def misspell(program: Program) -> Program:
+    """Misspell an attribute, in the SDFG itself."""
+    return changed(program, expresion="a")
 
+
+def test_a_pass_that_leaves_an_attribute_that_there_is_not_is_named() -> None:
     program = lower_to_canonical(program_from_text(RELU), TABLE)
-    left = apply_passes(program, [misspell])
-    with pytest.raises(
-        OperatorFieldError, match=rf"^node {program.nodes[0].name!r}: Elementwise has no field 'expresion'"
-    ):
-        lower_to_maps(left, TABLE)
+    fault = f"node {program.nodes[0].name!r}: Elementwise has no field 'expresion' (did you mean 'expression'?)"
+    with pytest.raises(PluginError) as raised:
+        apply_passes(program, [replace(misspell, module="mylab.x")])
+
+    assert str(raised.value) == f"in pass mylab.x.misspell: {fault}"
+
+
+def test_a_pass_that_reads_an_attribute_that_there_is_not_says_where() -> None:
     pair = lower_to_canonical(program_from_text(RELU.replace("y = Relu(x)", "t = Exp(x) y = Relu(t)")), TABLE)
     with pytest.raises(
         UserError, match=r"^in pass 'fuse-elementwise': node '\w+': Elementwise has no field 'expresion'"
     ):
-        apply_passes(pair, [misspell, fuse_elementwise])
+        apply_passes(changed(pair, expresion="a"), [fuse_elementwise])
 
 
 # An operator, shapes of its operands and its result, and what contradicts them.
@@ -160,7 +169,7 @@ CONTRADICTIONS: list[tuple[CanonicalOperator, list[tuple[int, ...]], tuple[int, 
 def test_fields_that_contradict_the_arrays_are_refused(
     operator: CanonicalOperator, inputs: list[tuple[int, ...]], output: tuple[int, ...], message: str
 ) -> None:
-    with pytest.raises(OperatorFieldError, match=message) as raised:
+    with pytest.raises(UserError, match=message) as raised:
         lower_to_maps(canonical_program(operator, inputs, output), TABLE)
 
     assert str(raised.value).startswith(f"node 'op': {type(operator).__name__}: ")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dfcompile.errors import OperatorFieldError, RegistrationError
 from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, expansion, registered_expansions
 from dfcompile.lowering.operators import (
+    SHIPPED,
     CanonicalOperator,
     Concat,
     Copy,
@@ -29,7 +30,7 @@ from dfcompile.lowering.operators import (
 from dfcompile.lowering.operators.base import schema_of
 from tests.unit.lowering.operators.drawn_operators import operators
 
-EVERY = list(registered_expansions().operators.values())
+EVERY = list(SHIPPED.values())
 
 
 @pytest.mark.parametrize("operator", EVERY, ids=lambda each: each.__name__)
@@ -56,6 +57,10 @@ def test_an_attribute_too_many_or_too_few_is_named(operator: type[CanonicalOpera
         left = {other: value for other, value in attributes.items() if other != name}
         with pytest.raises(OperatorFieldError, match=rf"^{operator.__name__} has no value for field '\w+'$"):
             operator.of_attributes(left)
+
+
+def test_every_operator_that_is_shipped_has_an_expansion_and_the_other_way_round() -> None:
+    assert registered_expansions().operators == SHIPPED
 
 
 @pytest.mark.parametrize("operator", EVERY, ids=lambda each: each.__name__)
