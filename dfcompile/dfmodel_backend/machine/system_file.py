@@ -15,7 +15,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.machine import systems
-from dfcompile.dfmodel_backend.machine.network.topologies import TOPOLOGIES
+from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dimension, Dram, Network, System
 from dfcompile.errors import UserError, nearest
@@ -80,8 +80,10 @@ class _NetworkModel(_Model):
     @field_validator("kind")
     @classmethod
     def _is_known(cls, kind: str) -> str:
-        if kind not in TOPOLOGIES:
-            raise ValueError(f"a topology{nearest(kind, TOPOLOGIES)}")
+        try:
+            topology(kind)
+        except UserError as error:
+            raise ValueError(str(error)) from error
         return kind
 
     @field_validator("dimensions")
@@ -90,8 +92,9 @@ class _NetworkModel(_Model):
         cls, dimensions: tuple[_DimensionModel, ...], network: ValidationInfo
     ) -> tuple[_DimensionModel, ...]:
         kind = network.data.get("kind")
-        if kind is not None and len(dimensions) != len(TOPOLOGIES[kind].kinds):
-            raise ValueError(f"{len(TOPOLOGIES[kind].kinds)} dimensions of kind {kind!r}, not {len(dimensions)}")
+        expected = 0 if kind is None else len(topology(kind).kinds)
+        if kind is not None and len(dimensions) != expected:
+            raise ValueError(f"{expected} dimensions of kind {kind!r}, not {len(dimensions)}")
         return dimensions
 
 
