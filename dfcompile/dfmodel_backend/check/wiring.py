@@ -48,15 +48,17 @@ def least_loads(wires: Wires, chips: int) -> LeastLoads:
     ends = _ends(wires, chips)
     ports = [len(others) for others in ends]
     hops = _farthest(ends)
-    gathered = exchanged = 0.0
+    gathered = exchanged = reduced = 0.0
     halves = len(wires)
     for count, crossed in _cuts(ends):
         gathered = max(gathered, max(count, chips - count) / crossed)
+        reduced = max(reduced, chips / crossed)  # the sums of either side
         exchanged = max(exchanged, count * (chips - count) / crossed)
         if 2 * count == chips:
             halves = min(halves, crossed)
     sent = 2 * (chips - 1) * chips / sum(ports)  # each sends 2 (N - 1) / N of the tensor on average
-    return LeastLoads(gathered, max(gathered, sent), exchanged, hops, len(wires), sum(ports), min(ports), halves)
+    reduced = max(reduced, gathered, sent)
+    return LeastLoads(gathered, reduced, exchanged, hops, len(wires), sum(ports), min(ports), halves)
 
 
 def _ends(wires: Wires, chips: int) -> Ends:

@@ -29,7 +29,9 @@ class TensorGroup:
         """Return the group of all chips of a system of several."""
         shape, network = topology(system.network.kind), system.network
         links = tuple(
-            Link(kind.name, dimension.chips, dimension.link_bandwidth_gb_per_s, "TP", dimension.link_power_w_per_gb_per_s)
+            Link(
+                kind.name, dimension.chips, dimension.link_bandwidth_gb_per_s, "TP", dimension.link_power_w_per_gb_per_s
+            )
             for kind, dimension in zip(shape.kinds, network.dimensions, strict=True)
         )
         return TensorGroup(shape, links, network.link_latency_ns)

@@ -127,7 +127,10 @@ def test_bad_networks_are_named() -> None:
     network = machine_network((4, 3))
     cases = [
         (replace(network, kind="s"), r"topology 's': unknown \(did you mean 'sw'\?\)"),
-        (replace(network, kind="sw_mesh"), r"topology 'sw_mesh': has a dimension 'mesh', which is unknown \(known: fc, r"),
+        (
+            replace(network, kind="sw_mesh"),
+            r"topology 'sw_mesh': has a dimension 'mesh', which is unknown \(known: fc, r",
+        ),
         (replace(network, kind="r_r_r_r_r"), "topology 'r_r_r_r_r': found 5 dimensions against at most 4"),
         (replace(network, kind="r_r_r"), "topology 'r_r_r': found 2 extents against 3 dimensions"),
         (machine_network((4, 0)), "topology 'r_sw': found 0 chips against more than 0"),

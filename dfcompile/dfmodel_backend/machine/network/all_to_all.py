@@ -63,8 +63,8 @@ def exchange_ns_per_byte(shape: Topology, chips: Sequence[int], gb_per_s: Sequen
 def crossing_messages(shape: Topology, chips: Sequence[int], *, compat: Compatibility = RIGHT) -> tuple[float, ...]:
     """Return how many messages cross the middle of each dimension.
 
-    A cut through a grid, such as a torus, parts all ``n`` chips: ``n^2 / 4``. In a hierarchy it parts the ``g`` chips of one group and
-    all inside: ``g^2 / 4``.
+    A cut through a grid, such as a torus, parts all ``n`` chips: ``n^2 / 4``. In a hierarchy it parts the ``g`` chips
+    of one group and all inside: ``g^2 / 4``.
     """
     everyone = math.prod(chips)
     reach = [everyone if shape.is_grid else math.prod(chips[: dimension + 1]) for dimension in range(len(chips))]

@@ -34,18 +34,32 @@ def ns_per_byte(
     kind = kind_of(group)
     if collective is Collective.NONE or (group.chips == 1 and not compat.lone_chip_communicates):
         return 0.0
+    phases = 1
+    if collective is Collective.ALL_REDUCE or collective is Collective.ALL_REDUCE_PERIODIC:
+        phases = _phases(collective, kind, separate_phases, compat)
+    return phases * once_ns_per_byte(collective, kind, group.chips, group.gb_per_s)
+
+
+def once_ns_per_byte(collective: Collective, kind: DimensionKind, chips: int, gb_per_s: float) -> float:
+    """Return the time per byte of a collective in a group of a kind; of an all-reduce, of one phase.
+
+    Args:
+        collective: of whole tensors, but for all-to-alls: of what each chip sends to each other.
+        kind: of the group.
+        chips: of the group.
+        gb_per_s: of a link.
+    """
     match collective:
-        case Collective.ALL_REDUCE | Collective.ALL_REDUCE_PERIODIC:
-            phases = _phases(collective, kind, separate_phases, compat)
-            return phases * kind.all_gather_ns_per_byte(group.chips, group.gb_per_s)
-        case Collective.ALL_GATHER:
-            return kind.all_gather_ns_per_byte(group.chips, group.gb_per_s)
+        case Collective.NONE:
+            return 0.0
+        case Collective.ALL_REDUCE | Collective.ALL_REDUCE_PERIODIC | Collective.ALL_GATHER:
+            return kind.all_gather_ns_per_byte(chips, gb_per_s)
         case Collective.ALL_TO_ALL:
-            return kind.all_to_all_ns_per_byte(group.chips, group.gb_per_s)
+            return kind.all_to_all_ns_per_byte(chips, gb_per_s)
         case Collective.POINT_TO_POINT:
-            return kind.point_to_point_ns_per_byte(group.chips, group.gb_per_s)
+            return kind.point_to_point_ns_per_byte(chips, gb_per_s)
         case Collective.BROADCAST:
-            return kind.broadcast_ns_per_byte(group.chips, group.gb_per_s)
+            return kind.broadcast_ns_per_byte(chips, gb_per_s)
     assert_never(collective)
 
 
@@ -120,8 +134,10 @@ def all_reduce_latency_ns(
     kind = kind_of(group)
     if group.chips == 1 and not compat.lone_chip_communicates:
         return 0.0
-    return link_latency_ns * _phases(Collective.ALL_REDUCE, kind, separate_phases, compat) * kind.count(
-        "hops", group.chips
+    return (
+        link_latency_ns
+        * _phases(Collective.ALL_REDUCE, kind, separate_phases, compat)
+        * kind.count("hops", group.chips)
     )
 
 

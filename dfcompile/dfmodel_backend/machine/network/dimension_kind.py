@@ -89,7 +89,7 @@ class DimensionKind:
         Raises:
             PluginError: a plug-in's wires raise, or join what is no chip and no switch.
         """
-        with self._faults():
+        with self.faults():
             found = tuple(self.wires(chips))
             for one, other in found:
                 if one == other or min(one, other) < 0:
@@ -102,7 +102,7 @@ class DimensionKind:
         Raises:
             PluginError: the plug-in raises, or the figure is no finite number of at least 0.
         """
-        with self._faults():
+        with self.faults():
             found = getattr(self, what)(chips, *more)
             if not isinstance(found, int | float) or not 0 <= found < math.inf:
                 raise VerificationError(f"{what} of {chips} chips: found {found!r} against a number of at least 0")
@@ -124,5 +124,6 @@ class DimensionKind:
         """Return the time per byte that a chip sends to all others."""
         return self.count("broadcast", chips) / gb_per_s
 
-    def _faults(self) -> AbstractContextManager[None]:
+    def faults(self) -> AbstractContextManager[None]:
+        """Return a context in which what goes wrong is the fault of whoever declares the kind."""
         return faults_of("topology", f"{self.module}.{self.name}")

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
 from dfcompile.dfmodel_backend.machine.network.dimensions.switch import SWITCH
 from dfcompile.dfmodel_backend.machine.system import Network
 from dfcompile.errors import UserError
-from dfcompile.plugins import Collected, PluginKind, missing
+from dfcompile.plugins import Collected, PluginKind, is_own, missing
 
 SWITCHLESS_CHIPS = 4  # so many chips are wired to each other without a switch
 MOST_DIMENSIONS = 4
@@ -69,6 +70,10 @@ class Topology:
     def is_torus(self) -> bool:
         """Whether all dimensions are rings."""
         return all(kind is RING for kind in self.kinds)
+
+    def faults(self) -> AbstractContextManager[None]:
+        """Return a context in which what goes wrong is the fault of the first kind that is not ours, if any."""
+        return next((kind for kind in self.kinds if not is_own(kind.module)), self.kinds[0]).faults()
 
     def groups(self, chips: Sequence[int], dimension: int) -> int:
         """Return how many groups there are along a dimension."""
