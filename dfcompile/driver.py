@@ -230,7 +230,7 @@ def _plan(options: Options) -> Plan:
         scheduling=SchedulingOptions(options.partition, options.timing, options.barrier),
         system=system,
         mapping=backend.MappingOptions(
-            solver=backend.Solver(_known("solver", options.solver, [solver.value for solver in backend.Solver])),
+            solver=backend.find_solver(options.solver).name,
             overlap=OVERLAPS[options.overlap],
         ),
         chips=options.chips,

@@ -8,7 +8,6 @@ import click
 from dfcompile.cli.completion import PROGRAM, complete_from
 from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand
-from dfcompile.errors import UserError, nearest
 from dfcompile.host.outputs import check_folder, output_width, write_folder, write_text
 
 SUFFIXES = (".txt", ".pbtxt", ".txtpb", ".textproto", ".prototxt", ".pb", ".binpb", ".bin")
@@ -60,7 +59,7 @@ def solve_design_file(
     from dfcompile.dfmodel_backend.design_file.second_memory import solve_message
     from dfcompile.dfmodel_backend.design_file.solved import solved_message
     from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
-    from dfcompile.dfmodel_backend.options import Solver
+    from dfcompile.dfmodel_backend.fusion.registry import find_solver
     from dfcompile.dfmodel_backend.placement.placed_design import place_design
     from dfcompile.report.design.figures import to_json
     from dfcompile.report.design.summary import summarize_design
@@ -68,10 +67,9 @@ def solve_design_file(
     from dfcompile.visualization.design import to_dot, to_svg
     from dfcompile.visualization.placement import placement_svg
 
-    solvers = [one.value for one in Solver]
-    if solver not in solvers:
-        raise UserError(f"--solver {solver!r}: unknown{nearest(solver, solvers)}")
-    options = DesignOptions(Solver(solver), ShardingObjective(sharding_objective), parse_compatibility(compat))
+    options = DesignOptions(
+        find_solver(solver).name, ShardingObjective(sharding_objective), parse_compatibility(compat)
+    )
     message = read_message(setup)
     solution = solve_message(message, str(setup), options)
     check_design(solution.design, solution.decision, solution.figures, options.compatibility)

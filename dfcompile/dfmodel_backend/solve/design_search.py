@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, batch_time_ns, figures_of
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.inter_chip.choices import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
 from dfcompile.dfmodel_backend.intra_chip.dram import never_fits_dram
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.relax.designs import infeasible_design
 from dfcompile.dfmodel_backend.sharding.designs import InterChip, shard, split_times
 from dfcompile.dfmodel_backend.workload.design import Design, Dim, WorkloadKind
@@ -43,7 +44,7 @@ class DesignSolution:
     communication_bytes: float
     optimal: bool
     bound_ns: float
-    solver: Solver
+    solver: str
     solver_s: float
     points: int
     fused_points: int
@@ -201,7 +202,7 @@ class _Search:
         if not design.shards_kernels:
             return InterChip({kernel.id: kernel.pinned_sharding or Dim.NONE for kernel in kernels}, 0.0)
         pinned = {kernel.id: kernel.pinned_sharding for kernel in kernels if kernel.pinned_sharding is not None}
-        milp = MappingOptions(solver=Solver.HIGHS if self._options.solver.milp == "highs" else Solver.CBC)
+        milp = MilpOptions(find_solver(self._options.solver).program or MilpSolver.CBC)
         times = None
         if self._options.objective is ShardingObjective.TIME:
             times = split_times(DesignModel(design, {}, 1, self._compatibility))

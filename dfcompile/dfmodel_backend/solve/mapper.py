@@ -5,7 +5,7 @@ import time
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.evaluate.graphs import NS_PER_S, total_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
-from dfcompile.dfmodel_backend.fusion.fuse import Fusion
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
 from dfcompile.dfmodel_backend.fusion.graphs.bounds import lower_bound_ns, no_chain_error, require_kernels_fit
 from dfcompile.dfmodel_backend.fusion.graphs.fuse import fuse_graph
 from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
@@ -58,7 +58,7 @@ def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | No
         optimal=optimal,
         gap=(figures.time_s - bound_s) / figures.time_s if figures.time_s else 0.0,
         bound_time_s=bound_s,
-        solver=found.solver.value,
+        solver=found.solver,
         solver_s=solver_s,
         options=chosen,
         assumptions=(*graph.assumptions, *_assumptions(system, chosen)),

@@ -54,7 +54,7 @@ def summarize_design(name: str, solution: DesignSolution, placed: tuple[PlacedCo
         optimal=solution.optimal,
         gap=solution.gap,
         bound_time_s=solution.bound_ns / NS_PER_S,
-        solver=solution.solver.value,
+        solver=solution.solver,
         solver_s=solution.solver_s,
         points=solution.points,
         fused_points=solution.fused_points,
