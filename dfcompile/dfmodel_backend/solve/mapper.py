@@ -6,6 +6,7 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.evaluate.graphs import NS_PER_S, total_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
+from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.graphs.bounds import lower_bound_ns, no_chain_error, require_kernels_fit
 from dfcompile.dfmodel_backend.fusion.graphs.fuse import fuse_graph
 from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
@@ -17,8 +18,19 @@ from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import VerificationError
 
 
-def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | None = None) -> Mapping:
+def map_graph(
+    graph: DataflowGraph,
+    system: System,
+    options: MappingOptions | None = None,
+    solver: FusionSolver | None = None,
+) -> Mapping:
     """Fuse the kernels of a graph into configurations of one chip, in the least time.
+
+    Args:
+        graph: to map.
+        system: of which one chip is used.
+        options: of the mapping.
+        solver: None: the one that the options name.
 
     Raises:
         InfeasibleError: a kernel does not fit the chip, or no chain of configurations fits; the message names the
@@ -29,7 +41,7 @@ def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | No
     model = ConfigurationModel(one_chip_workload(graph), system, chosen)
     require_kernels_fit(model)
     nothing = Fusion((), 0.0, is_optimal=True, solver=chosen.solver)
-    found = fuse_graph(GraphSets(model), chosen) if graph.kernels else nothing
+    found = fuse_graph(GraphSets(model), chosen, solver) if graph.kernels else nothing
     if found.chain is None:
         raise no_chain_error(model)
     bound_ns = lower_bound_ns(model)

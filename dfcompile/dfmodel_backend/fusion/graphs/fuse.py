@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
+from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.graphs.arcs import GraphArcs, graph_arcs
 from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
@@ -20,7 +21,7 @@ from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
 
 
-def fuse_graph(sets: GraphSets, options: MappingOptions) -> Fusion:
+def fuse_graph(sets: GraphSets, options: MappingOptions, solver: FusionSolver | None = None) -> Fusion:
     """Return the fastest chain of configurations, or none if nothing fits SRAM, DRAM and cores.
 
     Of equally fast ones it is that with the fewest DRAM bytes, then with the fewest configurations. Budgets count work,
@@ -28,12 +29,17 @@ def fuse_graph(sets: GraphSets, options: MappingOptions) -> Fusion:
     an integer program is too large, or stops at its limit of nodes or time without a solution, the shortest path is
     taken instead.
 
+    Args:
+        sets: of kernels, with costs and limits.
+        options: of the mapping.
+        solver: None: the one that the options name.
+
     Raises:
         UserError: there is no such solver.
         PluginError: a plug-in's solver failed.
         InternalError: a solver of ours failed.
     """
-    return find_solver(options.solver).solve(GraphProblem(sets, options))
+    return (solver or find_solver(options.solver)).solve(GraphProblem(sets, options))
 
 
 @dataclass(frozen=True)
