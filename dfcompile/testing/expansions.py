@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.canonical_dag import CanonicalDag, format_dag
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import (
     CANONICAL,
     AttributeValue,

@@ -1,15 +1,15 @@
 """``dfcompile schedule``: schedules of a canonical DAG from a file."""
 
 from pathlib import Path
-from typing import cast
 
 import click
 
 from dfcompile.cli.completion import complete_from
+from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
-from dfcompile.options import TIMINGS, Timing, parse_fifos, parse_partitions, parse_pes
+from dfcompile.options import Timing, parse_fifos, parse_partitions, parse_pes
 
 FORMATS = ("table", "json", "csv")
 PARTITIONS = ("sb-rlx", "sb-lts", "work-ordered", "best")
@@ -47,7 +47,7 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
               "compared, and the best is marked.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
               help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
-@click.option("--timing", type=click.Choice(TIMINGS), default="steady", show_default=True,
+@click.option("--timing", type=click.Choice([value.value for value in Timing]), default="steady", show_default=True,
               help="Times from mean intervals, or element by element.")  # fmt: skip
 @click.option("--fifo", default="rule", show_default=True, metavar="rule|minimal|N",
               help="Sizes of FIFOs: the published rule, the smallest that delay nothing, or N elements.")  # fmt: skip
@@ -84,24 +84,36 @@ def schedule_dag_file(
     for target in (output, trace, gantt):
         reject_overwriting(target, dag)
 
+    from dfcompile.canonical_dag.forms.dag_file import read_dag_file
     from dfcompile.cli.progress import show_stage
     from dfcompile.report.rendering import render
     from dfcompile.report.schedule_summary import summarize_schedules
-    from dfcompile.scheduler.checked_schedule import SchedulingOptions, check_partition, read_dag_file, schedule_dag
+    from dfcompile.scheduler import ScheduleOptions, registered_partitioners
+    from dfcompile.scheduler.checked_schedule import Scheduling
     from dfcompile.visualization.gantt import check_drawable, schedule_to_svg
     from dfcompile.visualization.trace import schedule_to_trace
 
+    known = registered_partitioners()
     for name in partitions:
-        check_partition(name)
-    choices = [SchedulingOptions(name, cast("Timing", timing), barrier, fifos, simulate) for name in partitions]
+        known.find(name, "--partition")
+    for warning in known.warnings:
+        warn(warning)
+    choices = [
+        ScheduleOptions(count, name, barrier=barrier, timing=Timing(timing), fifos=fifos, simulated=simulate)
+        for count in counts
+        for name in partitions
+    ]
     with show_stage(f"reading {dag}"):
         graph = read_dag_file(dag)
     if gantt is not None:
         check_drawable(graph)
-    found = schedule_dag(graph, counts, choices, show_stage)
-    text = render(summarize_schedules(found), format_, output_width(), verbose=verbose)
+    scheduling, found = Scheduling(graph), []
+    for chosen in choices:
+        with show_stage(f"scheduling on {chosen.pes} processing elements with {chosen.partition}"):
+            found.append(scheduling.on(chosen))
+    text = render(summarize_schedules(scheduling, found, known.warnings), format_, output_width(), verbose=verbose)
     if trace is not None:
-        write_text(schedule_to_trace(graph, found.schedules[0].schedule), trace)
+        write_text(schedule_to_trace(graph, found[0].schedule), trace)
     if gantt is not None:
-        write_text(schedule_to_svg(graph, found.schedules[0].schedule), gantt)
+        write_text(schedule_to_svg(graph, found[0].schedule), gantt)
     write_text(text, output)
