@@ -221,7 +221,13 @@ def _plan(options: Options) -> Plan:
         system.require_chips(chips)
     partitioners, passes, dag_passes = registered_partitioners(), registered_passes(), registered_dag_passes()
     partitioners.find(options.partition, "--partition")
-    faults = (*table.faults, *passes.faults, *dag_passes.faults, *partitioners.faults)
+    faults = (
+        *table.faults,
+        *passes.faults,
+        *dag_passes.faults,
+        *partitioners.faults,
+        *backend.plugin_faults(),
+    )
     return Plan(
         reading=ReadOptions(shapes=options.shapes),
         table=table,

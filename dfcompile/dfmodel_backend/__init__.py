@@ -6,9 +6,11 @@ from dfcompile.dfmodel_backend.evaluate.graphs import Figures, evaluate
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
 from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
+from dfcompile.dfmodel_backend.machine.named_systems import named_systems
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.machine.system_file import load_system, shipped_systems
+from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system
 from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
+from dfcompile.dfmodel_backend.plugin_faults import plugin_faults
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
 from dfcompile.dfmodel_backend.solve.mapper import map_graph
 from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph
@@ -45,5 +47,7 @@ __all__ = [
     "fusion_solvers",
     "load_system",
     "map_graph",
-    "shipped_systems",
+    "named_systems",
+    "plugin_faults",
+    "read_named_system",
 ]
