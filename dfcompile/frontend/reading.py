@@ -40,10 +40,7 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
         raise UserError(f"{path}: no such file")
     if not path.is_file():
         raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no regular file'} against a model file")
-    try:
-        return kind.read(path, options)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from error
+    return kind.model(path, options)
 
 
 def file_kind_plugins() -> tuple[Plugin[FileKind], ...]:
