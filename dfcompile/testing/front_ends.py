@@ -75,11 +75,15 @@ def _check_refusal(kind: FileKind, what: str, content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"no_model{kind.suffix}"
         path.write_bytes(content)
-        try:
-            kind.model(path, ReadOptions())
-        except PluginError as error:
-            raise AssertionError(f"{what}: found an error of the reader against one of the file: {error}") from error
-        except UserError as error:
-            assert path.name in str(error), f"{what}: found {str(error)!r} against an error that names the file"
-            return
-        raise AssertionError(f"{what}: found a model")
+        said = _refusal(kind, path, what)
+        assert path.name in said, f"{what}: found {said!r} against an error that names the file"
+
+
+def _refusal(kind: FileKind, path: Path, what: str) -> str:
+    try:
+        kind.model(path, ReadOptions())
+    except PluginError as error:
+        raise AssertionError(f"{what}: found an error of the reader against one of the file: {error}") from error
+    except UserError as error:
+        return str(error)
+    raise AssertionError(f"{what}: found a model")

@@ -31,7 +31,9 @@ def check_system(name: str | Path) -> System:
     system = read_named_system(known[name]) if isinstance(name, str) and name in known else load_system(name)
     assert not system.warnings, f"{name}: found {system.warnings[0]}"
     for figure in system.sources:
-        assert figure.source != f"system {system.name}", f"{name}: {figure.name}: found no source against one in 'sources'"
+        assert figure.source != f"system {system.name}", (
+            f"{name}: {figure.name}: found no source against one in 'sources'"
+        )
     random = Random(0)  # noqa: S311  # graphs, no secrets
     mapped = 0
     for _ in range(GRAPHS):
