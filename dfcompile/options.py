@@ -7,7 +7,7 @@ from enum import StrEnum, unique
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 from dfcompile.errors import UserError
 
@@ -24,6 +24,16 @@ class Volumes(StrEnum):
 
     EXACT = "exact"  # what that task moves
     ARRAY = "array"  # the size of the whole array between them: the convention of the published table
+
+    @property
+    def are_whole_arrays(self) -> bool:
+        """Whether an edge carries all of the array."""
+        match self:
+            case Volumes.ARRAY:
+                return True
+            case Volumes.EXACT:
+                return False
+        assert_never(self)
 
 
 @unique

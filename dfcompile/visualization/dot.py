@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from enum import StrEnum, unique
+from typing import assert_never
 
 import numpy as np
 
@@ -62,7 +63,12 @@ def _cluster(dag: CanonicalDag, number: int, cluster: Cluster) -> str:
     scope = dag.scopes[number]
     if scope.kernel == NO_KERNEL:
         return ""
-    return dag.kernels[scope.kernel].name if cluster is Cluster.KERNEL else scope.origin
+    match cluster:
+        case Cluster.KERNEL:
+            return dag.kernels[scope.kernel].name
+        case Cluster.ORIGIN:
+            return scope.origin
+    assert_never(cluster)
 
 
 def _edges(dag: CanonicalDag) -> Iterator[str]:

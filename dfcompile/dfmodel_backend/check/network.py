@@ -69,10 +69,13 @@ def network_time_ns(
         down = sum(handed) / columns if columns > 1 else 0.0
         return max(down / links[0].gb_per_s, across / links[-1].gb_per_s)
     exchanged = _given(inside, Collective.ALL_TO_ALL)
-    if kind is WorkloadKind.FFT:
-        exchanged /= everyone**2
-    elif not compatibility.all_to_all_as_given:
-        exchanged /= everyone
+    match kind:
+        case WorkloadKind.FFT:
+            exchanged /= everyone**2
+        case WorkloadKind.DLRM:
+            exchanged /= 1 if compatibility.all_to_all_as_given else everyone
+        case _:
+            assert_never(kind)
     total = exchanged * exchange_ns_per_byte(design.machine.topology, links, compatibility)
     gradients = _given(inside, Collective.ALL_REDUCE_PERIODIC)
     if kind is WorkloadKind.DLRM:

@@ -53,7 +53,6 @@ class FusionSolver:
         """Return what the solver finds, its chain checked.
 
         Raises:
-            InfeasibleError: a plug-in that proves nothing found no chain.
             PluginError: a plug-in raises, or its chain is none, or breaks a limit of cores, SRAM or DRAM.
             InternalError: the same of one of ours.
         """
@@ -63,11 +62,13 @@ class FusionSolver:
                 require_chain(problem, found.chain)
                 if not is_own(self.module):
                     _require_limits(problem, found.chain)
-        if found.chain is None and not found.is_optimal and not is_own(self.module):
-            raise InfeasibleError(
-                f"solver {self.name!r}: found no configurations that fit SRAM, DRAM and cores (--solver dp tries all)"
-            )
         return found
+
+    def found_nothing(self) -> InfeasibleError:
+        """Return the error for a solver that found no chain where there may be one."""
+        return InfeasibleError(
+            f"solver {self.name!r}: found no configurations that fit SRAM, DRAM and cores (--solver dp tries all)"
+        )
 
     def require_stages(self) -> None:
         """Check that the solver does pipelines.

@@ -10,12 +10,14 @@ from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.graphs.bounds import lower_bound_ns, no_chain_error, require_kernels_fit
 from dfcompile.dfmodel_backend.fusion.graphs.fuse import fuse_graph
 from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import VerificationError
+from dfcompile.plugins import is_own
 
 
 def map_graph(
@@ -43,7 +45,8 @@ def map_graph(
     nothing = Fusion((), 0.0, is_optimal=True, solver=chosen.solver)
     found = fuse_graph(GraphSets(model), chosen, solver) if graph.kernels else nothing
     if found.chain is None:
-        raise no_chain_error(model)
+        asked = solver or find_solver(chosen.solver)
+        raise no_chain_error(model) if found.is_optimal or is_own(asked.module) else asked.found_nothing()
     bound_ns = lower_bound_ns(model)
     solver_s = time.perf_counter() - started
     before = 0

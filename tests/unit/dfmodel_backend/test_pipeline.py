@@ -123,7 +123,7 @@ def test_stages_equal_brute_force(design: Design, tiles: int) -> None:
         fusion = DesignFusion(design, DesignOptions(solver=solver))
         found = fusion.fuse(model)
 
-        assert fusion.solver is solver
+        assert fusion.solver == solver
         assert (float("inf") if found is None else found.time_ns) == pytest.approx(expected, rel=1e-6), solver
         assert fusion.least_ns(model) <= expected * (1 + 1e-9)
         if found is not None:

@@ -24,6 +24,7 @@ from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.design import Design
+from dfcompile.plugins import is_own
 
 
 class DesignFusion:
@@ -90,6 +91,15 @@ class DesignFusion:
         if found.outcome is Outcome.NOTHING:
             return fuse_stages(sets.model, self.listed_along_orders(sets), below_ns)
         return found.fused
+
+    def require_search(self) -> None:
+        """Check that what was not found is not there, as far as ours can tell.
+
+        Raises:
+            InfeasibleError: a plug-in found nothing, and proved nothing.
+        """
+        if not self.is_exact and not is_own(self._active.module):
+            raise self._active.found_nothing()
 
     def least_ns(self, model: DesignModel) -> float:
         """Return a time that no assignment beats: of the slowest stage, if stages of a pipeline share a graph."""
