@@ -43,6 +43,16 @@ class Timing(StrEnum):
     STEADY = "steady"  # from mean streaming intervals, with unlimited FIFOs [dematteis23, section 5.2]
     EXACT = "exact"  # element by element, with the FIFOs of the schedule
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether times are those of each element."""
+        match self:
+            case Timing.EXACT:
+                return True
+            case Timing.STEADY:
+                return False
+        assert_never(self)
+
 
 @dataclass(frozen=True, slots=True)
 class ExpansionRule:

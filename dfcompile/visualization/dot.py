@@ -25,6 +25,9 @@ _SHAPES = {
     NodeKind.PSEUDO_SINK: "point",
     NodeKind.DOWNSAMPLER: "invtrapezium",
     NodeKind.UPSAMPLER: "trapezium",
+    NodeKind.ELEMENTWISE: "box",
+    NodeKind.SOURCE: "box",
+    NodeKind.SINK: "box",
 }
 
 
@@ -55,7 +58,7 @@ def _nodes(dag: CanonicalDag) -> Iterator[tuple[int, str]]:
     for number, node, count in zip(numbers.tolist(), first.tolist(), counts.tolist(), strict=True):
         name = dag.scopes[number].name
         label = name if count == 1 else f"{name} ×{count}"
-        shape = _SHAPES.get(NodeKind(dag.kind[node]), "box")
+        shape = _SHAPES[NodeKind(dag.kind[node])]
         yield number, f"n{number} [label={json_text(label)}, shape={shape}];"
 
 
