@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes, registered_d
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
-from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model
+from dfcompile.frontend import FILE_KINDS, ChosenExpansion, Model, Program, ReadOptions, read_model
 from dfcompile.lowering import (
     ChosenPasses,
     ExpansionTable,
@@ -227,6 +227,7 @@ def _plan(options: Options) -> Plan:
         *dag_passes.faults,
         *partitioners.faults,
         *backend.plugin_faults(),
+        *FILE_KINDS.collect().faults,
     )
     return Plan(
         reading=ReadOptions(shapes=options.shapes),
