@@ -1,6 +1,6 @@
 """Front ends of others: what their readers raise or return is theirs, and the checker tells what is wrong."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -11,7 +11,7 @@ import pytest
 from dfcompile.errors import PluginError, UserError
 from dfcompile.frontend import FileKind, Model, ReadOptions
 from dfcompile.frontend.file_kinds.onnx_file import ONNX_FILE
-from dfcompile.frontend.model import Answer
+from dfcompile.frontend.model import Answer, Array
 from dfcompile.testing import check_front_end
 
 ModelWriter = Callable[[str], Path]
@@ -79,7 +79,7 @@ def changing(numbers: Iterator[int]) -> Read:
 def wrong_reference(path: Path, options: ReadOptions) -> Model:
     model = ONNX_FILE.read(path, options)
 
-    def zeros(_inputs: object) -> Answer:
+    def zeros(inputs: Sequence[Array]) -> Answer:
         return Answer((np.zeros((2, 4), np.float32),), "mylab", "ask them")
 
     return replace(model, reference=zeros)
