@@ -1,6 +1,7 @@
 """Reductions: how several values become one."""
 
 from enum import Enum, unique
+from typing import assert_never
 
 import numpy as np
 
@@ -18,14 +19,24 @@ class Reduction(Enum):
 
     def initial(self, dtype: str) -> str:
         """Return the neutral element as Python source of a tasklet."""
-        if self is Reduction.SUM:
-            return "0"
-        if self is Reduction.PRODUCT:
-            return "1"
-        kind = np.dtype(dtype)
-        if kind.kind == "b":
-            return "False" if self is Reduction.MAX else "True"
-        if kind.kind not in "iu":
-            return "-inf" if self is Reduction.MAX else "inf"
-        limits = np.iinfo(kind)
-        return literal(int(limits.min if self is Reduction.MAX else limits.max), dtype)
+        match self:
+            case Reduction.SUM:
+                return "0"
+            case Reduction.PRODUCT:
+                return "1"
+            case Reduction.MAX:
+                return _extreme(dtype, least=True)
+            case Reduction.MIN:
+                return _extreme(dtype, least=False)
+        assert_never(self)
+
+
+def _extreme(dtype: str, *, least: bool) -> str:
+    """Return the least or the largest value of a type as Python source of a tasklet."""
+    kind = np.dtype(dtype)
+    if kind.kind == "b":
+        return "False" if least else "True"
+    if kind.kind not in "iu":
+        return "-inf" if least else "inf"
+    limits = np.iinfo(kind)
+    return literal(int(limits.min if least else limits.max), dtype)

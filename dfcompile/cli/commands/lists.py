@@ -43,8 +43,9 @@ def list_ops() -> None:
 @click.command(name="systems", cls=StrictCommand)
 def list_systems() -> None:
     """List the machines that --system knows by name."""
-    from dfcompile.cli.listings import systems_listing
+    from dfcompile.cli.listings import systems_faults, systems_listing
 
+    _warn(systems_faults())
     write_text(systems_listing(output_width()), None)
 
 
