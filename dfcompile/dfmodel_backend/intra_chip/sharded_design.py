@@ -291,11 +291,13 @@ class DesignModel:
 
     @cached_property
     def tables(self) -> tuple[CoreTable, ...]:
-        """Pareto table of cores and cycles of each kernel."""
+        """Pareto table of cores and cycles of each kernel; equal ones are one object."""
         known: dict[tuple[KernelWork, Accelerator], CoreTable] = {}
+        different: dict[CoreTable, CoreTable] = {}
         for work in self._core_works:
             if work not in known:
-                known[work] = core_table(*work)
+                table = core_table(*work)
+                known[work] = different.setdefault(table, table)
         return tuple(known[work] for work in self._core_works)
 
     @cached_property
@@ -355,7 +357,7 @@ class DesignModel:
 
     @cached_property
     def _different_tables(self) -> tuple[CoreTable, ...]:
-        """Tables, each once: kernels of one shape share theirs; to compare long ones takes time."""
+        """Tables, each once; to compare long ones takes time."""
         return tuple({id(table): table for table in self.tables}.values())
 
     def _cycles_of_counts(self, counts: Sequence[int]) -> int | None:

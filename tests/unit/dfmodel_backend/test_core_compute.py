@@ -63,6 +63,6 @@ def test_chain_of_equal_kernels_has_few_sets_to_work_out(monkeypatch: pytest.Mon
 def different_counts(model: DesignModel, members: Members) -> set[Sequence[int]]:
     tables = list(dict.fromkeys(model.tables))
     return {
-        tuple(sum(model.tables[place] is table for place in np.flatnonzero(row)) for table in tables)
+        tuple(sum(model.tables[place] == table for place in np.flatnonzero(row)) for table in tables)
         for row in members
     }  # fmt: skip
