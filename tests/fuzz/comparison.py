@@ -24,15 +24,15 @@ JUMPING = frozenset(
      "OneHot", "Pow", "Reciprocal", "ReduceLogSum", "Round", "Shrink", "Sign", "Sqrt", "Tan", "ThresholdedRelu",
      "Where"]
 )  # fmt: skip
+# What has one right result for the operands that are read, of arithmetic that which is nearest.
 EXACT = frozenset(
-    ["Abs", "And", "ArgMax", "ArgMin", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast",
-     "CastLike", "Ceil", "CenterCropPad", "Clip", "Concat", "DepthToSpace", "Dropout", "Equal", "Expand",
-     "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Greater", "GreaterOrEqual", "Hardmax",
-     "Identity", "IsInf", "IsNaN", "Less", "LessOrEqual", "Max", "Min", "Neg", "Not", "OneHot", "Or", "Pad",
-     "ReduceMax", "ReduceMin", "Relu", "Reshape", "Round", "Sign", "Slice", "SpaceToDepth", "Split", "Squeeze",
-     "ThresholdedRelu", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor"]
+    ["Abs", "Add", "And", "ArgMax", "ArgMin", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor",
+     "Cast", "CastLike", "Ceil", "CenterCropPad", "Clip", "Concat", "DepthToSpace", "Div", "Dropout", "Equal",
+     "Expand", "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Greater", "GreaterOrEqual", "Hardmax",
+     "Identity", "IsInf", "IsNaN", "Less", "LessOrEqual", "Max", "Min", "Mul", "Neg", "Not", "OneHot", "Or", "Pad",
+     "Reciprocal", "ReduceMax", "ReduceMin", "Relu", "Reshape", "Round", "Sign", "Slice", "SpaceToDepth", "Split",
+     "Sqrt", "Squeeze", "Sub", "ThresholdedRelu", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor"]
 )  # fmt: skip
-ARITHMETIC = frozenset(["Add", "Div", "Mul", "Reciprocal", "Sqrt", "Sub"])  # rounded correctly, from what they read
 
 
 def difference(
