@@ -45,11 +45,8 @@ def only_rounding(
         nodes = tuple(_Alone(model, node) for node in model.graph.node)
         constants = {entry.name: np.asarray(numpy_helper.to_array(entry)) for entry in model.graph.initializer}
         known = {**constants, **feeds}
-        runs = [
-            _noisy_run(nodes, known, _Noise(np.random.default_rng(seed), units))
-            for units in UNITS
-            for seed in range(RUNS)
-        ]
+        noises = [_Noise(np.random.default_rng(seed), units) for units in UNITS for seed in range(RUNS)]
+        runs = [_noisy_run(nodes, known, noise) for noise in noises]
     except _CannotRunError:
         return False
     if any(found[name].shape != value.shape or found[name].dtype != value.dtype for name, value in expected.items()):

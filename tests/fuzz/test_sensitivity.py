@@ -60,6 +60,14 @@ def test_reciprocal_of_a_rounded_zero() -> None:
     assert not excused("g (float[3] x) => (float[3] y) { y = Reciprocal(x) }", {0: -2.0})
 
 
+def test_what_is_infinite_is_no_number() -> None:
+    far = np.array([-800, 0.5, 800], np.float32)
+
+    assert not excused("g (float[3] x) => (float[3] y) { s = Sigmoid(x) y = Reciprocal(s) }", {0: 7.0}, far)
+    assert not excused("g (float[3] x) => (float[3] y) { y = Exp(x) }", {2: 7.0}, far)
+    assert not excused("g (float[3] x) => (float[3] y) { s = Sigmoid(x) y = Log(s) }", {1: np.nan}, far)
+
+
 def test_position_of_equal_elements() -> None:
     ties = np.array([2.0, 2.0, 1.0], np.float32)
     exact = "g (float[3] x) => (int64[1] y) { n = Neg(x) m = Neg(n) y = ArgMax(m) }"
