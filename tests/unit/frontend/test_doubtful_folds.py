@@ -37,6 +37,8 @@ CEILED: Mapping[str, Attribute] = {"kernel_shape": [2], "strides": [2], "auto_pa
         Node("LpNormalization", [np.array([-2, -2], np.float32)], attributes={"p": 1}),
         Node("ConvTranspose", [random((1, 2, 3)), random((2, 1, 2)), random((2,))], attributes={"group": 2}),
         Node("ReduceLogSumExp", [np.array([-np.inf, -np.inf], np.float32)]),
+        Node("ArgMax", [np.array([1, np.nan], np.float32)]),
+        Node("ArgMin", [np.array([1, np.nan], np.float32)]),
         Node("AveragePool", [random((1, 1, 5))], attributes=CEILED, opset=19),
         Node("LpPool", [random((1, 1, 5))], attributes=CEILED),
     ],
