@@ -63,6 +63,13 @@ def test_extremum_depends_on_the_place_of_what_is_undefined() -> None:
     assert onnxruntime_result("ReduceMax", second) == 2
 
 
+def test_place_of_what_is_undefined_counts_in_a_single_row() -> None:
+    row = np.array([1, np.nan, 2], np.float32)
+
+    assert onnxruntime_result("ArgMax", row).tolist() == [1]
+    assert onnxruntime_result("ArgMax", row[:, None]).tolist() == [[2]]
+
+
 def test_maximum_of_a_window_depends_on_the_place_of_what_is_undefined() -> None:
     first = np.array([[[[np.nan, 4], [3, 2]]]], np.float32)
     last = np.array([[[[5, 4], [3, np.nan]]]], np.float32)

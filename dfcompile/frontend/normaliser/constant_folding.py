@@ -18,8 +18,8 @@ _RANDOM = frozenset(
 )
 # ONNX's reference implementation is wrong for some forms of these.
 _DOUBTFUL = frozenset(
-    ["ArgMax", "ArgMin", "AveragePool", "ConvTranspose", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN",
-     "LpNormalization", "LpPool", "MaxPool", "ReduceLogSumExp", "Resize"]
+    ["ArgMax", "ArgMin", "AveragePool", "ConvTranspose", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool",
+     "Hardmax", "LRN", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot", "ReduceLogSumExp", "Resize"]
 )  # fmt: skip
 
 
