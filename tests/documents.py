@@ -1,8 +1,9 @@
 """Commands, files and pictures that documents show: taken anew, so that no document shows what is not so.
 
-A fenced block that begins with ``$ `` shows a command and all that it prints; several may follow one another. The
-commands of a document run in order in one folder, which has the examples and keeps what they write. A picture
-``pictures/NAME`` is the file of that name that a command of the document wrote.
+A fenced block that begins with ``$ `` shows a command and all that it prints; several may follow one another. (A block of
+commands alone says what may be typed, and promises nothing; for a new one write anything as its output.) The commands of a
+document run in order in one folder, which has the examples and keeps what they write. A picture ``pictures/NAME`` is the
+file of that name that a command of the document wrote.
 
 ``python -m tests.documents`` writes what the commands print and draw and the files hold now.
 """
@@ -21,7 +22,7 @@ from dfcompile.cli import main as cli
 
 ROOT = Path(__file__).parent.parent
 # A fenced block whose first line is a command. What follows the first bar is a shell's: `| head`.
-SHOWN = re.compile(r"^```(?P<language>(?:console)?)\n(?P<session>\$ (?:.*\n)*?)```$", re.MULTILINE)
+SHOWN = re.compile(r"^```(?P<language>(?:console)?)\n(?P<session>(?:\$ .*\n)+(?!\$ |```$)(?:.*\n)*?)```$", re.MULTILINE)
 # A fenced block whose first line names the file whose content follows.
 CONTENT = re.compile(r"^```python\n# (?P<file>[\w/.]+)\n(?:(?:.*\n)*?)```$", re.MULTILINE)
 PICTURE = re.compile(r"\((?P<path>(?:\.\./)*pictures/(?P<name>[\w.-]+))\)")
