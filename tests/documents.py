@@ -1,9 +1,9 @@
 """Commands, files and pictures that documents show: taken anew, so that no document shows what is not so.
 
-A fenced block that begins with ``$ `` shows a command and all that it prints; several may follow one another. (A block of
-commands alone says what may be typed, and promises nothing; for a new one write anything as its output.) The commands of a
-document run in order in one folder, which has the examples and keeps what they write. A picture ``pictures/NAME`` is the
-file of that name that a command of the document wrote.
+A fenced block that begins with ``$ `` shows a command and all that it prints; several may follow one another. (A block
+of commands alone says what may be typed, and promises nothing; for a new one write anything as its output.) The
+commands of a document run in order in one folder, which has the examples and keeps what they write. A picture
+``pictures/NAME`` is the file of that name that a command of the document wrote.
 
 ``python -m tests.documents`` writes what the commands print and draw and the files hold now.
 """

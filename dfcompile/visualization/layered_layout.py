@@ -99,7 +99,7 @@ def _places(sizes: Sequence[float], rows: list[list[int]], links: Sequence[Edge]
         for row in rows if downwards else reversed(rows):
             wanted = {node: _mean(neighbours[node], centre, weights, centre[node]) for node in row}
             if sweep < SWEEPS:
-                row.sort(key=lambda node, wanted=wanted: (wanted[node], node))
+                row.sort(key=wanted.__getitem__)
             _spread(row, [wanted[node] for node in row], weights, sizes, gap, centre)
     return centre
 
