@@ -88,7 +88,7 @@ def browser() -> Iterator[Browser]:
         raise SystemExit(f"none of {', '.join(NAMES)} is on PATH: a browser is needed for screenshots")
     read_commands, write_commands = os.pipe()
     read_answers, write_answers = os.pipe()
-    with TemporaryDirectory() as profile:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         launcher = LAUNCHER.format(read_commands, write_answers)
         words = [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
         running = subprocess.Popen(

@@ -1,13 +1,13 @@
 """Pictures of pages of the built site, at the widths of a phone and of a desk, and a check that nothing is cut off.
 
 ``make screenshots`` writes ``build/screenshots`` and fails if a page is wider than its window, or if something
-sticks out that cannot be scrolled to.
+sticks out that cannot be scrolled to, or something is fetched from elsewhere.
 """
 
 import sys
 from pathlib import Path
 
-from tests.website.browser import browser
+from tests.website.browser import Browser, browser
 
 ROOT = Path(__file__).parent.parent.parent
 SITE, FOLDER = ROOT / "build" / "site", ROOT / "build" / "screenshots"
@@ -36,6 +36,11 @@ CLIPPED = """
     box => ['auto', 'scroll'].includes(getComputedStyle(box).overflowX))
 ).map(element => `does not scroll: ${element.textContent.slice(0, 60)}`)
 """
+# What a reader without a network would miss.
+FETCHED = """
+performance.getEntriesByType('resource').map(entry => entry.name).filter(name => !name.startsWith('file:'))
+  .map(name => `fetches ${name}`)
+"""
 
 
 def main() -> int:
@@ -48,7 +53,7 @@ def main() -> int:
             name = page.relative_to(SITE).with_suffix("").as_posix()
             for width in WIDTHS:
                 window.open(page, width)
-                for fault in _faults(window.evaluate(OVERFLOW), window.evaluate(CUT_OFF), window.evaluate(CLIPPED)):
+                for fault in _faults(window):
                     print(f"{name} at {width} pixels: {fault}")
                     faults += 1
                 if name in PICTURED:
@@ -60,12 +65,15 @@ def main() -> int:
     return faults
 
 
-def _faults(overflow: object, cut_off: object, clipped: object) -> list[str]:
+def _faults(window: Browser) -> list[str]:
+    overflow = window.evaluate(OVERFLOW)
     assert isinstance(overflow, int)
-    assert isinstance(cut_off, list)
-    assert isinstance(clipped, list)
-    wider = [f"{overflow} pixels wider than the window"] if overflow > 0 else []
-    return [*wider, *map(str, cut_off), *map(str, clipped)]
+    found = [f"{overflow} pixels wider than the window"] if overflow > 0 else []
+    for script in (CUT_OFF, CLIPPED, FETCHED):
+        texts = window.evaluate(script)
+        assert isinstance(texts, list)
+        found.extend(map(str, texts))
+    return found
 
 
 if __name__ == "__main__":
