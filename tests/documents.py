@@ -5,7 +5,8 @@ of commands alone says what may be typed, and promises nothing; for a new one wr
 commands of a document run in order in one folder, which has the examples and keeps what they write. A picture
 ``pictures/NAME`` is the file of that name that a command of the document wrote.
 
-``python -m tests.documents`` writes what the commands print and draw and the files hold now.
+``python -m tests.documents`` writes what the commands print and draw and the files hold now, and the tables of the
+canonical operators.
 """
 
 import io
@@ -19,6 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dfcompile.cli import main as cli
+from dfcompile.lowering.operators import SHIPPED
+from dfcompile.lowering.operators.description import fields_of, formula_of
 
 ROOT = Path(__file__).parent.parent
 # A fenced block whose first line is a command. What follows the first bar is a shell's: `| head`.
@@ -26,6 +29,35 @@ SHOWN = re.compile(r"^```(?P<language>(?:console)?)\n(?P<session>(?:\$ .*\n)+(?!
 # A fenced block whose first line names the file whose content follows.
 CONTENT = re.compile(r"^```python\n# (?P<file>[\w/.]+)\n(?:(?:.*\n)*?)```$", re.MULTILINE)
 PICTURE = re.compile(r"\((?P<path>(?:\.\./)*pictures/(?P<name>[\w.-]+))\)")
+
+CANONICAL_OPERATORS = ROOT / "docs" / "canonical-operators.md"
+TABLE_BEGIN, TABLE_END = "<!-- from here on: python -m tests.documents -->\n", "<!-- end -->\n"
+
+
+def with_canonical_operators(text: str) -> str:
+    """Return a document with the canonical operators as their classes describe them now."""
+    before, begin, rest = text.partition(TABLE_BEGIN)
+    _, end, after = rest.partition(TABLE_END)
+    assert begin
+    assert end
+    sections = [
+        f"\n## {name}\n\n{_code(formula_of(operator))}\n\n| field | value | default | meaning |\n|---|---|---|---|\n"
+        + "".join(
+            f"| `{field.name}` | {_cell(field.values)} | {field.default and f'`{field.default}`'} "
+            f"| {_cell(_code(field.meaning))} |\n"
+            for field in fields_of(operator)
+        )
+        for name, operator in sorted(SHIPPED.items())
+    ]
+    return before + begin + "".join(sections) + "\n" + end + after
+
+
+def _code(text: str) -> str:
+    return text.replace("``", "`")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +125,4 @@ if __name__ == "__main__":
         for picture, drawing in taken.pictures.items():
             picture.parent.mkdir(exist_ok=True)
             picture.write_text(drawing)
+    CANONICAL_OPERATORS.write_text(with_canonical_operators(CANONICAL_OPERATORS.read_text()))

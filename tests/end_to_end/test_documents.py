@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import PICTURE, ROOT, SHOWN, documents, taken_now
+from tests.documents import (
+    CANONICAL_OPERATORS,
+    PICTURE,
+    ROOT,
+    SHOWN,
+    documents,
+    taken_now,
+    with_canonical_operators,
+)
 
 DOCUMENTS = documents()
 STALE = "run `python -m tests.documents` and look at the difference"
@@ -69,6 +77,12 @@ def test_what_is_not_so_is_noticed(tmp_path: Path) -> None:
     assert "\n3 assumptions: -v lists them\n$ echo a  b\na b\n```\n" in taken.text
     assert f"# examples/softmax.py\n{(ROOT / 'examples' / 'softmax.py').read_text()}```" in taken.text
     assert taken.pictures[tmp_path / "pictures" / "chain.svg"].startswith("<svg")
+
+
+def test_canonical_operators_are_documented_as_their_classes_are() -> None:
+    text = CANONICAL_OPERATORS.read_text()
+
+    assert with_canonical_operators(text) == text, "run `python -m tests.documents` and look at the difference"
 
 
 # A fenced block of commands to paste in a shell.
