@@ -10,7 +10,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction.extract import DEFAULT_OPTIONS, ExtractionOptions, Volumes, extract
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
-from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model
+from dfcompile.frontend import ChosenExpansion, Model, Program, ReadModel, ReadOptions, read_model
 from dfcompile.lowering import (
     Choice,
     ExpansionTable,
@@ -135,19 +135,20 @@ def show_nothing(_title: str) -> Iterator[None]:
     yield
 
 
-def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
+def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = read_model) -> Exploration:
     """Take a model through all stages, once per combination of expansions and number of processing elements.
 
     Args:
         options: of the user.
         show: gives a context that lasts as long as a stage, for showing progress.
+        read: gives the model of ``options.model``.
 
     Raises:
         UserError: in any stage; nothing has been written.
     """
     plan = _plan(options)
     with show(f"reading {options.model}"):
-        model = read_model(options.model, plan.reading)
+        model = read(options.model, plan.reading)
     variants = _variants(model, plan, show)
     points: list[Point] = []
     alternatives = _alternatives(model, plan, show)

@@ -4,7 +4,7 @@ from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Model, Reference, Tensor, reference_answer
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
-from dfcompile.frontend.reading import file_kind_plugins, read_model
+from dfcompile.frontend.reading import ReadModel, file_kind_plugins, read_model
 from dfcompile.frontend.sdfg.operator_node import (
     CANONICAL,
     ONNX,
@@ -29,6 +29,7 @@ __all__ = [
     "OperatorNode",
     "Port",
     "Program",
+    "ReadModel",
     "ReadOptions",
     "Reference",
     "Tensor",

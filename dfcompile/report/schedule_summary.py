@@ -21,12 +21,13 @@ def summarize_schedules(scheduled: ScheduledFile) -> Report:
             found.figures.pes,
             {},
             schedule_summary(found, scheduled.depths),
-            mapping=None,
             simulation=None if found.simulation is None else simulation_summary(scheduled.dag, found.simulation),
         )
         for found in scheduled.schedules
     )
-    model = ModelSummary(scheduled.dag.name, nodes=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
+    model = ModelSummary(
+        scheduled.dag.name, nodes=0, nodes_costed=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0
+    )
     return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(scheduled.schedules)))
 
 

@@ -1,17 +1,16 @@
 """``dfcompile schedule``: schedules of a canonical DAG from a file."""
 
 from pathlib import Path
-from typing import cast
 
 import click
 
-from dfcompile.cli.completion import complete_from
-from dfcompile.cli.strict_command import StrictCommand, joined, target_of
+from dfcompile.api.requests import counts_of, partitions_of
+from dfcompile.cli.completion import complete_format, complete_from
+from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
-from dfcompile.host.outputs import check_targets, output_width, write_text
-from dfcompile.options import TIMINGS, Timing, parse_fifos, parse_partitions, parse_pes
+from dfcompile.host.outputs import check_targets, write_text
+from dfcompile.options import TIMINGS, parse_fifos
 
-FORMATS = ("table", "json", "csv")
 PARTITIONS = ("sb-rlx", "sb-lts", "work-ordered", "best")
 
 
@@ -55,7 +54,8 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
 @click.option("--gantt", type=click.Path(path_type=Path), metavar="FILE", help="Draw the one schedule as an SVG.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--format", "format_", default="table", show_default=True, metavar="NAME", shell_complete=complete_format,
+              help="Of the report: table, json, csv or a plug-in's.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
               help="Write there, not to stdout (-).")  # fmt: skip
@@ -75,7 +75,7 @@ def schedule_dag_file(
     output: Path | None,
 ) -> None:
     """Schedule a canonical DAG, given as its text or JSON file; - is standard input."""
-    counts, partitions, fifos = parse_pes(joined(pes)), parse_partitions(joined(partition)), parse_fifos(fifo)
+    counts, partitions, fifos = counts_of(pes), partitions_of(partition), parse_fifos(fifo)
     output = target_of(output)
     for option, target in (("--trace", trace), ("--gantt", gantt)):
         if target is not None:
@@ -84,24 +84,23 @@ def schedule_dag_file(
     for target in (output, trace, gantt):
         reject_overwriting(target, dag)
 
-    from dfcompile.cli.progress import show_stage
-    from dfcompile.report.rendering import render
-    from dfcompile.report.schedule_summary import summarize_schedules
-    from dfcompile.scheduler.checked_schedule import SchedulingOptions, check_partition, read_dag_file, schedule_dag
-    from dfcompile.visualization.gantt import check_drawable, schedule_to_svg
-    from dfcompile.visualization.trace import schedule_to_trace
+    from dfcompile.cli.forms import find_format, page_of
 
-    for name in partitions:
-        check_partition(name)
-    choices = [SchedulingOptions(name, cast("Timing", timing), barrier, fifos, simulate) for name in partitions]
+    form = find_format(format_)
+
+    from dfcompile.api.schedule_dag import scheduled_run, scheduling_choices
+    from dfcompile.cli.emissions import schedule_pictures
+    from dfcompile.cli.progress import show_stage
+    from dfcompile.scheduler.checked_schedule import read_dag_file
+    from dfcompile.visualization.gantt import check_drawable
+
+    choices = scheduling_choices(partitions, barrier=barrier, timing=timing, fifo=fifos, simulate=simulate)
     with show_stage(f"reading {dag}"):
         graph = read_dag_file(dag)
     if gantt is not None:
         check_drawable(graph)
-    found = schedule_dag(graph, counts, choices, show_stage)
-    text = render(summarize_schedules(found), format_, output_width(), verbose=verbose)
-    if trace is not None:
-        write_text(schedule_to_trace(graph, found.schedules[0].schedule), trace)
-    if gantt is not None:
-        write_text(schedule_to_svg(graph, found.schedules[0].schedule), gantt)
+    run = scheduled_run(graph, counts, choices, show_stage)
+    text = form.text_of(run.report, page_of(verbose=verbose))
+    for target, picture in schedule_pictures(run.schedules[0], trace, gantt).items():
+        write_text(picture, target)
     write_text(text, output)
