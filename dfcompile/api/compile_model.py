@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from dfcompile.api.requests import NO_SHAPES, Counts, File, Names, Rules, Shapes, compile_options
-from dfcompile.api.runs import Run, schedule_results
+from dfcompile.api.runs import ModelRun, schedule_results
 from dfcompile.driver import explore, show_nothing
 from dfcompile.errors import UserError
 from dfcompile.frontend import ReadModel, read_model
@@ -40,7 +40,7 @@ def compile_model(
     solver: str = "dp",
     verify: bool = False,
     show: ShowStage = show_nothing,
-) -> Run:
+) -> ModelRun:
     """Say what lowerings of a model give on numbers of processing elements: makespan, I/O, cost.
 
     The options are those of the command line (docs/command-line.md), as Python values or as the texts of the command
@@ -96,9 +96,9 @@ def compile_model(
         return run_of(options, show, read)
 
 
-def run_of(options: Options, show: ShowStage = show_nothing, read: ReadModel = read_model) -> Run:
+def run_of(options: Options, show: ShowStage = show_nothing, read: ReadModel = read_model) -> ModelRun:
     """Compile a model with options that were checked already; see `compile_model`."""
     exploration = explore(options, show, read)
     report = summarize(exploration)
     scheduled = ((point.variant.dag, point.scheduled) for point in exploration.points)
-    return Run(report, schedule_results(report, scheduled), exploration)
+    return ModelRun(report, schedule_results(report, scheduled), exploration)

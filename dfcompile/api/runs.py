@@ -108,12 +108,10 @@ class Run(Reported):
     Attributes:
         report: all figures; ``report.warnings`` says what is probably not as it was meant.
         schedules: one per result of the report, in its order.
-        exploration: what every stage handed over; ``None`` for a canonical DAG, which is scheduled only.
     """
 
     report: Report
     schedules: tuple[ScheduleResult, ...]
-    exploration: Exploration | None = None
 
     def schedule(
         self, *, pes: int | None = None, partition: str | None = None, expansions: Mapping[str, str] | None = None
@@ -139,6 +137,17 @@ class Run(Reported):
             there = dict.fromkeys(_described(one.result) for one in self.schedules)
             raise UserError(f"schedule: found none like that (there are: {'; '.join(there)})")
         return min(found, key=lambda one: one.figures.makespan_cycles)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelRun(Run):
+    """What a model gives, from its lowerings on.
+
+    Attributes:
+        exploration: what every stage handed over.
+    """
+
+    exploration: Exploration
 
 
 def _described(result: Result) -> str:

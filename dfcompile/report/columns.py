@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
+from dfcompile.errors import InternalError
 from dfcompile.report.figure import Figure, Plain
 from dfcompile.report.plain_values import held_at, leaves
 from dfcompile.report.text_tables import Column, scaled
@@ -41,33 +42,27 @@ def table_columns(table: str, rows: Sequence[Row], derived: Sequence[Derived[Row
         rows: records of one type.
         derived: further columns.
     """
-    placed: dict[str, Column | None] = {}
-    for path, field in leaves(type(rows[0])) if rows else ():
-        if table in field.figure.tables:
-            values = [held_at(row, path) for row in rows]
-            is_missing = all(held_at(row, path[:-1]) is None for row in rows)
-            is_hidden = is_missing or all(_is_hidden(value, field.figure) for value in values)
-            column = None if is_hidden else _column(field.figure, values)
-            placed = _placed(placed, ".".join(path), column, _predecessor(path, field.figure))
+    own = {path: field.figure for path, field in leaves(type(rows[0])) if table in field.figure.tables} if rows else {}
+    made = {path: _column(figure, path, rows) for path, figure in own.items()}
+    placed = {".".join(path): made[path] for path, figure in own.items() if not figure.after}
+    for path, figure in own.items():
+        if figure.after:
+            after = figure.after if "." in figure.after else ".".join((*path[:-1], figure.after))
+            placed = _placed(placed, ".".join(path), made[path], after)
     for found in derived:
         column = Column(found.heading, tuple(found.text(row) for row in rows), is_text=found.is_text)
         placed = _placed(placed, f"{found.after} {found.heading}", column, found.after)
     return tuple(column for column in placed.values() if column is not None)
 
 
-def _predecessor(path: tuple[str, ...], figure: Figure) -> str | None:
-    """Return the path of the figure whose column comes before; none: the last one so far."""
-    if not figure.after:
-        return None
-    return figure.after if "." in figure.after else ".".join((*path[:-1], figure.after))
+def _placed(columns: dict[str, Column | None], key: str, column: Column | None, after: str) -> dict[str, Column | None]:
+    """Return columns with one more, which comes after that of a key, or first where the key is empty.
 
-
-def _placed(
-    columns: dict[str, Column | None], key: str, column: Column | None, after: str | None
-) -> dict[str, Column | None]:
-    """Return columns with one more: after a column, first where none is named, or last where ``after`` is ``None``."""
-    if after is None or (after and after not in columns):
-        return {**columns, key: column}
+    Raises:
+        InternalError: there is no column of that key.
+    """
+    if after and after not in columns:
+        raise InternalError(f"column {key!r}: found no column {after!r} to follow")
     keys = list(columns)
     position = keys.index(after) + 1 if after else 0
     while position < len(keys) and keys[position].startswith(f"{after} "):
@@ -76,11 +71,20 @@ def _placed(
     return {name: column if name == key else columns[name] for name in ordered}
 
 
+def _column(figure: Figure, path: tuple[str, ...], rows: Sequence[object]) -> Column | None:
+    """Return the column of a figure; none where no row has it, or all of them have the value that hides it."""
+    values = [held_at(row, path) for row in rows]
+    is_missing = all(held_at(row, path[:-1]) is None for row in rows)
+    if is_missing or all(_is_hidden(value, figure) for value in values):
+        return None
+    return _shown(figure, values)
+
+
 def _is_hidden(value: object, figure: Figure) -> bool:
     return figure.hidden is not None and value == figure.hidden
 
 
-def _column(figure: Figure, values: Sequence[object]) -> Column:
+def _shown(figure: Figure, values: Sequence[object]) -> Column:
     if "{}" in figure.heading:
         numbers = [float(value) for value in values if isinstance(value, int | float | Fraction)]
         column = scaled(figure.heading, numbers)

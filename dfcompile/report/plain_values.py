@@ -22,7 +22,8 @@ def to_json(report: object) -> str:
 def to_record(report: object) -> dict[str, Json]:
     """Return a record, such as a report, as the plain values of its JSON contract."""
     record: dict[str, Json] = {}
-    for field in fields_of(type(report)):
+    kind: type = type(report)
+    for field in fields_of(kind):
         value = getattr(report, field.name)
         if not (field.figure.is_optional and (value is None or value == ())):
             record[field.name] = plain(value, field.figure)

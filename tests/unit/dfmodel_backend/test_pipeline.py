@@ -173,7 +173,8 @@ def test_the_dram_named_for_stages_is_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    ("solver", "program"), [(Solver.CBC, "fusion.pipelines.arc_flow"), (Solver.ASSIGNMENT_CBC, "fusion.solvers.assignment")]
+    ("solver", "program"),
+    [(Solver.CBC, "fusion.pipelines.arc_flow"), (Solver.ASSIGNMENT_CBC, "fusion.solvers.assignment")],
 )
 def test_a_program_that_is_stopped_without_stages_hands_over_to_intervals(
     solver: Solver, program: str, monkeypatch: pytest.MonkeyPatch
