@@ -1,23 +1,24 @@
 """The list of stages, and the loops over compared expansions and numbers of processing elements."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeAlias
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction.extract import DEFAULT_OPTIONS, ExtractionOptions, Volumes, extract
+from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes, registered_dag_passes
+from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend import ChosenExpansion, Model, Program, ReadModel, ReadOptions, read_model
 from dfcompile.lowering import (
-    Choice,
+    ChosenPasses,
     ExpansionTable,
-    LoweringPass,
-    OperatorAlternatives,
+    KnownAlternatives,
     apply_passes,
     check_choices,
+    choose_passes,
     known_alternatives,
     lower_to_canonical,
     lower_to_maps,
@@ -26,17 +27,9 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_bound
 from dfcompile.lowering.execution.verification import verified_error
-from dfcompile.options import Options
-from dfcompile.scheduler.checked_schedule import (
-    Depths,
-    Scheduled,
-    SchedulingOptions,
-    ShowStage,
-    check_partition,
-    depths_of,
-    non_streaming,
-    scheduled,
-)
+from dfcompile.options import Choice, Options
+from dfcompile.scheduler import ScheduleOptions, registered_partitioners
+from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
 
 OVERLAPS = MappingProxyType(
     {
@@ -46,6 +39,7 @@ OVERLAPS = MappingProxyType(
     }
 )
 EXAMPLE_SEED = 0
+ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +48,15 @@ class Plan:
 
     reading: ReadOptions
     table: ExpansionTable
-    passes: tuple[LoweringPass, ...]
+    passes: ChosenPasses
     combinations: tuple[tuple[Choice, ...], ...]
     extraction: ExtractionOptions
-    scheduling: SchedulingOptions
+    schedules: tuple[ScheduleOptions, ...]
     system: backend.System
     mapping: backend.MappingOptions
     chips: tuple[int, ...]
     verify: bool
+    warnings: tuple[str, ...]  # of the machine, and of plug-ins that cannot be imported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,9 +68,8 @@ class Variant:
         expansions: in effect, for every operator type that offers several, and for every chosen operator.
         library: program of level 1.
         maps: program of level 2.
-        dag: the canonical DAG.
-        depths: of the canonical DAG.
-        graph: the same as kernels and tensors.
+        scheduling: of its canonical DAG, with the DAG's depths.
+        graph: the same DAG as kernels and tensors.
         max_abs_error: of the lowered model against the original; ``None`` if not asked for.
     """
 
@@ -83,10 +77,14 @@ class Variant:
     expansions: Mapping[str, str]
     library: Program
     maps: Program
-    dag: CanonicalDag
-    depths: Depths
+    scheduling: Scheduling
     graph: backend.DataflowGraph
     max_abs_error: float | None
+
+    @property
+    def dag(self) -> CanonicalDag:
+        """The canonical DAG."""
+        return self.scheduling.dag
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +102,7 @@ class Point:
 
     variant: Variant
     pes: int
-    scheduled: Scheduled
+    scheduled: CheckedSchedule
     expansion_bound: ExpansionBound | None
     mapping: backend.Mapping
     chips: int
@@ -152,14 +150,15 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
     variants = _variants(model, plan, show)
     points: list[Point] = []
     alternatives = _alternatives(model, plan, show)
-    for pes in options.pes:
-        bound = None if alternatives is None else expansion_bound(alternatives, pes)
+    for schedule in plan.schedules:
+        bound = None if alternatives is None else expansion_bound(alternatives, schedule.pes)
         for variant in variants:
-            points.extend(_points(variant, pes, bound, plan, show))
-    return Exploration(options, model, variants, tuple(points), plan.system.warnings)
+            points.extend(_points(variant, schedule, bound, plan, show))
+    left_out = () if alternatives is None else alternatives.left_out
+    return Exploration(options, model, variants, tuple(points), (*plan.warnings, *left_out))
 
 
-def _alternatives(model: Model, plan: Plan, show: ShowStage) -> tuple[OperatorAlternatives, ...] | None:
+def _alternatives(model: Model, plan: Plan, show: ShowStage) -> KnownAlternatives | None:
     """Return all that the known expansions offer, unless other options change the tasks as well."""
     if plan.passes or plan.extraction != DEFAULT_OPTIONS:
         return None
@@ -169,12 +168,12 @@ def _alternatives(model: Model, plan: Plan, show: ShowStage) -> tuple[OperatorAl
 
 def _variants(model: Model, plan: Plan, show: ShowStage) -> tuple[Variant, ...]:
     """Lower the model under every combination of expansions; of combinations with one effect the first is kept."""
-    program = apply_passes(model.program, plan.passes)
+    program = apply_passes(model.program, plan.passes.of_programs)
     variants: dict[tuple[ChosenExpansion, ...], Variant] = {}
     for choices in plan.combinations:
         with show(f"lowering {' '.join(map(str, choices))}"):
-            library = apply_passes(lower_to_canonical(program, plan.table, choices), plan.passes)
-            maps = apply_passes(lower_to_maps(library, plan.table, choices), plan.passes)
+            library = apply_passes(lower_to_canonical(program, plan.table, choices), plan.passes.of_programs)
+            maps = apply_passes(lower_to_maps(library, plan.table, choices), plan.passes.of_programs)
         if maps.chosen not in variants:
             variants[maps.chosen] = _variant(model, choices, library, maps, plan, show)
     found = tuple(variants.values())
@@ -186,19 +185,23 @@ def _variant(
     model: Model, choices: tuple[Choice, ...], library: Program, maps: Program, plan: Plan, show: ShowStage
 ) -> Variant:
     with show("extracting the canonical dag"):
-        dag = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
+        extracted = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
+        dag = apply_dag_passes(extracted, plan.passes.of_dags)
         graph = backend.dataflow_graph(dag)
     max_abs_error = None
     if plan.verify:
         with show("compiling and running the lowered model"):
             max_abs_error = verified_error(model, maps, EXAMPLE_SEED)
     in_effect = MappingProxyType(dict(_in_effect(choices, plan.table, maps.chosen)))
-    return Variant(choices, in_effect, library, maps, dag, depths_of(dag), graph, max_abs_error)
+    return Variant(choices, in_effect, library, maps, Scheduling(dag), graph, max_abs_error)
 
 
-def _points(variant: Variant, pes: int, bound: ExpansionBound | None, plan: Plan, show: ShowStage) -> Iterator[Point]:
+def _points(
+    variant: Variant, schedule: ScheduleOptions, bound: ExpansionBound | None, plan: Plan, show: ShowStage
+) -> Iterator[Point]:
+    pes = schedule.pes
     with show(f"scheduling on {pes} processing elements"):
-        found = scheduled(variant.dag, pes, plan.scheduling, non_streaming(variant.dag, pes))
+        found = variant.scheduling.on(schedule)
     system = plan.system.with_cores(pes)
     counts = backend.ChipCounts(variant.graph, system, plan.mapping)
     for chips in plan.chips:
@@ -209,11 +212,7 @@ def _points(variant: Variant, pes: int, bound: ExpansionBound | None, plan: Plan
 
 def _plan(options: Options) -> Plan:
     table = registered_expansions()
-    combinations = tuple(
-        tuple(Choice(choice.op_type, choice.name, choice.origin) for choice in combination)
-        for combination in options.combinations
-    )
-    for choices in combinations:
+    for choices in options.combinations:
         for choice in choices:
             table.check(choice)
     system = backend.load_system(options.system)
@@ -221,14 +220,19 @@ def _plan(options: Options) -> Plan:
         system.with_cores(pes)
     for chips in options.chips:
         system.require_chips(chips)
-    check_partition(options.partition)
+    partitioners, passes, dag_passes = registered_partitioners(), registered_passes(), registered_dag_passes()
+    partitioners.find(options.partition, "--partition")
+    faults = (*table.faults, *passes.faults, *dag_passes.faults, *partitioners.faults)
     return Plan(
         reading=ReadOptions(shapes=options.shapes),
         table=table,
-        passes=_named_passes(options.passes),
-        combinations=combinations,
-        extraction=ExtractionOptions(Volumes(options.volumes), parse_granularity(options.granularity)),
-        scheduling=SchedulingOptions(options.partition, options.timing, options.barrier),
+        passes=choose_passes(options.passes, passes, dag_passes),
+        combinations=options.combinations,
+        extraction=ExtractionOptions(options.volumes, parse_granularity(options.granularity)),
+        schedules=tuple(
+            ScheduleOptions(pes, options.partition, barrier=options.barrier, timing=options.timing)
+            for pes in options.pes
+        ),
         system=system,
         mapping=backend.MappingOptions(
             solver=backend.Solver(_known("solver", options.solver, [solver.value for solver in backend.Solver])),
@@ -236,12 +240,8 @@ def _plan(options: Options) -> Plan:
         ),
         chips=options.chips,
         verify=options.verify,
+        warnings=(*system.warnings, *dict.fromkeys(map(str, faults))),
     )
-
-
-def _named_passes(names: tuple[str, ...]) -> tuple[LoweringPass, ...]:
-    known = registered_passes()
-    return tuple(known.find(name, "--pass") for name in names)
 
 
 def _known(what: str, name: str, known: Mapping[str, object] | Sequence[str]) -> str:

@@ -1,7 +1,9 @@
 """What the user asked for: the options of a run, and their text forms on the command line."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum, unique
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
@@ -9,16 +11,27 @@ from typing import Final, Literal
 
 from dfcompile.errors import UserError
 
-Volumes = Literal["exact", "array"]
-Overlap = Literal["perfect", "none", "compute-memory"]
-Timing = Literal["steady", "exact"]
 Fifos = Literal["rule", "minimal"] | int
 
-VOLUMES: Final[tuple[Volumes, ...]] = ("exact", "array")
-OVERLAPS: Final[tuple[Overlap, ...]] = ("perfect", "none", "compute-memory")
-TIMINGS: Final[tuple[Timing, ...]] = ("steady", "exact")
+OVERLAPS: Final = ("perfect", "none", "compute-memory")
 
 LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension
+
+
+@unique
+class Volumes(StrEnum):
+    """What an edge between two tasks carries."""
+
+    EXACT = "exact"  # what that task moves
+    ARRAY = "array"  # the size of the whole array between them: the convention of the published table
+
+
+@unique
+class Timing(StrEnum):
+    """How the times of a schedule are found."""
+
+    STEADY = "steady"  # from mean streaming intervals, with unlimited FIFOs [dematteis23, section 5.2]
+    EXACT = "exact"  # element by element, with the FIFOs of the schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +49,15 @@ class ExpansionRule:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedChoice:
-    """One name taken from an `ExpansionRule`."""
+class Choice:
+    """One name taken from an `ExpansionRule`; without origin it holds for every operator of the type."""
 
     op_type: str
     name: str
     origin: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.name}"
 
     @property
     def key(self) -> str:
@@ -76,21 +92,21 @@ class Options:
     expand: tuple[ExpansionRule, ...] = ()
     passes: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    volumes: Volumes = "exact"
+    volumes: Volumes = Volumes.EXACT
     partition: str = "sb-rlx"
     barrier: bool | None = None
-    timing: Timing = "steady"
+    timing: Timing = Timing.STEADY
     granularity: str = "declared"
     system: str | None = None
-    overlap: Overlap = "perfect"
+    overlap: str = "perfect"
     solver: str = "dp"
     verify: bool = False
     chips: tuple[int, ...] = (1,)
 
     @property
-    def combinations(self) -> tuple[tuple[NamedChoice, ...], ...]:
+    def combinations(self) -> tuple[tuple[Choice, ...], ...]:
         """The Cartesian product of the rules: one choice per rule in each combination, in the order given."""
-        named = [[NamedChoice(rule.op_type, name, rule.origin) for name in rule.names] for rule in self.expand]
+        named = [[Choice(rule.op_type, name, rule.origin) for name in rule.names] for rule in self.expand]
         return tuple(product(*named))
 
 
@@ -148,12 +164,20 @@ def _expansion_rule(text: str) -> ExpansionRule:
 
 
 def parse_passes(text: str) -> tuple[str, ...]:
-    """Read names of passes such as ``fuse,fold``.
+    """Split a list of passes such as ``fuse{max=8,deep=true},fold`` at the commas outside of braces.
 
     Raises:
         UserError: an empty name or one name twice.
+
+    >>> parse_passes("fuse{max=8,deep=true}, fold")
+    ('fuse{max=8,deep=true}', 'fold')
     """
-    return _names("--passes", text)
+    passes = tuple(found.strip() for found in re.split(r",(?![^{}]*\})", text))
+    names = tuple(found.partition("{")[0].strip() for found in passes)
+    if not all(names):
+        raise UserError(f"--passes: found {text!r} against NAME[{{OPTION=VALUE,…}}][,NAME…]")
+    _reject_duplicates("--passes", names)
+    return passes
 
 
 def parse_partitions(text: str) -> tuple[str, ...]:

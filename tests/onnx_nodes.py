@@ -10,7 +10,7 @@ from dace.sdfg.nodes import Tasklet
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import Program, ReadOptions
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions

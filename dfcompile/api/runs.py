@@ -16,7 +16,7 @@ from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.report_format import WIDTH, AnyReport, Page, registered_formats
 from dfcompile.report.rows import report_rows
 from dfcompile.scheduler import Schedule, ScheduleFigures
-from dfcompile.scheduler.checked_schedule import Scheduled
+from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.visualization.gantt import check_drawable, schedule_to_svg
 from dfcompile.visualization.trace import schedule_to_trace
 
@@ -155,7 +155,9 @@ def _described(result: Result) -> str:
     return " ".join((f"pes={result.pes}", f"partition={result.schedule.partition}", *pairs))
 
 
-def schedule_results(report: Report, scheduled: Iterator[tuple[CanonicalDag, Scheduled]]) -> tuple[ScheduleResult, ...]:
+def schedule_results(
+    report: Report, scheduled: Iterator[tuple[CanonicalDag, CheckedSchedule]]
+) -> tuple[ScheduleResult, ...]:
     """Return the schedules of a run, each with its result in the report; both are in one order."""
     return tuple(
         ScheduleResult(result, dag, found.schedule, found.figures)

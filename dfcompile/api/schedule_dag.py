@@ -7,16 +7,12 @@ from pathlib import Path
 from dfcompile.api.requests import Counts, Names, counts_of, one_of, partitions_of
 from dfcompile.api.runs import Run, schedule_results
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.driver import show_nothing
-from dfcompile.options import TIMINGS, parse_fifos
+from dfcompile.canonical_dag.forms.dag_file import read_dag_file
+from dfcompile.driver import ShowStage, show_nothing
+from dfcompile.options import Timing, parse_fifos
 from dfcompile.report.schedule_summary import summarize_schedules
-from dfcompile.scheduler.checked_schedule import (
-    SchedulingOptions,
-    ShowStage,
-    check_partition,
-    read_dag_file,
-    schedule_dag,
-)
+from dfcompile.scheduler import ScheduleOptions, registered_partitioners
+from dfcompile.scheduler.checked_schedule import Scheduling
 
 
 def schedule(
@@ -48,36 +44,53 @@ def schedule(
         UserError: the file cannot be read, or an option is none.
         InternalError: a bug of dfcompile.
     """
-    counts, choices = (
-        counts_of(pes),
-        scheduling_choices(partitions_of(partition), barrier=barrier, timing=timing, fifo=fifo, simulate=simulate),
+    choices, warnings = schedule_choices(
+        counts_of(pes), partitions_of(partition), barrier=barrier, timing=timing, fifo=fifo, simulate=simulate
     )
     if isinstance(dag, CanonicalDag):
         graph = dag
     else:
         with show(f"reading {dag}"):
             graph = read_dag_file(Path(dag))
-    return scheduled_run(graph, counts, choices, show)
+    return scheduled_run(graph, choices, warnings, show)
 
 
-def scheduling_choices(
-    partitions: Sequence[str], *, barrier: bool | None, timing: str, fifo: str | int, simulate: bool
-) -> list[SchedulingOptions]:
-    """Return what is chosen for each partitioner to compare.
+def schedule_choices(
+    counts: Sequence[int],
+    partitions: Sequence[str],
+    *,
+    barrier: bool | None,
+    timing: str,
+    fifo: str | int,
+    simulate: bool,
+) -> tuple[tuple[ScheduleOptions, ...], tuple[str, ...]]:
+    """Return the options of each schedule, and warnings of plug-ins that cannot be imported.
 
     Raises:
         UserError: there is no such partitioner or timing, or FIFOs are no such thing.
     """
+    known = registered_partitioners()
     for name in partitions:
-        check_partition(name)
-    chosen, sizes = one_of("timing", timing, TIMINGS), parse_fifos(str(fifo))
-    return [SchedulingOptions(name, chosen, barrier, sizes, simulate) for name in partitions]
+        known.find(name, "--partition")
+    chosen, sizes = one_of("timing", timing, tuple(Timing)), parse_fifos(str(fifo))
+    choices = tuple(
+        ScheduleOptions(count, name, barrier=barrier, timing=chosen, fifos=sizes, simulated=simulate)
+        for count in counts
+        for name in partitions
+    )
+    return choices, known.warnings
 
 
 def scheduled_run(
-    dag: CanonicalDag, pes: Sequence[int], choices: Sequence[SchedulingOptions], show: ShowStage = show_nothing
+    dag: CanonicalDag,
+    choices: Sequence[ScheduleOptions],
+    warnings: tuple[str, ...] = (),
+    show: ShowStage = show_nothing,
 ) -> Run:
     """Schedule a canonical DAG with options that were checked already; see `schedule`."""
-    found = schedule_dag(dag, pes, choices, show)
-    report = summarize_schedules(found)
-    return Run(report, schedule_results(report, ((dag, one) for one in found.schedules)))
+    scheduling, found = Scheduling(dag), []
+    for chosen in choices:
+        with show(f"scheduling on {chosen.pes} processing elements with {chosen.partition}"):
+            found.append(scheduling.on(chosen))
+    report = summarize_schedules(scheduling, found, warnings)
+    return Run(report, schedule_results(report, ((dag, one) for one in found)))

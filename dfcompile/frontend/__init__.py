@@ -1,10 +1,11 @@
 """Frontend: a PyTorch or ONNX model becomes a program of ONNX operators."""
 
 from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Answer, Model, Reference, Tensor, reference_answer
+from dfcompile.frontend.model import Answer, Array, Model, Reference, reference_answer
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.reading import ReadModel, file_kind_plugins, read_model
+from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, untyped_connectors
 from dfcompile.frontend.sdfg.operator_node import (
     CANONICAL,
     ONNX,
@@ -19,6 +20,7 @@ __all__ = [
     "CANONICAL",
     "ONNX",
     "Answer",
+    "Array",
     "AttributeValue",
     "ChosenExpansion",
     "Coverage",
@@ -26,17 +28,19 @@ __all__ = [
     "Level",
     "Model",
     "ModelNode",
+    "NodeCopies",
     "OperatorNode",
     "Port",
     "Program",
+    "Prototype",
     "ReadModel",
     "ReadOptions",
     "Reference",
-    "Tensor",
     "WholeMemlets",
     "file_kind_plugins",
     "input_connector",
     "output_connector",
     "read_model",
     "reference_answer",
+    "untyped_connectors",
 ]

@@ -9,7 +9,7 @@ from dfcompile.canonical_dag import CanonicalDag, dag_to_json, format_dag
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
 from dfcompile.generators.workloads import WORKLOADS, WorkloadGenerator, design_text
-from dfcompile.options import VOLUMES
+from dfcompile.options import Volumes
 
 Argument = int | str
 
@@ -81,7 +81,7 @@ _WALK = (
 _EXPANDED = (
     _optional("expansion", "of MatMul, see `dfcompile expansions`", "mv"),
     Setting("volumes", "of edges between tasks: own shares or whole arrays", is_required=False, default="exact",
-            choices=VOLUMES),
+            choices=tuple(value.value for value in Volumes)),
 )  # fmt: skip
 
 

@@ -7,10 +7,11 @@ import dace
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction.extract import ExtractionOptions, Volumes, extract
+from dfcompile.canonical_dag.extraction import ExtractionOptions, extract
 from dfcompile.errors import UserError
 from dfcompile.frontend import AttributeValue, Level, OperatorNode, Port, Program, input_connector, output_connector
-from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.options import Choice, Volumes
 
 LARGEST_ARRAY = 10**7  # elements; an expansion may make a task of each
 

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.frontend import CANONICAL, AttributeValue, OperatorNode, input_connector, output_connector
+from dfcompile.frontend import CANONICAL, AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
@@ -83,7 +83,7 @@ class CanonicalFragment:
         for tensor in outputs:
             if tensor.name not in builder.sdfg.arrays:
                 builder.add_array(tensor.name, tensor.shape, tensor.dtype)
-        node = OperatorNode(
+        node = builder.nodes.operator(
             f"{self._op.name}.{step}" if step else self._op.name,
             dialect=CANONICAL,
             op_type=op_type,

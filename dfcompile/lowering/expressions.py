@@ -8,6 +8,7 @@ NaN for a NaN ``a``, ``max(a, 0)`` is 0.
 
 import ast
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from string import ascii_lowercase
 
 import numpy as np
@@ -39,7 +40,12 @@ def substitute(expression: str, replacements: Mapping[str, str]) -> str:
     >>> substitute("a * b", {"a": "b - 2", "b": "c"})
     '(b - 2) * c'
     """
-    trees = {name: ast.parse(source, mode="eval").body for name, source in replacements.items()}
+    return _substituted(expression, tuple(replacements.items()))
+
+
+@lru_cache(maxsize=4096)  # a model has few expressions, and most of its operators have one of them
+def _substituted(expression: str, replacements: tuple[tuple[str, str], ...]) -> str:
+    trees = {name: ast.parse(source, mode="eval").body for name, source in replacements}
     return ast.unparse(_Substitution(trees).visit(ast.parse(expression, mode="eval")))
 
 

@@ -4,14 +4,15 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from enum import Enum, unique
 from math import prod
+from types import MappingProxyType
 from typing import TypeAlias
 
 import dace
 import numpy as np
-from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
+from dace.sdfg.nodes import AccessNode, Tasklet
 
 from dfcompile.errors import InternalError
 from dfcompile.lowering.canonical_fragment import identifier
@@ -21,6 +22,8 @@ from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
 
 Access: TypeAlias = tuple[Tensor, Sequence[str]]
+
+_ONCE = MappingProxyType({"once": 1})  # the loops of a scope that has none
 
 
 @unique
@@ -63,9 +66,11 @@ class MapFragment:
 
     def finish(self, expansion: str) -> None:
         """Write on every scope which kernel it belongs to."""
-        kernel = json.dumps(asdict(kernel_of(self._op, expansion, self._iterations, self._table_bytes)), sort_keys=True)
+        kernel = kernel_of(self._op, expansion, self._iterations, self._table_bytes)
+        # Not asdict, which copies every value.
+        text = json.dumps({field.name: getattr(kernel, field.name) for field in fields(kernel)}, sort_keys=True)
         for tasklet in self._tasklets:
-            tasklet.location = {**tasklet.location, "kernel": kernel}
+            tasklet.location = {**tasklet.location, "kernel": text}
 
     def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
         """Add an intermediate array and return it; see `CanonicalFragment.array`."""
@@ -114,20 +119,16 @@ class MapFragment:
             self._initialise(scope, target, accumulate)
         if accumulate is not None or after_write:
             before, output_node = self._builder.rewrite(target.name)
-        tasklet, entry = self._add_scope(
+        tasklet, entry = self._builder.scopes.add(
             identifier(scope),
-            {renamed[name]: f"0:{extent}" for name, extent in extents.items()} or {"once": "0:1"},
+            {renamed[name]: extent for name, extent in extents.items()} or _ONCE,
             {
-                **{renamed[name]: self._memlet(tensor, index, renamed) for name, (tensor, index) in reads.items()},
-                **{renamed[name]: self._indirect_memlet(tensor) for name, tensor in tables.items()},
+                **{renamed[name]: self._read(tensor, index, renamed) for name, (tensor, index) in reads.items()},
+                **{renamed[name]: self._indirect_read(tensor) for name, tensor in tables.items()},
             },
             _rename(_narrowed(f"result = {widened(code, dtypes)}", tables), renamed),
-            {renamed["result"]: self._memlet(target, indices, renamed, accumulate)},
-            input_nodes={
-                tensor.name: self._builder.read(tensor.name)
-                for tensor in (*(tensor for tensor, _ in reads.values()), *tables.values())
-            },
-            output_nodes={target.name: output_node},
+            renamed["result"],
+            (output_node, self._memlet(target, indices, renamed, accumulate)),
         )
         if before is not None:
             self._builder.state.add_nedge(before, entry, dace.Memlet())
@@ -138,49 +139,26 @@ class MapFragment:
             read_bytes = iterations * np.dtype(table.dtype).itemsize
             self._table_bytes[table.name] = self._table_bytes.get(table.name, 0) + read_bytes
 
-    def _add_scope(
-        self,
-        label: str,
-        ranges: Mapping[str, str],
-        inputs: Mapping[str, dace.Memlet],
-        code: str,
-        outputs: Mapping[str, dace.Memlet],
-        *,
-        input_nodes: Mapping[str, AccessNode],
-        output_nodes: Mapping[str, AccessNode],
-    ) -> tuple[Tasklet, MapEntry]:
-        """Add a map scope whose outer memlets are whole arrays.
+    def _read(
+        self, tensor: Tensor, indices: Sequence[str], renamed: Mapping[str, str]
+    ) -> tuple[AccessNode, dace.Memlet]:
+        return self._builder.read(tensor.name), self._memlet(tensor, indices, renamed)
 
-        DaCe would find the exact ones by walking through all of the state for each scope, and nothing needs them.
-        """
-        state = self._builder.state
-        tasklet, entry, exit_ = state.add_mapped_tasklet(
-            label, ranges, inputs, code, outputs,
-            input_nodes=input_nodes, output_nodes=output_nodes, external_edges=True, propagate=False,
-        )  # fmt: skip
-        for edge in (*state.in_edges(entry), *state.out_edges(exit_)):
-            if edge.data.data is not None:
-                name, reduction = edge.data.data, edge.data.wcr
-                edge.data = self._builder.whole.of(name)
-                edge.data.wcr = reduction
-        return tasklet, entry
-
-    def _indirect_memlet(self, table: Tensor) -> dace.Memlet:
+    def _indirect_read(self, table: Tensor) -> tuple[AccessNode, dace.Memlet]:
         memlet = self._builder.whole.of(table.name)
         memlet.volume = 1
-        return memlet
+        return self._builder.read(table.name), memlet
 
     def _initialise(self, scope: str, target: Tensor, reduction: Reduction) -> None:
-        loops = {self._builder.free_name(f"i{axis}"): f"0:{extent}" for axis, extent in enumerate(target.shape)}
+        loops = {self._builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}
         result = self._builder.free_name("result")
-        tasklet, _ = self._add_scope(
+        tasklet, _ = self._builder.scopes.add(
             f"{identifier(scope)}_init",
-            loops or {"once": "0:1"},
+            loops or _ONCE,
             {},
             f"{result} = {reduction.initial(target.dtype)}",
-            {result: self._memlet(target, list(loops), {})},
-            input_nodes={},
-            output_nodes={target.name: self._builder.write(target.name)},
+            result,
+            (self._builder.write(target.name), self._memlet(target, list(loops), {})),
         )
         self._place(tasklet, scope, role="init")
 

@@ -11,17 +11,20 @@ import numpy.typing as npt
 from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
-from dfcompile.errors import InternalError
+from dfcompile.errors import InternalError, VerificationError
 from dfcompile.frontend import (
     ChosenExpansion,
     Level,
     ModelNode,
+    NodeCopies,
     OperatorNode,
     Program,
     WholeMemlets,
     input_connector,
     output_connector,
 )
+from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.lowering.map_scopes import MapScopes
 from dfcompile.lowering.operator import Operator, Tensor
 
 MATERIALISED = dace.StorageType.CPU_Heap  # the array lives in memory: it is never streamed
@@ -41,7 +44,9 @@ class ProgramBuilder:
         self._constants = set(program.parameters)
         self.sdfg = dace.SDFG(program.sdfg.name)
         self.whole = WholeMemlets(self.sdfg)
+        self.nodes = NodeCopies()
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
+        self.scopes = MapScopes(self.state, self.whole)
         self._like: dict[tuple[tuple[int, ...], str, bool, bool], dace.data.Array] = {}  # a copy is made faster
         self._current: dict[str, AccessNode] = {}
         self._views: dict[str, str] = {}
@@ -122,10 +127,9 @@ class ProgramBuilder:
             raise InternalError(f"view {name!r}: of an array of the model's border")
         array = self.sdfg.arrays[source.name]
         self.sdfg.add_view(name, list(shape), array.dtype)
-        node = self.state.add_access(name)
+        node = self._add_access(name)
         full = self.whole.of(source.name)
         self.state.add_edge(self.read(source.name), None, node, "views", full)
-        self._current[name] = node
         self._views[name] = source.name
         if source.is_constant:
             self._constants.add(name)
@@ -142,14 +146,37 @@ class ProgramBuilder:
     def write(self, name: str) -> AccessNode:
         """Return the access node to write (a part of) an array to."""
         if name not in self._current:
-            self._current[name] = self.state.add_access(name)
+            self._add_access(name)
         return self._current[name]
 
     def rewrite(self, name: str) -> tuple[AccessNode, AccessNode]:
         """Return the array's current access node and a new one that now takes its place."""
         before = self.write(name)
-        self._current[name] = self.state.add_access(name)
-        return before, self._current[name]
+        return before, self._add_access(name)
+
+    def _add_access(self, name: str) -> AccessNode:
+        node = self.nodes.access(name)
+        self.state.add_node(node)
+        self._current[name] = node
+        return node
+
+    def check_results(self, op: Operator) -> None:
+        """Check that every result of an operator that was lowered is there, as the operator has it.
+
+        Raises:
+            VerificationError: one is not written, or has another shape or element type.
+        """
+        for tensor in op.outputs:
+            if tensor is None or tensor.name in self._renamed:
+                continue
+            node = self._current.get(tensor.name)
+            if node is None or not self.state.in_degree(node):
+                raise VerificationError(f"operator {op.name!r}: nothing writes its result {tensor.name!r}")
+            array = self.sdfg.arrays[tensor.name]
+            found = tuple(int(size) for size in array.shape), np.dtype(array.dtype.type).name
+            if found != (tensor.shape, tensor.dtype):
+                is_as = f"{found[1]}{list(found[0])} against {tensor.dtype}{list(tensor.shape)}"
+                raise VerificationError(f"operator {op.name!r}: result {tensor.name!r} is {is_as}")
 
     def add_operator(self, node: OperatorNode, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         """Connect a library node to whole arrays; its results depend on parameters alone if all operands do."""
@@ -182,4 +209,5 @@ class ProgramBuilder:
         parameters: Mapping[str, npt.NDArray[np.generic]] = MappingProxyType(
             {name: value for name, value in self._parameters.items() if name in used}
         )
+        number_elements(self.sdfg)
         return Program(self._name, level, self.sdfg, self._inputs, tuple(self._outputs), parameters, nodes, chosen)

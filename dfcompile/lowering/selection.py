@@ -7,24 +7,8 @@ from dfcompile.errors import RegistrationError, UserError
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.operator import Operator
+from dfcompile.options import Choice
 from dfcompile.plugins import ImportFault, Plugin, missing
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A wish of the user: ``origin:op_type=name``; without origin it holds for every operator of the type."""
-
-    op_type: str
-    name: str
-    origin: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.key}={self.name}"
-
-    @property
-    def key(self) -> str:
-        """What the choice is made for, such as ``conv1:MatMul``."""
-        return f"{self.origin}:{self.op_type}" if self.origin else self.op_type
 
 
 @dataclass(frozen=True)
@@ -97,7 +81,7 @@ class ExpansionTable:
             for choice in choices:
                 if (choice.op_type, choice.origin) == (op.op_type, wanted_origin) and choice.name in named:
                     return named[choice.name]
-        met = [found for found in named.values() if found.condition is not None and found.condition(op)]
+        met = [found for found in named.values() if found.is_wanted(op)]
         if len(met) > 1:
             raise RegistrationError(
                 f"node {op.origin!r}: default expansion of {op.op_type}: claimed by {met[0].module}.{met[0].name} and "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dfcompile.errors import PluginError, UserError
+from dfcompile.errors import PluginError, UserError, VerificationError
 
 OWN_PACKAGE = "dfcompile"
 
@@ -59,6 +59,34 @@ def faults_of(kind: str, origin: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:  # whatever it is, it is the plug-in's
         raise PluginError(f"in {kind} {origin}: {described(error)}") from error
+
+
+@contextmanager
+def faults_of_pass(name: str, origin: str) -> Iterator[None]:
+    """Name a pass in every error that is raised in the body; see `faults_of`.
+
+    Args:
+        name: of the pass, as the user wrote it.
+        origin: module and name of its function.
+
+    Raises:
+        UserError: of the pass, with ``in pass 'name'`` put before it.
+        PluginError: the pass of a third party raised anything else.
+        VerificationError: what a pass of ours gave is wrong.
+    """
+    with faults_of("pass", origin):
+        try:
+            yield
+        except UserError as error:
+            raise type(error)(f"in pass {name!r}: {error}") from error
+        except VerificationError as error:
+            raise VerificationError(f"in pass {name!r}: {error}" if is_own(origin) else str(error)) from error
+
+
+def name_of(function: object) -> str:
+    """Return the name of a function; of any other callable object the name of its class."""
+    name = getattr(function, "__qualname__", None)
+    return name if isinstance(name, str) else type(function).__qualname__
 
 
 def described(error: BaseException) -> str:

@@ -45,7 +45,8 @@ class Collected(Generic[Value]):
             UserError: there is none; the message has the nearest name, and what might have offered it.
         """
         if name not in self.by_name:
-            raise UserError(f"{where} {name!r}: unknown{missing(name, self.by_name, self.faults)}")
+            cause = self.faults[0].error if self.faults else None
+            raise UserError(f"{where} {name!r}: unknown{missing(name, self.by_name, self.faults)}") from cause
         return self.by_name[name]
 
     @property

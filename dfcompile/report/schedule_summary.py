@@ -1,12 +1,12 @@
 """Sums up schedules as parts of a report."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
 from dfcompile.scheduler import Schedule
-from dfcompile.scheduler.checked_schedule import Depths, Scheduled, ScheduledFile
+from dfcompile.scheduler.checked_schedule import CheckedSchedule, Depths, Scheduling
 from dfcompile.scheduler.simulation import NEVER, Simulation
 
 PROCESSING_ELEMENT = AssumptionSummary(
@@ -14,24 +14,25 @@ PROCESSING_ELEMENT = AssumptionSummary(
 )
 
 
-def summarize_schedules(scheduled: ScheduledFile) -> Report:
-    """Return the report of a canonical DAG from a file: no model, no mapping."""
+def summarize_schedules(
+    scheduling: Scheduling, schedules: Sequence[CheckedSchedule], warnings: tuple[str, ...] = ()
+) -> Report:
+    """Return the report on schedules of a canonical DAG from a file: no model, no mapping."""
+    dag = scheduling.dag
     results = tuple(
         Result(
             found.figures.pes,
             {},
-            schedule_summary(found, scheduled.depths),
-            simulation=None if found.simulation is None else simulation_summary(scheduled.dag, found.simulation),
+            schedule_summary(found, scheduling.depths),
+            simulation=None if found.simulation is None else simulation_summary(dag, found.simulation),
         )
-        for found in scheduled.schedules
+        for found in schedules
     )
-    model = ModelSummary(
-        scheduled.dag.name, nodes=0, nodes_costed=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0
-    )
-    return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(scheduled.schedules)))
+    model = ModelSummary(dag.name, nodes=0, nodes_costed=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
+    return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(schedules)), warnings=warnings)
 
 
-def schedule_summary(scheduled: Scheduled, depths: Depths) -> ScheduleSummary:
+def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
     figures, schedule, depth = scheduled.figures, scheduled.schedule, depths.streaming_depth_cycles
     return ScheduleSummary(
@@ -68,7 +69,7 @@ def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationS
     )
 
 
-def schedule_assumptions(schedules: Iterable[Scheduled]) -> tuple[AssumptionSummary, ...]:
+def schedule_assumptions(schedules: Iterable[CheckedSchedule]) -> tuple[AssumptionSummary, ...]:
     """Return what schedules rest on, each thing said once."""
     made = [found.schedule for found in schedules]
     partitions = ", ".join(dict.fromkeys(_blocks(schedule) for schedule in made))

@@ -48,7 +48,7 @@ def _result(point: Point) -> Result:
     return Result(
         pes=point.pes,
         expansions=variant.expansions,
-        schedule=schedule_summary(point.scheduled, variant.depths),
+        schedule=schedule_summary(point.scheduled, variant.scheduling.depths),
         over_expansions=None
         if bound is None
         else _over_expansions(bound, variant, point.scheduled.figures.makespan_cycles),

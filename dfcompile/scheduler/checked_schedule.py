@@ -1,42 +1,21 @@
-"""The scheduling of a canonical DAG, with all that is checked and found out about a schedule."""
+"""Checked schedules: made, accepted by the checker, measured, and replayed if that is asked for."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TypeAlias
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from dfcompile import scheduler
-from dfcompile.canonical_dag import CanonicalDag, critical_path, read_dag, streaming_depth
-from dfcompile.errors import UserError, nearest
-from dfcompile.host.inputs import read_text
-from dfcompile.options import Fifos, Timing
+from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
+from dfcompile.options import Fifos
+from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.checker import check, check_non_streaming
+from dfcompile.scheduler.evaluation import ScheduleFigures, figures
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.options import ScheduleOptions
+from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate
-
-ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulingOptions:
-    """What the user chose about schedules.
-
-    Attributes:
-        partition: name of the partitioner.
-        timing: how times are found, ``steady`` or ``exact``.
-        barrier: whether blocks wait for one another; ``None``: as the partitioner has it.
-        fifos: ``rule``: the published sizes; ``minimal``: the smallest that keep the makespan; a number: all of that
-            size, whatever it costs.
-        simulated: whether to replay the schedule.
-    """
-
-    partition: str
-    timing: Timing = "steady"
-    barrier: bool | None = None
-    fifos: Fifos = "rule"
-    simulated: bool = False
+from dfcompile.scheduler.streaming_schedule import schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,94 +34,52 @@ class Depths:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scheduled:
+class CheckedSchedule:
     """A canonical DAG on a number of processing elements: a schedule that the checker accepted, and its figures."""
 
-    schedule: scheduler.Schedule
-    figures: scheduler.ScheduleFigures
+    schedule: Schedule
+    figures: ScheduleFigures
     simulation: Simulation | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScheduledFile:
-    """A canonical DAG from a file and its schedules: per number of processing elements, one per partitioner."""
+class Scheduling:
+    """The schedules of one canonical DAG; its depths and its baselines are found once."""
 
-    dag: CanonicalDag
-    depths: Depths
-    schedules: tuple[Scheduled, ...]
+    def __init__(self, dag: CanonicalDag) -> None:
+        self._dag = dag
+        self._baselines: dict[int, NonStreamingSchedule] = {}
 
+    @property
+    def dag(self) -> CanonicalDag:
+        """What is scheduled."""
+        return self._dag
 
-def read_dag_file(path: Path) -> CanonicalDag:
-    """Read a canonical DAG, as text or JSON.
+    @cached_property
+    def depths(self) -> Depths:
+        """Total work and depths, in cycles."""
+        return Depths(total_work(self._dag), critical_path(self._dag), streaming_depth(self._dag))
 
-    Raises:
-        UserError: the file cannot be read, or it holds no canonical DAG; the message names the line or the record.
-    """
-    try:
-        text = read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise UserError(f"{path}: {reason}") from error
-    try:
-        return read_dag(text)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from error
+    def on(self, options: ScheduleOptions) -> CheckedSchedule:
+        """Schedule the DAG on a number of processing elements, check the schedule, and replay it if asked for.
 
+        Raises:
+            UserError: no partitioner has the name, or a time does not fit in 64 bits.
+        """
+        baseline = self._baseline(options.pes)
+        found = schedule(self._dag, options)
+        check(self._dag, found)
+        found = replace(found, fifo_capacity=_fifo_capacity(self._dag, found, options.fifos))
+        simulation = simulate(self._dag, replay_of(found)) if options.simulated else None
+        return CheckedSchedule(found, figures(self._dag, found, baseline), simulation)
 
-def check_partition(name: str) -> None:
-    """Check that there is a partitioner of a name.
-
-    Raises:
-        UserError: there is none.
-    """
-    known = scheduler.collect_partitioners()
-    if name not in known:
-        raise UserError(f"--partition {name!r}: unknown{nearest(name, known)}")
-
-
-def schedule_dag(
-    dag: CanonicalDag, pes: Sequence[int], choices: Sequence[SchedulingOptions], show: ShowStage
-) -> ScheduledFile:
-    """Schedule a canonical DAG on each number of processing elements in each of several ways."""
-    with show("finding its depths"):
-        depths = depths_of(dag)
-    schedules = []
-    for count in pes:
-        with show(f"scheduling without streaming on {count} processing elements"):
-            baseline = non_streaming(dag, count)
-        for options in choices:
-            with show(f"scheduling on {count} processing elements with {options.partition}"):
-                schedules.append(scheduled(dag, count, options, baseline))
-    return ScheduledFile(dag, depths, tuple(schedules))
+    def _baseline(self, pes: int) -> NonStreamingSchedule:
+        if pes not in self._baselines:
+            self._baselines[pes] = schedule_non_streaming(self._dag, pes)
+            check_non_streaming(self._dag, self._baselines[pes])
+        return self._baselines[pes]
 
 
-def depths_of(dag: CanonicalDag) -> Depths:
-    """Return the depths of a canonical DAG."""
-    return Depths(int(dag.work.sum()), critical_path(dag), streaming_depth(dag))
-
-
-def non_streaming(dag: CanonicalDag, pes: int) -> scheduler.NonStreamingSchedule:
-    """Return the baseline on a number of processing elements, accepted by its checker."""
-    baseline = scheduler.schedule_non_streaming(dag, pes)
-    scheduler.check_non_streaming(dag, baseline)
-    return baseline
-
-
-def scheduled(
-    dag: CanonicalDag, pes: int, options: SchedulingOptions, baseline: scheduler.NonStreamingSchedule
-) -> Scheduled:
-    """Schedule a canonical DAG on a number of processing elements, check the schedule, and replay it if asked for."""
-    chosen = scheduler.ScheduleOptions(
-        pes, options.partition, barrier=options.barrier, timing=scheduler.Timing(options.timing)
-    )
-    schedule = scheduler.schedule(dag, chosen)
-    scheduler.check(dag, schedule)
-    schedule = replace(schedule, fifo_capacity=_fifo_capacity(dag, schedule, options.fifos))
-    simulation = simulate(dag, replay_of(schedule)) if options.simulated else None
-    return Scheduled(schedule, scheduler.figures(dag, schedule, baseline), simulation)
-
-
-def replay_of(schedule: scheduler.Schedule) -> Replay:
+def replay_of(schedule: Schedule) -> Replay:
     """Return what of a schedule the simulator replays."""
     return Replay(
         pe=schedule.pe,
@@ -154,9 +91,7 @@ def replay_of(schedule: scheduler.Schedule) -> Replay:
     )
 
 
-def _fifo_capacity(
-    dag: CanonicalDag, schedule: scheduler.Schedule, fifos: Fifos
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _fifo_capacity(dag: CanonicalDag, schedule: Schedule, fifos: Fifos) -> npt.NDArray[np.int64]:
     if fifos == "rule":
         capacity = schedule.fifo_capacity
     elif fifos == "minimal":

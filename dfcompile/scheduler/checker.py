@@ -5,7 +5,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.errors import VerificationError
-from dfcompile.scheduler.options import Timing
+from dfcompile.options import Timing
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
 
 

@@ -1,19 +1,11 @@
 """What a caller chooses about a schedule."""
 
 from dataclasses import dataclass
-from enum import StrEnum, unique
 
 from dfcompile.errors import UserError
+from dfcompile.options import Fifos, Timing
 
 DEFAULT_PARTITION = "sb-rlx"
-
-
-@unique
-class Timing(StrEnum):
-    """How the times of a schedule are found."""
-
-    STEADY = "steady"  # from mean streaming intervals, with unlimited FIFOs [dematteis23, section 5.2]
-    EXACT = "exact"  # element by element, with the FIFOs of the schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +20,9 @@ class ScheduleOptions:
         barrier: whether a block waits for the end of the one before. ``None`` leaves it to the partitioner: ``best``
             goes without, the published ones with barriers.
         timing: how times are found.
+        fifos: what FIFOs a checked schedule has: ``rule``, the published sizes; ``minimal``, the smallest that keep the
+            makespan; a number, all of that size, whatever it costs.
+        simulated: whether a checked schedule is replayed.
     """
 
     pes: int
@@ -35,6 +30,8 @@ class ScheduleOptions:
     demote: bool = False
     barrier: bool | None = None
     timing: Timing = Timing.STEADY
+    fifos: Fifos = "rule"
+    simulated: bool = False
 
     def __post_init__(self) -> None:
         """Reject a machine without processing elements.

@@ -6,8 +6,8 @@ from typing import Final
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError, nearest
-from dfcompile.plugins import Collected, PluginKind
-from dfcompile.scheduler.blocks import Blocks
+from dfcompile.plugins import Collected, PluginKind, faults_of, is_own, name_of
+from dfcompile.scheduler.blocks import Blocks, check_blocks
 
 Partition = Callable[[CanonicalDag, int], Blocks]
 
@@ -31,6 +31,30 @@ class Partitioner:
     module: str
     partition: Partition
     overlapping: Partition | None = None
+
+    @property
+    def origin(self) -> str:
+        """Module and name of the function, such as ``mylab.partitioners.greedy``."""
+        return f"{self.module}.{name_of(self.partition)}"
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring."""
+        return (self.partition.__doc__ or "").strip().partition("\n")[0]
+
+    def blocks(self, dag: CanonicalDag, pes: int, *, barrier: bool) -> Blocks:
+        """Fill blocks for schedules with or without barriers; those of a third party are checked.
+
+        Raises:
+            PluginError: the function of a third party raised, or what it returned is no partition for P elements.
+        """
+        overlaps = not barrier and self.overlapping is not None
+        fill = self.overlapping if overlaps and self.overlapping is not None else self.partition
+        with faults_of("partitioner", f"{self.module}.{name_of(fill)}"):
+            blocks = fill(dag, pes)
+            if not is_own(self.module):
+                check_blocks(dag, blocks, pes, overlaps=overlaps)
+        return blocks
 
 
 def partitioner(name: str, *, source: str, overlapping: Partition | None = None) -> Callable[[Partition], Partitioner]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
-from dfcompile.scheduler.options import Timing
+from dfcompile.options import Timing
 
 NO_PE = -1
 

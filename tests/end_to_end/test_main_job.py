@@ -62,6 +62,9 @@ WHOLE_ARRAYS = {
 OWN_SHARES = {"mv": (26_738, 21_938), "op": (28_225, 24_769), "lmv": (35_735, 35_735)}
 
 
+KINDS = ("onnx", "library", "maps", "canonical", "schedule")
+
+
 def test_published_table_with_volumes_of_whole_arrays(convolution: Path, capsys: Capture) -> None:
     found = results(
         capsys, str(convolution), "--pes", "16,128", "--expand", "MatMul=mv,op,lmv", "--volumes", "array",
@@ -141,11 +144,24 @@ def test_report_has_the_same_bytes_under_two_hash_seeds(convolution: Path) -> No
     assert texts[0] == texts[1]
 
 
+def test_stages_are_written_with_the_same_bytes_each_time(convolution: Path, capsys: Capture, tmp_path: Path) -> None:
+    for run in ("first", "second"):
+        (tmp_path / run).mkdir()
+        words = [word for kind in KINDS for word in ("--emit", kind, str(tmp_path / run / kind))]
+        results(capsys, str(convolution), "--pes", "16", *words)
+
+    first, second = (
+        {file.relative_to(tmp_path / run): file.read_bytes() for file in sorted((tmp_path / run).rglob("conv1*"))}
+        for run in ("first", "second")
+    )
+    assert len(first) == 10
+    assert first == second
+
+
 def test_every_stage_can_be_written_and_the_dag_scheduled_again(
     convolution: Path, capsys: Capture, tmp_path: Path
 ) -> None:
-    kinds = ("onnx", "library", "maps", "canonical", "schedule")
-    words = [word for kind in kinds for word in ("--emit", kind, str(tmp_path / kind))]
+    words = [word for kind in KINDS for word in ("--emit", kind, str(tmp_path / kind))]
     (before,) = results(capsys, str(convolution), "--pes", "16", *words)
     for dag in ("conv1.dag", "conv1.json"):
         (after,) = results(capsys, "schedule", str(tmp_path / "canonical" / dag), "--pes", "16")
@@ -155,7 +171,7 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
     assert {name: schedule[name] for name in ("makespan_cycles", "partition", "timing", "barriers")} == {
         name: before["schedule"][name] for name in ("makespan_cycles", "partition", "timing", "barriers")
     }
-    assert {kind: sorted(file.suffix for file in (tmp_path / kind).glob("conv1*")) for kind in kinds} == {
+    assert {kind: sorted(file.suffix for file in (tmp_path / kind).glob("conv1*")) for kind in KINDS} == {
         "onnx": [".sdfg", ".txt"],
         "library": [".sdfg", ".txt"],
         "maps": [".sdfg", ".txt"],

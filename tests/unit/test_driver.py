@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dfcompile import scheduler
 from dfcompile.driver import explore
 from dfcompile.errors import DisagreementError, UserError, VerificationError
 from dfcompile.frontend import Answer, Model, read_model
@@ -54,7 +53,7 @@ def test_schedule_that_the_checker_rejects_is_a_bug(convolution: Path, monkeypat
     def reject(*_: object) -> None:
         raise VerificationError("rejected")
 
-    monkeypatch.setattr(scheduler, "check", reject)
+    monkeypatch.setattr("dfcompile.scheduler.checked_schedule.check", reject)
     with pytest.raises(VerificationError, match="rejected"):
         explore(Options(convolution, (4,)))
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program, read_model

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum, unique
 
 import dace
 import numpy as np
@@ -16,14 +15,7 @@ from dfcompile.canonical_dag.extraction.scopes import Array, read_lowered
 from dfcompile.canonical_dag.extraction.traversal import Traversal, order_text
 from dfcompile.canonical_dag.kernel import KernelTensor, TensorRole
 from dfcompile.errors import UserError
-
-
-@unique
-class Volumes(StrEnum):
-    """What an edge between two tasks carries."""
-
-    EXACT = "exact"  # what that task moves
-    ARRAY = "array"  # the size of the whole array between them: the convention of the published table
+from dfcompile.options import Volumes
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ class TaskFamily:
         Raises:
             UserError: the write is irregular and too large to count.
         """
-        whole, last = self.member(access).distinct(), self.member(access, last=True).distinct()
+        whole = self.member(access).distinct()
+        last = whole if self.is_even else self.member(access, last=True).distinct()
         if whole is None or last is None:
             raise UserError(f"scope {self.scope.name!r}: an irregular write to {access.array!r} against a regular one")
         return self._per_member(whole, last)

@@ -216,9 +216,8 @@ class _StateReader:
         if memlet.is_empty():
             return None
         array, base = self._root(memlet.data)
-        where = f"scope {scope!r}: access {memlet.data}[{memlet.subset}]"
         if array not in self._arrays or memlet.dynamic:
-            raise UserError(f"{where}: {'dynamic' if memlet.dynamic else 'of no array'} against one element")
+            raise _access_error(scope, memlet, f"{'dynamic' if memlet.dynamic else 'of no array'} against one element")
         if self._is_indirect(memlet):
             return Access(array, base, (0,) * len(parameters), is_indirect=True)
         place = {parameter: number for number, parameter in enumerate(parameters)}
@@ -226,10 +225,11 @@ class _StateReader:
         strides = [0] * len(parameters)
         for (begin, end, _), dimension in zip(memlet.subset.ndrange(), dimensions, strict=True):
             if begin != end:
-                raise UserError(f"{where}: a range against one element")
+                raise _access_error(scope, memlet, "a range against one element")
             index = _affine(begin)
             if index is None or any(name not in place for name in index if name):
-                raise UserError(f"{where}: index {begin} against an affine function of {', '.join(parameters)}")
+                reason = f"index {begin} against an affine function of {', '.join(parameters)}"
+                raise _access_error(scope, memlet, reason)
             for name, factor in index.items():
                 if name:
                     strides[place[name]] += factor * dimension
@@ -239,10 +239,9 @@ class _StateReader:
 
     def _is_indirect(self, memlet: dace.Memlet) -> bool:
         """Whether a memlet is one element of a whole array, at an index that the tasklet computes."""
-        if memlet.volume != 1:
+        if memlet.volume != 1 or all(begin == end for begin, end, _ in memlet.subset.ndrange()):
             return False
-        whole = Range.from_array(self._sdfg.arrays[memlet.data])
-        return bool(memlet.subset == whole and memlet.subset.num_elements() != 1)
+        return bool(memlet.subset == Range.from_array(self._sdfg.arrays[memlet.data]))
 
     def _kernel(self, scope: str, text: str | None) -> Kernel | None:
         if text is None:
@@ -254,6 +253,11 @@ class _StateReader:
             return Kernel(**{**kernel, **names})
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"scope {scope!r}: kernel {text!r} against the fields of a kernel: {error}") from error
+
+
+def _access_error(scope: str, memlet: dace.Memlet, reason: str) -> UserError:
+    """Return the error of an access; its place is written down here alone, because DaCe takes long to."""
+    return UserError(f"scope {scope!r}: access {memlet.data}[{memlet.subset}]: {reason}")
 
 
 def _integers(values: "tuple[dace.symbolic.SymbolicType, ...]", where: str) -> tuple[int, ...]:

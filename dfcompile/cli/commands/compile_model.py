@@ -20,7 +20,7 @@ from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
-from dfcompile.options import OVERLAPS, TIMINGS, VOLUMES
+from dfcompile.options import OVERLAPS, Timing, Volumes
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
@@ -32,6 +32,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
   passes           what is registered for --passes, and where it comes from
   ops              the ONNX operators that have an expansion
   systems          the machines that --system knows by name
+  plugins          the kinds of plug-ins, what is found of each, and what cannot be imported
   generate         write a graph: a canonical DAG, or a workload for DFModel
   schedule         schedule a canonical DAG file
   SETUP.txt        solve a DFModel set-up file (.txt, .pbtxt, .pb)
@@ -47,14 +48,14 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
     help="Expansion of an operator type, or of one operator; several names and several rules are all combined, and "
     "the best is marked.",
 )  # fmt: skip
-@click.option("--volumes", type=click.Choice(VOLUMES), default="exact", show_default=True,
+@click.option("--volumes", type=click.Choice([value.value for value in Volumes]), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
 @click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
               shell_complete=complete_from(*PARTITIONS),
               help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered, best or a plug-in's.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
               help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
-@click.option("--timing", type=click.Choice(TIMINGS), default="steady", show_default=True,
+@click.option("--timing", type=click.Choice([value.value for value in Timing]), default="steady", show_default=True,
               help="Times of schedules from mean intervals, or element by element.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip

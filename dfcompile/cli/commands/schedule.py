@@ -6,10 +6,11 @@ import click
 
 from dfcompile.api.requests import counts_of, partitions_of
 from dfcompile.cli.completion import complete_format, complete_from
+from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, write_text
-from dfcompile.options import TIMINGS, parse_fifos
+from dfcompile.options import Timing, parse_fifos
 
 PARTITIONS = ("sb-rlx", "sb-lts", "work-ordered", "best")
 
@@ -46,7 +47,7 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
               "compared, and the best is marked.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
               help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
-@click.option("--timing", type=click.Choice(TIMINGS), default="steady", show_default=True,
+@click.option("--timing", type=click.Choice([value.value for value in Timing]), default="steady", show_default=True,
               help="Times from mean intervals, or element by element.")  # fmt: skip
 @click.option("--fifo", default="rule", show_default=True, metavar="rule|minimal|N",
               help="Sizes of FIFOs: the published rule, the smallest that delay nothing, or N elements.")  # fmt: skip
@@ -88,18 +89,22 @@ def schedule_dag_file(
 
     form = find_format(format_)
 
-    from dfcompile.api.schedule_dag import scheduled_run, scheduling_choices
+    from dfcompile.api.schedule_dag import schedule_choices, scheduled_run
+    from dfcompile.canonical_dag.forms.dag_file import read_dag_file
     from dfcompile.cli.emissions import schedule_pictures
     from dfcompile.cli.progress import show_stage
-    from dfcompile.scheduler.checked_schedule import read_dag_file
     from dfcompile.visualization.gantt import check_drawable
 
-    choices = scheduling_choices(partitions, barrier=barrier, timing=timing, fifo=fifos, simulate=simulate)
+    choices, warnings = schedule_choices(
+        counts, partitions, barrier=barrier, timing=timing, fifo=fifos, simulate=simulate
+    )
+    for warning in warnings:
+        warn(warning)
     with show_stage(f"reading {dag}"):
         graph = read_dag_file(dag)
     if gantt is not None:
         check_drawable(graph)
-    run = scheduled_run(graph, counts, choices, show_stage)
+    run = scheduled_run(graph, choices, warnings, show_stage)
     text = form.text_of(run.report, page_of(verbose=verbose))
     for target, picture in schedule_pictures(run.schedules[0], trace, gantt).items():
         write_text(picture, target)

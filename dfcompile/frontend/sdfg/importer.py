@@ -15,8 +15,10 @@ from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.shapes import TensorType
 from dfcompile.frontend.program import Level, Port, Program
 from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
+from dfcompile.frontend.sdfg.element_copies import NodeCopies
 from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifier, safe_identifiers
-from dfcompile.frontend.sdfg.operator_node import AttributeValue, OperatorNode, input_connector, output_connector
+from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.frontend.sdfg.operator_node import AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 
 
@@ -80,12 +82,12 @@ def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
 def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None:
     state = sdfg.add_state("main")
     access: dict[str, AccessNode] = {}
-    whole = WholeMemlets(sdfg)
+    nodes, whole = NodeCopies(), WholeMemlets(sdfg)
     labels = labels_of(node.name for node in draft.proto.graph.node)
     for node in draft.proto.graph.node:
         operands = {input_connector(at): name for at, name in enumerate(node.input) if name in arrays}
         results = {output_connector(at): name for at, name in enumerate(node.output) if name}
-        operator = OperatorNode(
+        operator = nodes.operator(
             labels[node.name],
             op_type=node.op_type,
             origin=node.name,
@@ -96,22 +98,13 @@ def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None
         state.add_node(operator)
         for name in dict.fromkeys([*operands.values(), *results.values()]):
             if name not in access:
-                access[name] = state.add_access(arrays[name])
+                access[name] = nodes.access(arrays[name])
+                state.add_node(access[name])
         for connector, name in operands.items():
             state.add_edge(access[name], None, operator, connector, whole.of(arrays[name]))
         for connector, name in results.items():
             state.add_edge(operator, connector, access[name], None, whole.of(arrays[name]))
-    _number_elements(sdfg, state)
-
-
-def _number_elements(sdfg: dace.SDFG, state: dace.SDFGState) -> None:
-    """Replace DaCe's random identifiers by numbers, so that the same model gives the same bytes."""
-    sdfg.guid = "sdfg"
-    state.guid = "state"
-    for number, node in enumerate(state.nodes()):
-        node.guid = f"node-{number}"
-    for number, edge in enumerate(state.edges()):
-        edge.data.guid = f"edge-{number}"
+    number_elements(sdfg)
 
 
 def _attributes(node: onnx.NodeProto) -> Mapping[str, AttributeValue]:

@@ -23,6 +23,11 @@ def output_connector(position: int) -> str:
     return f"out_{position}"
 
 
+def attributes_text(attributes: Mapping[str, AttributeValue]) -> str:
+    """Return attributes as the JSON object that a node keeps."""
+    return json.dumps(dict(attributes), sort_keys=True)
+
+
 @make_properties
 class OperatorNode(LibraryNode):  # type: ignore[misc]  # dace has no type information
     """A library node of dialect ``onnx`` (level 0) or ``canonical`` (level 1).
@@ -54,7 +59,7 @@ class OperatorNode(LibraryNode):  # type: ignore[misc]  # dace has no type infor
         self.dialect = dialect
         self.op_type = op_type
         self.origin = origin
-        self.attributes_json = json.dumps(dict(attributes or {}), sort_keys=True)
+        self.attributes_json = attributes_text(attributes or {})
 
     @property
     def attributes(self) -> dict[str, AttributeValue]:

@@ -16,9 +16,9 @@ from dfcompile.canonical_dag import (
     TensorRole,
     format_dag,
 )
-from dfcompile.canonical_dag.extraction import Granularity, parse_granularity
-from dfcompile.canonical_dag.extraction.extract import ExtractionOptions, Volumes, extract
+from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract, parse_granularity
 from dfcompile.errors import UserError
+from dfcompile.options import Volumes
 from tests.lowered_sdfg import LoweredSdfg
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction import Granularity
-from dfcompile.canonical_dag.extraction.extract import ExtractionOptions, Volumes, extract
+from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
+from dfcompile.options import Volumes
 from tests.lowered_sdfg import LoweredSdfg
 
 SIZE, FILTERS, KERNEL = 28, 6, 5

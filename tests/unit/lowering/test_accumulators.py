@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dfcompile.canonical_dag import format_dag
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.lowering import Choice
 from dfcompile.lowering.execution.compiled_run import run_program
 from tests.interpreter import interpret

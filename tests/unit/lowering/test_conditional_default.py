@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import RegistrationError
 from dfcompile.lowering import (
     CanonicalFragment,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from tests.interpreter import interpret
 from tests.onnx_text import model_from_text, program_from_model

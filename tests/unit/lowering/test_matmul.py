@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import AttributeValue
 from dfcompile.lowering import Choice, lower_to_maps, registered_expansions
 from dfcompile.testing.expansions import canonical_program, check_expansion

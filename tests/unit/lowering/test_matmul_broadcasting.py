@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.testing.expansions import canonical_program
 from tests.interpreter import interpret

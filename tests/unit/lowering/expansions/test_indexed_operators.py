@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.lowering import lower_to_canonical
 from dfcompile.lowering.execution.compiled_run import run_program

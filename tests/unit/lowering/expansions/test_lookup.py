@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.compiled_run import run_program
 from tests.interpreter import interpret

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import UnsupportedOpError
 from dfcompile.lowering import Choice
 from tests.onnx_nodes import Array, Attribute, Node, check_node, random, scopes

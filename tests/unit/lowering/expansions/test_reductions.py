@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.extraction.extract import extract
+from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import UserError
 from dfcompile.testing.expansions import check_expansion
 from tests.interpreter import interpret

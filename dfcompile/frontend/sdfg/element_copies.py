@@ -1,0 +1,108 @@
+"""Elements of an SDFG made quickly: DaCe takes eight times as long for a new node as for a copy.
+
+Of a new one it sets and checks every property, most of them to a default value, once for each class that the
+element's class is made of.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+import dace
+from dace.properties import CodeBlock
+from dace.sdfg.graph import generate_element_id
+from dace.sdfg.nodes import AccessNode
+from dace.subsets import Range
+
+from dfcompile.frontend.sdfg.operator_node import ONNX, AttributeValue, OperatorNode, attributes_text
+
+ElementT = TypeVar("ElementT")
+
+_UNTYPED = dace.typeclass(None)
+
+
+class Prototype(Generic[ElementT]):
+    """A node, a map or a memlet in no graph, of which many copies are made.
+
+    DaCe keeps a property in an attribute of the same name behind an underscore. Its check on assignment is most of the
+    time that an element takes; a copy leaves it out.
+    """
+
+    def __init__(self, element: ElementT) -> None:
+        self._type = type(element)
+        self._shared = dict(vars(element))
+        self._own = [(name, _OWN[type(value)], value) for name, value in self._shared.items() if type(value) in _OWN]
+        self._has_identifier = "_guid" in self._shared
+
+    def copy(self, **properties: object) -> ElementT:
+        """Return an element like this one, with an identifier of its own.
+
+        Args:
+            properties: name -> value of the very type that DaCe keeps; belongs to the element from now on.
+        """
+        element = object.__new__(self._type)
+        attributes = vars(element)
+        attributes.update(self._shared)
+        for name, own, value in self._own:
+            attributes[name] = own(value)
+        for name, value in properties.items():
+            attributes[f"_{name}"] = value
+        if self._has_identifier:
+            attributes["_guid"] = generate_element_id(element)
+        return element
+
+
+def untyped_connectors(names: Iterable[str]) -> dict[str, dace.typeclass]:
+    """Return connectors whose element type DaCe finds out."""
+    return dict.fromkeys(names, _UNTYPED)
+
+
+class NodeCopies:
+    """Makes access nodes and operator nodes; those of one kind are copies of one."""
+
+    def access(self, array: str) -> AccessNode:
+        """Return a new access node of an array."""
+        return self._access.copy(data=array)
+
+    def operator(
+        self,
+        name: str,
+        *,
+        dialect: str = ONNX,
+        op_type: str,
+        origin: str,
+        attributes: Mapping[str, AttributeValue],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+    ) -> OperatorNode:
+        """Return a new operator node; the arguments are those of `OperatorNode`."""
+        return self._operator.copy(
+            name=name,
+            label=name,
+            dialect=dialect,
+            op_type=op_type,
+            origin=origin,
+            attributes_json=attributes_text(attributes),
+            in_connectors=untyped_connectors(inputs),
+            out_connectors=untyped_connectors(outputs),
+        )
+
+    @cached_property
+    def _access(self) -> Prototype[AccessNode]:
+        return Prototype(AccessNode("array"))
+
+    @cached_property
+    def _operator(self) -> Prototype[OperatorNode]:
+        return Prototype(OperatorNode())
+
+
+def _own_range(value: Range) -> Range:
+    return value.__deepcopy__({})
+
+
+# What is not here cannot be changed in place: texts, numbers, members of enums, frozen sets, SymPy's expressions.
+# A CodeBlock's own code is replaced as a whole.
+_OWN: Mapping[type, Callable[..., object]] = MappingProxyType(
+    {dict: dict, list: list, CodeBlock: CodeBlock, Range: _own_range}
+)
