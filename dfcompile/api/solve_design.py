@@ -11,6 +11,7 @@ from dfcompile.api.requests import one_of
 from dfcompile.api.runs import Reported
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.check.placement import check_placements
+from dfcompile.dfmodel_backend.check.recomputation import recompute_design
 from dfcompile.dfmodel_backend.compatibility import parse_compatibility
 from dfcompile.dfmodel_backend.design_file.message import read_message
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
@@ -77,6 +78,9 @@ def solve(
     message = read_message(file)
     solution = solve_message(message, str(file), options)
     check_design(solution.design, solution.decision, solution.figures, options.compatibility)
+    recompute_design(
+        solution.design, solution.decision, solution.figures, solution.communication_bytes, options.compatibility
+    )
     placed = place_design(solution.design, solution.decision, solution.figures, options.compatibility)
     check_placements(solution.design, solution.figures, placed)
     report = summarize_design("stdin" if str(file) == STANDARD_INPUT else file.stem, solution, placed)
