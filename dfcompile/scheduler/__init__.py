@@ -2,6 +2,7 @@
 
 from dfcompile.options import Timing
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
@@ -12,6 +13,7 @@ from dfcompile.scheduler.streaming_schedule import schedule
 
 __all__ = [
     "NO_PE",
+    "Blocks",
     "NonStreamingSchedule",
     "Partitioner",
     "Schedule",

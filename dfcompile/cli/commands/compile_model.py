@@ -59,7 +59,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="Times of schedules from mean intervals, or element by element.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
-@click.option("--passes", multiple=True, metavar="NAME[,NAME…]", help="Lowering passes to apply, in order.")
+@click.option("--passes", multiple=True, metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
+              help="Passes of programs and of canonical DAGs to apply, in order.")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
 @click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
               help="Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.")  # fmt: skip
