@@ -45,4 +45,4 @@ def _named(record: type) -> Iterator[tuple[str, tuple[str, ...], RecordField]]:
 def _plain(value: object, field: RecordField) -> Json:
     if isinstance(value, Mapping):
         return printable(" ".join(f"{key}={name}" for key, name in value.items()))
-    return plain(value, field.figure)
+    return printable(value) if isinstance(value, str) else plain(value, field.figure)

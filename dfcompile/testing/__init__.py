@@ -5,6 +5,8 @@ from dfcompile.testing.expansions import canonical_program, check_expansion, che
 from dfcompile.testing.models import model_of_text
 from dfcompile.testing.partitioners import check_partitioner
 from dfcompile.testing.passes import check_pass
+from dfcompile.testing.report_formats import check_report_format
+from dfcompile.testing.reports import sample_reports
 
 __all__ = [
     "canonical_dags",
@@ -13,5 +15,7 @@ __all__ = [
     "check_onnx_expansion",
     "check_partitioner",
     "check_pass",
+    "check_report_format",
     "model_of_text",
+    "sample_reports",
 ]
