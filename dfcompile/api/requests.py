@@ -100,7 +100,7 @@ def one_of(what: str, word: str, known: Sequence[Word]) -> Word:
     for one in known:
         if word == one:
             return one
-    raise UserError(f"--{what} {word!r}: unknown{nearest(str(word), known)}")
+    raise UserError(f"--{what} {word!r}: unknown{nearest(str(word), map(str, known))}")
 
 
 def _joined(given: Counts | Names) -> str:

@@ -2,6 +2,7 @@
 
 from html import escape
 
+from dfcompile.host.printable import printable
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.design.tables import design_notes, design_tables
 from dfcompile.report.figures import Report
@@ -16,7 +17,7 @@ def report_html(report: Report | DesignReport) -> str:
     else:
         tables, notes = report_tables(report), tuple(report_notes(report))
     parts = [_table(table) for table in tables]
-    return "\n".join(["<div>", *parts, *(f"<p>{escape(note)}</p>" for note in notes), "</div>\n"])
+    return "\n".join(["<div>", *parts, *(f"<p>{escape(printable(note))}</p>" for note in notes), "</div>\n"])
 
 
 def _table(table: Table) -> str:

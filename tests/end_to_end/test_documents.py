@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import DOCUMENTS, ROOT, shown_now
+from tests.documents import (
+    DOCUMENTS,
+    FIELDS,
+    FIELDS_DOCUMENT,
+    RECORDS,
+    ROOT,
+    SESSION,
+    fields_now,
+    session_now,
+    shown_now,
+)
 
 
 @pytest.mark.slow
@@ -18,6 +28,20 @@ def test_document_shows_what_its_commands_print(document: Path) -> None:
 
     assert "$ dfcompile " in text
     assert shown_now(text) == text, "run `python -m tests.documents` and look at the difference"
+
+
+@pytest.mark.slow
+def test_code_of_documents_prints_what_they_show() -> None:
+    text = SESSION.read_text()
+
+    assert session_now(text) == text, "run `python -m tests.documents` and look at the difference"
+
+
+def test_document_has_the_fields_of_every_record() -> None:
+    text = FIELDS_DOCUMENT.read_text()
+
+    assert fields_now(text) == text, "run `python -m tests.documents` and look at the difference"
+    assert {block["record"] for block in FIELDS.finditer(text)} == set(RECORDS)
 
 
 # A fenced block of commands to paste in a shell.
