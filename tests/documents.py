@@ -1,6 +1,7 @@
 """Commands, files and fields that documents show: taken anew, so that no document shows what is not so.
 
-``python -m tests.documents`` writes what the commands print, the files hold and the records say now.
+``python -m tests.documents`` writes what the commands print, the files hold and the records say now, and the table of
+the canonical operators.
 """
 
 import io
@@ -10,6 +11,8 @@ from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
 from dfcompile.cli import main as cli
+from dfcompile.lowering.operators import SHIPPED
+from dfcompile.lowering.operators.description import fields_of, formula_of
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.field_table import field_table, records_in
 from dfcompile.report.figures import Report
@@ -27,6 +30,35 @@ SESSION = ROOT / "docs" / "python-api.md"
 CODE = re.compile(r"^```python\n(?P<code>(?:.*\n)*?)```\n\nprints\n\n```\n(?:.*\n)*?```$", re.MULTILINE)
 # A fenced block whose first line names the file whose content follows.
 CONTENT = re.compile(r"^```python\n# (?P<file>[\w/.]+)\n(?:(?:.*\n)*?)```$", re.MULTILINE)
+
+CANONICAL_OPERATORS = ROOT / "docs" / "canonical-operators.md"
+TABLE_BEGIN, TABLE_END = "<!-- from here on: python -m tests.documents -->\n", "<!-- end -->\n"
+
+
+def with_canonical_operators(text: str) -> str:
+    """Return a document with the canonical operators as their classes describe them now."""
+    before, begin, rest = text.partition(TABLE_BEGIN)
+    _, end, after = rest.partition(TABLE_END)
+    assert begin
+    assert end
+    sections = [
+        f"\n## {name}\n\n{_code(formula_of(operator))}\n\n| field | value | default | meaning |\n|---|---|---|---|\n"
+        + "".join(
+            f"| `{field.name}` | {_cell(field.values)} | {field.default and f'`{field.default}`'} "
+            f"| {_cell(_code(field.meaning))} |\n"
+            for field in fields_of(operator)
+        )
+        for name, operator in sorted(SHIPPED.items())
+    ]
+    return before + begin + "".join(sections) + "\n" + end + after
+
+
+def _code(text: str) -> str:
+    return text.replace("``", "`")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def shown_now(text: str) -> str:
@@ -76,3 +108,4 @@ if __name__ == "__main__":
         document.write_text(shown_now(document.read_text()))
     SESSION.write_text(session_now(SESSION.read_text()))
     FIELDS_DOCUMENT.write_text(fields_now(FIELDS_DOCUMENT.read_text()))
+    CANONICAL_OPERATORS.write_text(with_canonical_operators(CANONICAL_OPERATORS.read_text()))

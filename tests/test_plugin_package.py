@@ -13,6 +13,7 @@ from tests.unit.plugins.installed import write_package
 
 PLUGIN = Path(__file__).parent / "plugin"
 LENET_CONV = Path(__file__).parent.parent / "examples" / "lenet" / "conv1.py"
+SOFTMAX = Path(__file__).parent / "models" / "middle_softmax.py"
 
 
 def install(source: Path, target: Path) -> None:
@@ -60,6 +61,25 @@ def test_expansion_and_pass_of_the_plug_in_lower_a_model(packages: Path, tmp_pat
     assert run.returncode == 0, run.stderr
     assert '"MatMul": "rows"' in report.read_text()
     assert '"spilled_elements": 0' in report.read_text()
+
+
+def test_canonical_operator_of_the_plug_in_is_lowered_and_is_one_kernel(packages: Path) -> None:
+    run = dfcompile(str(SOFTMAX), "--pes", "16", "--expand", "Softmax=one-kernel", "--verify", packages=packages)
+
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_field_that_the_plug_in_misspells_is_named(packages: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "packages"
+    shutil.copytree(packages, broken)
+    file = broken / "mylab" / "row_softmax.py"
+    file.write_text(file.read_text().replace("RowSoftmax(axis=", "RowSoftmax(axes="))
+    run = dfcompile(str(SOFTMAX), "--pes", "16", "--expand", "Softmax=one-kernel", packages=broken)
+
+    assert run.returncode == 1
+    assert run.stderr.count("\n") == 1
+    fault = "in expansion mylab.row_softmax.one_kernel: RowSoftmax has no field 'axes' (did you mean 'axis'?)"
+    assert fault in run.stderr
 
 
 SAMPLES = sorted(path.name for path in PLUGIN.glob("test_*.py"))

@@ -17,7 +17,7 @@ from dfcompile.dfmodel_backend.design_file.message import read_message
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.design_file.second_memory import solve_message
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
-from dfcompile.dfmodel_backend.options import Solver
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration, place_design
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.report.design.figures import DesignReport
@@ -71,7 +71,7 @@ def solve(
     """
     file = Path(setup)
     options = DesignOptions(
-        one_of("solver", solver, tuple(Solver)),
+        find_solver(solver).name,
         one_of("sharding-objective", sharding_objective, tuple(ShardingObjective)),
         parse_compatibility(compat),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents import (
+    CANONICAL_OPERATORS,
     DOCUMENTS,
     FIELDS,
     FIELDS_DOCUMENT,
@@ -18,6 +19,7 @@ from tests.documents import (
     fields_now,
     session_now,
     shown_now,
+    with_canonical_operators,
 )
 
 
@@ -42,6 +44,12 @@ def test_document_has_the_fields_of_every_record() -> None:
 
     assert fields_now(text) == text, "run `python -m tests.documents` and look at the difference"
     assert {block["record"] for block in FIELDS.finditer(text)} == set(RECORDS)
+
+
+def test_canonical_operators_are_documented_as_their_classes_are() -> None:
+    text = CANONICAL_OPERATORS.read_text()
+
+    assert with_canonical_operators(text) == text, "run `python -m tests.documents` and look at the difference"
 
 
 # A fenced block of commands to paste in a shell.

@@ -7,13 +7,13 @@ import click
 
 import dfcompile
 from dfcompile.api.requests import compile_options
-from dfcompile.cli.commands.design import SOLVERS
 from dfcompile.cli.commands.schedule import PARTITIONS, reject_several_schedules
 from dfcompile.cli.completion import (
     PROGRAM,
     complete_expansion,
     complete_format,
     complete_from,
+    complete_solver,
     complete_system,
 )
 from dfcompile.cli.endings import warn
@@ -68,8 +68,9 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="Chips at hand; kernels are sharded over as many of them as give the least time.")  # fmt: skip
 @click.option("--overlap", type=click.Choice(OVERLAPS), default="perfect", show_default=True,
               help="Of compute, memory and network time of a configuration.")  # fmt: skip
-@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_from(*SOLVERS),
-              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals.")  # fmt: skip
+@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_solver,
+              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals "
+              "or a plug-in's.")  # fmt: skip
 @click.option("--verify", is_flag=True, help="Compile and run the lowered model and compare it with a reference.")
 @click.option(
     "--emit", "emissions", multiple=True, type=(click.Choice(EMITTED), click.Path(path_type=Path)),

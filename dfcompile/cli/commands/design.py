@@ -5,13 +5,12 @@ from pathlib import Path
 
 import click
 
-from dfcompile.cli.completion import PROGRAM, complete_format, complete_from
+from dfcompile.cli.completion import PROGRAM, complete_format, complete_solver
 from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand
 from dfcompile.host.outputs import check_folder, output_width, write_folder, write_text
 
 SUFFIXES = (".txt", ".pbtxt", ".txtpb", ".textproto", ".prototxt", ".pb", ".binpb", ".bin")
-SOLVERS = ("dp", "cbc", "highs", "assignment-cbc", "assignment-highs", "intervals")
 OBJECTIVES = ("bytes", "time")
 STANDARD_INPUT = "-"
 INPUTS = (".py", ".onnx")
@@ -32,8 +31,9 @@ def is_design_call(words: Sequence[str]) -> bool:
 @click.option("--compat", default="right", show_default=True, metavar="right|dfmodel[,SWITCH…]",
               help="Repeat flaws of DFModel: all of its newest code (dfmodel), then switches such as network-is-sum, "
               "no-weights-not-read, all-reduce-factor=2; see the manual.")  # fmt: skip
-@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_from(*SOLVERS),
-              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals.")  # fmt: skip
+@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_solver,
+              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals "
+              "or a plug-in's.")  # fmt: skip
 @click.option("--sharding-objective", type=click.Choice(OBJECTIVES), default="bytes", show_default=True,
               help="What the sharding minimises: bytes between chips, or time.")  # fmt: skip
 @click.option("--format", "format_", default="table", show_default=True, metavar="NAME", shell_complete=complete_format,
@@ -59,12 +59,13 @@ def solve_design_file(
     from dfcompile.api.solve_design import solve
     from dfcompile.dfmodel_backend.design_file.message import bytes_of, text_of
     from dfcompile.dfmodel_backend.design_file.solved import solved_message
+    from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers
     from dfcompile.report.plain_values import to_json
     from dfcompile.visualization.design import to_dot
 
     run = solve(setup, compat=compat, solver=solver, sharding_objective=sharding_objective)
-    for warning in run.report.warnings:
-        warn(f"{setup}: {warning}")
+    for warning in (*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings)):
+        warn(warning)
     text = form.text_of(run.report, page_of(verbose=verbose))
     if output is not None:
         solved = solved_message(run.message, run.solution)

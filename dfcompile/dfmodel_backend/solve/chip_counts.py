@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
 from dfcompile.dfmodel_backend.check.mappings import check
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import shared_figures
@@ -107,6 +108,7 @@ def _mapping(graph: DataflowGraph, system: System, share: DataflowGraph, options
     check(share, system, mapping)
     if system.chips == 1:
         return mapping
+    check_exchanges(share, system)
     figures = shared_figures(graph, share, system, mapping.configs)
     return replace(
         mapping,

@@ -1,6 +1,7 @@
 """Sums up the placement of a configuration, with names."""
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration
 from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedTensor, Role
@@ -65,8 +66,11 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> Placemen
 
 
 def _ends(design: Design, tensor: PlacedTensor) -> tuple[str, str]:
-    if tensor.role is not Role.TENSOR:
-        return "", design.kernels[tensor.number].name
-    names = {kernel.id: kernel.name for kernel in design.kernels}
-    edge = design.edges[tensor.number]
-    return names[edge.source], names[edge.target]
+    match tensor.role:
+        case Role.WEIGHTS | Role.ADDED:
+            return "", design.kernels[tensor.number].name
+        case Role.TENSOR:
+            names = {kernel.id: kernel.name for kernel in design.kernels}
+            edge = design.edges[tensor.number]
+            return names[edge.source], names[edge.target]
+    assert_never(tensor.role)
