@@ -5,8 +5,8 @@ of commands alone says what may be typed, and promises nothing; for a new one wr
 commands of a document run in order in one folder, which has the examples and keeps what they write. A picture
 ``pictures/NAME`` is the file of that name that a command of the document wrote.
 
-``python -m tests.documents`` writes what the commands print and draw and the files hold now, and the tables of the
-canonical operators.
+``python -m tests.documents`` writes what the commands print and draw and the files hold now, the tables of the
+canonical operators and of the fields of reports, and what the code of the Python API prints.
 """
 
 import io
@@ -22,10 +22,20 @@ from tempfile import TemporaryDirectory
 from dfcompile.cli import main as cli
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.operators.description import fields_of, formula_of
+from dfcompile.report.design.figures import DesignReport
+from dfcompile.report.field_table import field_table, records_in
+from dfcompile.report.figures import Report
 
 ROOT = Path(__file__).parent.parent
 # A fenced block whose first line is a command. What follows the first bar is a shell's: `| head`.
 SHOWN = re.compile(r"^```(?P<language>(?:console)?)\n(?P<session>(?:\$ .*\n)+(?!\$ |```$)(?:.*\n)*?)```$", re.MULTILINE)
+FIELDS_DOCUMENT = ROOT / "docs" / "report-format.md"
+# A comment that names a record, and the table of its fields.
+FIELDS = re.compile(r"^<!-- fields of (?P<record>\w+) -->\n\n(?:\|.*\n)*", re.MULTILINE)
+RECORDS = {record.__name__: record for report in (Report, DesignReport) for record in records_in(report).values()}
+SESSION = ROOT / "docs" / "python-api.md"
+# Code, and what it prints; what one block defines the next ones know.
+CODE = re.compile(r"^```python\n(?P<code>(?:.*\n)*?)```\n\nprints\n\n```\n(?:.*\n)*?```$", re.MULTILINE)
 # A fenced block whose first line names the file whose content follows.
 CONTENT = re.compile(r"^```python\n# (?P<file>[\w/.]+)\n(?:(?:.*\n)*?)```$", re.MULTILINE)
 PICTURE = re.compile(r"\((?P<path>(?:\.\./)*pictures/(?P<name>[\w.-]+))\)")
@@ -88,6 +98,27 @@ def taken_now(document: Path) -> Taken:
     return Taken(fresh, pictures)
 
 
+def session_now(text: str) -> str:
+    """Return a document with what its code prints now."""
+    names: dict[str, object] = {}
+
+    def printed_again(block: re.Match[str]) -> str:
+        with chdir(ROOT), redirect_stdout(io.StringIO()) as printed:
+            exec(compile(block["code"], str(SESSION), "exec"), names)  # a document of ours
+        return f"```python\n{block['code']}```\n\nprints\n\n```\n{printed.getvalue()}```"
+
+    return CODE.sub(printed_again, text)
+
+
+def fields_now(text: str) -> str:
+    """Return a document with the fields that the records of reports have now."""
+    return FIELDS.sub(_fields_again, text)
+
+
+def _fields_again(block: re.Match[str]) -> str:
+    return f"<!-- fields of {block['record']} -->\n\n{field_table(RECORDS[block['record']])}"
+
+
 def _content_again(block: re.Match[str]) -> str:
     return f"```python\n# {block['file']}\n{(ROOT / block['file']).read_text()}```"
 
@@ -125,4 +156,6 @@ if __name__ == "__main__":
         for picture, drawing in taken.pictures.items():
             picture.parent.mkdir(exist_ok=True)
             picture.write_text(drawing)
+    SESSION.write_text(session_now(SESSION.read_text()))
+    FIELDS_DOCUMENT.write_text(fields_now(FIELDS_DOCUMENT.read_text()))
     CANONICAL_OPERATORS.write_text(with_canonical_operators(CANONICAL_OPERATORS.read_text()))

@@ -16,7 +16,8 @@ from dfcompile.cli import main as cli
 from dfcompile.cli.commands.compile_model import compile_model
 from dfcompile.cli.plugin_listing import KINDS
 from dfcompile.report.design.figures import design_schema
-from dfcompile.report.figures import Json, report_schema
+from dfcompile.report.figures import report_schema
+from dfcompile.report.plain_values import Json
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "dfcompile").rglob("*.py"))

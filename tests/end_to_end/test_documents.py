@@ -10,10 +10,16 @@ import pytest
 
 from tests.documents import (
     CANONICAL_OPERATORS,
+    FIELDS,
+    FIELDS_DOCUMENT,
     PICTURE,
+    RECORDS,
     ROOT,
+    SESSION,
     SHOWN,
     documents,
+    fields_now,
+    session_now,
     taken_now,
     with_canonical_operators,
 )
@@ -77,6 +83,20 @@ def test_what_is_not_so_is_noticed(tmp_path: Path) -> None:
     assert "\n3 assumptions: -v lists them\n$ echo a  b\na b\n```\n" in taken.text
     assert f"# examples/softmax.py\n{(ROOT / 'examples' / 'softmax.py').read_text()}```" in taken.text
     assert taken.pictures[tmp_path / "pictures" / "chain.svg"].startswith("<svg")
+
+
+@pytest.mark.slow
+def test_code_of_documents_prints_what_they_show() -> None:
+    text = SESSION.read_text()
+
+    assert session_now(text) == text, "run `python -m tests.documents` and look at the difference"
+
+
+def test_document_has_the_fields_of_every_record() -> None:
+    text = FIELDS_DOCUMENT.read_text()
+
+    assert fields_now(text) == text, "run `python -m tests.documents` and look at the difference"
+    assert {block["record"] for block in FIELDS.finditer(text)} == set(RECORDS)
 
 
 def test_canonical_operators_are_documented_as_their_classes_are() -> None:
