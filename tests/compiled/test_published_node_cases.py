@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tests.onnx_node_cases import NodeCase, merged, node_cases
 from tests.onnx_nodes import TABLE, Node, assert_same, lowered, random
 
 BATCH, BATCHES = 125, 11
+TOGETHER = 50  # cases of one compiled program: DaCe takes a second for any, and the square of their number for many
 LEAST = 20  # cases of a batch that pass; a batch may be of data types that no array holds
 
 WITHOUT_CASE = {"GlobalLpPool"}  # a test of its own is below
@@ -54,11 +56,18 @@ def lowering(case: NodeCase, reasons: Counter[str]) -> Program | None:
     return None
 
 
+@cache
 def batches(size: int) -> list[list[NodeCase]]:
     """Return all cases that have inputs, in the order of their operator sets."""
     cases = [case for constants in (False, True) for case in node_cases(constants=constants) if case.feeds]
     cases.sort(key=lambda case: case.opset)
     return [cases[at : at + size] for at in range(0, len(cases), size)]
+
+
+def parts(cases: list[NodeCase]) -> list[list[NodeCase]]:
+    """Return the cases in as few parts as possible, all about as large."""
+    number = -(-len(cases) // TOGETHER)
+    return [cases[at::number] for at in range(number)]
 
 
 @pytest.mark.slow
@@ -74,7 +83,7 @@ def test_cases_pass_interpreted_and_compiled_or_are_refused_for_a_listed_reason(
             found = interpret(program, case.feeds)
             assert_same(found, case.expected, tolerance(case), tolerance(case) * 1e-2)
             passed.setdefault(case.opset, []).append(case)
-    for together in passed.values():
+    for together in (some for cases in passed.values() for some in parts(cases)):
         model, feeds, expected = merged(together)
         compiled = run_program(lowered(model), feeds, optimised=False)
         assert list(compiled) == list(expected)
