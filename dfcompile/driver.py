@@ -7,17 +7,18 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes, registered_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model
 from dfcompile.lowering import (
+    ChosenPasses,
     ExpansionTable,
-    LoweringPass,
-    OperatorAlternatives,
+    KnownAlternatives,
     apply_passes,
     check_choices,
+    choose_passes,
     known_alternatives,
     lower_to_canonical,
     lower_to_maps,
@@ -27,8 +28,8 @@ from dfcompile.lowering import (
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_bound
 from dfcompile.lowering.execution.verification import verified_error
 from dfcompile.options import Choice, Options
-from dfcompile.scheduler import ScheduleOptions
-from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling, check_partition
+from dfcompile.scheduler import ScheduleOptions, registered_partitioners
+from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
 
 OVERLAPS = MappingProxyType(
     {
@@ -47,7 +48,7 @@ class Plan:
 
     reading: ReadOptions
     table: ExpansionTable
-    passes: tuple[LoweringPass, ...]
+    passes: ChosenPasses
     combinations: tuple[tuple[Choice, ...], ...]
     extraction: ExtractionOptions
     schedules: tuple[ScheduleOptions, ...]
@@ -55,6 +56,7 @@ class Plan:
     mapping: backend.MappingOptions
     chips: tuple[int, ...]
     verify: bool
+    warnings: tuple[str, ...]  # of the machine, and of plug-ins that cannot be imported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,10 +153,11 @@ def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
         bound = None if alternatives is None else expansion_bound(alternatives, schedule.pes)
         for variant in variants:
             points.extend(_points(variant, schedule, bound, plan, show))
-    return Exploration(options, model, variants, tuple(points), plan.system.warnings)
+    left_out = () if alternatives is None else alternatives.left_out
+    return Exploration(options, model, variants, tuple(points), (*plan.warnings, *left_out))
 
 
-def _alternatives(model: Model, plan: Plan, show: ShowStage) -> tuple[OperatorAlternatives, ...] | None:
+def _alternatives(model: Model, plan: Plan, show: ShowStage) -> KnownAlternatives | None:
     """Return all that the known expansions offer, unless other options change the tasks as well."""
     if plan.passes or plan.extraction != DEFAULT_OPTIONS:
         return None
@@ -164,12 +167,12 @@ def _alternatives(model: Model, plan: Plan, show: ShowStage) -> tuple[OperatorAl
 
 def _variants(model: Model, plan: Plan, show: ShowStage) -> tuple[Variant, ...]:
     """Lower the model under every combination of expansions; of combinations with one effect the first is kept."""
-    program = apply_passes(model.program, plan.passes)
+    program = apply_passes(model.program, plan.passes.of_programs)
     variants: dict[tuple[ChosenExpansion, ...], Variant] = {}
     for choices in plan.combinations:
         with show(f"lowering {' '.join(map(str, choices))}"):
-            library = apply_passes(lower_to_canonical(program, plan.table, choices), plan.passes)
-            maps = apply_passes(lower_to_maps(library, plan.table, choices), plan.passes)
+            library = apply_passes(lower_to_canonical(program, plan.table, choices), plan.passes.of_programs)
+            maps = apply_passes(lower_to_maps(library, plan.table, choices), plan.passes.of_programs)
         if maps.chosen not in variants:
             variants[maps.chosen] = _variant(model, choices, library, maps, plan, show)
     found = tuple(variants.values())
@@ -181,7 +184,8 @@ def _variant(
     model: Model, choices: tuple[Choice, ...], library: Program, maps: Program, plan: Plan, show: ShowStage
 ) -> Variant:
     with show("extracting the canonical dag"):
-        dag = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
+        extracted = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
+        dag = apply_dag_passes(extracted, plan.passes.of_dags)
         graph = backend.dataflow_graph(dag)
     max_abs_error = None
     if plan.verify:
@@ -215,11 +219,13 @@ def _plan(options: Options) -> Plan:
         system.with_cores(pes)
     for chips in options.chips:
         system.require_chips(chips)
-    check_partition(options.partition)
+    partitioners, passes, dag_passes = registered_partitioners(), registered_passes(), registered_dag_passes()
+    partitioners.find(options.partition, "--partition")
+    faults = (*table.faults, *passes.faults, *dag_passes.faults, *partitioners.faults)
     return Plan(
         reading=ReadOptions(shapes=options.shapes),
         table=table,
-        passes=_named_passes(options.passes),
+        passes=choose_passes(options.passes, passes, dag_passes),
         combinations=options.combinations,
         extraction=ExtractionOptions(options.volumes, parse_granularity(options.granularity)),
         schedules=tuple(
@@ -233,12 +239,8 @@ def _plan(options: Options) -> Plan:
         ),
         chips=options.chips,
         verify=options.verify,
+        warnings=(*system.warnings, *dict.fromkeys(map(str, faults))),
     )
-
-
-def _named_passes(names: tuple[str, ...]) -> tuple[LoweringPass, ...]:
-    known = {plugin.value.name: plugin.value for plugin in registered_passes()}
-    return tuple(known[_known("pass", name, known)] for name in names)
 
 
 def _known(what: str, name: str, known: Mapping[str, object] | Sequence[str]) -> str:

@@ -31,6 +31,10 @@ class RegistrationError(UserError):
     """Two plug-ins claim one name, or a plug-in cannot be loaded."""
 
 
+class PluginError(UserError):
+    """A plug-in raised, or handed over what it must not; the message names it."""
+
+
 class InternalError(DfcompileError):
     """A bug of dfcompile: the command line asks for a report and exits with status 2."""
 

@@ -1,5 +1,6 @@
 """What the user asked for: the options of a run, and their text forms on the command line."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
@@ -163,12 +164,20 @@ def _expansion_rule(text: str) -> ExpansionRule:
 
 
 def parse_passes(text: str) -> tuple[str, ...]:
-    """Read names of passes such as ``fuse,fold``.
+    """Split a list of passes such as ``fuse{max=8,deep=true},fold`` at the commas outside of braces.
 
     Raises:
         UserError: an empty name or one name twice.
+
+    >>> parse_passes("fuse{max=8,deep=true}, fold")
+    ('fuse{max=8,deep=true}', 'fold')
     """
-    return _names("--passes", text)
+    passes = tuple(found.strip() for found in re.split(r",(?![^{}]*\})", text))
+    names = tuple(found.partition("{")[0].strip() for found in passes)
+    if not all(names):
+        raise UserError(f"--passes: found {text!r} against NAME[{{OPTION=VALUE,…}}][,NAME…]")
+    _reject_duplicates("--passes", names)
+    return passes
 
 
 def parse_partitions(text: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dfcompile.canonical_dag.analysis.streaming_depth import streaming_component
 from dfcompile.canonical_dag.analysis.work_and_depth import critical_path, io_elements, levels, total_work
 from dfcompile.canonical_dag.builder import DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Scope
+from dfcompile.canonical_dag.dag_pass import DagPass, apply_dag_passes, dag_pass, registered_dag_passes
 from dfcompile.canonical_dag.forms.json_form import dag_from_json, dag_to_json, read_dag
 from dfcompile.canonical_dag.forms.text_form import format_dag, parse_dag
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor, KernelVariant, TensorRole
@@ -19,20 +20,24 @@ __all__ = [
     "NO_MEMBER",
     "CanonicalDag",
     "DagBuilder",
+    "DagPass",
     "Kernel",
     "KernelTensor",
     "KernelVariant",
     "NodeKind",
     "Scope",
     "TensorRole",
+    "apply_dag_passes",
     "critical_path",
     "dag_from_json",
+    "dag_pass",
     "dag_to_json",
     "format_dag",
     "io_elements",
     "levels",
     "parse_dag",
     "read_dag",
+    "registered_dag_passes",
     "streaming_components",
     "streaming_depth",
     "topological_order",

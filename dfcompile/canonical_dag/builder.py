@@ -40,6 +40,25 @@ class DagBuilder:
         self._edge_bytes = array("b")
         self._edge_order = array("i")
 
+    @classmethod
+    def of(cls, dag: CanonicalDag) -> DagBuilder:
+        """Return a builder that holds all of a DAG, for passes that change some of it; numbers stay as they are."""
+        builder = cls(dag.name)
+        builder._scopes = list(dag.scopes)
+        builder._scope_index = {scope.name: number for number, scope in enumerate(dag.scopes)}
+        builder._kernels = list(dag.kernels)
+        builder._kernel_index = {kernel.name: number for number, kernel in enumerate(dag.kernels)}
+        builder._tensors = {tensor.name: tensor for tensor in dag.tensors}
+        builder._orders = {order: number for number, order in enumerate(dag.orders)}
+        fixed = np.where(dag.is_computational, _TASK, dag.kind).astype(np.int8)
+        columns = (fixed, dag.node_scope, dag.node_member, dag.edge_source, dag.edge_target, dag.edge_volume,
+                   dag.edge_element_bytes, dag.edge_order)  # fmt: skip
+        held = (builder._fixed_kind, builder._node_scope, builder._node_member, builder._edge_source,
+                builder._edge_target, builder._edge_volume, builder._edge_bytes, builder._edge_order)  # fmt: skip
+        for values, column in zip(held, columns, strict=True):
+            values.frombytes(np.ascontiguousarray(column).tobytes())
+        return builder
+
     def add_kernel(self, kernel: Kernel) -> int:
         """Register a kernel and return its index; adding an equal kernel again returns the same index."""
         known = self._kernel_index.setdefault(kernel.name, len(self._kernels))
@@ -117,6 +136,21 @@ class DagBuilder:
         self._edge_volume.frombytes(np.asarray(volumes, dtype=np.int64).tobytes())
         self._edge_bytes.frombytes(np.full(count, element_bytes, dtype=np.int8).tobytes())
         self._edge_order.frombytes(np.full(count, self.add_order(order), dtype=np.int32).tobytes())
+
+    def split_edge(self, edge: int, node: int) -> int:
+        """Lead an edge to a node and from there on to where it ended; return the number of the second half.
+
+        Args:
+            edge: number of the edge, which now ends at ``node``.
+            node: such as a buffer that was added to hold what the edge carries.
+        """
+        target = self._edge_target[edge]
+        self._edge_target[edge] = node
+        self._edge_source.append(node)
+        self._edge_target.append(target)
+        for column in (self._edge_volume, self._edge_bytes, self._edge_order):
+            column.append(column[edge])
+        return len(self._edge_source) - 1
 
     def finish(self, error: Callable[[str], DfcompileError] = VerificationError) -> CanonicalDag:
         """Derive volumes and kinds, verify, freeze.

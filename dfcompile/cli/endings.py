@@ -15,7 +15,7 @@ from typing import Final, TextIO
 import click
 
 import dfcompile
-from dfcompile.errors import UserError
+from dfcompile.errors import PluginError, UserError
 from dfcompile.host.printable import printable
 
 DONE: Final = 0
@@ -24,6 +24,7 @@ BUG: Final = 2
 INTERRUPTED: Final = 130
 SIGNALLED: Final = 128  # plus the signal's number
 ENDING_SIGNALS: Final = ("SIGTERM", "SIGHUP")
+TRACEBACK: Final = "DFCOMPILE_TRACEBACK"  # environment variable for authors of plug-ins
 LONGEST_REASON = 300  # characters; the file has all
 # What a machine, not dfcompile, has too little of or forbids.
 OUTER_ERRORS: Final = frozenset(
@@ -72,6 +73,8 @@ def _failed(error: Exception) -> int:
     match error:
         case click.ClickException():
             return _fail(_lowered(error.format_message()))
+        case PluginError():
+            return _blame(error)
         case UserError():
             return _fail(_lowered(str(error)))
         case MemoryError():
@@ -82,6 +85,16 @@ def _failed(error: Exception) -> int:
             where = error.filename if isinstance(error.filename, str) else "output"
             return _fail(f"{where}: {(error.strerror or str(error)).lower()}")
     return _ask_for_report(error)
+
+
+def _blame(error: PluginError) -> int:
+    """Print one line for the user of a plug-in, and where it happened if its author asks for it."""
+    if error.__cause__ is None or os.environ.get(TRACEBACK):
+        _fail(str(error))
+        for line in "".join(traceback.format_exception(error.__cause__)).splitlines():
+            say_as_it_is(line)
+        return MENDABLE
+    return _fail(f"{error} ({TRACEBACK}=1 in the environment shows where)")
 
 
 def _detail(error: Exception) -> str:
@@ -105,8 +118,13 @@ def warn(message: str) -> None:
 
 def say(line: str) -> None:
     """Print one line on standard error; if that is closed or full, nobody reads it."""
+    say_as_it_is(" ".join(line.split()))
+
+
+def say_as_it_is(line: str) -> None:
+    """Print one line on standard error with its blanks."""
     try:
-        print(printable(" ".join(line.split())), file=sys.stderr, flush=True)  # noqa: T201
+        print(printable(line), file=sys.stderr, flush=True)  # noqa: T201
     except (OSError, ValueError):
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  # or Python fails on it once more
 

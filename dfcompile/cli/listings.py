@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
+from dfcompile.canonical_dag import DagPass, registered_dag_passes
 from dfcompile.dfmodel_backend import load_system, shipped_systems
 from dfcompile.frontend import CANONICAL, ONNX
-from dfcompile.lowering import registered_expansions, registered_passes
+from dfcompile.lowering import LoweringPass, registered_expansions, registered_passes
 from dfcompile.report.text_tables import Column, folded, listing_lines, page
 
 DEFAULT = "*"
@@ -31,20 +32,16 @@ def expansions_listing(width: int) -> str:
 
 
 def passes_listing(width: int) -> str:
-    """Return a table of every lowering pass."""
-    rows = [
-        (
-            plugin.value.name,
-            plugin.value.level.name.lower(),
-            plugin.origin,
-            plugin.value.source,
-            _plain(plugin.value.summary),
-        )
-        for plugin in registered_passes()
+    """Return a table of every pass with its options and their defaults: of programs by their level, and of DAGs."""
+    passes: list[tuple[LoweringPass | DagPass, str, str]] = [
+        *((found.value, found.value.level.name.lower(), found.origin) for found in registered_passes().plugins),
+        *((found.value, "dag", found.origin) for found in registered_dag_passes().plugins),
     ]
-    if not rows:
-        return "no lowering pass is registered\n"
-    return _table(("name", "level", "origin", "source", "what it does"), rows, width)
+    rows = [
+        (found.name, level, ", ".join(map(str, found.settings)), origin, found.source, _plain(found.summary))
+        for found, level, origin in passes
+    ]
+    return _table(("name", "level", "options", "origin", "source", "what it does"), rows, width)
 
 
 def ops_listing(width: int) -> str:

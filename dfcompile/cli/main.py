@@ -13,7 +13,7 @@ import click
 from dfcompile.cli.commands.compile_model import compile_model
 from dfcompile.cli.commands.design import is_design_call, solve_design_file
 from dfcompile.cli.commands.generate import generate
-from dfcompile.cli.commands.lists import list_expansions, list_ops, list_passes, list_systems
+from dfcompile.cli.commands.lists import list_expansions, list_ops, list_passes, list_plugins, list_systems
 from dfcompile.cli.commands.schedule import schedule_dag_file
 from dfcompile.cli.completion import PROGRAM, complete, completed
 from dfcompile.cli.endings import exit_status
@@ -23,7 +23,9 @@ from dfcompile.errors import UserError
 COLLECTED_AFTER = (100_000, 50, 10)  # new objects, and rounds of the generations before
 COMMANDS: Final[Mapping[str, click.Command]] = {
     str(command.name): command
-    for command in (list_expansions, list_passes, list_ops, list_systems, generate, schedule_dag_file)
+    for command in (
+        list_expansions, list_passes, list_ops, list_systems, list_plugins, generate, schedule_dag_file,
+    )
 }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Frontend: a PyTorch or ONNX model becomes a program of ONNX operators."""
 
 from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Answer, Model, Reference, Tensor, reference_answer
+from dfcompile.frontend.model import Answer, Array, Model, Reference, reference_answer
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.reading import file_kind_plugins, read_model
@@ -20,6 +20,7 @@ __all__ = [
     "CANONICAL",
     "ONNX",
     "Answer",
+    "Array",
     "AttributeValue",
     "ChosenExpansion",
     "Coverage",
@@ -34,7 +35,6 @@ __all__ = [
     "Prototype",
     "ReadOptions",
     "Reference",
-    "Tensor",
     "WholeMemlets",
     "file_kind_plugins",
     "input_connector",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dfcompile.errors import UserError
 from dfcompile.frontend.program import Port, Program
 
-Tensor: TypeAlias = npt.NDArray[np.generic]
+Array: TypeAlias = npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,7 @@ class Answer:
         hint: what to do if it is doubted.
     """
 
-    outputs: tuple[Tensor, ...]
+    outputs: tuple[Array, ...]
     source: str
     hint: str
 
@@ -31,7 +31,7 @@ class Answer:
 class Reference(Protocol):
     """Whatever runs the user's original model."""
 
-    def __call__(self, inputs: Sequence[Tensor]) -> Answer:
+    def __call__(self, inputs: Sequence[Array]) -> Answer:
         """Return the outputs for inputs in the model's order."""
 
 
@@ -47,9 +47,9 @@ class Model:
 
     program: Program
     reference: Reference
-    examples: tuple[Tensor, ...] = ()
+    examples: tuple[Array, ...] = ()
 
-    def example_feeds(self, seed: int) -> tuple[Tensor, ...]:
+    def example_feeds(self, seed: int) -> tuple[Array, ...]:
         """Return one input per port: the user's examples, else random values that depend on the seed alone.
 
         Random floats are standard normal; integers are 0 or 1, which are valid indices of nearly everything.
@@ -60,7 +60,7 @@ class Model:
         return tuple(_random(port, generator) for port in self.program.inputs)
 
 
-def reference_answer(model: Model, inputs: Sequence[Tensor]) -> Answer:
+def reference_answer(model: Model, inputs: Sequence[Array]) -> Answer:
     """Return what the user's original computes for these inputs.
 
     Args:
@@ -80,7 +80,7 @@ def reference_answer(model: Model, inputs: Sequence[Tensor]) -> Answer:
     return model.reference(inputs)
 
 
-def _random(port: Port, generator: np.random.Generator) -> Tensor:
+def _random(port: Port, generator: np.random.Generator) -> Array:
     dtype = np.dtype(port.dtype)
     if dtype.kind in "iub":
         return generator.integers(0, 2, port.shape).astype(dtype)

@@ -1,16 +1,24 @@
 """Reading a model file of any known kind."""
 
 from pathlib import Path
+from typing import Final
 
-from dfcompile import plugins
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Model
 from dfcompile.frontend.options import ReadOptions
+from dfcompile.plugins import Plugin, PluginKind
 
-ENTRY_POINTS = "dfcompile.frontend"
 DAG_SUFFIXES = (".dag", ".json")
-_OWN_KINDS = "dfcompile.frontend.file_kinds"
+
+FILE_KINDS: Final = PluginKind(
+    singular="kind of model file",
+    plural="kinds of model files",
+    type=FileKind,
+    package="dfcompile.frontend.file_kinds",
+    group="dfcompile.frontend",
+    key=lambda kind: kind.suffix,
+)
 
 _NO_OPTIONS = ReadOptions()
 
@@ -38,6 +46,6 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
         raise UserError(f"{path}: {error.strerror or error}") from error
 
 
-def file_kind_plugins() -> tuple[plugins.Plugin[FileKind], ...]:
+def file_kind_plugins() -> tuple[Plugin[FileKind], ...]:
     """Return every kind of file that can be read, with the module it comes from."""
-    return plugins.collect(FileKind, _OWN_KINDS, ENTRY_POINTS, key=lambda kind: kind.suffix)
+    return FILE_KINDS.collect().plugins

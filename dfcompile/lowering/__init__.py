@@ -1,29 +1,35 @@
 """Lowering: ONNX operators to canonical operators to map scopes, one named expansion per node."""
 
-from dfcompile.lowering.alternatives.known import OperatorAlternatives, known_alternatives
+from dfcompile.lowering.alternatives.known import KnownAlternatives, OperatorAlternatives, known_alternatives
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering.chosen_passes import ChosenPasses, choose_passes
 from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion
 from dfcompile.lowering.levels import check_choices, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, lowering_pass
 from dfcompile.lowering.map_fragment import MapFragment, Reduction
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.registry import registered_expansions, registered_passes
+from dfcompile.lowering.rewriter import ProgramRewriter
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 
 __all__ = [
     "CanonicalFragment",
     "Choice",
+    "ChosenPasses",
     "Expansion",
     "ExpansionTable",
+    "KnownAlternatives",
     "LoweringPass",
     "MapFragment",
     "Operator",
     "OperatorAlternatives",
+    "ProgramRewriter",
     "Reduction",
     "Tensor",
     "apply_passes",
     "check_choices",
+    "choose_passes",
     "expansion",
     "known_alternatives",
     "lower_to_canonical",

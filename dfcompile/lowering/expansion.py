@@ -8,6 +8,7 @@ from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.operator import Operator
+from dfcompile.plugins import faults_of, is_own, name_of
 
 OnnxRewrite: TypeAlias = Callable[[Operator, CanonicalFragment], None]
 CanonicalRewrite: TypeAlias = Callable[[Operator, MapFragment], None]
@@ -45,6 +46,34 @@ class Expansion:
     def summary(self) -> str:
         """First line of the docstring."""
         return (self.rewrite.__doc__ or "").strip().partition("\n")[0]
+
+    @property
+    def origin(self) -> str:
+        """Module and name of the function, such as ``mylab.matmul_rows.rows``."""
+        return f"{self.module}.{name_of(self.rewrite)}"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is dfcompile's."""
+        return is_own(self.module)
+
+    def apply(self, op: Operator, fragment: CanonicalFragment | MapFragment) -> None:
+        """Rewrite one operator.
+
+        Raises:
+            PluginError: the function of a third party raised.
+        """
+        with faults_of("expansion", self.origin):
+            self.rewrite(op, fragment)
+
+    def is_wanted(self, op: Operator) -> bool:
+        """Return whether the operator meets the condition under which this is the default.
+
+        Raises:
+            PluginError: the condition of a third party raised.
+        """
+        with faults_of("condition of expansion", self.origin):
+            return self.condition is not None and bool(self.condition(op))
 
 
 def expansion(

@@ -12,6 +12,7 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError, UserError, nearest
 from dfcompile.frontend import (
+    ONNX,
     ChosenExpansion,
     Coverage,
     Level,
@@ -21,11 +22,14 @@ from dfcompile.frontend import (
     output_connector,
 )
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.operator import Operator, Tensor
 from dfcompile.lowering.program_builder import ProgramBuilder
+from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
+from dfcompile.plugins import faults_of, is_own
 
 
 def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
@@ -42,7 +46,9 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     for op in _operators(program, builder):
         fragment = CanonicalFragment(builder, op)
         found = table.select(op, choices)
-        found.rewrite(op, fragment)
+        found.apply(op, fragment)
+        with faults_of("expansion", found.origin):
+            builder.check_results(op)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         coverage[op.origin] = Coverage.COSTED if fragment.operators_count else Coverage.VIEW
     nodes = tuple(replace(node, coverage=coverage.get(node.name, node.coverage)) for node in program.nodes)
@@ -58,14 +64,33 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
     _expect(program, Level.CANONICAL)
     builder = ProgramBuilder(program)
     chosen = []
+    made_by = _third_party_expansions(program, table)
     for op in _operators(program, builder):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         builder.adopt_outputs(program.sdfg, op)
-        fragment = MapFragment(builder, op)
-        found.rewrite(op, fragment)
-        fragment.finish(found.name)
+        maker = made_by.get(op.origin, found.origin)
+        with faults_of("expansion", maker):
+            _expand_to_maps(op, found, builder, is_checked=not (found.is_own and is_own(maker)))
     return builder.finish(Level.MAPS, program.nodes, (*program.chosen, *chosen))
+
+
+def _expand_to_maps(op: Operator, found: Expansion, builder: ProgramBuilder, *, is_checked: bool) -> None:
+    if is_checked:
+        check_scopes(op, found)
+    fragment = MapFragment(builder, op)
+    found.apply(op, fragment)
+    with faults_of("expansion", found.origin):
+        fragment.finish(found.name)
+        builder.check_results(op)
+
+
+def _third_party_expansions(program: Program, table: ExpansionTable) -> Mapping[str, str]:
+    """Return which expansion of a third party made the operators of an origin: what is wrong in them is its fault."""
+    used = (
+        (choice.origin, table.by_operator.get((ONNX, choice.op_type), {}).get(choice.name)) for choice in program.chosen
+    )
+    return {origin: found.origin for origin, found in used if found is not None and not found.is_own}
 
 
 def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Sequence[Program]) -> None:

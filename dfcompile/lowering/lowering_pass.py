@@ -1,16 +1,19 @@
 """Lowering passes: rewrites of a whole program that stay on its level."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from dace.sdfg.validation import InvalidSDFGError
 
-from dfcompile.errors import UserError, VerificationError
+from dfcompile.errors import VerificationError
 from dfcompile.frontend import Level, Program
 from dfcompile.host.private_folder import in_private_folder
+from dfcompile.plugins import faults_of_pass, name_of
+from dfcompile.plugins.settings import Call, Setting, SettingValue, call_with, settings_of, values_of
 
-Rewrite: TypeAlias = Callable[[Program], Program]
+Rewrite: TypeAlias = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +23,12 @@ class LoweringPass:
     Attributes:
         name: as the user writes it in ``--passes``.
         level: of the programs it takes and gives.
-        rewrite: the function that was decorated; returns its argument itself if nothing changed.
+        rewrite: the function or frozen dataclass that was decorated; the function, or an instance of the class, takes
+            a program and returns one: its argument itself if nothing changed.
         source: citation key of where it comes from.
         module: where it is defined.
+        settings: options that the user may give.
+        values: of the options that are given, by the names that Python has for them.
     """
 
     name: str
@@ -30,6 +36,8 @@ class LoweringPass:
     rewrite: Rewrite
     source: str
     module: str
+    settings: tuple[Setting, ...] = ()
+    values: Mapping[str, SettingValue] = field(default_factory=lambda: MappingProxyType({}))
 
     def __str__(self) -> str:
         return self.name
@@ -39,12 +47,49 @@ class LoweringPass:
         """First line of the docstring."""
         return (self.rewrite.__doc__ or "").strip().partition("\n")[0]
 
+    @property
+    def origin(self) -> str:
+        """Module and name of the function, such as ``mylab.memory_only.memory_only``."""
+        return f"{self.module}.{name_of(self.rewrite)}"
+
+    def given(self, call: Call, where: str) -> "LoweringPass":
+        """Return the pass with the options of a call.
+
+        Raises:
+            UserError: an option does not exist, is of another type, or is missing.
+        """
+        return replace(self, values=MappingProxyType(values_of(call, self.settings, where)))
+
+    def apply(self, program: Program) -> Program:
+        """Return the program rewritten; it is valid, of the same level, and has the same inputs and outputs.
+
+        Raises:
+            UserError: of the pass, with ``in pass 'name'`` put before it.
+            PluginError: the pass of a third party raised, or what it returned is no such program.
+            VerificationError: the same of a pass of ours.
+        """
+        with faults_of_pass(self.name, self.origin):
+            changed = call_with(self.rewrite, program, self.values)
+            return program if changed is program else _verified(changed, program)
+
 
 def lowering_pass(name: str, *, level: Level, source: str) -> Callable[[Rewrite], LoweringPass]:
-    """Make a `LoweringPass` from a function; importing it changes nothing anywhere."""
+    """Make a `LoweringPass`; importing it changes nothing anywhere.
+
+    Decorates a function of a program, whose keyword-only parameters are options, or a frozen dataclass with a method
+    ``__call__`` of a program, whose fields are options. Options are ``int``, ``bool``, ``str`` or ``float``.
+
+    Args:
+        name: as the user writes it in ``--passes``, with options as in ``fuse{max=8}``.
+        level: of the programs it takes and gives.
+        source: citation key.
+
+    Raises:
+        RegistrationError: an option is of another type.
+    """
 
     def decorate(rewrite: Rewrite) -> LoweringPass:
-        return LoweringPass(name, level, rewrite, source, rewrite.__module__)
+        return LoweringPass(name, level, rewrite, source, rewrite.__module__, settings_of(rewrite, f"pass {name!r}"))
 
     return decorate
 
@@ -57,23 +102,28 @@ def apply_passes(program: Program, passes: Iterable[LoweringPass]) -> Program:
         VerificationError: a pass left an invalid program; the message names the pass.
     """
     for found in passes:
-        if found.level is not program.level:
-            continue
-        try:
-            changed = found.rewrite(program)
-        except UserError as error:
-            raise type(error)(f"in pass {found.name!r}: {error}") from error
-        if changed is not program:
-            _verify(changed, program.level, found.name)
-        program = changed
+        if found.level is program.level:
+            program = found.apply(program)
     return program
 
 
-def _verify(program: Program, level: Level, name: str) -> None:
-    if program.level is not level:
-        raise VerificationError(f"in pass {name!r}: level {program.level.name} against {level.name}")
+def _verified(changed: object, program: Program) -> Program:
+    if not isinstance(changed, Program):
+        raise VerificationError(f"returned {type(changed).__name__} against a Program")
+    if changed.level is not program.level:
+        raise VerificationError(f"level {changed.level.name} against {program.level.name}")
+    for what in ("inputs", "outputs"):
+        before, after = ([(port.name, port.shape, port.dtype) for port in getattr(each, what)]
+                         for each in (program, changed))  # fmt: skip
+        if before != after:
+            raise VerificationError(f"{what} {after} against {before}")
+    held = changed.sdfg.arrays
+    for name in (*(port.array for port in (*changed.inputs, *changed.outputs)), *changed.parameters):
+        if name not in held:
+            raise VerificationError(f"no array {name!r}, which the program's border names")
     try:
         with in_private_folder():  # DaCe saves what is invalid in the current one, through whatever links are there
-            program.sdfg.validate()
+            changed.sdfg.validate()
     except InvalidSDFGError as error:
-        raise VerificationError(f"in pass {name!r}: invalid SDFG: {' '.join(str(error).split())}") from error
+        raise VerificationError(f"invalid SDFG: {' '.join(str(error).split())}") from error
+    return changed

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
-from dfcompile.errors import InternalError
+from dfcompile.errors import InternalError, VerificationError
 from dfcompile.frontend import (
     ChosenExpansion,
     Level,
@@ -159,6 +159,24 @@ class ProgramBuilder:
         self.state.add_node(node)
         self._current[name] = node
         return node
+
+    def check_results(self, op: Operator) -> None:
+        """Check that every result of an operator that was lowered is there, as the operator has it.
+
+        Raises:
+            VerificationError: one is not written, or has another shape or element type.
+        """
+        for tensor in op.outputs:
+            if tensor is None or tensor.name in self._renamed:
+                continue
+            node = self._current.get(tensor.name)
+            if node is None or not self.state.in_degree(node):
+                raise VerificationError(f"operator {op.name!r}: nothing writes its result {tensor.name!r}")
+            array = self.sdfg.arrays[tensor.name]
+            found = tuple(int(size) for size in array.shape), np.dtype(array.dtype.type).name
+            if found != (tensor.shape, tensor.dtype):
+                is_as = f"{found[1]}{list(found[0])} against {tensor.dtype}{list(tensor.shape)}"
+                raise VerificationError(f"operator {op.name!r}: result {tensor.name!r} is {is_as}")
 
     def add_operator(self, node: OperatorNode, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         """Connect a library node to whole arrays; its results depend on parameters alone if all operands do."""

@@ -1,26 +1,48 @@
 """Collects what is registered: expansions and passes, our own and those of plug-ins."""
 
+from typing import Final
+
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.lowering_pass import LoweringPass
 from dfcompile.lowering.selection import ExpansionTable
-from dfcompile.plugins import Plugin, collect
+from dfcompile.plugins import Collected, PluginKind
 
-GROUP = "dfcompile.lowering"
+OLDER_GROUP = "dfcompile.lowering"  # of expansions and passes together
+
+EXPANSIONS: Final = PluginKind(
+    singular="expansion",
+    plural="expansions",
+    type=Expansion,
+    package="dfcompile.lowering.expansions",
+    group="dfcompile.expansions",
+    key=str,
+    older_groups=(OLDER_GROUP,),
+)
+PASSES: Final = PluginKind(
+    singular="lowering pass",
+    plural="lowering passes",
+    type=LoweringPass,
+    package="dfcompile.lowering.passes",
+    group="dfcompile.passes",
+    key=str,
+    older_groups=(OLDER_GROUP,),
+)
 
 
 def registered_expansions() -> ExpansionTable:
-    """Return every expansion of this package and of the entry points of ``dfcompile.lowering``.
+    """Return every expansion of this package and of the entry points of ``dfcompile.expansions``.
 
     Raises:
         RegistrationError: two modules claim one expansion, or both claim to be the default.
     """
-    return ExpansionTable.of(collect(Expansion, "dfcompile.lowering.expansions", GROUP, key=str))
+    found = EXPANSIONS.collect()
+    return ExpansionTable.of(found.plugins, found.faults)
 
 
-def registered_passes() -> tuple[Plugin[LoweringPass], ...]:
-    """Return every lowering pass of this package and of the entry points of ``dfcompile.lowering``.
+def registered_passes() -> Collected[LoweringPass]:
+    """Return every lowering pass of this package and of the entry points of ``dfcompile.passes``.
 
     Raises:
         RegistrationError: two modules claim one name.
     """
-    return collect(LoweringPass, "dfcompile.lowering.passes", GROUP, key=str)
+    return PASSES.collect()

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dfcompile.errors import RegistrationError, UserError, nearest
+from dfcompile.errors import RegistrationError, UserError
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.operator import Operator
 from dfcompile.options import Choice
-from dfcompile.plugins import Plugin
+from dfcompile.plugins import ImportFault, Plugin, missing
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,10 @@ class ExpansionTable:
 
     plugins: tuple[Plugin[Expansion], ...]
     by_operator: Mapping[tuple[str, str], Mapping[str, Expansion]]
+    faults: tuple[ImportFault, ...] = ()  # what could not be imported, and might have offered more
 
     @staticmethod
-    def of(plugins: Iterable[Plugin[Expansion]]) -> "ExpansionTable":
+    def of(plugins: Iterable[Plugin[Expansion]], faults: tuple[ImportFault, ...] = ()) -> "ExpansionTable":
         """Index collected expansions.
 
         Raises:
@@ -36,7 +37,7 @@ class ExpansionTable:
                     f"{found.module}.{found.name} (only one can be the default)"
                 )
             named[found.name] = found
-        return ExpansionTable(ordered, table)
+        return ExpansionTable(ordered, table, faults)
 
     def op_types(self, dialect: str) -> tuple[str, ...]:
         """Return the operator types of a dialect that have an expansion."""
@@ -55,12 +56,12 @@ class ExpansionTable:
         }  # fmt: skip
         if not names:
             known = {op_type for _, op_type in self.by_operator}
-            raise UserError(
-                f"expansion '{choice}': no operator type {choice.op_type!r}{nearest(choice.op_type, known)}"
-            )
+            hint = missing(choice.op_type, known, self.faults)
+            raise UserError(f"expansion '{choice}': no operator type {choice.op_type!r}{hint}")
         if choice.name not in names:
             raise UserError(
-                f"expansion '{choice}': {choice.op_type} has no {choice.name!r}{nearest(choice.name, names)}"
+                f"expansion '{choice}': {choice.op_type} has no {choice.name!r}"
+                f"{missing(choice.name, names, self.faults)}"
             )
 
     def select(self, op: Operator, choices: Iterable[Choice]) -> Expansion:
@@ -74,12 +75,13 @@ class ExpansionTable:
         """
         named = self.by_operator.get((op.dialect, op.op_type))
         if named is None:
-            raise op.unsupported(f"no expansion for {op.op_type!r}{nearest(op.op_type, self.op_types(op.dialect))}")
+            hint = missing(op.op_type, self.op_types(op.dialect), self.faults)
+            raise op.unsupported(f"no expansion for {op.op_type!r}{hint}")
         for wanted_origin in (op.origin, ""):
             for choice in choices:
                 if (choice.op_type, choice.origin) == (op.op_type, wanted_origin) and choice.name in named:
                     return named[choice.name]
-        met = [found for found in named.values() if found.condition is not None and found.condition(op)]
+        met = [found for found in named.values() if found.is_wanted(op)]
         if len(met) > 1:
             raise RegistrationError(
                 f"node {op.origin!r}: default expansion of {op.op_type}: claimed by {met[0].module}.{met[0].name} and "

@@ -14,7 +14,9 @@ PROCESSING_ELEMENT = AssumptionSummary(
 )
 
 
-def summarize_schedules(scheduling: Scheduling, schedules: Sequence[CheckedSchedule]) -> Report:
+def summarize_schedules(
+    scheduling: Scheduling, schedules: Sequence[CheckedSchedule], warnings: tuple[str, ...] = ()
+) -> Report:
     """Return the report on schedules of a canonical DAG from a file: no model, no mapping."""
     dag = scheduling.dag
     results = tuple(
@@ -28,7 +30,7 @@ def summarize_schedules(scheduling: Scheduling, schedules: Sequence[CheckedSched
         for found in schedules
     )
     model = ModelSummary(dag.name, nodes=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
-    return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(schedules)))
+    return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(schedules)), warnings=warnings)
 
 
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Int32
+from dfcompile.canonical_dag.dag import Bool, Int32
 from dfcompile.errors import VerificationError
 
 
@@ -39,10 +39,7 @@ class Blocks:
             VerificationError: an edge leads back to an earlier block, or the graph has a cycle.
         """
         backward = np.asarray(block)[dag.edge_source] > np.asarray(block)[dag.edge_target]
-        if backward.any():
-            edge = int(np.argmax(backward))
-            names = [dag.node_name(int(end[edge])) for end in (dag.edge_source, dag.edge_target)]
-            raise VerificationError(f"edge {names[0]!r} -> {names[1]!r}: leads back to an earlier block")
+        _reject_edge(dag, backward, "leads back to an earlier block")
         targets, starts = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
         missing = np.diff(dag.in_start).tolist()
         ready: list[tuple[int, int]] = []
@@ -65,6 +62,54 @@ class Blocks:
     def count(self) -> int:
         """Number of blocks."""
         return int(self.block.max()) + 1 if len(self.block) else 0
+
+
+def check_blocks(dag: CanonicalDag, blocks: object, pes: int, *, overlaps: bool) -> None:
+    """Check that a value is a partition of the nodes into spatial blocks for P processing elements.
+
+    Args:
+        dag: the graph.
+        blocks: what a partitioner returned.
+        pes: number of processing elements P.
+        overlaps: whether a block may hold more than P tasks, which its streaming components may not.
+
+    Raises:
+        VerificationError: it is another type, a column is not as documented, a node is missing, a node comes before
+            what it reads, or a block holds more than P tasks.
+    """
+    if not isinstance(blocks, Blocks):
+        raise VerificationError(f"returned {type(blocks).__name__} against Blocks")
+    nodes = dag.nodes_count
+    for name, column in (("block", blocks.block), ("order", blocks.order)):
+        if not isinstance(column, np.ndarray) or column.dtype != np.int32 or column.shape != (nodes,):
+            raise VerificationError(f"column {name}: found {_described(column)} against int32({nodes},)")
+    if not np.array_equal(np.sort(blocks.order), np.arange(nodes)):
+        raise VerificationError(f"column order: not each of the {nodes} nodes once")
+    if not np.array_equal(np.unique(blocks.block), np.arange(blocks.count)):
+        raise VerificationError("column block: the numbers of the blocks are not 0, 1, 2, …")
+    place = np.empty(nodes, dtype=np.int64)
+    place[blocks.order] = np.arange(nodes)
+    backward = blocks.block[dag.edge_source] > blocks.block[dag.edge_target]
+    _reject_edge(dag, backward, "leads back to an earlier block")
+    _reject_edge(dag, place[dag.edge_source] > place[dag.edge_target], "its target comes first in the order")
+    if nodes and np.any(np.diff(blocks.block[blocks.order]) < 0):
+        raise VerificationError("column order: not block after block")
+    if not overlaps:
+        held = np.bincount(blocks.block[dag.is_computational], minlength=blocks.count)
+        if np.any(held > pes):
+            fullest = int(np.argmax(held))
+            raise VerificationError(f"block {fullest}: {held[fullest]} tasks against at most {pes}")
+
+
+def _described(column: object) -> str:
+    return f"{column.dtype}{column.shape}" if isinstance(column, np.ndarray) else type(column).__name__
+
+
+def _reject_edge(dag: CanonicalDag, broken: Bool, rule: str) -> None:
+    if broken.any():
+        edge = int(np.argmax(broken))
+        names = [dag.node_name(int(end[edge])) for end in (dag.edge_source, dag.edge_target)]
+        raise VerificationError(f"edge {names[0]!r} -> {names[1]!r}: {rule}")
 
 
 def _frozen(column: np.ndarray[tuple[int], np.dtype[np.signedinteger]]) -> Int32:

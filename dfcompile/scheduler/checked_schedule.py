@@ -7,14 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
-from dfcompile.errors import UserError, nearest
 from dfcompile.options import Fifos
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.options import ScheduleOptions
-from dfcompile.scheduler.partitioner import collect_partitioners
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate
 from dfcompile.scheduler.streaming_schedule import schedule
@@ -79,17 +77,6 @@ class Scheduling:
             self._baselines[pes] = schedule_non_streaming(self._dag, pes)
             check_non_streaming(self._dag, self._baselines[pes])
         return self._baselines[pes]
-
-
-def check_partition(name: str) -> None:
-    """Check that there is a partitioner of a name.
-
-    Raises:
-        UserError: there is none.
-    """
-    known = collect_partitioners()
-    if name not in known:
-        raise UserError(f"--partition {name!r}: unknown{nearest(name, known)}")
 
 
 def replay_of(schedule: Schedule) -> Replay:

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from dfcompile import plugins
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError, nearest
-from dfcompile.scheduler.blocks import Blocks
+from dfcompile.plugins import Collected, PluginKind, faults_of, is_own, name_of
+from dfcompile.scheduler.blocks import Blocks, check_blocks
 
 Partition = Callable[[CanonicalDag, int], Blocks]
-
-OWN_PARTITIONERS = "dfcompile.scheduler.partitioners"
-ENTRY_POINTS = "dfcompile.schedulers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +32,30 @@ class Partitioner:
     partition: Partition
     overlapping: Partition | None = None
 
+    @property
+    def origin(self) -> str:
+        """Module and name of the function, such as ``mylab.partitioners.greedy``."""
+        return f"{self.module}.{name_of(self.partition)}"
+
+    @property
+    def summary(self) -> str:
+        """First line of the docstring."""
+        return (self.partition.__doc__ or "").strip().partition("\n")[0]
+
+    def blocks(self, dag: CanonicalDag, pes: int, *, barrier: bool) -> Blocks:
+        """Fill blocks for schedules with or without barriers; those of a third party are checked.
+
+        Raises:
+            PluginError: the function of a third party raised, or what it returned is no partition for P elements.
+        """
+        overlaps = not barrier and self.overlapping is not None
+        fill = self.overlapping if overlaps and self.overlapping is not None else self.partition
+        with faults_of("partitioner", f"{self.module}.{name_of(fill)}"):
+            blocks = fill(dag, pes)
+            if not is_own(self.module):
+                check_blocks(dag, blocks, pes, overlaps=overlaps)
+        return blocks
+
 
 def partitioner(name: str, *, source: str, overlapping: Partition | None = None) -> Callable[[Partition], Partitioner]:
     """Make a `Partitioner` of a function ``(dag, pes) -> Blocks``."""
@@ -44,14 +66,29 @@ def partitioner(name: str, *, source: str, overlapping: Partition | None = None)
     return decorate
 
 
-def collect_partitioners() -> Mapping[str, Partitioner]:
-    """Return all partitioners by name: our own and those of installed plug-ins.
+PARTITIONERS: Final = PluginKind(
+    singular="partitioner",
+    plural="partitioners",
+    type=Partitioner,
+    package="dfcompile.scheduler.partitioners",
+    group="dfcompile.partitioners",
+    key=lambda value: value.name,
+    older_groups=("dfcompile.schedulers",),
+)
+
+
+def registered_partitioners() -> Collected[Partitioner]:
+    """Return all partitioners: our own and those of installed plug-ins.
 
     Raises:
         RegistrationError: two modules claim one name.
     """
-    found = plugins.collect(Partitioner, OWN_PARTITIONERS, ENTRY_POINTS, key=lambda value: value.name)
-    return {plugin.value.name: plugin.value for plugin in found}
+    return PARTITIONERS.collect()
+
+
+def collect_partitioners() -> Mapping[str, Partitioner]:
+    """Return all partitioners by name; see `registered_partitioners`."""
+    return registered_partitioners().by_name
 
 
 def find_partitioner(name: str, table: Mapping[str, Partitioner]) -> Partitioner:

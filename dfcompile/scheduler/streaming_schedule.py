@@ -7,7 +7,9 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
+from dfcompile.plugins import faults_of, is_own
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.fifo.sizes import fifo_capacities
 from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
@@ -34,12 +36,11 @@ def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Pa
     """
     partitioner = find_partitioner(options.partition, collect_partitioners() if table is None else table)
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
-    if barrier or partitioner.overlapping is None:
-        blocks = partitioner.partition(dag, options.pes)
-    else:
-        blocks = partitioner.overlapping(dag, options.pes)
+    blocks = partitioner.blocks(dag, options.pes, barrier=barrier)
     plan = _Plan(dag, blocks, options, barrier)
     streamed = streamable_edges(dag, blocks.block)
+    if not barrier and not is_own(partitioner.module):
+        _check_gangs(dag, blocks, streamed, options.pes, partitioner)
     layout = plan.laid_out(streamed)
     while options.demote:
         kept = streamed & ~_pointless(dag, layout.capacity)
@@ -62,6 +63,14 @@ def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Pa
         fifo_capacity=layout.capacity,
         makespan_cycles=layout.times.makespan_cycles,
     )
+
+
+def _check_gangs(dag: CanonicalDag, blocks: Blocks, streamed: Bool, pes: int, partitioner: Partitioner) -> None:
+    """Check that what a third party puts on the machine together fits on it."""
+    largest = gangs_of(dag, blocks, streamed).largest(dag)
+    with faults_of("partitioner", partitioner.origin):
+        if largest > pes:
+            raise VerificationError(f"{largest} tasks that stream to one another against at most {pes}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,14 +22,14 @@ from dfcompile.frontend import (
     input_connector,
     output_connector,
 )
-from dfcompile.lowering import Choice, lower_to_maps, registered_expansions
+from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.compiled_run import run_program
-from dfcompile.scheduler import ScheduleOptions, check, schedule
+from dfcompile.lowering.execution.verification import verified_error
+from dfcompile.testing.models import NO_PARAMETERS, model_of_text
+from dfcompile.testing.schedules import check_schedules
 
 Values: TypeAlias = npt.NDArray[np.generic]
 NO_ATTRIBUTES: Mapping[str, AttributeValue] = MappingProxyType({})
-PES = (1, 3, 64)
-PARTITIONS = ("sb-rlx", "sb-lts")
 TOLERANCE = 1e-5  # absolute, for operands between -1 and 1
 
 
@@ -114,12 +114,47 @@ def check_expansion(
     dag = extract(lowered.sdfg)
     again = extract(lower_to_maps(program, table, choices).sdfg)
     assert format_dag(dag) == format_dag(again), f"{op_type}={name}: two runs give two canonical DAGs"
-    for pes in PES:
-        for partition in PARTITIONS:
-            check(dag, schedule(dag, ScheduleOptions(pes=pes, partition=partition)))
+    check_schedules(dag)
     generator = np.random.default_rng(seed)
     data = [np.asarray(generator.uniform(-1, 1, size=shape), dtype=dtype) for shape in inputs]
     found = run_program(lowered, {f"x{position}": value for position, value in enumerate(data)})["y"]
     error = np.max(np.abs(np.subtract(found, reference(*data), dtype=np.float64)), initial=0.0)
     assert error < TOLERANCE, f"{op_type}={name}: absolute error {error:.3g} against less than {TOLERANCE}"
+    return dag
+
+
+def check_onnx_expansion(
+    op_type: str,
+    name: str,
+    *,
+    graph: str,
+    parameters: Mapping[str, Values] = NO_PARAMETERS,
+    seed: int = 0,
+) -> CanonicalDag:
+    """Check one expansion of an ONNX operator in a small graph and return its canonical DAG.
+
+    The same is checked as by `check_expansion`; the reference is onnxruntime where it is installed, else ONNX's own
+    implementation. Other operators are lowered by their defaults.
+
+    Args:
+        op_type: ONNX operator type, such as ``Conv``.
+        name: of the expansion.
+        graph: in ONNX's text form, such as ``g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }``.
+        parameters: values of constant operands by name.
+        seed: of the random data.
+
+    Raises:
+        AssertionError: the graph has no such operator, or two runs differ.
+        DfcompileError: the expansion does not exist, a stage rejects what it built, or the numbers differ.
+    """
+    model = model_of_text(graph, parameters)
+    choices, table = (Choice(op_type, name),), registered_expansions()
+    table.check(choices[0])
+    lowered, again = (lower_to_maps(lower_to_canonical(model.program, table, choices), table) for _ in range(2))
+    used = [chosen for chosen in lowered.chosen if (chosen.op_type, chosen.name) == (op_type, name)]
+    assert used, f"{op_type}={name}: no operator of the graph is lowered by it"
+    dag = extract(lowered.sdfg)
+    assert format_dag(dag) == format_dag(extract(again.sdfg)), f"{op_type}={name}: two runs give two canonical DAGs"
+    check_schedules(dag)
+    verified_error(model, lowered, seed)
     return dag

@@ -35,6 +35,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
   passes           what is registered for --passes, and where it comes from
   ops              the ONNX operators that have an expansion
   systems          the machines that --system knows by name
+  plugins          the kinds of plug-ins, what is found of each, and what cannot be imported
   generate         write a graph: a canonical DAG, or a workload for DFModel
   schedule         schedule a canonical DAG file
   SETUP.txt        solve a DFModel set-up file (.txt, .pbtxt, .pb)

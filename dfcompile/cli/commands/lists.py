@@ -1,7 +1,10 @@
 """Commands that list what is registered."""
 
+from collections.abc import Iterable
+
 import click
 
+from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand
 from dfcompile.host.outputs import output_width, write_text
 
@@ -10,15 +13,20 @@ from dfcompile.host.outputs import output_width, write_text
 def list_expansions() -> None:
     """List what is registered for --expand, and where it comes from."""
     from dfcompile.cli.listings import expansions_listing
+    from dfcompile.lowering import registered_expansions
 
+    _warn(registered_expansions().faults)
     write_text(expansions_listing(output_width()), None)
 
 
 @click.command(name="passes", cls=StrictCommand)
 def list_passes() -> None:
     """List what is registered for --passes, and where it comes from."""
+    from dfcompile.canonical_dag import registered_dag_passes
     from dfcompile.cli.listings import passes_listing
+    from dfcompile.lowering import registered_passes
 
+    _warn((*registered_passes().faults, *registered_dag_passes().faults))
     write_text(passes_listing(output_width()), None)
 
 
@@ -26,7 +34,9 @@ def list_passes() -> None:
 def list_ops() -> None:
     """List the ONNX operators that have an expansion, and what is next for the canonical ones."""
     from dfcompile.cli.listings import ops_listing
+    from dfcompile.lowering import registered_expansions
 
+    _warn(registered_expansions().faults)
     write_text(ops_listing(output_width()), None)
 
 
@@ -36,3 +46,17 @@ def list_systems() -> None:
     from dfcompile.cli.listings import systems_listing
 
     write_text(systems_listing(output_width()), None)
+
+
+@click.command(name="plugins", cls=StrictCommand)
+@click.option("-v", "--verbose", is_flag=True, help="List dfcompile's own parts and tracebacks as well.")
+def list_plugins(*, verbose: bool) -> None:
+    """List the kinds of plug-ins, what is found of each and where, and what cannot be imported and why."""
+    from dfcompile.cli.plugin_listing import plugins_listing
+
+    write_text(plugins_listing(output_width(), verbose=verbose), None)
+
+
+def _warn(faults: Iterable[object]) -> None:
+    for fault in faults:
+        warn(str(fault))

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from dfcompile.cli.completion import complete_from
+from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
@@ -87,13 +88,16 @@ def schedule_dag_file(
     from dfcompile.cli.progress import show_stage
     from dfcompile.report.rendering import render
     from dfcompile.report.schedule_summary import summarize_schedules
-    from dfcompile.scheduler import ScheduleOptions
-    from dfcompile.scheduler.checked_schedule import Scheduling, check_partition
+    from dfcompile.scheduler import ScheduleOptions, registered_partitioners
+    from dfcompile.scheduler.checked_schedule import Scheduling
     from dfcompile.visualization.gantt import check_drawable, schedule_to_svg
     from dfcompile.visualization.trace import schedule_to_trace
 
+    known = registered_partitioners()
     for name in partitions:
-        check_partition(name)
+        known.find(name, "--partition")
+    for warning in known.warnings:
+        warn(warning)
     choices = [
         ScheduleOptions(count, name, barrier=barrier, timing=Timing(timing), fifos=fifos, simulated=simulate)
         for count in counts
@@ -107,7 +111,7 @@ def schedule_dag_file(
     for chosen in choices:
         with show_stage(f"scheduling on {chosen.pes} processing elements with {chosen.partition}"):
             found.append(scheduling.on(chosen))
-    text = render(summarize_schedules(scheduling, found), format_, output_width(), verbose=verbose)
+    text = render(summarize_schedules(scheduling, found, known.warnings), format_, output_width(), verbose=verbose)
     if trace is not None:
         write_text(schedule_to_trace(graph, found[0].schedule), trace)
     if gantt is not None:

@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Answer, Model, Tensor
+from dfcompile.frontend.model import Answer, Array, Model
 from dfcompile.frontend.normaliser.opset import at_common_opset
 from dfcompile.frontend.onnx import onnxruntime_evaluation
 from dfcompile.frontend.onnx.external_data import load_external_data
@@ -34,7 +34,7 @@ class OnnxReference:
 
     proto: onnx.ModelProto
 
-    def __call__(self, inputs: Sequence[Tensor]) -> Answer:
+    def __call__(self, inputs: Sequence[Array]) -> Answer:
         """Return the outputs in the model's order."""
         constants = {tensor.name for tensor in self.proto.graph.initializer}
         names = [value.name for value in self.proto.graph.input if value.name not in constants]

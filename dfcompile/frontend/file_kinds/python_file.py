@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfcompile.frontend.file_kind import FileKind
-from dfcompile.frontend.model import Answer, Model, Tensor
+from dfcompile.frontend.model import Answer, Array, Model
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.torch.python_module import PythonModule, running
@@ -25,7 +25,7 @@ class TorchReference:
 
     model: TorchModel
 
-    def __call__(self, inputs: Sequence[Tensor]) -> Answer:
+    def __call__(self, inputs: Sequence[Array]) -> Answer:
         """Return the outputs in the order of the module's result."""
         return Answer(self.model.run(inputs), "PyTorch", "please report it")
 

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.model import Tensor
+from dfcompile.frontend.model import Array
 from dfcompile.frontend.onnx.one_line import named
 from dfcompile.frontend.torch.python_module import line_in
 
@@ -37,11 +37,11 @@ class TorchModel:
     inputs: "tuple[torch.Tensor, ...]"
 
     @property
-    def examples(self) -> tuple[Tensor, ...]:
+    def examples(self) -> tuple[Array, ...]:
         """The inputs as read-only arrays."""
         return tuple(_array(value) for value in self.inputs)
 
-    def run(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Return the module's outputs in the order of its result, read-only.
 
         Raises:
@@ -114,7 +114,7 @@ def torch_model(path: Path, module: object, inputs: object) -> TorchModel:
     return TorchModel(path, module.eval(), tensors)
 
 
-def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Tensor]]:
+def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
     """Return the model as PyTorch exports it to ONNX, and apart from it its weights, in the memory of the module.
 
     A weight of an element type that numpy does not have stays in the exported model.
@@ -145,9 +145,9 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Tensor]]:
     return proto, weights
 
 
-def _take_weights(initializers: "MutableMapping[str, onnx_ir.Value]") -> dict[str, Tensor]:
+def _take_weights(initializers: "MutableMapping[str, onnx_ir.Value]") -> dict[str, Array]:
     """Take the weights out of an exported graph: serialised they would be there twice."""
-    weights: dict[str, Tensor] = {}
+    weights: dict[str, Array] = {}
     for name, value in list(initializers.items()):
         held = value.const_value
         if held is not None and held.dtype.name in SHARED_TYPES:
@@ -190,8 +190,8 @@ def _tensors(path: Path, result: object) -> "tuple[torch.Tensor, ...]":
     raise UserError(f"{path}: the model returns {_type_name(result)} against tensors")
 
 
-def _array(value: "torch.Tensor") -> Tensor:
-    array: Tensor = np.array(value.detach().cpu().numpy())
+def _array(value: "torch.Tensor") -> Array:
+    array: Array = np.array(value.detach().cpu().numpy())
     array.flags.writeable = False
     return array
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dfcompile.frontend import ChosenExpansion
-from dfcompile.lowering.alternatives.known import OnnxAlternative, OperatorAlternatives, TaskScope
+from dfcompile.lowering.alternatives.known import KnownAlternatives, OnnxAlternative, OperatorAlternatives, TaskScope
 
 _WORTH_A_HINT = 20  # an expansion is named if it may save one part in so many of the makespan
 
@@ -68,7 +68,7 @@ class _Outcome:
         return max(self.end, -(-self.work // pes))
 
 
-def expansion_bound(alternatives: Sequence[OperatorAlternatives], pes: int) -> ExpansionBound:
+def expansion_bound(alternatives: KnownAlternatives, pes: int) -> ExpansionBound:
     """Return what every lowering of a model takes at least on P processing elements.
 
     A task of an operator starts when what it reads has begun to arrive, if some order of the elements allows a stream,
@@ -78,13 +78,13 @@ def expansion_bound(alternatives: Sequence[OperatorAlternatives], pes: int) -> E
     expansion holds for every combination of them.
 
     Args:
-        alternatives: every operator of the model, in the order of dependences.
+        alternatives: of the model.
         pes: number of processing elements.
     """
     arrivals: dict[str, Arrival] = {}
     end = work = 0
     operators: list[OperatorBound] = []
-    for op in alternatives:
+    for op in alternatives.operators:
         given = {f"x{at}": arrivals.get(array, _AT_ONCE) for at, array in op.inputs.items()}
         outcomes = [_lowered(each, given, pes) for each in op.expansions]
         for at, array in op.outputs.items():

@@ -12,7 +12,7 @@ from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
 from dfcompile.canonical_dag.extraction.scopes import Access, Array
 from dfcompile.canonical_dag.extraction.traversal import Traversal
-from dfcompile.errors import UnsupportedOpError, UserError
+from dfcompile.errors import PluginError, UserError
 from dfcompile.frontend import (
     CANONICAL,
     ONNX,
@@ -24,12 +24,16 @@ from dfcompile.frontend import (
     output_connector,
 )
 from dfcompile.lowering.alternatives.outline import OutlineFragment
+from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.levels import lower_to_canonical, operators_of
 from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
+from dfcompile.plugins import faults_of
 
 _LARGEST_TOLD_CONSTANT = 4096  # elements; two operators with larger constants count as different
+_LEFT_OUT = "{}: left out of the bound over the known expansions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,20 @@ class OperatorAlternatives:
     expansions: tuple[OnnxAlternative, ...]
 
 
-def known_alternatives(program: Program, table: ExpansionTable) -> tuple[OperatorAlternatives, ...]:
+@dataclass(frozen=True, slots=True)
+class KnownAlternatives:
+    """What the known expansions make of a model.
+
+    Attributes:
+        operators: of the model, in the order of dependences.
+        left_out: one line for each expansion of a third party that failed.
+    """
+
+    operators: tuple[OperatorAlternatives, ...]
+    left_out: tuple[str, ...]
+
+
+def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternatives:
     """Return every operator of a program of level 0, in the order of dependences, under every known expansion.
 
     Raises:
@@ -103,10 +120,11 @@ def known_alternatives(program: Program, table: ExpansionTable) -> tuple[Operato
     """
     known: dict[tuple[object, ...], tuple[OnnxAlternative, ...]] = {}
     found = []
+    left_out: dict[str, str] = {}  # by origin
     for op in operators_of(program):
         key = _signature(op)
         if key not in known:
-            known[key] = tuple(_onnx_alternatives(op, table))
+            known[key] = tuple(_onnx_alternatives(op, table, left_out))
         if not known[key]:
             raise op.unsupported(f"no expansion for {op.op_type!r}")
         inputs = {
@@ -114,7 +132,7 @@ def known_alternatives(program: Program, table: ExpansionTable) -> tuple[Operato
         }
         outputs = {at: tensor.name for at, tensor in enumerate(op.outputs) if tensor is not None}
         found.append(OperatorAlternatives(op.origin, op.op_type, inputs, outputs, known[key]))
-    return tuple(found)
+    return KnownAlternatives(tuple(found), tuple(left_out.values()))
 
 
 def _signature(op: Operator) -> tuple[object, ...]:
@@ -137,16 +155,21 @@ def _told(tensor: Tensor) -> tuple[object, ...]:
     return tensor.shape, tensor.dtype, tensor.is_constant, value
 
 
-def _onnx_alternatives(op: Operator, table: ExpansionTable) -> Iterator[OnnxAlternative]:
+def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, str]) -> Iterator[OnnxAlternative]:
     program = _alone(op)
-    for name in sorted(table.by_operator.get((ONNX, op.op_type), {})):
+    for name, found in sorted(table.by_operator.get((ONNX, op.op_type), {}).items()):
         try:
-            lowered = lower_to_canonical(program, table, [Choice(op.op_type, name)])
-            viewed = _viewed_arrays(lowered.sdfg)
-            operators = tuple(
-                _canonical_alternatives(each, table, lowered.sdfg, viewed) for each in operators_of(lowered)
-            )
-        except UnsupportedOpError:
+            with faults_of("expansion", found.origin):  # what it built may be wrong only for those that come after it
+                lowered = lower_to_canonical(program, table, [Choice(op.op_type, name)])
+                viewed = _viewed_arrays(lowered.sdfg)
+                operators = tuple(
+                    _canonical_alternatives(each, table, lowered.sdfg, viewed, found, left_out)
+                    for each in operators_of(lowered)
+                )
+        except PluginError as error:
+            left_out.setdefault(found.origin, _LEFT_OUT.format(error))
+            continue
+        except UserError:
             continue  # a form of the operator that this expansion does not take
         results = {at: f"y{at}" for at, tensor in enumerate(op.outputs) if tensor is not None}
         roots = {at: _root(array, viewed) for at, array in results.items()}
@@ -207,19 +230,33 @@ def _root(array: str, viewed: Mapping[str, str]) -> str:
 
 
 def _canonical_alternatives(
-    op: Operator, table: ExpansionTable, sdfg: dace.SDFG, viewed: Mapping[str, str]
+    op: Operator,
+    table: ExpansionTable,
+    sdfg: dace.SDFG,
+    viewed: Mapping[str, str],
+    maker: Expansion,
+    left_out: dict[str, str],
 ) -> CanonicalAlternatives:
     scopes = {}
     for name, found in sorted(table.by_operator.get((CANONICAL, op.op_type), {}).items()):
-        outline = OutlineFragment(op)
         try:
-            found.rewrite(op, outline)
-            scopes[name] = _task_scopes(outline, sdfg, viewed)
+            with faults_of("expansion", found.origin):
+                scopes[name] = _task_scopes(_outline(op, found, maker), sdfg, viewed)
+        except PluginError as error:
+            left_out.setdefault(found.origin, _LEFT_OUT.format(error))
         except UserError:
             continue  # a form that it does not take, or more tasks than a DAG can hold
     if not scopes:
         raise op.unsupported(f"no expansion for {op.op_type!r}")
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
+
+
+def _outline(op: Operator, found: Expansion, maker: Expansion) -> OutlineFragment:
+    if not (found.is_own and maker.is_own):
+        return check_scopes(op, found)
+    outline = OutlineFragment(op)
+    found.apply(op, outline)
+    return outline
 
 
 def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str, str]) -> tuple[TaskScope, ...]:

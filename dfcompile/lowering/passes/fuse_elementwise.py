@@ -1,18 +1,17 @@
 """The pass fuse-elementwise: chains of element-wise operators become one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import dace
 import numpy as np
-from dace.sdfg.nodes import AccessNode
-from dace.sdfg.state import SDFGState
-from dace.sdfg.utils import dfs_topological_sort
 
-from dfcompile.frontend import CANONICAL, AttributeValue, Level, OperatorNode, Program, input_connector
+from dfcompile.errors import UserError
+from dfcompile.frontend import Level, Program
 from dfcompile.lowering.expressions import operand_names, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
+from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.rewriter import ProgramRewriter
 
-_MOST_OPERANDS = 26
+_MOST_OPERANDS = 26  # an expression has a letter for each
 _LONGEST_EXPRESSION = 2000
 _ATTRIBUTES = {"expression", "axes"}
 
@@ -21,134 +20,103 @@ _ATTRIBUTES = {"expression", "axes"}
 class _Operand:
     """An array and the result dimensions that its dimensions stand for."""
 
-    array: AccessNode
+    array: str
     axes: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Joined:
+    """What two operators become: each array is read once for each way in which it lies in the result."""
+
+    operands: tuple[_Operand, ...]
+    expression: str
+
+
 @lowering_pass("fuse-elementwise", level=Level.CANONICAL, source="own")
-def fuse_elementwise(program: Program) -> Program:
-    """Join an element-wise operator with the only one that uses its result.
+def fuse_elementwise(program: Program, *, max: int = _MOST_OPERANDS) -> Program:  # noqa: A002  # as users write it
+    """Join an element-wise operator with the only one that uses its result, up to ``max`` operands.
 
     ``t = f(a); y = g(t, b)`` becomes ``y = g(f(a), b)``, with the name of the last one. An array that is an output, in
     memory, or seen through a view stays.
     """
-    consumers = [node for node in program.sdfg.start_state.nodes() if _is_elementwise(node)]
-    if all(_producer(program.sdfg, node) is None for node in consumers):
-        return program
-    sdfg = dace.SDFG.from_json(program.sdfg.to_json())
-    state = sdfg.start_state
-    for node in list(dfs_topological_sort(state, state.source_nodes())):
-        consumer = node
-        while _is_elementwise(consumer) and (producer := _producer(sdfg, consumer)):
-            consumer = _join(sdfg, producer, consumer)
-    return replace(program, sdfg=sdfg)
+    if not 1 <= max <= _MOST_OPERANDS:
+        raise UserError(f"option 'max': found {max} against 1 to {_MOST_OPERANDS} operands")
+    graph = ProgramRewriter(program)
+    for op in graph.operators():
+        consumer = op
+        while (found := _producer(graph, consumer, max)) is not None:
+            producer, joined = found
+            consumer = graph.replace(
+                producer,
+                consumer,
+                inputs=[graph.tensor(operand.array) for operand in joined.operands],
+                attributes={
+                    "expression": joined.expression,
+                    "axes": [list(operand.axes) for operand in joined.operands],
+                },
+            )
+    return graph.finish()
 
 
-def _producer(sdfg: dace.SDFG, consumer: OperatorNode) -> OperatorNode | None:
-    """Return an element-wise operator whose result only the consumer uses, if they can be joined."""
-    state = sdfg.start_state
-    for operand in _operands(sdfg, consumer):
-        readers = {edge.dst for edge in state.out_edges(operand.array)}
-        writers = [edge.src for edge in state.in_edges(operand.array)]
-        if readers == {consumer} and len(writers) == 1 and _is_elementwise(writers[0]):
-            producer: OperatorNode = writers[0]
-            if _can_join(sdfg, producer, operand.array, consumer):
-                return producer
+def _producer(graph: ProgramRewriter, consumer: Operator, most: int) -> tuple[Operator, _Joined] | None:
+    """Return an element-wise operator whose result only the consumer uses, and what the two become."""
+    if not _is_elementwise(consumer):
+        return None
+    for tensor in consumer.operands():
+        producer = graph.producer(tensor)
+        if producer is None or not _is_elementwise(producer) or not graph.is_internal(tensor):
+            continue
+        if [reader.name for reader in graph.readers(tensor)] == [consumer.name] and _is_whole(tensor, consumer):
+            joined = _joined(producer, tensor, consumer)
+            if len(joined.operands) <= most and len(joined.expression) <= _LONGEST_EXPRESSION:
+                return producer, joined
     return None
 
 
-def _is_elementwise(node: dace.nodes.Node) -> bool:
-    return (
-        isinstance(node, OperatorNode)
-        and (node.dialect, node.op_type) == (CANONICAL, "Elementwise")
-        and set(node.attributes) <= _ATTRIBUTES
-    )
+def _is_elementwise(op: Operator) -> bool:
+    return op.op_type == "Elementwise" and set(op.attributes) <= _ATTRIBUTES
 
 
-def _can_join(sdfg: dace.SDFG, producer: OperatorNode, array: AccessNode, consumer: OperatorNode) -> bool:
-    state = sdfg.start_state
-    between = array.desc(sdfg)
-    if not between.transient or between.storage is not dace.StorageType.Default:
-        return False
-    result = state.out_edges(consumer)[0].dst.desc(sdfg)
-    axes = {operand.axes for operand in _operands(sdfg, consumer) if operand.array is array}
-    is_whole = tuple(between.shape) == tuple(result.shape) and axes == {tuple(range(len(result.shape)))}
-    operands, expression = _joined(sdfg, producer, array, consumer)
-    return is_whole and len(operands) <= _MOST_OPERANDS and len(expression) <= _LONGEST_EXPRESSION
+def _is_whole(between: Tensor, consumer: Operator) -> bool:
+    """Return whether the consumer reads a tensor element by element, nowhere broadcast or transposed."""
+    result = consumer.output()
+    axes = {operand.axes for operand in _operands(consumer) if operand.array == between.name}
+    return between.shape == result.shape and axes == {tuple(range(result.rank))}
 
 
-def _operands(sdfg: dace.SDFG, node: OperatorNode) -> list[_Operand]:
+def _operands(op: Operator) -> list[_Operand]:
     """Return the operands of an element-wise operator in order."""
-    state = sdfg.start_state
-    rank = len(state.out_edges(node)[0].dst.desc(sdfg).shape)
-    by_connector = {edge.dst_conn: edge.src for edge in state.in_edges(node)}
-    arrays = [by_connector[input_connector(position)] for position in range(len(by_connector))]
-    given = node.attributes.get("axes")
+    rank, given = op.output().rank, op.attributes.get("axes")
     operands = []
-    for position, array in enumerate(arrays):
+    for position, tensor in enumerate(op.operands()):
         own = given[position] if isinstance(given, list) else None
-        last = range(rank - len(array.desc(sdfg).shape), rank)
-        operands.append(_Operand(array, tuple(own if isinstance(own, list) else last)))
+        last = range(rank - tensor.rank, rank)
+        operands.append(_Operand(tensor.name, tuple(own if isinstance(own, list) else last)))
     return operands
 
 
-def _joined(
-    sdfg: dace.SDFG, producer: OperatorNode, array: AccessNode, consumer: OperatorNode
-) -> tuple[list[_Operand], str]:
-    """Return operands (each array once) and expression of the joined operator."""
-    first, second = _operands(sdfg, producer), _operands(sdfg, consumer)
-    joined = list(dict.fromkeys([*first, *(operand for operand in second if operand.array is not array)]))
+def _joined(producer: Operator, between: Tensor, consumer: Operator) -> _Joined:
+    first, second = _operands(producer), _operands(consumer)
+    joined = list(dict.fromkeys([*first, *(operand for operand in second if operand.array != between.name)]))
     names = dict(zip(joined, (f"operand{position}" for position in range(len(joined))), strict=True))
     inner = substitute(
         str(producer.attributes.get("expression", "a")),
         dict(zip(operand_names(len(first)), (names[operand] for operand in first), strict=True)),
     )
-    inner = _as_stored(sdfg, inner, array, first)
+    inner = _as_stored(inner, between, producer.operands())
     outer = substitute(
         str(consumer.attributes.get("expression", "a")),
         {
-            name: inner if operand.array is array else names[operand]
+            name: inner if operand.array == between.name else names[operand]
             for name, operand in zip(operand_names(len(second)), second, strict=True)
         },
     )
     short = operand_names(min(len(joined), _MOST_OPERANDS))
-    return joined, substitute(outer, dict(zip(names.values(), short, strict=False)))
+    return _Joined(tuple(joined), substitute(outer, dict(zip(names.values(), short, strict=False))))
 
 
-def _as_stored(sdfg: dace.SDFG, expression: str, array: AccessNode, operands: list[_Operand]) -> str:
+def _as_stored(expression: str, between: Tensor, operands: tuple[Tensor, ...]) -> str:
     """Keep what storing the intermediate result did to it: integers wrap around, truth values are 0 or 1."""
-    dtypes = {np.dtype(node.desc(sdfg).dtype.type) for node in (array, *(operand.array for operand in operands))}
-    stored = np.dtype(array.desc(sdfg).dtype.type)
-    return expression if dtypes == {stored} and stored.kind == "f" else f"dace.{stored.name}({expression})"
-
-
-def _join(sdfg: dace.SDFG, producer: OperatorNode, consumer: OperatorNode) -> OperatorNode:
-    state = sdfg.start_state
-    array = state.out_edges(producer)[0].dst
-    operands, expression = _joined(sdfg, producer, array, consumer)
-    result = state.out_edges(consumer)[0]
-    attributes: dict[str, AttributeValue] = {
-        "expression": expression,
-        "axes": [list(operand.axes) for operand in operands],
-    }
-    node = OperatorNode(
-        consumer.name,
-        dialect=CANONICAL,
-        op_type="Elementwise",
-        origin=consumer.origin,
-        attributes=attributes,
-        inputs=[input_connector(position) for position in range(len(operands))],
-        outputs=[result.src_conn],
-    )
-    state.add_node(node)
-    for position, operand in enumerate(operands):
-        _connect(sdfg, state, operand.array, node, input_connector(position))
-    state.add_edge(node, result.src_conn, result.dst, None, result.data)
-    for removed in (producer, consumer, array):
-        state.remove_node(removed)
-    sdfg.remove_data(array.data, validate=False)
-    return node
-
-
-def _connect(sdfg: dace.SDFG, state: SDFGState, array: AccessNode, node: OperatorNode, connector: str) -> None:
-    state.add_edge(array, None, node, connector, dace.Memlet.from_array(array.data, sdfg.arrays[array.data]))
+    stored = np.dtype(between.dtype)
+    is_plain = {between.dtype, *(tensor.dtype for tensor in operands)} == {between.dtype} and stored.kind == "f"
+    return expression if is_plain else f"dace.{stored.name}({expression})"

@@ -10,7 +10,7 @@ from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
 from dfcompile.scheduler.gangs.placing import place, place_shortest
-from dfcompile.scheduler.partitioners.stages import Growth, StageGrower
+from dfcompile.scheduler.partitioners.tiers import Growth, TierGrower
 from dfcompile.scheduler.timing.streams import streamable_edges
 
 _WASTES = (500, 0, 100, 250, 1000, 2000, None)
@@ -25,7 +25,7 @@ class OverlapSearch:
         self._dag = dag
         self._pes = pes
         self._tries = tries
-        self._grower = StageGrower(dag)
+        self._grower = TierGrower(dag)
         self._bound = lower_bound_cycles(dag, pes)
         self._shortest: int | None = None
         self.found: Blocks | None = None
@@ -65,14 +65,14 @@ class OverlapSearch:
                 task = choice.choice(tasks)
                 changed[task] = choice.choice((0, 1, 2)) if delay[task] else choice.choice((1, 1, 2))
             self._tries -= 1
-            stage = self._grower.stages(order, changed, self._pes)
-            cycles = self._cycles(Blocks.in_order(stage, order))
+            tier = self._grower.tiers(order, changed, self._pes)
+            cycles = self._cycles(Blocks.in_order(tier, order))
             if cycles is None:
                 continue
             if cycles <= current * (1 + _TEMPERATURE * self._tries / total * choice.random()):
                 delay, current = changed, cycles
                 if current < self._shortest:
-                    self._keep(self._grower.blocks(order, stage), cycles)
+                    self._keep(self._grower.blocks(order, tier), cycles)
 
     def _sizes(self) -> Iterable[int]:
         size = min(self._pes, max(self._dag.tasks_count, 1))

@@ -15,13 +15,13 @@ sink: O = I reads) then goes through the same accesses whatever the times:
 * the task starts with its first read of the last streamed input and ends one cycle after its last read or with its last
   write, whichever is later.
 
-Let w be the number of cycles that pass in the program before an access: for read i = 0..I-1 ``floor(i * O / I)``, for
+Let w be the number of cycles that pass in the sequence before an access: for read i = 0..I-1 ``floor(i * O / I)``, for
 write j = 1..O ``j`` if O >= I; else ``i`` and ``ceil(j * I / O)``. Then an access takes place at ``w + delay``, where
 delay is the largest of the time from which the task may run and ``awaited time - w`` of the access itself and of all
-before it in the program; the task ends ``max(I, O)`` after the delay of its last access.
+before it in the sequence; the task ends ``max(I, O)`` after the delay of its last access.
 
 These are (max, +) recurrences without choices: no queue of events is needed. Each unit of tasks that stream together is
-solved by relaxation of whole programs, stretch by stretch, and stretches that repeat are leapt over in closed form, so
+solved by relaxation of whole sequences, stretch by stretch, and stretches that repeat are leapt over in closed form, so
 that the cost hardly depends on the volumes where these have a large common divisor. Where they have none, it is some
 tens of nanoseconds per element, and stretches are parts of about a million elements: memory does not grow with volumes.
 """

@@ -1,13 +1,13 @@
-"""Where to cut the programs of a unit so that no access before the cut awaits one after it."""
+"""Where to cut the sequences of a unit so that no access before the cut awaits one after it."""
 
-from dfcompile.scheduler.simulation.program import Place
+from dfcompile.scheduler.simulation.access_sequence import Place
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 
 _MOST_SWEEPS = 100
 
 
 def cut(unit: StreamingUnit, part: int, parts: int) -> tuple[Place, ...]:
-    """Return how far each task gets if none goes beyond a fraction of its program, and all as far as they then can.
+    """Return how far each task gets if none goes beyond a fraction of its sequence, and all as far as they then can.
 
     A task can read what has been written and write where places have been freed. From the fraction itself the
     places are lowered until that holds; as all of them may be lowered together, the order does not matter.
@@ -44,7 +44,7 @@ def _lowered(unit: StreamingUnit, node: int, places: list[Place]) -> Place:
 
 
 def _place(whole: Place, reads: int, writes: int) -> Place:
-    """Return how far a program gets with limits to its reads and writes."""
+    """Return how far a sequence gets with limits to its reads and writes."""
     if not whole.reads:
         return whole
     # Read i (from 0) comes after write ``i * writes // reads``.

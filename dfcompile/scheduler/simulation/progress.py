@@ -3,13 +3,13 @@
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.program import Place, Program, task_program
+from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, task_sequence
 from dfcompile.scheduler.simulation.repetition import NO_REPETITION, Repetition
 from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
 
 
 class Progress:
-    """Where each task is in its program and when, and what the FIFOs hold.
+    """Where each task is in its sequence and when, and what the FIFOs hold.
 
     Attributes:
         clock: time at which each task goes on.
@@ -26,19 +26,19 @@ class Progress:
             for edge in range(len(unit.edges))
         ]
         self._pending = [np.zeros(0, dtype=np.int64) for _ in unit.edges]
-        self._programs: dict[tuple[Place, Place, Place, bool, bool], Program] = {}
+        self._sequences: dict[tuple[Place, Place, Place, bool, bool], AccessSequence] = {}
 
     def stretch(self, places: tuple[Place, ...]) -> Stretch:
         """Return the stretch from here to other places, its times still to be found."""
         unit = self._unit
-        programs = self._stretch_programs(places)
+        sequences = self._stretch_sequences(places)
         sent, gets = [], []
         for edge, (history, pending) in enumerate(zip(self._history, self._pending, strict=True)):
-            writes, reads = programs[unit.source[edge]].writes, programs[unit.target[edge]].reads
+            writes, reads = sequences[unit.source[edge]].writes, sequences[unit.target[edge]].reads
             sent.append(_continued(pending, writes))
             gets.append(_continued(history, reads))
         counts = [[len(times) for times in columns] for columns in (self._pending, self._history)]
-        return Stretch(programs, list(self.clock), sent, counts[0], gets, counts[1])
+        return Stretch(sequences, list(self.clock), sent, counts[0], gets, counts[1])
 
     def move_on(
         self, stretch: Stretch, ends: list[int], places: tuple[Place, ...], found: Repetition = NO_REPETITION
@@ -66,25 +66,25 @@ class Progress:
             else:
                 self._history[edge] = _last(stretch.gets[edge], past) + count * lasts
 
-    def _stretch_programs(self, places: tuple[Place, ...]) -> list[Program]:
-        """Return the programs of a stretch; equal ones are one, and those of the stretch before are used again."""
+    def _stretch_sequences(self, places: tuple[Place, ...]) -> list[AccessSequence]:
+        """Return the sequences of a stretch; equal ones are one, and those of the stretch before are used again."""
         unit = self._unit
-        programs: dict[tuple[Place, Place, Place, bool, bool], Program] = {}
+        sequences: dict[tuple[Place, Place, Place, bool, bool], AccessSequence] = {}
         found = []
         for node, ends in enumerate(zip(self.place, places, strict=True)):
             whole = Place(unit.reads[node], unit.writes[node])
             begin, end = _from_the_beginning(whole, *ends)
             gets, puts = bool(unit.inputs[node]), bool(unit.outputs[node])
             key = (whole, begin, end, gets, puts)
-            if key not in programs:
-                programs[key] = self._programs.get(key) or task_program(whole, begin, end, gets=gets, puts=puts)
-            found.append(programs[key])
-        self._programs = programs
+            if key not in sequences:
+                sequences[key] = self._sequences.get(key) or task_sequence(whole, begin, end, gets=gets, puts=puts)
+            found.append(sequences[key])
+        self._sequences = sequences
         return found
 
 
 def _from_the_beginning(whole: Place, begin: Place, end: Place) -> tuple[Place, Place]:
-    """Return a stretch that begins where reads and writes are even as one from the beginning: it has the same program.
+    """Return a stretch that begins where reads and writes are even as one from the beginning: it has the same sequence.
 
     (4, 2) to (6, 3) is as (0, 0) to (2, 1).
     """

@@ -1,4 +1,4 @@
-"""Access times of a stretch by relaxation: whole programs at a time, until no access is too early."""
+"""Access times of a stretch by relaxation: whole sequences at a time, until no access is too early."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ _ACCESSES_PER_VISIT = 60  # stepping through so many accesses takes as long as o
 
 
 def relax(unit: StreamingUnit, stretch: Stretch) -> bool:
-    """Find the earliest times that respect every program and every FIFO; return whether they were found.
+    """Find the earliest times that respect every sequence and every FIFO; return whether they were found.
 
     A read waits for its write, a write for the read that frees its place. Beginning with no waits at all, tasks are
     visited in their order, then back, and so on, and delay their accesses as far as their neighbours demand;
@@ -79,29 +79,29 @@ def _visit(unit: StreamingUnit, stretch: Stretch, node: int) -> None:
     In a row of reads, one of every input, each waits for those before it in the row, for the rows before, and for the
     writes before: the largest of three running maxima. So with writes.
     """
-    program, clock = stretch.programs[node], stretch.clock[node]
+    sequence, clock = stretch.sequences[node], stretch.clock[node]
     inputs, outputs = unit.inputs[node], unit.outputs[node]
     read_row: list[Int64 | None] = []
     for edge in inputs:
-        read_row.append(_later(read_row, stretch.arrivals(edge) - program.get_waits))
+        read_row.append(_later(read_row, stretch.arrivals(edge) - sequence.get_waits))
     write_row: list[Int64 | None] = []
     for edge in outputs:
-        freed = stretch.frees(edge) - program.put_waits if stretch.past[edge] else None
+        freed = stretch.frees(edge) - sequence.put_waits if stretch.past[edge] else None
         write_row.append(_later(write_row, freed))
     reads_before, writes_before = _running(read_row, clock), _running(write_row, clock)
     _put_back(
         [stretch.reads(edge) for edge in inputs],
         read_row,
         reads_before,
-        None if writes_before is None else writes_before[program.puts_before],
-        (clock, program.get_waits),
+        None if writes_before is None else writes_before[sequence.puts_before],
+        (clock, sequence.get_waits),
     )
     _put_back(
         [stretch.puts(edge) for edge in outputs],
         write_row,
         writes_before,
-        None if reads_before is None else reads_before[program.gets_before],
-        (clock, program.put_waits),
+        None if reads_before is None else reads_before[sequence.gets_before],
+        (clock, sequence.put_waits),
     )
 
 

@@ -18,23 +18,23 @@ def stalls(unit: StreamingUnit, stretch: Stretch, node: int, end: int, *, starts
         end: time at which it ends the stretch.
         starts: whether the first reads of the stretch are its first: before them it has not started.
     """
-    program, clock = stretch.programs[node], stretch.clock[node]
+    sequence, clock = stretch.sequences[node], stretch.clock[node]
     reads = [stretch.reads(edge) for edge in unit.inputs[node]]
     puts = [stretch.puts(edge) for edge in unit.outputs[node]]
     read_stalls, put_stalls = _beyond_the_first(reads), _beyond_the_first(puts)
     # All stalls together are known; those at the first places of the rows are what is left.
-    rest = end - clock - program.cycles - sum(read_stalls) - sum(put_stalls)
-    if program.writes and not program.reads:
+    rest = end - clock - sequence.cycles - sum(read_stalls) - sum(put_stalls)
+    if sequence.writes and not sequence.reads:
         put_stalls[0] = rest
-    elif program.reads:
-        at_first_put = _at_first_put(unit, stretch, node, reads, puts) if program.writes else 0
+    elif sequence.reads:
+        at_first_put = _at_first_put(unit, stretch, node, reads, puts) if sequence.writes else 0
         read_stalls[0] = rest - at_first_put
-        if program.writes:
+        if sequence.writes:
             put_stalls[0] = at_first_put
-    if starts and program.reads:
+    if starts and sequence.reads:
         before = clock
         for place, times in enumerate(reads):
-            first = int(times[0]) - int(program.get_waits[0])
+            first = int(times[0]) - int(sequence.get_waits[0])
             read_stalls[place] -= first - before
             before = first
     return dict(zip((*unit.inputs[node], *unit.outputs[node]), (*read_stalls, *put_stalls), strict=True))
@@ -49,8 +49,8 @@ def _at_first_put(unit: StreamingUnit, stretch: Stretch, node: int, reads: list[
     """Return how much writes to the first output delay a task beyond the access before each of them."""
     if not any(stretch.past[edge] for edge in unit.outputs[node]):
         return 0
-    program, clock = stretch.programs[node], stretch.clock[node]
-    read_before = np.concatenate([[clock], reads[-1] - program.get_waits])
-    put_before = np.concatenate([[clock], puts[-1][:-1] - program.put_waits[:-1]])
-    before = np.maximum(put_before, read_before[program.gets_before])
-    return int((puts[0] - program.put_waits - before).sum())
+    sequence, clock = stretch.sequences[node], stretch.clock[node]
+    read_before = np.concatenate([[clock], reads[-1] - sequence.get_waits])
+    put_before = np.concatenate([[clock], puts[-1][:-1] - sequence.put_waits[:-1]])
+    before = np.maximum(put_before, read_before[sequence.gets_before])
+    return int((puts[0] - sequence.put_waits - before).sum())

@@ -5,7 +5,7 @@ from collections import deque
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.program import Counts
+from dfcompile.scheduler.simulation.access_sequence import Counts
 from dfcompile.scheduler.simulation.result import NEVER
 from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
 
@@ -43,7 +43,7 @@ class _Steps:
         self._missing = [len(waits) + (clock == NEVER) for waits, clock in zip(unit.waits, stretch.clock, strict=True)]
         self._puts = [sent[:count].tolist() for sent, count in zip(stretch.sent, stretch.pending, strict=True)]
         self._gets = [gets[:past].tolist() for gets, past in zip(stretch.gets, stretch.past, strict=True)]
-        self._programs = [_listed(unit, stretch, node) for node in range(len(unit.nodes))]
+        self._sequences = [_listed(unit, stretch, node) for node in range(len(unit.nodes))]
 
     def run(self) -> list[int]:
         ready = deque(node for node, missing in enumerate(self._missing) if missing == 0)
@@ -60,7 +60,7 @@ class _Steps:
     def _advance(self, node: int) -> tuple[int, list[int]]:
         """Run a task until it is stuck; return where, and the neighbours that its accesses let go on."""
         unit, past, stuck = self._unit, self._stretch.past, self._stuck
-        edges, waits = self._programs[node]
+        edges, waits = self._sequences[node]
         inputs = len(unit.inputs[node])
         delay = self._delay[node]
         woken: list[int] = []
@@ -86,7 +86,7 @@ class _Steps:
         return FINISHED, woken
 
     def _finish(self, node: int) -> list[int]:
-        self._end[node] = self._delay[node] + self._stretch.programs[node].cycles
+        self._end[node] = self._delay[node] + self._stretch.sequences[node].cycles
         started = []
         for follower in self._followers[node]:
             self._delay[follower] = max(self._delay[follower], self._end[node])
@@ -107,18 +107,18 @@ class _Steps:
 
 def _listed(unit: StreamingUnit, stretch: Stretch, node: int) -> tuple[list[int], list[int]]:
     """Return for each access of a node its edge, as a place among inputs and outputs, and its waits."""
-    program = stretch.programs[node]
+    sequence = stretch.sequences[node]
     inputs, outputs = len(unit.inputs[node]), len(unit.outputs[node])
-    read, write = np.arange(program.reads), np.arange(program.writes)
-    puts_before, gets_before = _numbers(program.puts_before), _numbers(program.gets_before)
-    length = program.reads * inputs + program.writes * outputs
+    read, write = np.arange(sequence.reads), np.arange(sequence.writes)
+    puts_before, gets_before = _numbers(sequence.puts_before), _numbers(sequence.gets_before)
+    length = sequence.reads * inputs + sequence.writes * outputs
     slots, waits = np.empty(length, dtype=np.int64), np.empty(length, dtype=np.int64)
     for place in range(inputs):
         position = read * inputs + puts_before * outputs + place
-        slots[position], waits[position] = place, program.get_waits
+        slots[position], waits[position] = place, sequence.get_waits
     for place in range(outputs):
         position = gets_before * inputs + write * outputs + place
-        slots[position], waits[position] = inputs + place, program.put_waits
+        slots[position], waits[position] = inputs + place, sequence.put_waits
     return slots.tolist(), waits.tolist()
 
 

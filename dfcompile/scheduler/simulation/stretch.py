@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.program import Program
+from dfcompile.scheduler.simulation.access_sequence import AccessSequence
 
 LONG_AGO = -(2**62)  # before any time; far enough from the limit that waits can be subtracted
 
@@ -56,7 +56,7 @@ class Stretch:
     No access of a stretch awaits one after it. Elements written before it may be read in it.
 
     Attributes:
-        programs: of each node.
+        sequences: of each node.
         clock: time at which each node begins the stretch, or ``NEVER``.
         sent: times of the writes on each edge: of those that are not read before the stretch, then of those in it.
         pending: number of the former.
@@ -65,7 +65,7 @@ class Stretch:
         past: number of the former.
     """
 
-    programs: list[Program]
+    sequences: list[AccessSequence]
     clock: list[int]
     sent: list[Int64]
     pending: list[int]
@@ -90,11 +90,11 @@ class Stretch:
 
     def end(self, unit: StreamingUnit, node: int) -> int:
         """Return when a node ends the stretch."""
-        program, delay = self.programs[node], self.clock[node]
-        if program.reads:
-            last = int(program.get_waits[-1])
+        sequence, delay = self.sequences[node], self.clock[node]
+        if sequence.reads:
+            last = int(sequence.get_waits[-1])
             delay = max(delay, *(int(self.reads(edge)[-1]) - last for edge in unit.inputs[node]))
-        if program.writes:
-            last = int(program.put_waits[-1])
+        if sequence.writes:
+            last = int(sequence.put_waits[-1])
             delay = max(delay, *(int(self.puts(edge)[-1]) - last for edge in unit.outputs[node]))
-        return delay + program.cycles
+        return delay + sequence.cycles

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from dfcompile.scheduler.simulation.access_sequence import Place
 from dfcompile.scheduler.simulation.cuts import cut
 from dfcompile.scheduler.simulation.occupancy import PeakMeter
-from dfcompile.scheduler.simulation.program import Place
 from dfcompile.scheduler.simulation.progress import Progress
 from dfcompile.scheduler.simulation.relaxation import relax
 from dfcompile.scheduler.simulation.repetition import find_period, find_repetition
@@ -201,7 +201,7 @@ class _UnitReplay:
         inputs = self._unit.inputs[node]
         if not inputs:
             return stretch.clock[node]
-        return int(stretch.reads(inputs[-1])[0]) if stretch.programs[node].reads else None
+        return int(stretch.reads(inputs[-1])[0]) if stretch.sequences[node].reads else None
 
     def _account(self, stretch: Stretch, ends: list[int], repetitions: int) -> None:
         unit = self._unit

@@ -1,6 +1,6 @@
 """When every element of a gang moves: the least solution of its (max, +) recurrences.
 
-A task with I reads and O writes (a source reads, a sink writes as often as it does the other) has a fixed program. In
+A task with I reads and O writes (a source reads, a sink writes as often as it does the other) has a fixed sequence. In
 cycle c of it, not counting cycles spent waiting:
 
 * write j = 1..O happens in cycle ``max(j, ceil(j * I / O))``, read i = 0..I-1 in cycle ``max(i, floor(i * O / I))``;
@@ -56,7 +56,7 @@ class TaskTimes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Program:
+class _AccessSequence:
     """Cycles of a task's accesses to streams, and their positions among all of these, per input and output.
 
     Accesses to memory never wait: of a task without input streams, or without output streams, only the cycles of the
@@ -73,7 +73,7 @@ class _Program:
     reads_before_first: int
 
 
-def _program(reads: int, writes: int, inputs: int, outputs: int) -> _Program:
+def _sequence(reads: int, writes: int, inputs: int, outputs: int) -> _AccessSequence:
     read = np.arange(reads if inputs else 0, dtype=np.int64)
     write = np.arange(1, (writes if outputs else 0) + 1, dtype=np.int64)
     common = gcd(reads, writes) or 1
@@ -82,7 +82,7 @@ def _program(reads: int, writes: int, inputs: int, outputs: int) -> _Program:
     written_before = read * (share // part) + read * (share % part) // part
     read_before = write * (part // share) - (-write * (part % share) // share)
     awaited = -(-reads // max(writes, 1))
-    return _Program(
+    return _AccessSequence(
         read_cycle=np.maximum(read, written_before),
         write_cycle=np.maximum(write, read_before),
         read_at=(read * inputs + written_before * outputs) + np.arange(inputs, dtype=np.int64)[:, None],
@@ -123,16 +123,16 @@ class _Elements:
             for other in task.awaits:
                 self._awaited_by[other].append(number)
         self._start, self._first, self._last = ([_NEVER_YET] * len(tasks) for _ in range(3))
-        known: dict[tuple[int, int, int, int], _Program] = {}
-        self._programs = []
+        known: dict[tuple[int, int, int, int], _AccessSequence] = {}
+        self._sequences = []
         for task in tasks:
             key = (task.reads, task.writes, len(task.inputs), len(task.outputs))
             if key not in known:
-                known[key] = _program(*key)
-            self._programs.append(known[key])
+                known[key] = _sequence(*key)
+            self._sequences.append(known[key])
 
     def by_sweeps(self) -> TaskTimes | None:
-        """Raise whole programs, forwards and backwards in turn; give up where single elements go to and fro."""
+        """Raise whole sequences, forwards and backwards in turn; give up where single elements go to and fro."""
         self._put = {e: np.full(self._tasks[n].writes, _NEVER_YET, dtype=np.int64) for e, n in self._writer.items()}
         self._put |= self._relayed
         self._get = {e: np.full(len(times), _NEVER_YET, dtype=np.int64) for e, times in self._put.items()}
@@ -149,37 +149,37 @@ class _Elements:
         return None
 
     def _raise(self, number: int, late: list[bool]) -> None:
-        task, program = self._tasks[number], self._programs[number]
+        task, sequence = self._tasks[number], self._sequences[number]
         begin = max(task.release, *(self._last[other] for other in task.awaits), 0)
-        if not program.length:
-            self._start[number], self._first[number] = begin, begin + program.first_cycle
-            self._end(number, begin + program.last_cycle, late)
+        if not sequence.length:
+            self._start[number], self._first[number] = begin, begin + sequence.first_cycle
+            self._end(number, begin + sequence.last_cycle, late)
             return
-        delay = np.full(program.length, _NEVER_YET, dtype=np.int64)
-        for edge, at in zip(task.inputs, program.read_at, strict=True):
-            delay[at] = self._put[edge] - program.read_cycle
-        for edge, at in zip(task.outputs, program.write_at, strict=True):
+        delay = np.full(sequence.length, _NEVER_YET, dtype=np.int64)
+        for edge, at in zip(task.inputs, sequence.read_at, strict=True):
+            delay[at] = self._put[edge] - sequence.read_cycle
+        for edge, at in zip(task.outputs, sequence.write_at, strict=True):
             room = self._capacity[edge]
             if room < task.writes:
-                delay[at[room:]] = self._get[edge][:-room] - program.write_cycle[room:]
+                delay[at[room:]] = self._get[edge][:-room] - sequence.write_cycle[room:]
         delay[0] = max(int(delay[0]), begin)
         np.maximum.accumulate(delay, out=delay)
-        for edge, at in zip(task.inputs, program.read_at, strict=True):
-            np.add(delay[at], program.read_cycle, out=self._get[edge])
+        for edge, at in zip(task.inputs, sequence.read_at, strict=True):
+            np.add(delay[at], sequence.read_cycle, out=self._get[edge])
             if edge in self._relayed:
                 continue
             room, writer = self._capacity[edge], self._writer[edge]
             if room < task.reads and not late[writer]:
                 late[writer] = bool((self._get[edge][:-room] > self._put[edge][room:]).any())
-        for edge, at in zip(task.outputs, program.write_at, strict=True):
-            np.add(delay[at], program.write_cycle, out=self._put[edge])
+        for edge, at in zip(task.outputs, sequence.write_at, strict=True):
+            np.add(delay[at], sequence.write_cycle, out=self._put[edge])
             reader = self._reader.get(edge)
             if reader is not None:
                 late[reader] = late[reader] or bool((self._put[edge] > self._get[edge]).any())
         self._start[number] = int(delay[len(task.inputs) - 1]) if task.inputs else begin
-        before_first = program.write_at[0, 0] if task.outputs else program.reads_before_first * len(task.inputs) - 1
-        self._first[number] = int(delay[before_first]) + program.first_cycle
-        self._end(number, int(delay[-1]) + program.last_cycle, late)
+        before_first = sequence.write_at[0, 0] if task.outputs else sequence.reads_before_first * len(task.inputs) - 1
+        self._first[number] = int(delay[before_first]) + sequence.first_cycle
+        self._end(number, int(delay[-1]) + sequence.last_cycle, late)
 
     def _end(self, number: int, last: int, late: list[bool]) -> None:
         if last > self._last[number]:
@@ -189,7 +189,7 @@ class _Elements:
 
     def by_steps(self) -> TaskTimes:
         """Take one access at a time, each task as far as it gets: always ends, also in a deadlock."""
-        steps = _Steps(self._tasks, self._programs, self._capacity, self._writer, self._reader, self._relayed)
+        steps = _Steps(self._tasks, self._sequences, self._capacity, self._writer, self._reader, self._relayed)
         return steps.run(self._awaited_by)
 
 
@@ -199,15 +199,15 @@ class _Steps:
     def __init__(
         self,
         tasks: list[GangTask],
-        programs: list[_Program],
+        sequences: list[_AccessSequence],
         capacity: dict[int, int],
         writer: dict[int, int],
         reader: dict[int, int],
         relayed: Mapping[int, Int64],
     ) -> None:
         self._tasks, self._capacity, self._writer, self._reader = tasks, capacity, writer, reader
-        self._accesses = [_listed(task, program) for task, program in zip(tasks, programs, strict=True)]
-        self._programs = programs
+        self._accesses = [_listed(task, sequence) for task, sequence in zip(tasks, sequences, strict=True)]
+        self._sequences = sequences
         self._put: dict[int, list[int]] = {edge: [] for edge in writer}
         self._put |= {edge: times.tolist() for edge, times in relayed.items()}
         self._get: dict[int, list[int]] = {edge: [] for edge in self._put}
@@ -222,10 +222,10 @@ class _Steps:
             number = ready.popleft()
             ready.extend(self._advance(number))
             if self._done[number] == len(self._accesses[number]) and self._last[number] == _NEVER_YET:
-                program = self._programs[number]
-                self._last[number] = self._delay[number] + program.last_cycle
-                if not program.length:
-                    self._first[number] = self._delay[number] + program.first_cycle
+                sequence = self._sequences[number]
+                self._last[number] = self._delay[number] + sequence.last_cycle
+                if not sequence.length:
+                    self._first[number] = self._delay[number] + sequence.first_cycle
                 for other in awaited_by[number]:
                     self._missing[other] -= 1
                     self._delay[other] = max(self._delay[other], self._last[number])
@@ -268,24 +268,24 @@ class _Steps:
             if place == started:
                 self._start[number] = delay
             if place == emitted:
-                self._first[number] = delay + self._programs[number].first_cycle
+                self._first[number] = delay + self._sequences[number].first_cycle
         self._done[number], self._delay[number] = place, delay
         return list(woken)
 
     def _marks(self, number: int) -> tuple[int, int]:
         """Return after how many accesses a task has started, and has written its first element."""
-        task, program = self._tasks[number], self._programs[number]
+        task, sequence = self._tasks[number], self._sequences[number]
         if task.outputs:
-            return len(task.inputs), int(program.write_at[0, 0]) + 1
-        return len(task.inputs), program.reads_before_first * len(task.inputs)
+            return len(task.inputs), int(sequence.write_at[0, 0]) + 1
+        return len(task.inputs), sequence.reads_before_first * len(task.inputs)
 
 
-def _listed(task: GangTask, program: _Program) -> list[tuple[int, bool, int]]:
+def _listed(task: GangTask, sequence: _AccessSequence) -> list[tuple[int, bool, int]]:
     """Return the accesses of a task in order: edge, whether it writes, cycle."""
-    listed: list[tuple[int, bool, int]] = [(-1, False, 0)] * program.length
+    listed: list[tuple[int, bool, int]] = [(-1, False, 0)] * sequence.length
     for edges, at, cycles, is_write in (
-        (task.inputs, program.read_at, program.read_cycle, False),
-        (task.outputs, program.write_at, program.write_cycle, True),
+        (task.inputs, sequence.read_at, sequence.read_cycle, False),
+        (task.outputs, sequence.write_at, sequence.write_cycle, True),
     ):
         for edge, positions in zip(edges, at.tolist(), strict=True):
             for position, cycle in zip(positions, cycles.tolist(), strict=True):

@@ -1,1 +1,1 @@
-"""Expansions and passes of a laboratory of its own."""
+"""Parts of a laboratory of its own, one kind in each file."""

@@ -14,7 +14,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.scheduler.simulation import NEVER, Replay, simulate, unit_replay
-from dfcompile.scheduler.simulation.program import Counts, Place, task_program
+from dfcompile.scheduler.simulation.access_sequence import Counts, Place, task_sequence
 from dfcompile.scheduler.simulation.relaxation import relax
 from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 from tests.unit.scheduler.plain_replay import plain_replay, replays
@@ -69,27 +69,27 @@ def _numbers(counts: Counts) -> Int64:
 
 
 @given(st.integers(1, 30), st.integers(1, 30), st.lists(st.integers(0, 30), max_size=3))
-def test_program_writes_what_it_has_read_however_it_is_cut(reads: int, writes: int, cuts: list[int]) -> None:
+def test_access_sequence_writes_what_it_has_read_however_it_is_cut(reads: int, writes: int, cuts: list[int]) -> None:
     whole = Place(reads, writes)
     places = [Place(min(cut, reads), min(cut, reads) * writes // reads) for cut in sorted([0, *cuts, reads])]
     read = written = clock = 0
     for begin, end in pairwise(places):
-        program = task_program(whole, begin, end)
-        puts_before = _numbers(program.puts_before) + written
-        gets_before = _numbers(program.gets_before) + read
+        sequence = task_sequence(whole, begin, end)
+        puts_before = _numbers(sequence.puts_before) + written
+        gets_before = _numbers(sequence.gets_before) + read
 
         assert puts_before.tolist() == [number * writes // reads for number in range(begin.reads, end.reads)]
         assert gets_before.tolist() == [
             -(-number * reads // writes) for number in range(begin.writes + 1, end.writes + 1)
         ]
         upsamples = writes >= reads
-        assert (program.get_waits + clock).tolist() == (
+        assert (sequence.get_waits + clock).tolist() == (
             puts_before.tolist() if upsamples else list(range(begin.reads, end.reads))
         )
-        assert (program.put_waits + clock).tolist() == (
+        assert (sequence.put_waits + clock).tolist() == (
             list(range(begin.writes + 1, end.writes + 1)) if upsamples else gets_before.tolist()
         )
-        read, written, clock = end.reads, end.writes, clock + program.cycles
+        read, written, clock = end.reads, end.writes, clock + sequence.cycles
 
     assert (read, written, clock) == (reads, writes, max(reads, writes))
 

@@ -64,7 +64,7 @@ def test_deadlock_names_the_full_fifo() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(canonical_dags(DagShape(max_volume=24)), st.integers(2, 8))
-def test_single_steps_and_whole_programs_agree(dag: CanonicalDag, pes: int) -> None:
+def test_single_steps_and_whole_sequences_agree(dag: CanonicalDag, pes: int) -> None:
     options = ScheduleOptions(pes, barrier=False, timing=Timing.EXACT)
     by_sweeps = schedule(dag, options)
     with pytest.MonkeyPatch.context() as patched:
@@ -93,7 +93,7 @@ def test_volumes_that_pass_no_fifo_cost_nothing_and_do_not_overflow() -> None:
 
     found = schedule(dag, ScheduleOptions(2, timing=Timing.EXACT))
 
-    # The reader keeps pace with the writer: its latest read of all against its own program delays it.
+    # The reader keeps pace with the writer: its latest read of all against its own sequence delays it.
     delay = max(-(-(number + 1) * memory // stream) - number * memory // stream for number in range(stream))
     assert found.makespan_cycles == memory + delay
     _replayed(dag, found)

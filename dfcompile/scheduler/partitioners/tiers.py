@@ -1,4 +1,4 @@
-"""Stages: gangs grown along streams, for machines on which gangs need not wait for whole blocks."""
+"""Tiers: gangs grown along streams, for machines on which gangs need not wait for whole blocks."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Growth:
     waste: int | None
 
 
-class StageGrower:
-    """Gives the nodes stages: numbers that never fall along an edge, and grow along edges that leave a gang.
+class TierGrower:
+    """Gives the nodes tiers: numbers that never fall along an edge, and grow along edges that leave a gang.
 
-    A gang is what streams together on one stage, so no circle of dependences joins gangs. The *delay* of a task is how
-    many stages it lies above the highest of its producers; with delay 0 it joins the gangs of its producers on
-    that stage, which become one.
+    A gang is what streams together on one tier, so no circle of dependences joins gangs. The *delay* of a task is how
+    many tiers it lies above the highest of its producers; with delay 0 it joins the gangs of its producers on
+    that tier, which become one.
     """
 
     def __init__(self, dag: CanonicalDag) -> None:
@@ -40,53 +40,53 @@ class StageGrower:
         self._row = dag.in_start.tolist()
 
     def grow(self, order: list[int], growth: Growth) -> list[int]:
-        """Return stages: nodes in a given order join where balance allows; memory ends a stage.
+        """Return tiers: nodes in a given order join where balance allows; memory ends a tier.
 
         Tasks of a gang run at the pace of its largest volume, so those of equal volumes lose nothing.
         """
-        stage = [0] * len(order)
+        tier = [0] * len(order)
         gangs = _Joined(self._work)
         for node in order:
             parents = self._parents[self._row[node] : self._row[node + 1]]
-            highest = max((stage[parent] for parent in parents), default=0)
-            on_top = [parent for parent in parents if stage[parent] == highest]
-            stage[node] = highest
+            highest = max((tier[parent] for parent in parents), default=0)
+            on_top = [parent for parent in parents if tier[parent] == highest]
+            tier[node] = highest
             if self._task[node] and not (
                 parents
                 and all(self._task[parent] for parent in on_top)
                 and gangs.join(node, on_top, growth.size, growth.waste)
             ):
-                stage[node] = highest + 1
-        return stage
+                tier[node] = highest + 1
+        return tier
 
-    def delays(self, order: list[int], stage: list[int]) -> list[int]:
-        """Return the delay of every task that gives stages of an order again; 0 for other nodes."""
+    def delays(self, order: list[int], tier: list[int]) -> list[int]:
+        """Return the delay of every task that gives tiers of an order again; 0 for other nodes."""
         delay, found = [0] * len(order), [0] * len(order)
         for node in order:
             parents = self._parents[self._row[node] : self._row[node + 1]]
             highest = max((found[parent] for parent in parents), default=0)
-            found[node] = max(stage[node], highest) if self._task[node] else highest
+            found[node] = max(tier[node], highest) if self._task[node] else highest
             delay[node] = found[node] - highest
         return delay
 
-    def stages(self, order: list[int], delay: list[int], size: int) -> list[int]:
-        """Return the stages that delays give; a task that would make a gang of more than ``size`` goes one higher."""
-        stage = [0] * len(order)
+    def tiers(self, order: list[int], delay: list[int], size: int) -> list[int]:
+        """Return the tiers that delays give; a task that would make a gang of more than ``size`` goes one higher."""
+        tier = [0] * len(order)
         gangs = _Joined(self._work)
         for node in order:
             parents = self._parents[self._row[node] : self._row[node + 1]]
-            highest = max((stage[parent] for parent in parents), default=0)
-            stage[node] = highest + delay[node]
+            highest = max((tier[parent] for parent in parents), default=0)
+            tier[node] = highest + delay[node]
             if self._task[node] and not delay[node]:
-                on_top = [parent for parent in parents if stage[parent] == highest and self._task[parent]]
+                on_top = [parent for parent in parents if tier[parent] == highest and self._task[parent]]
                 if not gangs.join(node, on_top, size, None):
-                    stage[node] = highest + 1
-        return stage
+                    tier[node] = highest + 1
+        return tier
 
-    def blocks(self, order: list[int], stage: list[int]) -> Blocks:
-        """Return stages as blocks; a block may have more tasks than the machine, a gang has not."""
-        by_stage = np.argsort(np.array([stage[node] for node in order], dtype=np.int64), kind="stable")
-        return Blocks.in_order(stage, np.array(order, dtype=np.int64)[by_stage].tolist())
+    def blocks(self, order: list[int], tier: list[int]) -> Blocks:
+        """Return tiers as blocks; a block may have more tasks than the machine, a gang has not."""
+        by_tier = np.argsort(np.array([tier[node] for node in order], dtype=np.int64), kind="stable")
+        return Blocks.in_order(tier, np.array(order, dtype=np.int64)[by_tier].tolist())
 
 
 class _Joined:

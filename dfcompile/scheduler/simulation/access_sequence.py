@@ -1,4 +1,4 @@
-"""The program of a task: in which order, and how many waits apart, it accesses its FIFOs."""
+"""The access sequence of a task: in which order, and how many waits apart, it accesses its FIFOs."""
 
 from dataclasses import dataclass
 from math import gcd
@@ -15,14 +15,14 @@ Counts: TypeAlias = slice | Int64  # numbers 0, 1, … one after another as a sl
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a task has got in its program: after so many reads of each input and writes to each output."""
+    """How far a task has got in its sequence: after so many reads of each input and writes to each output."""
 
     reads: int
     writes: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class AccessSequence:
     """A stretch of the reads and writes of one task.
 
     In each cycle the task first writes one element to all outputs in turn if one is due, then, unless more are due,
@@ -48,8 +48,8 @@ class Program:
     gets_before: Counts
 
 
-def task_program(whole: Place, begin: Place, end: Place, *, gets: bool = True, puts: bool = True) -> Program:
-    """Return a stretch of the program of a task that reads and writes as evenly as whole elements allow.
+def task_sequence(whole: Place, begin: Place, end: Place, *, gets: bool = True, puts: bool = True) -> AccessSequence:
+    """Return a stretch of the access sequence of a task that reads and writes as evenly as whole elements allow.
 
     With I reads and O writes in the whole run write j (from 1) needs ``ceil(j * I / O)`` reads, and before read i
     (from 0) ``floor(i * O / I)`` elements have been written. Waits are counted from those before the first read of the
@@ -64,7 +64,7 @@ def task_program(whole: Place, begin: Place, end: Place, *, gets: bool = True, p
     """
     common = gcd(whole.reads, whole.writes)
     if not common:
-        return Program(0, 0, 0, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
+        return AccessSequence(0, 0, 0, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
     reads, writes = whole.reads // common, whole.writes // common
     offset = max(begin.reads, begin.reads * writes // reads)
     cycles = max(end.reads, end.reads * writes // reads) - offset
@@ -73,7 +73,7 @@ def task_program(whole: Place, begin: Place, end: Place, *, gets: bool = True, p
     if reads == writes:
         ahead = begin.reads - begin.writes  # of the reads: 0 or 1
         before = slice(ahead, ahead + len(read)), slice(1 - ahead, 1 - ahead + len(write))
-        return Program(len(read), len(write), cycles, read, write + (1 - ahead), *before)
+        return AccessSequence(len(read), len(write), cycles, read, write + (1 - ahead), *before)
     # Counted from the beginning of the stretch and without whole multiples: products of large numbers would not fit.
     written, rest = divmod(begin.reads * writes, reads)
     puts_before = read * (writes // reads) + (rest + read * (writes % reads)) // reads + (written - begin.writes)
@@ -82,4 +82,4 @@ def task_program(whole: Place, begin: Place, end: Place, *, gets: bool = True, p
     get_waits, put_waits = read, gets_before + (begin.reads - offset)
     if writes >= reads:
         get_waits, put_waits = puts_before + (begin.writes - offset), write + (begin.writes + 1 - offset)
-    return Program(len(read), len(write), cycles, get_waits, put_waits, puts_before, np.maximum(gets_before, 0))
+    return AccessSequence(len(read), len(write), cycles, get_waits, put_waits, puts_before, np.maximum(gets_before, 0))

@@ -1,0 +1,1 @@
+"""One DAG pass per file; all that there are so far come from other packages."""

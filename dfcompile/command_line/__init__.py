@@ -1,1 +1,0 @@
-"""What every command has in common: how options are taken, how words are completed, how a run ends."""

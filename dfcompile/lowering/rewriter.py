@@ -1,0 +1,361 @@
+"""The graph of a program's operators, to be rewritten by passes: walk, replace, remove, insert, rewire."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import dace
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+from dace.data import View
+from dace.sdfg.nodes import AccessNode
+from dace.sdfg.state import SDFGState
+
+from dfcompile.errors import VerificationError
+from dfcompile.frontend import (
+    CANONICAL,
+    ONNX,
+    AttributeValue,
+    Coverage,
+    Level,
+    OperatorNode,
+    Program,
+    WholeMemlets,
+    input_connector,
+    output_connector,
+)
+from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.program_builder import MATERIALISED
+
+
+class ProgramRewriter:
+    """The operators of a program of level 0 or 1 as a graph that can be changed; the program itself never is.
+
+    Operators and tensors are frozen values, known by their names; what a method returns holds until the next change.
+    `finish` gives the new program, or the one that was given if nothing changed.
+    """
+
+    def __init__(self, program: Program) -> None:
+        if program.level is Level.MAPS:
+            raise VerificationError(f"program {program.name!r}: level MAPS against one with operators")
+        self._program = program
+        self._sdfg = program.sdfg
+        self._parameters = dict(program.parameters)
+        self._outputs = {port.array for port in program.outputs}
+        self._merged: set[str] = set()  # origins that live on in another operator
+        self._is_changed = False
+        self._index()
+
+    def _index(self) -> None:
+        self._nodes = {node.name: node for node in self._state.nodes() if isinstance(node, OperatorNode)}
+        self._access: dict[str, list[AccessNode]] = {}
+        for node in self._state.data_nodes():
+            self._access.setdefault(node.data, []).append(node)
+
+    @property
+    def _state(self) -> SDFGState:
+        return self._sdfg.start_state
+
+    # What there is.
+
+    def operators(self) -> tuple[Operator, ...]:
+        """Return the operators, each after those that it depends on."""
+        position = {node: number for number, node in enumerate(self._state.nodes())}
+        ordered = nx.lexicographical_topological_sort(self._state.nx, key=position.__getitem__)
+        return tuple(self._operator(node) for node in ordered if isinstance(node, OperatorNode))
+
+    def tensor(self, name: str) -> Tensor:
+        """Return a tensor by its name.
+
+        Raises:
+            VerificationError: there is none.
+        """
+        if name not in self._sdfg.arrays:
+            raise VerificationError(f"program {self._program.name!r}: no tensor {name!r}")
+        array = self._sdfg.arrays[name]
+        shape = tuple(int(size) for size in array.shape)
+        value = self._parameters.get(name)
+        return Tensor(name, shape, np.dtype(array.dtype.type).name, value, name in self._parameters)
+
+    def intermediates(self) -> tuple[Tensor, ...]:
+        """Return the tensors that operators write and that are no outputs of the model, operator after operator."""
+        written = (tensor for op in self.operators() for tensor in op.outputs if tensor is not None)
+        return tuple(tensor for tensor in written if tensor.name not in self._outputs)
+
+    def producer(self, tensor: Tensor) -> Operator | None:
+        """Return the operator that writes a tensor; ``None`` for inputs, parameters and views."""
+        for node in self._access.get(tensor.name, ()):
+            for edge in self._state.in_edges(node):
+                if isinstance(edge.src, OperatorNode):
+                    return self._operator(edge.src)
+        return None
+
+    def readers(self, tensor: Tensor) -> tuple[Operator, ...]:
+        """Return the operators that read a tensor itself, each once; those of its views are not among them."""
+        found = dict.fromkeys(edge.dst for edge in self._reading(tensor) if isinstance(edge.dst, OperatorNode))
+        return tuple(map(self._operator, found))
+
+    def views(self, tensor: Tensor) -> tuple[Tensor, ...]:
+        """Return the views of a tensor: the same elements in the same order under another shape."""
+        found = dict.fromkeys(edge.dst.data for edge in self._reading(tensor) if isinstance(edge.dst, AccessNode))
+        return tuple(map(self.tensor, found))
+
+    def viewed(self, tensor: Tensor) -> Tensor | None:
+        """Return what a tensor is a view of; ``None`` if it is no view."""
+        for node in self._access.get(tensor.name, ()):
+            for edge in self._state.in_edges(node):
+                if isinstance(edge.src, AccessNode):
+                    return self.tensor(edge.src.data)
+        return None
+
+    def is_used(self, tensor: Tensor) -> bool:
+        """Return whether the model's results need a tensor: an output, or read by an operator, itself or its views."""
+        if tensor.name in self._outputs or self.readers(tensor):
+            return True
+        return any(self.is_used(view) for view in self.views(tensor))
+
+    def is_internal(self, tensor: Tensor) -> bool:
+        """Return whether nobody but its readers sees a tensor: no input, output or view, not placed in memory."""
+        array = self._sdfg.arrays[tensor.name]
+        is_plain = bool(array.transient) and not isinstance(array, View) and array.storage is not MATERIALISED
+        return is_plain and not self.views(tensor)
+
+    # What can be done.
+
+    def replace(
+        self,
+        *old: Operator,
+        op_type: str | None = None,
+        inputs: Sequence[Tensor | None] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
+    ) -> Operator:
+        """Put one operator in the place of several; it has the last one's name and writes its results.
+
+        Args:
+            old: what it replaces. Results of all but the last must be internal, and read by these operators alone.
+            op_type: of the new one; by default the last one's.
+            inputs: operands of the new one by position; by default the last one's.
+            attributes: of the new one; by default the last one's.
+
+        Raises:
+            VerificationError: somebody else reads what would vanish.
+        """
+        self._change()
+        last = old[-1]
+        names = {op.name for op in old}
+        inner = [tensor for op in old[:-1] for tensor in op.outputs if tensor is not None]
+        for tensor in inner:
+            others = [reader.name for reader in self.readers(tensor) if reader.name not in names]
+            if others or not self.is_internal(tensor):
+                seen = f"operator {others[0]!r}" if others else "the model or memory"
+                raise VerificationError(f"operator {last.name!r}: {tensor.name!r} would vanish, which {seen} sees")
+        new = replace(
+            last,
+            op_type=op_type or last.op_type,
+            inputs=tuple(last.inputs if inputs is None else inputs),
+            attributes=MappingProxyType(dict(last.attributes if attributes is None else attributes)),
+        )
+        gone = [self._nodes[op.name] for op in old]
+        node = self._add(new)
+        for removed in (*gone, *(access for tensor in inner for access in self._access.pop(tensor.name, ()))):
+            self._state.remove_node(removed)
+        for op in old:
+            self._nodes.pop(op.name)
+            self._merged.add(op.origin)
+        for tensor in inner:
+            self._sdfg.remove_data(tensor.name, validate=False)
+        self._nodes[new.name] = node
+        return self._operator(node)
+
+    def insert(
+        self,
+        op_type: str,
+        name: str,
+        inputs: Sequence[Tensor | None],
+        outputs: Sequence[Tensor | None],
+        attributes: Mapping[str, AttributeValue] = MappingProxyType({}),
+        *,
+        origin: str,
+    ) -> Operator:
+        """Add an operator of the program's level.
+
+        Args:
+            op_type: such as ``MatMul``.
+            name: one that no operator has.
+            inputs: operands by position; ``None`` where an optional one is omitted.
+            outputs: results by position, which nothing writes yet; see `add_tensor`.
+            attributes: of the operator.
+            origin: the user's operator that it is part of.
+
+        Raises:
+            VerificationError: the name is taken, or a result is written already.
+        """
+        self._change()
+        if name in self._nodes:
+            raise VerificationError(f"operator {name!r}: added twice")
+        for tensor in outputs:
+            if tensor is not None and any(map(self._state.in_degree, self._access.get(tensor.name, ()))):
+                raise VerificationError(f"operator {name!r}: {tensor.name!r} is written already")
+        dialect = ONNX if self._program.level is Level.ONNX else CANONICAL
+        frozen = MappingProxyType(dict(attributes))
+        self._nodes[name] = self._add(Operator(name, dialect, op_type, origin, tuple(inputs), tuple(outputs), frozen))
+        return self._operator(self._nodes[name])
+
+    def remove(self, op: Operator) -> None:
+        """Remove an operator whose results nobody uses, with these and their views.
+
+        Raises:
+            VerificationError: a result is used.
+        """
+        self._change()
+        results = [tensor for tensor in op.outputs if tensor is not None]
+        for tensor in results:
+            if self.is_used(tensor):
+                raise VerificationError(f"operator {op.name!r}: its result {tensor.name!r} is used")
+        self._state.remove_node(self._nodes.pop(op.name))
+        for tensor in results:
+            self._remove_data(tensor)
+
+    def remove_unused_views(self) -> None:
+        """Remove the views that nobody reads."""
+        for name in [name for name in self._access if isinstance(self._sdfg.arrays[name], View)]:
+            if name in self._access and not self.is_used(self.tensor(name)):
+                self._change()
+                self._remove_data(self.tensor(name))
+
+    def rewire(self, old: Tensor, new: Tensor, readers: Iterable[Operator] | None = None) -> None:
+        """Let operators read another tensor of the same shape and element type instead.
+
+        Args:
+            old: which they read.
+            new: which they are to read.
+            readers: who; by default all, and the views of ``old`` become views of ``new``.
+
+        Raises:
+            VerificationError: the two differ in shape or element type.
+        """
+        if (old.shape, old.dtype) != (new.shape, new.dtype):
+            raise VerificationError(f"tensor {new.name!r}: {new} against {old} of {old.name!r}")
+        self._change()
+        names = None if readers is None else {reader.name for reader in readers}
+        target = self._node_of(new)
+        for edge in self._reading(old):
+            is_meant = names is None or (isinstance(edge.dst, OperatorNode) and edge.dst.name in names)
+            if is_meant:
+                self._state.remove_edge(edge)
+                self._state.add_edge(target, None, edge.dst, edge.dst_conn, self._whole.of(new.name))
+
+    def add_tensor(self, name: str, shape: Iterable[int], dtype: str) -> Tensor:
+        """Add a tensor for `insert` to write and return it; a name that is taken gets underscores behind it."""
+        self._change()
+        name = self._free_name(name)
+        scalar = dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type)
+        self._sdfg.add_array(name, list(shape), scalar, transient=True)
+        return self.tensor(name)
+
+    def add_parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
+        """Add a constant tensor and return it; a name that is taken gets underscores behind it."""
+        tensor = self.add_tensor(name, value.shape, value.dtype.name)
+        self._sdfg.arrays[tensor.name].transient = False
+        frozen = value.copy()
+        frozen.setflags(write=False)
+        self._parameters[tensor.name] = frozen
+        return self.tensor(tensor.name)
+
+    def place_in_memory(self, tensor: Tensor) -> None:
+        """Let an intermediate tensor live in memory: its producer and its readers are never joined by a stream."""
+        if self._sdfg.arrays[tensor.name].storage is not MATERIALISED:
+            self._change()
+            self._sdfg.arrays[tensor.name].storage = MATERIALISED
+
+    def finish(self) -> Program:
+        """Return the program as it is now, without what nothing uses; the one that was given if nothing changed."""
+        if not self._is_changed:
+            return self._program
+        for node in [node for node in self._state.data_nodes() if not self._state.degree(node)]:
+            self._state.remove_node(node)
+        used = {node.data for node in self._state.data_nodes()}
+        border = {port.array for port in (*self._program.inputs, *self._program.outputs)}
+        for name in [name for name in self._sdfg.arrays if name not in used | border]:
+            self._sdfg.remove_data(name, validate=False)
+        parameters = {name: value for name, value in self._parameters.items() if name in self._sdfg.arrays}
+        number_elements(self._sdfg)
+        before, after = (_origins(sdfg) for sdfg in (self._program.sdfg, self._sdfg))
+        gone = before - after - self._merged
+        nodes = tuple(
+            replace(node, coverage=Coverage.FOLDED) if node.name in gone else node for node in self._program.nodes
+        )
+        return replace(self._program, sdfg=self._sdfg, parameters=MappingProxyType(parameters), nodes=nodes)
+
+    # How it is done.
+
+    def _change(self) -> None:
+        if not self._is_changed:
+            self._sdfg = dace.SDFG.from_json(self._program.sdfg.to_json())
+            self._is_changed = True
+            self._index()
+            self._whole = WholeMemlets(self._sdfg)
+
+    def _reading(self, tensor: Tensor) -> list[dace.sdfg.graph.MultiConnectorEdge]:
+        return [edge for node in self._access.get(tensor.name, ()) for edge in self._state.out_edges(node)]
+
+    def _node_of(self, tensor: Tensor) -> AccessNode:
+        known = self._access.setdefault(tensor.name, [])
+        if not known:
+            known.append(self._state.add_access(tensor.name))
+        return next((node for node in known if self._state.in_degree(node)), known[0])
+
+    def _add(self, op: Operator) -> OperatorNode:
+        operands = {input_connector(at): tensor for at, tensor in enumerate(op.inputs) if tensor is not None}
+        results = {output_connector(at): tensor for at, tensor in enumerate(op.outputs) if tensor is not None}
+        node = OperatorNode(
+            op.name,
+            dialect=op.dialect,
+            op_type=op.op_type,
+            origin=op.origin,
+            attributes=op.attributes,
+            inputs=tuple(operands),
+            outputs=tuple(results),
+        )
+        self._state.add_node(node)
+        for connector, tensor in operands.items():
+            self._state.add_edge(self._node_of(tensor), None, node, connector, self._whole.of(tensor.name))
+        for connector, tensor in results.items():
+            self._state.add_edge(node, connector, self._node_of(tensor), None, self._whole.of(tensor.name))
+        return node
+
+    def _remove_data(self, tensor: Tensor) -> None:
+        for view in self.views(tensor):
+            self._remove_data(view)
+        for node in self._access.pop(tensor.name, ()):
+            self._state.remove_node(node)
+        self._sdfg.remove_data(tensor.name, validate=False)
+
+    def _free_name(self, name: str) -> str:
+        while name in self._sdfg.arrays:
+            name += "_"
+        return name
+
+    def _operator(self, node: OperatorNode) -> Operator:
+        inputs = {edge.dst_conn: self.tensor(edge.data.data) for edge in self._state.in_edges(node)}
+        outputs = {edge.src_conn: self.tensor(edge.data.data) for edge in self._state.out_edges(node)}
+        return Operator(
+            name=node.name,
+            dialect=node.dialect,
+            op_type=node.op_type,
+            origin=node.origin,
+            inputs=_by_position(inputs),
+            outputs=_by_position(outputs),
+            attributes=MappingProxyType(node.attributes),
+        )
+
+
+def _by_position(tensors: Mapping[str, Tensor]) -> tuple[Tensor | None, ...]:
+    placed = {int(connector.rpartition("_")[2]): tensor for connector, tensor in tensors.items()}
+    return tuple(placed.get(position) for position in range(max(placed, default=-1) + 1))
+
+
+def _origins(sdfg: dace.SDFG) -> set[str]:
+    return {node.origin for node in sdfg.start_state.nodes() if isinstance(node, OperatorNode)}

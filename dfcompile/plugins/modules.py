@@ -1,0 +1,82 @@
+"""Modules in which plug-ins are looked for, and the values in them."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import TypeVar
+
+from dfcompile.plugins.faults import ImportFault
+
+Value = TypeVar("Value")
+
+
+def own_modules(package: str) -> tuple[ModuleType, ...]:
+    """Return a package of ours and all modules below it."""
+    names = [package]
+    modules = []
+    while names:
+        module = importlib.import_module(names.pop(0))
+        modules.append(module)
+        names = [*_below(module), *names]
+    return tuple(modules)
+
+
+def modules_behind(groups: Sequence[str]) -> tuple[tuple[ModuleType, ...], tuple[ImportFault, ...]]:
+    """Return the modules that the entry points of groups name, with all below, and those that cannot be imported."""
+    modules: dict[str, ModuleType] = {}
+    faults: list[ImportFault] = []
+    for group in groups:
+        for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+            found, broken = _imported(point, f"{group}:{point.name}")
+            modules.update({module.__name__: module for module in found})
+            faults.extend(broken)
+    return tuple(modules.values()), tuple(faults)
+
+
+def _imported(point: EntryPoint, entry_point: str) -> tuple[list[ModuleType], list[ImportFault]]:
+    names, modules, faults = [point.value], [], []
+    while names:
+        name = names.pop(0)
+        if ":" in name:
+            reason = ImportError("an object against a module, in which values are found")
+            faults.append(ImportFault(entry_point, name, reason))
+            continue
+        try:
+            module = importlib.import_module(name)
+            below = _below(module)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # a third party's module may do anything
+            faults.append(ImportFault(entry_point, name, error))
+            continue
+        modules.append(module)
+        names = [*below, *names]
+    return modules, faults
+
+
+def _below(package: ModuleType) -> list[str]:
+    """Return the modules right below a package; one called ``__main__`` is a program."""
+    found = sorted(module.name for module in pkgutil.iter_modules(getattr(package, "__path__", [])))
+    return [f"{package.__name__}.{name}" for name in found if name != "__main__"]
+
+
+def values_in(module: ModuleType, kind: type[Value]) -> Iterator[Value]:
+    """Yield the values of a module, alone or in a collection; what it merely imports belongs to another module."""
+    for name, held in sorted(vars(module).items()):
+        for value in (held,) if name.startswith("__") else _members(held):
+            if isinstance(value, kind) and _defining_module(value, module) == module.__name__:
+                yield value
+
+
+def _members(held: object) -> Iterable[object]:
+    match held:
+        case dict():
+            return held.values()
+        case tuple() | list() | set() | frozenset():
+            return held
+    return (held,)
+
+
+def _defining_module(value: object, holder: ModuleType) -> str:
+    origin = getattr(value, "module", None)
+    return origin if isinstance(origin, str) else holder.__name__

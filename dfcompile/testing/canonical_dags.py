@@ -1,0 +1,24 @@
+"""Canonical DAGs for tests of plug-ins: those of the generators, with volumes at random."""
+
+from collections.abc import Iterator
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
+
+FIRST_VOLUME = 64  # elements on the first edges
+SEEDS = 3
+
+
+def canonical_dags(seeds: int = SEEDS) -> Iterator[CanonicalDag]:
+    """Yield small canonical DAGs: chains, trees, forks and joins, of equal volumes and of volumes at random.
+
+    Args:
+        seeds: how many times each is drawn with other volumes.
+    """
+    for seed in (None, *range(seeds)):
+        yield chain(1, FIRST_VOLUME, seed)
+        yield chain(9, FIRST_VOLUME, seed)
+        yield fft(8, FIRST_VOLUME, seed)
+        yield gaussian(5, FIRST_VOLUME, seed)
+        yield cholesky(4, FIRST_VOLUME, seed)
+        yield fork_join(3, 5, FIRST_VOLUME, seed)
