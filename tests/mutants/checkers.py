@@ -11,21 +11,23 @@ _UNITS = "dfmodel_backend/check/memory_units.py"
 CHECKERS = (
     Mutant(_SCHEDULES, "(end[before] > start[after])", "(end[before] > start[after] + 1)"),
     Mutant(_SCHEDULES, "(schedule.start < opened[block])", "(schedule.start + 1 < opened[block])"),
-    Mutant(_SCHEDULES, "schedule.block[before] >= schedule.block[after]", "schedule.block[before] > schedule.block[after]"),
+    Mutant(
+        _SCHEDULES, "schedule.block[before] >= schedule.block[after]", "schedule.block[before] > schedule.block[after]"
+    ),
     Mutant(_SCHEDULES, "dag, last - start < dag.work,", "dag, last - start < dag.work - 1,"),
     Mutant(_SCHEDULES, "emits & (last - first < dag.volume_out - 1)", "emits & (last - first < dag.volume_out - 2)"),
     Mutant(_SCHEDULES, "emits & (first - start < awaited)", "emits & (first - start < awaited - 1)"),
-    Mutant(
-        _SCHEDULES, "(schedule.fifo_capacity < dag.edge_volume)", "(schedule.fifo_capacity < dag.edge_volume - 1)"
-    ),
+    Mutant(_SCHEDULES, "(schedule.fifo_capacity < dag.edge_volume)", "(schedule.fifo_capacity < dag.edge_volume - 1)"),
     Mutant(_SCHEDULES, "streamed & (ended > last[target])", "streamed & (ended > last[target] + 1)"),
     Mutant(_SCHEDULES, "held = schedule.fifo_capacity + is_exact", "held = schedule.fifo_capacity + 1"),
     Mutant(_MAPPINGS, "    _check_totals(graph, system, mapping)\n\n\n", "\n\n"),
     Mutant(_MAPPINGS, "if born < number <= last or born == number < last:", "if born < number <= last:"),
+    Mutant(_MAPPINGS, "(len(kernels) > 1 or config.weight_tiles > _rows(kernels[0]))", "len(kernels) > 1"),
     Mutant(
-        _MAPPINGS, "(len(kernels) > 1 or config.weight_tiles > _rows(kernels[0]))", "len(kernels) > 1"
+        _MAPPINGS,
+        "mapping.bound_time_s > mapping.time_s * (1 + _RELATIVE)",
+        "mapping.bound_time_s > mapping.time_s * 2",
     ),
-    Mutant(_MAPPINGS, "mapping.bound_time_s > mapping.time_s * (1 + _RELATIVE)", "mapping.bound_time_s > mapping.time_s * 2"),
     Mutant(_DESIGNS, "if cores > machine.cores:", "if cores > machine.cores + 1:"),
     Mutant(
         _DESIGNS,

@@ -9,9 +9,7 @@ _DRAM = "dfmodel_backend/intra_chip/dram.py"
 _CONFIGURATION = "dfmodel_backend/intra_chip/configuration.py"
 
 EVALUATORS = (
-    Mutant(
-        _SCHEDULES, "dag.edge_volume[between_tasks & ~schedule.streamed]", "dag.edge_volume[~schedule.streamed]"
-    ),
+    Mutant(_SCHEDULES, "dag.edge_volume[between_tasks & ~schedule.streamed]", "dag.edge_volume[~schedule.streamed]"),
     Mutant(_SCHEDULES, "sum(volume * width for volume, width in sizes)", "sum(volume for volume, width in sizes)"),
     Mutant(
         _SCHEDULES,
@@ -43,9 +41,7 @@ EVALUATORS = (
         "(members[:, self._source] != members[:, self._target])",
         "(members[:, self._source] > members[:, self._target])",
     ),
-    Mutant(
-        _SHARDED, "(ends & ~starts).astype(float) @ (2 * size)", "(ends & ~starts).astype(float) @ size"
-    ),
+    Mutant(_SHARDED, "(ends & ~starts).astype(float) @ (2 * size)", "(ends & ~starts).astype(float) @ size"),
     Mutant(_DRAM, "others = per_stage * in_flight - 1", "others = per_stage * in_flight"),
     Mutant(
         _DRAM,
@@ -58,9 +54,7 @@ EVALUATORS = (
         "elif flow.leaves or any(not kernels >> reading.kernel & 1 for reading in flow.readings):",
         "elif any(not kernels >> reading.kernel & 1 for reading in flow.readings):",
     ),
-    Mutant(
-        _CONFIGURATION, "if (started and needed) or (written and needed_after):", "if started and needed:"
-    ),
+    Mutant(_CONFIGURATION, "if (started and needed) or (written and needed_after):", "if started and needed:"),
     Mutant("dfmodel_backend/evaluate/graphs.py", "energy_j=power * time_s", "energy_j=power"),
     Mutant("canonical_dag/analysis/streaming_depth.py", "return deepest - 1 + largest", "return deepest + largest"),
 )

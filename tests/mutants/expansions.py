@@ -40,7 +40,7 @@ EXPANSIONS = (
     Mutant(f"{_FOLDER}/pad.py", 'last = f"{extent - 2} - i"', 'last = f"{extent - 1} - i"'),
     Mutant(f"{_FOLDER}/gather.py", "progressions([index % extent for index in indices])", "progressions(indices)"),
     Mutant(f"{_FOLDER}/slice.py", "start + x.shape[axis] if start < 0 else start", "start"),
-    Mutant(f"{_FOLDER}/cumsum.py", 'is_summed = first < last if op', 'is_summed = first <= last if op'),
+    Mutant(f"{_FOLDER}/cumsum.py", "is_summed = first < last if op", "is_summed = first <= last if op"),
     Mutant(f"{_FOLDER}/depth_to_space.py", "(0, 1, 4, 2, 5, 3)", "(0, 1, 4, 3, 5, 2)"),
     Mutant(f"{_FOLDER}/unary.py", "max(a, 0) + log1p(exp(-abs(a)))", "log1p(exp(a))"),
     Mutant(f"{_FOLDER}/broadcasting.py", "(b if fmod(a, b) * b < 0 else 0)", "(b if fmod(a, b) < 0 else 0)"),
