@@ -21,7 +21,7 @@ SCHEDULER = (
         "np.maximum(dag.volume_in // np.maximum(dag.volume_out, 1), 1)",
     ),
     Mutant(_SPATIAL, "work <= self._work[self._block_sources[first]]", "work < self._work[self._block_sources[first]]"),
-    Mutant(_SPATIAL, "(work if self._relaxed else -work, node)", "(work, node)"),
+    Mutant(_SPATIAL, "heappush(self._spills, (work, node))", "heappush(self._spills, (-work, node))"),
     Mutant(_SPATIAL, "heappush(self._candidates, (-work, -node))", "heappush(self._candidates, (work, -node))"),
     Mutant("scheduler/partitioners/best.py", "max(end - pes // step, 0) - 1", "max(end - pes // step + 1, 0) - 1"),
     Mutant("scheduler/partitioners/block_clock.py", "reading = pace - pace // reads", "reading = pace"),

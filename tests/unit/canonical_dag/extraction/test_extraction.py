@@ -292,6 +292,73 @@ def test_whole_array_volumes_fall_back_to_buffers_where_they_are_unequal() -> No
     ]
 
 
+def test_gather_of_other_elements_than_the_family_writes_is_a_buffer() -> None:
+    """The same loops, but one row further: the order alone proves nothing."""
+    low = LoweredSdfg()
+    low.border("X", 8, 6)
+    low.border("Y", 8, 6)
+    low.inner("T", 9, 6)
+    low.scope("f", {"j": 6, "i": 8}, ["X[i,j]"], "T[i,j]", spatial="j")
+    low.scope("gather", {"i": 8, "j": 6}, ["T[i+1,j]"], "Y[i,j]")
+
+    assert edges(extract(low.sdfg))[1:3] == ["f[0:6] -> T volume=8 order=8@6", "T -> gather volume=48 order=48@1"]
+
+
+@pytest.mark.parametrize(("written", "read", "streams"), [(6, 6, True), (5, 5, True), (6, 5, False), (5, 6, False)])
+def test_grouped_families_stream_only_if_their_last_members_agree(written: int, read: int, *, streams: bool) -> None:
+    """In three tasks of two iterations each, but that the last of 5 has one."""
+    low = LoweredSdfg()
+    low.border("X", written)
+    low.border("Y", read)
+    low.inner("T", 6)
+    low.scope("f", {"i": written}, ["X[i]"], "T[i]", spatial="i")
+    low.scope("g", {"i": read}, ["T[i]"], "Y[i]", spatial="i")
+
+    dag = extract(low.sdfg, ExtractionOptions(granularity=Granularity(max_tasks=3)))
+
+    assert any(line.startswith("f[") and " -> g[" in line for line in edges(dag)) is streams
+
+
+def test_whole_array_volumes_fall_back_to_buffers_beside_stored_results() -> None:
+    """Each task would hand on 48 elements, and store 6."""
+    low = LoweredSdfg()
+    for name in "XYZ":
+        low.border(name, 8, 6)
+    low.inner("T", 8, 6)
+    low.scope("f", ROWS, ["X[i,j]"], ["T[i,j]", "Z[i,j]"], spatial="i")
+    low.scope("g", ROWS, ["T[i,j]"], "Y[i,j]", spatial="i")
+
+    assert [line for line in edges(extract(low.sdfg, ExtractionOptions(Volumes.ARRAY))) if "f[" in line] == [
+        "X -> f[0:8] volume=6 order=[1]",
+        "f[0:8] -> T volume=6 order=[1]",
+        "f[0:8] -> Z volume=6 order=[1]",
+    ]
+
+
+def viewed(name: str, of: str, begin: int, rows: int, low: LoweredSdfg) -> None:
+    """Add a view of some rows of 6 elements of an array, or of another view."""
+    low.sdfg.add_view(name, (rows, 6), dace.float32)
+    node = low.state.add_access(name)
+    part = dace.Memlet(f"{of}[{begin}:{begin + rows}, 0:6]")
+    low.state.add_edge(low._node(of), None, node, "views", part)
+    low._nodes[name] = node
+
+
+@pytest.mark.parametrize(("first", "streams"), [(3, True), (0, False), (1, False), (2, False)])
+def test_views_of_a_part_begin_where_the_part_begins(first: int, *, streams: bool) -> None:
+    """Rows 3 to 6, as rows 2 and on of what begins with row 1."""
+    low = LoweredSdfg()
+    low.border("X", 4, 6)
+    low.border("Y", 4, 6)
+    low.inner("T", 8, 6)
+    viewed("tail", "T", 1, 7, low)
+    viewed("middle", "tail", 2, 4, low)
+    low.scope("f", {"i": 4, "j": 6}, ["X[i,j]"], f"T[i+{first},j]")
+    low.scope("g", {"i": 4, "j": 6}, ["middle[i,j]"], "Y[i,j]")
+
+    assert any(line.startswith("f -> g") for line in edges(extract(low.sdfg))) is streams
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -34,6 +34,7 @@ def test_elementwise_chain_takes_volume_plus_levels_or_all_its_work() -> None:
     dag = _graph(("IN", "a", 100), ("a", "b", 100), ("b", "c", 100), ("c", "OUT", 100))
 
     assert lower_bound_cycles(dag, 3) == 102
+    assert lower_bound_cycles(dag, 2) == 200  # c cannot start before a has ended: less than all work shared by two
     assert lower_bound_cycles(dag, 1) == 300
 
 
@@ -88,6 +89,28 @@ def test_work_between_a_first_and_a_last_task_is_shared() -> None:
     dag = _graph(("IN", "a", 100), ("a", "MID", 100), *rows, ("LATE", "g", 70), ("g", "OUT", 70))
 
     assert lower_bound_cycles(dag, 2) == 100 + 100 + 70
+
+
+def _spine(steps: int, at: int, wide: int, work: int) -> list[tuple[str, str, int]]:
+    """Small tasks in a row, each behind a memory of its own; many large ones behind the memory at one place."""
+    row = [("IN", "s0", 1), *((f"s{step}", f"M{step}", 1) for step in range(steps))]
+    row += [(f"M{step}", f"s{step + 1}", 1) for step in range(steps - 1)]
+    return row + [
+        edge for number in range(wide) for edge in ((f"M{at}", f"w{number}", work), (f"w{number}", "OUT", work))
+    ]
+
+
+def test_load_is_tried_at_every_end_where_it_is_not_at_every_start() -> None:
+    """Of 150 starts 64 are tried, all ends are: that of the large tasks at the start of a step that is not among them.
+
+    Backwards the same graph has 150 ends, and only as many starts as are tried.
+    """
+    forward = _graph(*_spine(150, 64, 9, 100))
+    backward = _graph(*((target, source, volume) for source, target, volume in _spine(150, 64, 9, 100)))
+
+    # 65 steps before the large tasks; those and the other 85 steps on two elements
+    assert lower_bound_cycles(forward, 2) == 65 + -(-(900 + 85) // 2)
+    assert lower_bound_cycles(backward, 2) == 65 + -(-(900 + 85) // 2)
 
 
 def test_published_outer_product_is_optimal_on_many_elements() -> None:
