@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes, registered_d
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
-from dfcompile.frontend import ChosenExpansion, Model, Program, ReadOptions, read_model
+from dfcompile.frontend import FILE_KINDS, ChosenExpansion, Model, Program, ReadOptions, read_model
 from dfcompile.lowering import (
     ChosenPasses,
     ExpansionTable,
@@ -221,7 +221,14 @@ def _plan(options: Options) -> Plan:
         system.require_chips(chips)
     partitioners, passes, dag_passes = registered_partitioners(), registered_passes(), registered_dag_passes()
     partitioners.find(options.partition, "--partition")
-    faults = (*table.faults, *passes.faults, *dag_passes.faults, *partitioners.faults)
+    faults = (
+        *table.faults,
+        *passes.faults,
+        *dag_passes.faults,
+        *partitioners.faults,
+        *backend.plugin_faults(),
+        *FILE_KINDS.collect().faults,
+    )
     return Plan(
         reading=ReadOptions(shapes=options.shapes),
         table=table,
@@ -234,7 +241,7 @@ def _plan(options: Options) -> Plan:
         ),
         system=system,
         mapping=backend.MappingOptions(
-            solver=backend.Solver(_known("solver", options.solver, [solver.value for solver in backend.Solver])),
+            solver=backend.find_solver(options.solver).name,
             overlap=OVERLAPS[options.overlap],
         ),
         chips=options.chips,

@@ -43,6 +43,10 @@ class VerificationError(InternalError):
     """A stage produced a value that its own verifier or checker rejects."""
 
 
+class OperatorFieldError(VerificationError):
+    """A canonical operator with a field that it has not, without one that it needs, or with a wrong value."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return a hint such as ``(did you mean 'Relu'?)`` with a leading blank, or list what there is.
 

@@ -7,7 +7,7 @@ from enum import StrEnum, unique
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 from dfcompile.errors import UserError
 
@@ -25,6 +25,16 @@ class Volumes(StrEnum):
     EXACT = "exact"  # what that task moves
     ARRAY = "array"  # the size of the whole array between them: the convention of the published table
 
+    @property
+    def are_whole_arrays(self) -> bool:
+        """Whether an edge carries all of the array."""
+        match self:
+            case Volumes.ARRAY:
+                return True
+            case Volumes.EXACT:
+                return False
+        assert_never(self)
+
 
 @unique
 class Timing(StrEnum):
@@ -32,6 +42,16 @@ class Timing(StrEnum):
 
     STEADY = "steady"  # from mean streaming intervals, with unlimited FIFOs [dematteis23, section 5.2]
     EXACT = "exact"  # element by element, with the FIFOs of the schedule
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether times are those of each element."""
+        match self:
+            case Timing.EXACT:
+                return True
+            case Timing.STEADY:
+                return False
+        assert_never(self)
 
 
 @dataclass(frozen=True, slots=True)

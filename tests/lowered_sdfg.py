@@ -1,12 +1,12 @@
 """Writes lowered SDFGs by hand for the tests of extraction: one state of map scopes."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 
 import dace
 
 from dfcompile.canonical_dag import Kernel
+from dfcompile.canonical_dag.annotation import Annotation
 
 MATERIALISED = dace.StorageType.CPU_Heap
 
@@ -53,14 +53,10 @@ class LoweredSdfg:
     ) -> None:
         """Add ``write = f(reads)`` over loops in temporal order; accesses as ``array[index, index]``."""
         writes = [write] if isinstance(write, str) else list(write)
-        location = {"scope": name, "origin": name.partition(".")[0]}
-        if kernel is not None:
-            location["kernel"] = json.dumps(asdict(kernel))
+        annotation = Annotation(name.partition(".")[0], name, tuple(filter(None, spatial.split(","))), kernel=kernel)
         if wcr:
             (access,) = writes
-            self._initialise(access.partition("[")[0], location)
-        if spatial:
-            location["spatial"] = spatial
+            self._initialise(access.partition("[")[0], replace(annotation, spatial=(), is_initialisation=True))
         inputs = {f"in_{place}": dace.Memlet(access) for place, access in enumerate(reads)}
         outputs = {
             f"out_{place}": dace.Memlet(access, wcr="lambda a, b: a + b" if wcr else None)
@@ -68,16 +64,16 @@ class LoweredSdfg:
         }
         code = "; ".join(f"{result} = {' + '.join(inputs) or '0'}" for result in outputs)
         tasklet, entry, _ = self._mapped(name, loops, inputs, outputs, code)
-        tasklet.location = location
+        tasklet.location = annotation.location()
         if wcr:
             self.state.add_nedge(self._initialised, entry, dace.Memlet())
 
-    def _initialise(self, array: str, location: Mapping[str, str]) -> None:
+    def _initialise(self, array: str, annotation: Annotation) -> None:
         shape = self.sdfg.arrays[array].shape
         loops = {f"z{axis}": int(extent) for axis, extent in enumerate(shape)}
         target = {"out_0": dace.Memlet(f"{array}[{','.join(loops)}]")}
-        tasklet, _, _ = self._mapped(f"{location['scope']}.init", loops, {}, target, "out_0 = 0")
-        tasklet.location = {**location, "role": "init"}
+        tasklet, _, _ = self._mapped(f"{annotation.scope}.init", loops, {}, target, "out_0 = 0")
+        tasklet.location = annotation.location()
         self._initialised = self._nodes.pop(array)
 
     def _mapped(

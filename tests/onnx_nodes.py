@@ -10,6 +10,7 @@ from dace.sdfg.nodes import Tasklet
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import Program, ReadOptions
 from dfcompile.frontend.onnx_model import program_of
@@ -138,4 +139,5 @@ def random(shape: Sequence[int], dtype: str = "float32", seed: int = 0) -> npt.N
 def scopes(program: Program) -> list[str]:
     """Return the names of the tasks, in the order in which they were made."""
     tasklets = [node for node in program.sdfg.start_state.nodes() if isinstance(node, Tasklet)]
-    return [tasklet.location["scope"] for tasklet in tasklets if "role" not in tasklet.location]
+    annotations = [Annotation.of_location(tasklet.location, tasklet.label) for tasklet in tasklets]
+    return [annotation.scope for annotation in annotations if not annotation.is_initialisation]

@@ -13,6 +13,7 @@ import click
 
 from dfcompile.cli import main as cli
 from dfcompile.cli.commands.compile_model import compile_model
+from dfcompile.cli.plugin_listing import KINDS
 from dfcompile.report.design.figures import design_schema
 from dfcompile.report.figures import Json, report_schema
 
@@ -144,12 +145,12 @@ def field_names(schema: Json) -> set[str]:
 
 
 def test_names_of_the_package_in_documents_exist() -> None:
+    entry_point_groups = {group for listed in KINDS for group in listed().groups}
     named = {
         name: document.relative_to(ROOT)
         for document in DOCUMENTS
         for name in re.findall(r"`(dfcompile(?:\.[A-Za-z_]+)+)(?:\([^`]*\))?`", document.read_text())
-        # Names of entry-point groups are no modules.
-        if name.split(".")[1] not in ("dag_passes", "schedulers", "solvers")
+        if name not in entry_point_groups
     }
 
     assert {name: document for name, document in named.items() if not exists(name)} == {}
@@ -162,6 +163,13 @@ def exists(name: str) -> bool:
         module, _, attribute = name.rpartition(".")
         return bool(module) and hasattr(importlib.import_module(module), attribute)
     return True
+
+
+def test_every_kind_of_plug_in_is_in_the_documents() -> None:
+    text = (ROOT / "docs" / "plugins" / "index.md").read_text()
+
+    for kind in (listed() for listed in KINDS):
+        assert f"`{kind.groups[0]}`" in text, kind.plural
 
 
 def test_documents_name_no_file_that_does_not_exist() -> None:

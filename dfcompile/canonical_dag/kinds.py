@@ -1,6 +1,7 @@
 """The kinds of nodes of a canonical DAG."""
 
 from enum import IntEnum, unique
+from typing import assert_never
 
 
 @unique
@@ -22,4 +23,9 @@ class NodeKind(IntEnum):
     @property
     def is_computational(self) -> bool:
         """Whether a node of this kind occupies a processing element."""
-        return self < NodeKind.BUFFER
+        match self:
+            case NodeKind.ELEMENTWISE | NodeKind.DOWNSAMPLER | NodeKind.UPSAMPLER | NodeKind.SOURCE | NodeKind.SINK:
+                return True
+            case NodeKind.BUFFER | NodeKind.PSEUDO_SOURCE | NodeKind.PSEUDO_SINK:
+                return False
+        assert_never(self)

@@ -2,8 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping
-from importlib.resources import files
-from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
@@ -60,12 +58,18 @@ class _Commands(click.Group):
 
 
 def complete_system(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the shipped systems that a word may become, and the user's files."""
-    found = sorted(
-        Path(entry.name) for entry in files(PROGRAM).joinpath("dfmodel_backend", "machine", "systems").iterdir()
-    )
-    names = [path.stem for path in found if path.suffix == ".yaml" and path.stem.startswith(incomplete)]
+    """Return the known systems that a word may become, and the user's files."""
+    from dfcompile.dfmodel_backend import named_systems
+
+    names = [name for name in named_systems().by_name if name.startswith(incomplete)]
     return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
+
+
+def complete_solver(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the solvers that a word may become."""
+    from dfcompile.dfmodel_backend import fusion_solvers
+
+    return [CompletionItem(name) for name in fusion_solvers().by_name if name.startswith(incomplete)]
 
 
 def complete_from(*names: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:

@@ -9,7 +9,7 @@ from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration, Variant
 from dfcompile.frontend import Program
-from dfcompile.frontend.program_text import format_program
+from dfcompile.lowering.program_text import format_program
 from dfcompile.scheduler.json_form import schedule_to_json
 from dfcompile.visualization.dot import to_dot
 from dfcompile.visualization.gantt import schedule_to_svg

@@ -4,9 +4,12 @@ from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
 from dfcompile.canonical_dag import DagPass, registered_dag_passes
-from dfcompile.dfmodel_backend import load_system, shipped_systems
+from dfcompile.dfmodel_backend import System, named_systems, read_named_system
+from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem
+from dfcompile.errors import UserError
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering import LoweringPass, registered_expansions, registered_passes
+from dfcompile.lowering.operators.description import fields_of
 from dfcompile.report.text_tables import Column, folded, listing_lines, page
 
 DEFAULT = "*"
@@ -45,33 +48,59 @@ def passes_listing(width: int) -> str:
 
 
 def ops_listing(width: int) -> str:
-    """Return a table of every operator type and its expansions, those of ONNX first."""
+    """Return a table of every operator type and its expansions, those of ONNX first, and one of canonical fields."""
     table = registered_expansions()
     rows = [
         (dialect, op_type, ", ".join(sorted(table.by_operator[dialect, op_type])))
         for dialect in (ONNX, CANONICAL)
         for op_type in table.op_types(dialect)
     ]
-    return _table(("level", "operator", "expansions"), rows, width)
+    fields = [
+        (op_type, found.name, found.default, _plain(found.meaning))
+        for op_type, operator in sorted(table.operators.items())
+        for found in fields_of(operator)
+    ]
+    listed = _table(("level", "operator", "expansions"), rows, width)
+    return (
+        f"{listed}\nfields of canonical operators\n{_table(('operator', 'field', 'default', 'meaning'), fields, width)}"
+    )
 
 
 def systems_listing(width: int) -> str:
-    """Return a table of the machines that are shipped."""
+    """Return a table of the machines that are known by name; those whose files are broken are left out."""
     rows = []
-    for name in shipped_systems():
-        system = load_system(name)
+    for named, system in _read_systems().items():
+        if isinstance(system, UserError):
+            continue
         chip = system.accelerator
         rows.append(
             (
-                name,
+                named.name,
                 f"{system.chips:,}",
                 "as many as --pes" if system.is_per_core else f"{chip.cores:,}",
                 f"{chip.lanes_per_core} x {chip.stages_per_core}",
                 f"{chip.frequency_ghz:g}",
                 f"{system.dram_gb_per_s:,g}",
+                named.origin,
             )
         )
-    return _table(("name", "chips", "cores", "lanes x stages", "GHz", "DRAM GB/s"), rows, width)
+    return _table(("name", "chips", "cores", "lanes x stages", "GHz", "DRAM GB/s", "origin"), rows, width)
+
+
+def systems_faults() -> tuple[str, ...]:
+    """Return a line for each package of systems that cannot be imported, and for each file that is broken."""
+    broken = (system for system in _read_systems().values() if isinstance(system, UserError))
+    return (*map(str, named_systems().faults), *map(str, broken))
+
+
+def _read_systems() -> dict[NamedSystem, System | UserError]:
+    found: dict[NamedSystem, System | UserError] = {}
+    for named in named_systems().by_name.values():
+        try:
+            found[named] = read_named_system(named)
+        except UserError as error:
+            found[named] = error
+    return found
 
 
 def _plain(docstring: str) -> str:

@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from dfcompile.canonical_dag.dag_pass import DAG_PASSES
+from dfcompile.dfmodel_backend.fusion.registry import SOLVERS
+from dfcompile.dfmodel_backend.machine.named_systems import systems_listed
+from dfcompile.dfmodel_backend.machine.network.topologies import DIMENSION_KINDS
 from dfcompile.frontend.reading import FILE_KINDS
 from dfcompile.host.printable import printable
 from dfcompile.lowering.registry import EXPANSIONS, PASSES
@@ -18,6 +21,9 @@ KINDS: Final[tuple[Callable[[], KindListing], ...]] = (
     PASSES.listed,
     DAG_PASSES.listed,
     PARTITIONERS.listed,
+    SOLVERS.listed,
+    DIMENSION_KINDS.listed,
+    systems_listed,
 )
 _INDENT = "   "
 

@@ -4,10 +4,13 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.check.mappings import check
 from dfcompile.dfmodel_backend.evaluate.graphs import Figures, evaluate
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
 from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
+from dfcompile.dfmodel_backend.machine.named_systems import named_systems
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.machine.system_file import load_system, shipped_systems
-from dfcompile.dfmodel_backend.options import MappingOptions, Overlap, Solver
+from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system
+from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
+from dfcompile.dfmodel_backend.plugin_faults import plugin_faults
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
 from dfcompile.dfmodel_backend.solve.mapper import map_graph
 from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph
@@ -33,7 +36,6 @@ __all__ = [
     "Mapping",
     "MappingOptions",
     "Overlap",
-    "Solver",
     "System",
     "Tensor",
     "TensorKind",
@@ -41,7 +43,11 @@ __all__ = [
     "check",
     "dataflow_graph",
     "evaluate",
+    "find_solver",
+    "fusion_solvers",
     "load_system",
     "map_graph",
-    "shipped_systems",
+    "named_systems",
+    "plugin_faults",
+    "read_named_system",
 ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.options import Solver
+from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER
 
 MOST_DOWN_SETS = 20_000
 MOST_ARCS = 4_000_000  # pairs of down-sets
@@ -22,7 +22,7 @@ class ShardingObjective(StrEnum):
 class DesignOptions:
     """Options of `solve_design`."""
 
-    solver: Solver = Solver.DP
+    solver: str = DEFAULT_SOLVER  # name of a registered solver of fusion
     objective: ShardingObjective = ShardingObjective.BYTES
     compatibility: Compatibility = RIGHT
     max_down_sets: int = MOST_DOWN_SETS  # above, configurations are intervals of a topological order, and it is said

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum, unique
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from enum import Enum, StrEnum, unique
+from typing import TYPE_CHECKING, assert_never
 
-from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.errors import InternalError, UserError
 from dfcompile.host.child_processes import ending_with_us
 from dfcompile.host.private_folder import private_folder
@@ -26,7 +26,31 @@ class Outcome(Enum):
     NOTHING = "nothing"  # stopped by a limit of nodes or time without a solution
 
 
-def solve(problem: pulp.LpProblem, options: MappingOptions) -> Outcome:
+@unique
+class MilpSolver(StrEnum):
+    """Who solves integer programs."""
+
+    CBC = "cbc"
+    HIGHS = "highs"
+
+
+@dataclass(frozen=True, slots=True)
+class MilpOptions:
+    """Who solves an integer program, and when it stops.
+
+    Attributes:
+        solver: of the program.
+        time_limit_s: after which its best solution counts, with a gap; 0: none, the result then does not depend on the
+            speed of the machine.
+        max_nodes: of the search tree, after which the same holds.
+    """
+
+    solver: MilpSolver = MilpSolver.CBC
+    time_limit_s: float = 0.0
+    max_nodes: int = 20_000
+
+
+def solve(problem: pulp.LpProblem, options: MilpOptions) -> Outcome:
     """Solve a problem in place, on one thread so that the result is always the same.
 
     Raises:
@@ -35,22 +59,9 @@ def solve(problem: pulp.LpProblem, options: MappingOptions) -> Outcome:
     """
     import pulp
 
-    limit_s = options.time_limit_s or None
-    if options.solver.milp == "highs":
-        # A process may set the thread count of HiGHS only once, so it is 1 everywhere.
-        solver = pulp.HiGHS(msg=False, threads=1, timeLimit=limit_s, gapRel=0.0, mip_max_nodes=options.max_nodes)
-    else:
-        # The CBC that comes with PuLP, whatever else is on the path: one version, one result. No number of threads is
-        # one thread; a number, also 1, starts workers, which one time in some hundred wait for 10 s before they end.
-        solver = pulp.COIN_CMD(
-            path=pulp.PULP_CBC_CMD.pulp_cbc_path,
-            msg=False,
-            timeLimit=limit_s,
-            gapRel=0.0,
-            maxNodes=options.max_nodes,
-        )
+    solver = _solver(options)
     if not solver.available():
-        raise UserError(f"solver {options.solver.milp!r}: not installed (pip install 'dfcompile[highs]')")
+        raise UserError(f"solver {options.solver.value!r}: not installed (pip install 'dfcompile[highs]')")
     try:
         with private_folder() as folder, ending_with_us():
             solver.tmpDir = str(folder)  # CBC reads and writes files
@@ -66,8 +77,30 @@ def solve(problem: pulp.LpProblem, options: MappingOptions) -> Outcome:
         pulp.LpSolutionNoSolutionFound: Outcome.NOTHING,
     }
     if problem.sol_status not in outcomes:
-        raise InternalError(f"solver {options.solver.milp!r}: found status {pulp.LpStatus[problem.status]!r}")
+        raise InternalError(f"solver {options.solver.value!r}: found status {pulp.LpStatus[problem.status]!r}")
     return outcomes[problem.sol_status]
+
+
+def _solver(options: MilpOptions) -> pulp.LpSolver:
+    import pulp
+
+    limit_s = options.time_limit_s or None
+    match options.solver:
+        case MilpSolver.HIGHS:
+            # A process may set the thread count of HiGHS only once, so it is 1 everywhere.
+            return pulp.HiGHS(msg=False, threads=1, timeLimit=limit_s, gapRel=0.0, mip_max_nodes=options.max_nodes)
+        case MilpSolver.CBC:
+            # The CBC that comes with PuLP, whatever else is on the path: one version, one result. No number of threads
+            # is one thread; a number, also 1, starts workers, which one time in some hundred wait for 10 s before they
+            # end.
+            return pulp.COIN_CMD(
+                path=pulp.PULP_CBC_CMD.pulp_cbc_path,
+                msg=False,
+                timeLimit=limit_s,
+                gapRel=0.0,
+                maxNodes=options.max_nodes,
+            )
+    assert_never(options.solver)
 
 
 def is_one(variable: pulp.LpVariable) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum, unique
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,14 @@ class Overlap(StrEnum):
 
     def time_ns(self, compute_ns: float, memory_ns: float, network_ns: float) -> float:
         """Return the time of a configuration."""
-        if self is Overlap.PERFECT_OVERLAP:
-            return max(compute_ns, memory_ns, network_ns)
-        if self is Overlap.NO_OVERLAP:
-            return compute_ns + memory_ns + network_ns
-        return max(compute_ns, memory_ns) + network_ns
+        match self:
+            case Overlap.PERFECT_OVERLAP:
+                return max(compute_ns, memory_ns, network_ns)
+            case Overlap.NO_OVERLAP:
+                return compute_ns + memory_ns + network_ns
+            case Overlap.OVERLAP_COMPUTE_MEMORY:
+                return max(compute_ns, memory_ns) + network_ns
+        assert_never(self)
 
     def times_ns(
         self,
@@ -30,40 +34,29 @@ class Overlap(StrEnum):
         network_ns: npt.NDArray[np.float64],
     ) -> npt.NDArray[np.float64]:
         """Return the times of many configurations."""
-        if self is Overlap.PERFECT_OVERLAP:
-            return np.maximum(np.maximum(compute_ns, memory_ns), network_ns)
-        if self is Overlap.NO_OVERLAP:
-            return compute_ns + memory_ns + network_ns
-        return np.maximum(compute_ns, memory_ns) + network_ns
+        match self:
+            case Overlap.PERFECT_OVERLAP:
+                return np.maximum(np.maximum(compute_ns, memory_ns), network_ns)
+            case Overlap.NO_OVERLAP:
+                return compute_ns + memory_ns + network_ns
+            case Overlap.OVERLAP_COMPUTE_MEMORY:
+                return np.maximum(compute_ns, memory_ns) + network_ns
+        assert_never(self)
 
 
-@unique
-class Solver(StrEnum):
-    """How configurations are chosen; every one but ``intervals`` proves its optimum."""
-
-    DP = "dp"  # shortest path over down-sets
-    CBC = "cbc"  # the same path as an arc-flow model, solved by CBC
-    HIGHS = "highs"  # and by HiGHS
-    ASSIGNMENT_CBC = "assignment-cbc"  # kernels to configurations, solved by CBC
-    ASSIGNMENT_HIGHS = "assignment-highs"
-    INTERVALS = "intervals"  # the best cut of good topological orders, with a bound
-
-    @property
-    def milp(self) -> str:
-        """Name of the MILP solver, empty if there is none."""
-        return {"cbc": "cbc", "highs": "highs"}.get(self.value.removeprefix("assignment-"), "")
+DEFAULT_SOLVER = "dp"
 
 
 @dataclass(frozen=True, slots=True)
 class MappingOptions:
     """Options of `map_graph`."""
 
-    solver: Solver = Solver.DP
+    solver: str = DEFAULT_SOLVER  # name of a registered solver of fusion
     overlap: Overlap = Overlap.PERFECT_OVERLAP
     compute_utilization: float = 0.0  # of the peak; 0: lanes and stages are given to kernels one by one
     max_configurations: int = 0  # 0: as many as kernels
-    max_down_sets: int = 3000  # above, solvers that list down-sets hand over to `Solver.INTERVALS`, and it is said
-    max_arcs: int = 2_000_000  # pairs of down-sets; above, `Solver.INTERVALS`, too
+    max_down_sets: int = 3000  # above, solvers that list down-sets hand over to `intervals`, and it is said
+    max_arcs: int = 2_000_000  # pairs of down-sets; above, `intervals`, too
     max_variables: int = 20_000  # of an integer program; above, the shortest path is taken
     max_nodes: int = 20_000  # of the search tree of an integer program; above, its best solution counts, with a gap
     time_limit_s: float = 0.0  # of a MILP; 0: none, the result then does not depend on the speed of the machine

@@ -4,7 +4,7 @@ from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Array, Model, Reference, reference_answer
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
-from dfcompile.frontend.reading import file_kind_plugins, read_model
+from dfcompile.frontend.reading import FILE_KINDS, file_kind_plugins, read_model
 from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, untyped_connectors
 from dfcompile.frontend.sdfg.operator_node import (
     CANONICAL,
@@ -18,6 +18,7 @@ from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 
 __all__ = [
     "CANONICAL",
+    "FILE_KINDS",
     "ONNX",
     "Answer",
     "Array",

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dfcompile.errors import UserError, VerificationError
 from dfcompile.frontend.model import Model
 from dfcompile.frontend.options import ReadOptions
+from dfcompile.plugins import faults_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +21,28 @@ class FileKind:
 
     suffix: str
     read: Callable[[Path, ReadOptions], Model]
+
+    def __post_init__(self) -> None:
+        if not self.suffix.startswith(".") or self.suffix != self.suffix.lower():
+            raise ValueError(f"kind of model file {self.suffix!r}: found this suffix against one such as '.onnx'")
+
+    @property
+    def module(self) -> str:
+        """Import path of the module that reads files of this kind."""
+        return self.read.__module__
+
+    def model(self, path: Path, options: ReadOptions) -> Model:
+        """Return the model in a file.
+
+        Raises:
+            UserError: the file cannot be read, or is no model.
+            PluginError: a plug-in's reader raises anything else, or returns no model.
+        """
+        with faults_of("front end", f"{self.module}.{self.read.__name__}"):
+            try:
+                found = self.read(path, options)
+            except OSError as error:
+                raise UserError(f"{path}: {error.strerror or error}") from error
+            if not isinstance(found, Model):
+                raise VerificationError(f"{path}: found {type(found).__name__} against a Model")
+            return found

@@ -30,20 +30,19 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
         UserError: there is no such file, its kind is not known, or it holds no model that can be compiled.
         RegistrationError: two plug-ins read files of one suffix.
     """
-    kinds = {plugin.value.suffix: plugin.value for plugin in file_kind_plugins()}
+    known = FILE_KINDS.collect()
+    kinds = known.by_name
     kind = kinds.get(path.suffix.lower())
     if kind is None:
         found = repr(path.suffix) if path.suffix else "no suffix"
         hint = "; a canonical DAG is given to 'dfcompile schedule'" if path.suffix.lower() in DAG_SUFFIXES else ""
-        raise UserError(f"{path}: {found} against a model file ({', '.join(sorted(kinds))}{hint})")
+        broken = "".join(f"; {fault}" for fault in known.faults)
+        raise UserError(f"{path}: {found} against a model file ({', '.join(kinds)}{hint}{broken})")
     if not path.exists():
         raise UserError(f"{path}: no such file")
     if not path.is_file():
         raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no regular file'} against a model file")
-    try:
-        return kind.read(path, options)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from error
+    return kind.model(path, options)
 
 
 def file_kind_plugins() -> tuple[Plugin[FileKind], ...]:

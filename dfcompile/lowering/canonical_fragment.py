@@ -6,10 +6,16 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.frontend import CANONICAL, AttributeValue, input_connector, output_connector
+from dfcompile.errors import OperatorFieldError
+from dfcompile.frontend import CANONICAL, input_connector, output_connector
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.expressions import inlined
+from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
+from dfcompile.lowering.operators.reduce import kept_shape
 from dfcompile.lowering.program_builder import ProgramBuilder
+from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.tensor import Tensor
 
 _MOST_ELEMENTS = 2**26  # of a constant that lowering computes
 
@@ -57,43 +63,88 @@ class CanonicalFragment:
         if self._builder.can_be_view(source, target.name):
             self._builder.add_view(source, target.name, target.shape)
         else:
-            self.op("Copy", "", [self.view(source, "view", target.shape)], [target])
+            self.add(Copy(), [self.view(source, "view", target.shape)], target)
 
     def _full_name(self, name: str) -> str:
         return self._builder.free_name(f"{identifier(self._op.name)}_{name}")
 
-    def op(
-        self,
-        op_type: str,
-        step: str,
-        inputs: Sequence[Tensor],
-        outputs: Sequence[Tensor],
-        **attributes: AttributeValue,
-    ) -> None:
-        """Add a canonical operator.
+    def add(self, operator: CanonicalOperator, operands: Sequence[Tensor], *results: Tensor, step: str = "") -> None:
+        """Add a canonical operator, as in ``build.add(Reduce(Reduction.SUM, axes=(1,)), [x], y, step="sum")``.
 
         Args:
-            op_type: such as ``MatMul``.
-            step: what it does within the operator, such as ``im2col``; empty if the operator is this one step.
-            inputs: operands in order.
-            outputs: arrays it writes; the operator's own results or arrays of `array`.
-            attributes: of the canonical operator; ``gemm=(outer, m, k, n)`` for one that contracts a dimension.
+            operator: such as ``MatMul()``; one of `dfcompile.lowering.operators` or of your own.
+            operands: in order.
+            results: arrays it writes; the ONNX operator's own results or arrays of `array`.
+            step: what it does within the ONNX operator, such as ``sum``; empty if that is this one step.
+
+        Raises:
+            OperatorFieldError: the fields contradict operands or results.
         """
+        try:
+            operator.check(operands, results)
+        except OperatorFieldError as error:
+            raise OperatorFieldError(f"node {self._op.origin!r}: {error}") from error
         builder = self._builder
-        for tensor in outputs:
+        for tensor in results:
             if tensor.name not in builder.sdfg.arrays:
                 builder.add_array(tensor.name, tensor.shape, tensor.dtype)
         node = builder.nodes.operator(
             f"{self._op.name}.{step}" if step else self._op.name,
             dialect=CANONICAL,
-            op_type=op_type,
+            op_type=type(operator).__name__,
             origin=self._op.origin,
-            attributes=attributes,
-            inputs=[input_connector(position) for position in range(len(inputs))],
-            outputs=[output_connector(position) for position in range(len(outputs))],
+            attributes=operator.attributes(),
+            inputs=[input_connector(position) for position in range(len(operands))],
+            outputs=[output_connector(position) for position in range(len(results))],
         )
-        builder.add_operator(node, inputs, outputs)
+        builder.add_operator(node, operands, results)
         self.operators_count += 1
+
+    def elementwise(
+        self,
+        expression: str,
+        operands: Sequence[Tensor],
+        result: Tensor,
+        *,
+        axes: Sequence[Sequence[int]] | None = None,
+        step: str = "",
+    ) -> None:
+        """Add an `Elementwise`; constants of one element are written into its expression.
+
+        Args:
+            expression: of ``a``, ``b``, ``c`` … for the operands in order.
+            operands: broadcast to the result as in numpy unless ``axes`` says otherwise; at most 26.
+            result: written once, in row order.
+            axes: per operand the result dimensions that its dimensions stand for.
+            step: see `add`.
+        """
+        source, kept = inlined(expression, operands)
+        chosen = None if axes is None else tuple(tuple(axes[position]) for position in kept)
+        self.add(Elementwise(source, chosen), [operands[position] for position in kept], result, step=step)
+
+    def reduce(
+        self,
+        reduction: Reduction,
+        operands: Sequence[Tensor],
+        result: Tensor,
+        axes: Sequence[int],
+        expression: str = "a",
+        *,
+        step: str = "",
+    ) -> None:
+        """Add a `Reduce`; whether dimensions are kept is told from the result's shape.
+
+        Args:
+            reduction: how elements are combined.
+            operands: broadcast to one shape as in numpy.
+            result: that shape with extent 1 in the reduced axes, or without these.
+            axes: counted from the front.
+            expression: of ``a``, ``b`` … for the operands in order, computed before the reduction.
+            step: see `add`.
+        """
+        shape = np.broadcast_shapes(*(tensor.shape for tensor in operands))
+        keepdims = result.shape == kept_shape(shape, axes)
+        self.add(Reduce(reduction, tuple(axes), keepdims, expression), operands, result, step=step)
 
 
 def identifier(name: str) -> str:

@@ -4,15 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dfcompile.errors import RegistrationError
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.map_fragment import MapFragment
+from dfcompile.lowering.node import CanonicalNode, Node
 from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.operators.base import Canonical, CanonicalOperator, schema_of
 from dfcompile.plugins import faults_of, is_own, name_of
 
 OnnxRewrite: TypeAlias = Callable[[Operator, CanonicalFragment], None]
-CanonicalRewrite: TypeAlias = Callable[[Operator, MapFragment], None]
+CanonicalRewrite: TypeAlias = Callable[[CanonicalNode[Canonical], MapFragment], None]
 Condition: TypeAlias = Callable[[Operator], bool]
+CanonicalCondition: TypeAlias = Callable[[CanonicalNode[Canonical]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class Expansion:
         is_default: whether it is taken when the user names none.
         module: where it is defined.
         condition: the operators for which it is taken instead of the default when the user names none; ``None``: none.
+        operator: class of the canonical operator; ``None`` of an ONNX operator.
     """
 
     dialect: str
@@ -37,7 +42,8 @@ class Expansion:
     source: str
     is_default: bool
     module: str
-    condition: Condition | None = None
+    condition: Callable[..., bool] | None = None
+    operator: type[CanonicalOperator] | None = None
 
     def __str__(self) -> str:
         return f"{self.dialect}.{self.op_type}={self.name}"
@@ -57,7 +63,7 @@ class Expansion:
         """Whether it is dfcompile's."""
         return is_own(self.module)
 
-    def apply(self, op: Operator, fragment: CanonicalFragment | MapFragment) -> None:
+    def apply(self, op: Node, fragment: CanonicalFragment | MapFragment) -> None:
         """Rewrite one operator.
 
         Raises:
@@ -66,7 +72,7 @@ class Expansion:
         with faults_of("expansion", self.origin):
             self.rewrite(op, fragment)
 
-    def is_wanted(self, op: Operator) -> bool:
+    def is_wanted(self, op: Node) -> bool:
         """Return whether the operator meets the condition under which this is the default.
 
         Raises:
@@ -77,20 +83,39 @@ class Expansion:
 
 
 def expansion(
-    op_type: str, name: str, *, source: str, default: bool | Condition = False
-) -> Callable[[CanonicalRewrite], Expansion]:
+    operator: type[Canonical], name: str, *, source: str, default: bool | CanonicalCondition[Canonical] = False
+) -> Callable[[CanonicalRewrite[Canonical]], Expansion]:
     """Make an `Expansion` of a canonical operator from a function; importing it changes nothing anywhere.
 
     Args:
-        op_type: canonical operator type, such as ``MatMul``.
+        operator: class of the canonical operator, such as ``MatMul``; of `dfcompile.lowering.operators` or your own.
         name: of the expansion, as the user writes it in ``--expand``.
         source: citation key, listed in docs/references.md.
         default: taken when the user names none: always, or instead of that one for the operators of a condition; the
             only expansion of an operator is its default anyway.
-    """
 
-    def decorate(rewrite: CanonicalRewrite) -> Expansion:
-        return _expansion(CANONICAL, op_type, name, rewrite, source, default)
+    Raises:
+        RegistrationError: it is no class of a canonical operator.
+    """
+    if not (isinstance(operator, type) and issubclass(operator, CanonicalOperator)):
+        raise RegistrationError(
+            f"expansion {name!r}: operator {operator!r} against a class of dfcompile.lowering.operators or your own"
+        )
+    schema_of(operator)
+
+    def decorate(rewrite: CanonicalRewrite[Canonical]) -> Expansion:
+        condition = None if isinstance(default, bool) else default
+        return Expansion(
+            CANONICAL,
+            operator.__name__,
+            name,
+            rewrite,
+            source,
+            default is True,
+            rewrite.__module__,
+            condition,
+            operator,
+        )
 
     return decorate
 
@@ -101,18 +126,7 @@ def onnx_expansion(
     """Make an `Expansion` of an ONNX operator from a function; see `expansion`."""
 
     def decorate(rewrite: OnnxRewrite) -> Expansion:
-        return _expansion(ONNX, op_type, name, rewrite, source, default)
+        condition = None if isinstance(default, bool) else default
+        return Expansion(ONNX, op_type, name, rewrite, source, default is True, rewrite.__module__, condition)
 
     return decorate
-
-
-def _expansion(
-    dialect: str,
-    op_type: str,
-    name: str,
-    rewrite: OnnxRewrite | CanonicalRewrite,
-    source: str,
-    default: bool | Condition,  # noqa: FBT001  # as the decorators take it
-) -> Expansion:
-    condition = None if isinstance(default, bool) else default
-    return Expansion(dialect, op_type, name, rewrite, source, default is True, rewrite.__module__, condition)

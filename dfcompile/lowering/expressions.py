@@ -13,8 +13,9 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from dfcompile.lowering.operator import Tensor
+from dfcompile.lowering.tensor import Tensor
 
+MOST_OPERANDS = len(ascii_lowercase)
 _LEAST_INTEGER = -(2**63)  # no number of C++: there it is the negative of one that no type holds
 
 

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 
 from dfcompile.canonical_dag import Kernel, KernelVariant
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operators import CanonicalOperator
 
 
-def kernel_of(op: Operator, expansion: str, iterations: int, tables: Mapping[str, int]) -> Kernel:
+def kernel_of(
+    op: CanonicalNode[CanonicalOperator], expansion: str, iterations: int, tables: Mapping[str, int]
+) -> Kernel:
     """Return the kernel of a canonical operator.
 
-    An operator with the attribute ``gemm = (outer, m, k, n)`` contracts a dimension. Any other one is element-wise to
-    the back end: it touches ``m * n`` elements, as many as its map scopes have iterations, where n is the last
-    dimension of its result if that divides them.
+    An operator without contraction is element-wise to the back end: it touches ``m * n`` elements, as many as its map
+    scopes have iterations, where n is the last dimension of its result if that divides them.
 
     Args:
         op: the operator.
@@ -23,8 +25,9 @@ def kernel_of(op: Operator, expansion: str, iterations: int, tables: Mapping[str
     in_memory = [tensor.name for tensor in op.operands() if tensor.name in tables and tensor.is_constant]
     operands = [tensor for tensor in op.operands() if tensor.name not in in_memory]
     activations = [tensor for tensor in operands if not tensor.is_constant]
-    if "gemm" in op.attributes:
-        outer, m, k, n = op.integers("gemm")
+    contraction = op.operator.contraction(op.operands(), op.output())
+    if contraction is not None:
+        outer, m, k, n = contraction.outer, contraction.m, contraction.k, contraction.n
         weighted = len(activations) < len(operands)
         variant = KernelVariant.GEMM_INPUT1_WEIGHT if weighted else KernelVariant.GEMM_INPUT1_INPUT2
     else:

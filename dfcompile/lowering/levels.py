@@ -1,31 +1,17 @@
 """Lowers a program level by level: ONNX operators, canonical operators, map scopes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
-
-import dace
-import networkx as nx
-import numpy as np
-from dace.sdfg.nodes import AccessNode
-from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError, UserError, nearest
-from dfcompile.frontend import (
-    ONNX,
-    ChosenExpansion,
-    Coverage,
-    Level,
-    OperatorNode,
-    Program,
-    input_connector,
-    output_connector,
-)
+from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, OperatorNode, Program
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.map_fragment import MapFragment
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import ProgramBuilder
+from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
 from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
@@ -37,13 +23,14 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
 
     Raises:
         UnsupportedOpError: naming the node that has no expansion, or a form of it that its expansion does not cover.
-        UserError: a choice fits no operator of the model.
+        OperatorFieldError: an expansion of ours gives a canonical operator fields that it has not; one of a third party
+            raises a PluginError then.
     """
     _expect(program, Level.ONNX)
     builder = ProgramBuilder(program)
     coverage: dict[str, Coverage] = {}
     chosen = []
-    for op in _operators(program, builder):
+    for op in onnx_operators(program, builder):
         fragment = CanonicalFragment(builder, op)
         found = table.select(op, choices)
         found.apply(op, fragment)
@@ -60,12 +47,13 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
 
     Raises:
         UnsupportedOpError: naming the operator that has no expansion.
+        UserError: naming a node whose attributes are not the fields of its operator.
     """
     _expect(program, Level.CANONICAL)
     builder = ProgramBuilder(program)
     chosen = []
     made_by = _third_party_expansions(program, table)
-    for op in _operators(program, builder):
+    for op in canonical_nodes(program, table, builder):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         builder.adopt_outputs(program.sdfg, op)
@@ -75,7 +63,9 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
     return builder.finish(Level.MAPS, program.nodes, (*program.chosen, *chosen))
 
 
-def _expand_to_maps(op: Operator, found: Expansion, builder: ProgramBuilder, *, is_checked: bool) -> None:
+def _expand_to_maps(
+    op: CanonicalNode[CanonicalOperator], found: Expansion, builder: ProgramBuilder, *, is_checked: bool
+) -> None:
     if is_checked:
         check_scopes(op, found)
     fragment = MapFragment(builder, op)
@@ -121,52 +111,5 @@ def _expect(program: Program, level: Level) -> None:
         raise InternalError(f"program {program.name!r}: level {program.level.name} against {level.name}")
 
 
-def operators_of(program: Program) -> Iterator[Operator]:
-    """Yield the operators of a program in topological order, as expansions see them."""
-    builder = ProgramBuilder(program)
-    for op in _operators(program, builder):
-        builder.adopt_outputs(program.sdfg, op)
-        yield op
-
-
 def _operator_nodes(program: Program) -> Iterator[OperatorNode]:
     return (node for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode))
-
-
-def _operators(program: Program, builder: ProgramBuilder) -> Iterator[Operator]:
-    """Yield the operators in topological order; views on the way are made anew in the builder."""
-    state = program.sdfg.start_state
-    position = {node: number for number, node in enumerate(state.nodes())}
-    for node in nx.lexicographical_topological_sort(state.nx, key=position.__getitem__):
-        if isinstance(node, OperatorNode):
-            yield _operator(program, state, node, builder)
-        elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), dace.data.View):
-            source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
-            shape = tuple(int(size) for size in node.desc(program.sdfg).shape)
-            builder.add_view(builder.tensor(source), node.data, shape)
-
-
-def _operator(program: Program, state: SDFGState, node: OperatorNode, builder: ProgramBuilder) -> Operator:
-    inputs = {edge.dst_conn: builder.tensor(edge.data.data) for edge in state.in_edges(node)}
-    outputs = {edge.src_conn: _result(program, edge.data.data) for edge in state.out_edges(node)}
-    return Operator(
-        name=node.name,
-        dialect=node.dialect,
-        op_type=node.op_type,
-        origin=node.origin,
-        inputs=_by_position(inputs, input_connector),
-        outputs=_by_position(outputs, output_connector),
-        attributes=MappingProxyType(node.attributes),
-    )
-
-
-def _by_position(tensors: Mapping[str, Tensor], connector: Callable[[int], str]) -> tuple[Tensor | None, ...]:
-    if not tensors:
-        return ()
-    last = max(int(name.rpartition("_")[2]) for name in tensors)
-    return tuple(tensors.get(connector(position)) for position in range(last + 1))
-
-
-def _result(program: Program, name: str) -> Tensor:
-    array = program.sdfg.arrays[name]
-    return Tensor(name, tuple(int(size) for size in array.shape), np.dtype(array.dtype.type).name)

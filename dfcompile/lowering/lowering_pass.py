@@ -7,9 +7,10 @@ from typing import TypeAlias
 
 from dace.sdfg.validation import InvalidSDFGError
 
-from dfcompile.errors import VerificationError
-from dfcompile.frontend import Level, Program
+from dfcompile.errors import OperatorFieldError, VerificationError
+from dfcompile.frontend import CANONICAL, Level, OperatorNode, Program
 from dfcompile.host.private_folder import in_private_folder
+from dfcompile.lowering.operators import SHIPPED
 from dfcompile.plugins import faults_of_pass, name_of
 from dfcompile.plugins.settings import Call, Setting, SettingValue, call_with, settings_of, values_of
 
@@ -126,4 +127,15 @@ def _verified(changed: object, program: Program) -> Program:
             changed.sdfg.validate()
     except InvalidSDFGError as error:
         raise VerificationError(f"invalid SDFG: {' '.join(str(error).split())}") from error
+    _check_fields(changed)
     return changed
+
+
+def _check_fields(program: Program) -> None:
+    """Check the attributes of our canonical operators; those of third parties are checked when they are lowered."""
+    for node in program.sdfg.start_state.nodes():
+        if isinstance(node, OperatorNode) and node.dialect == CANONICAL and node.op_type in SHIPPED:
+            try:
+                SHIPPED[node.op_type].of_attributes(node.attributes)
+            except OperatorFieldError as error:
+                raise VerificationError(f"node {node.name!r}: {error}") from error

@@ -1,11 +1,9 @@
 """What an expansion of a canonical operator builds with: map scopes and arrays."""
 
 import ast
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from enum import Enum, unique
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import TypeAlias
@@ -14,40 +12,20 @@ import dace
 import numpy as np
 from dace.sdfg.nodes import AccessNode, Tasklet
 
+from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.errors import InternalError
 from dfcompile.lowering.canonical_fragment import identifier
-from dfcompile.lowering.expressions import literal, widened
+from dfcompile.lowering.expressions import widened
 from dfcompile.lowering.kernels import kernel_of
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import ProgramBuilder
+from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.tensor import Tensor
 
 Access: TypeAlias = tuple[Tensor, Sequence[str]]
 
 _ONCE = MappingProxyType({"once": 1})  # the loops of a scope that has none
-
-
-@unique
-class Reduction(Enum):
-    """How a map scope accumulates into its result; the value is DaCe's conflict resolution."""
-
-    SUM = "lambda a, b: a + b"
-    PRODUCT = "lambda a, b: a * b"
-    MAX = "lambda a, b: max(a, b)"
-    MIN = "lambda a, b: min(a, b)"
-
-    def initial(self, dtype: str) -> str:
-        """Return the neutral element as Python source of a tasklet."""
-        if self is Reduction.SUM:
-            return "0"
-        if self is Reduction.PRODUCT:
-            return "1"
-        kind = np.dtype(dtype)
-        if kind.kind == "b":
-            return "False" if self is Reduction.MAX else "True"
-        if kind.kind not in "iu":
-            return "-inf" if self is Reduction.MAX else "inf"
-        limits = np.iinfo(kind)
-        return literal(int(limits.min if self is Reduction.MAX else limits.max), dtype)
 
 
 class MapFragment:
@@ -57,20 +35,18 @@ class MapFragment:
     the order given, outer to inner: that order is the order in which the task reads and writes.
     """
 
-    def __init__(self, builder: ProgramBuilder, op: Operator) -> None:
+    def __init__(self, builder: ProgramBuilder, op: CanonicalNode[CanonicalOperator]) -> None:
         self._builder = builder
         self._op = op
-        self._tasklets: list[Tasklet] = []
+        self._annotated: list[tuple[Tasklet, Annotation]] = []
         self._iterations = 0
         self._table_bytes: dict[str, int] = {}
 
     def finish(self, expansion: str) -> None:
         """Write on every scope which kernel it belongs to."""
         kernel = kernel_of(self._op, expansion, self._iterations, self._table_bytes)
-        # Not asdict, which copies every value.
-        text = json.dumps({field.name: getattr(kernel, field.name) for field in fields(kernel)}, sort_keys=True)
-        for tasklet in self._tasklets:
-            tasklet.location = {**tasklet.location, "kernel": text}
+        for tasklet, annotation in self._annotated:
+            tasklet.location = replace(annotation, kernel=kernel).location()
 
     def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
         """Add an intermediate array and return it; see `CanonicalFragment.array`."""
@@ -132,7 +108,8 @@ class MapFragment:
         )
         if before is not None:
             self._builder.state.add_nedge(before, entry, dace.Memlet())
-        self._place(tasklet, scope, spatial=",".join(renamed[name] for name in spatial))
+        of_task = Annotation(self._op.origin, scope, spatial=tuple(renamed[name] for name in spatial))
+        self._annotated.append((tasklet, of_task))
         iterations = prod(extents.values())
         self._iterations += iterations
         for table in tables.values():
@@ -160,7 +137,7 @@ class MapFragment:
             result,
             (self._builder.write(target.name), self._memlet(target, list(loops), {})),
         )
-        self._place(tasklet, scope, role="init")
+        self._annotated.append((tasklet, Annotation(self._op.origin, scope, is_initialisation=True)))
 
     def _memlet(
         self,
@@ -173,11 +150,6 @@ class MapFragment:
         if reduction is not None:
             memlet.wcr = reduction.value
         return memlet
-
-    def _place(self, tasklet: Tasklet, scope: str, **extra: str) -> None:
-        given = {name: text for name, text in extra.items() if text}
-        tasklet.location = {"origin": self._op.origin, "scope": scope, **given}
-        self._tasklets.append(tasklet)
 
 
 def _narrowed(statement: str, tables: Mapping[str, Tensor]) -> str:

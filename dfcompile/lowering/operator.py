@@ -1,99 +1,34 @@
-"""What an expansion sees: an operator with its tensors and attributes, frozen."""
+"""An operator as a program holds it, with its attributes: what expansions of ONNX operators see, and all passes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from math import prod
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from dfcompile.errors import UnsupportedOpError
-from dfcompile.frontend import AttributeValue
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tensor:
-    """An operand or result: an SDFG array.
-
-    Attributes:
-        name: of the SDFG array.
-        shape: in elements, no symbols.
-        dtype: numpy name.
-        value: of a parameter; ``None`` for what is only known when the model runs.
-        is_constant: depends on parameters alone.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    value: npt.NDArray[np.generic] | None = None
-    is_constant: bool = False
-
-    @property
-    def rank(self) -> int:
-        """Number of dimensions."""
-        return len(self.shape)
-
-    @property
-    def elements(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
-
-    def __str__(self) -> str:
-        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+from dfcompile.frontend import CANONICAL, AttributeValue
+from dfcompile.lowering.node import Node
+from dfcompile.lowering.operators.base import Canonical, read_operator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operator:
-    """A node of the program on its way to the next level.
+class Operator(Node):
+    """An ONNX operator; to passes also a canonical one, whose fields `canonical` reads.
 
     Attributes:
-        name: unique in the program; a canonical operator's name is its origin's with a suffix (``conv1.matmul``).
-        dialect: ``onnx`` or ``canonical``.
-        op_type: such as ``Conv``.
-        origin: the user's operator.
-        inputs: by position; ``None`` where an optional operand is omitted.
-        outputs: by position; ``None`` where an optional result is not used.
-        attributes: as given in the model.
+        attributes: as given in the model; of a canonical operator as they are saved.
     """
 
-    name: str
-    dialect: str
-    op_type: str
-    origin: str
-    inputs: tuple[Tensor | None, ...]
-    outputs: tuple[Tensor | None, ...]
     attributes: Mapping[str, AttributeValue]
 
-    def input(self, position: int) -> Tensor:
-        """Return an operand that must be there.
+    def canonical(self, operator: type[Canonical]) -> Canonical | None:
+        """Return the canonical operator with its fields if it is one of a class, as in ``op.canonical(MatMul)``.
 
         Raises:
-            UnsupportedOpError: it is omitted.
+            UserError: the attributes are not the fields of the class; the message names both.
         """
-        tensor = self.optional_input(position)
-        if tensor is None:
-            raise self.unsupported(f"operand {position} is omitted")
-        return tensor
-
-    def optional_input(self, position: int) -> Tensor | None:
-        """Return an operand, or ``None`` if it is omitted."""
-        return self.inputs[position] if position < len(self.inputs) else None
-
-    def output(self, position: int = 0) -> Tensor:
-        """Return a result that must be there.
-
-        Raises:
-            UnsupportedOpError: the model does not use it, so it has no array.
-        """
-        tensor = self.outputs[position] if position < len(self.outputs) else None
-        if tensor is None:
-            raise self.unsupported(f"result {position} is not used")
-        return tensor
-
-    def operands(self) -> tuple[Tensor, ...]:
-        """Return the operands that are there, in order."""
-        return tuple(tensor for tensor in self.inputs if tensor is not None)
+        if (self.dialect, self.op_type) != (CANONICAL, operator.__name__):
+            return None
+        return read_operator(operator, self.attributes, self.name)
 
     def integer(self, name: str, default: int) -> int:
         """Return an integer attribute.
@@ -127,17 +62,6 @@ class Operator:
         if not isinstance(found, str):
             raise self.unsupported(f"attribute {name!r} is {found!r} against a text")
         return found
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list attribute of texts.
-
-        Raises:
-            UnsupportedOpError: it is missing or not a list of texts.
-        """
-        found = self.attributes.get(name)
-        if not isinstance(found, list | tuple) or not all(isinstance(item, str) for item in found):
-            raise self.unsupported(f"attribute {name!r} is {found!r} against a list of texts")
-        return tuple(str(item) for item in found)
 
     def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
         """Return a list attribute of integers.
@@ -180,12 +104,3 @@ class Operator:
         if not -rank <= axis < max(rank, 1):
             raise self.unsupported(f"axis {axis} against rank {rank}")
         return axis % rank if rank else 0
-
-    def unsupported(self, reason: str) -> UnsupportedOpError:
-        """Return the error that names this operator and its operands."""
-        operands = ", ".join("omitted" if tensor is None else str(tensor) for tensor in self.inputs)
-        return UnsupportedOpError(f"node {self.origin!r}: {self.op_type}({operands}): {reason}")
-
-    def with_name(self, name: str) -> "Operator":
-        """Return the same operator under another name."""
-        return replace(self, name=name)

@@ -25,7 +25,8 @@ from dfcompile.frontend import (
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.lowering.map_scopes import MapScopes
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.node import Node
+from dfcompile.lowering.tensor import Tensor
 
 MATERIALISED = dace.StorageType.CPU_Heap  # the array lives in memory: it is never streamed
 
@@ -93,7 +94,7 @@ class ProgramBuilder:
         self.sdfg.add_datadesc(name, copy.copy(self._like[kind]))
         return self.tensor(name)
 
-    def adopt_outputs(self, source: dace.SDFG, op: Operator) -> None:
+    def adopt_outputs(self, source: dace.SDFG, op: Node) -> None:
         """Add the arrays that an operator writes as they were declared at the level before."""
         constant = bool(op.inputs) and all(tensor.is_constant for tensor in op.operands())
         for tensor in op.outputs:
@@ -160,7 +161,7 @@ class ProgramBuilder:
         self._current[name] = node
         return node
 
-    def check_results(self, op: Operator) -> None:
+    def check_results(self, op: Node) -> None:
         """Check that every result of an operator that was lowered is there, as the operator has it.
 
         Raises:

@@ -26,8 +26,10 @@ from dfcompile.frontend import (
     output_connector,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import MATERIALISED
+from dfcompile.lowering.tensor import Tensor
 
 
 class ProgramRewriter:
@@ -127,7 +129,7 @@ class ProgramRewriter:
     def replace(
         self,
         *old: Operator,
-        op_type: str | None = None,
+        operator: CanonicalOperator | str | None = None,
         inputs: Sequence[Tensor | None] | None = None,
         attributes: Mapping[str, AttributeValue] | None = None,
     ) -> Operator:
@@ -135,12 +137,13 @@ class ProgramRewriter:
 
         Args:
             old: what it replaces. Results of all but the last must be internal, and read by these operators alone.
-            op_type: of the new one; by default the last one's.
+            operator: what the new one is: such as ``MatMul()`` on level 1, such as ``Relu`` on level 0; by default what
+                the last one is.
             inputs: operands of the new one by position; by default the last one's.
-            attributes: of the new one; by default the last one's.
+            attributes: of the new one, on level 0; by default the last one's.
 
         Raises:
-            VerificationError: somebody else reads what would vanish.
+            VerificationError: somebody else reads what would vanish, or it is no operator of the program's level.
         """
         self._change()
         last = old[-1]
@@ -151,12 +154,10 @@ class ProgramRewriter:
             if others or not self.is_internal(tensor):
                 seen = f"operator {others[0]!r}" if others else "the model or memory"
                 raise VerificationError(f"operator {last.name!r}: {tensor.name!r} would vanish, which {seen} sees")
-        new = replace(
-            last,
-            op_type=op_type or last.op_type,
-            inputs=tuple(last.inputs if inputs is None else inputs),
-            attributes=MappingProxyType(dict(last.attributes if attributes is None else attributes)),
-        )
+        op_type, kept = self._form(last.op_type if operator is None else operator, attributes, last)
+        operands = tuple(last.inputs if inputs is None else inputs)
+        new = replace(last, op_type=op_type, inputs=operands, attributes=MappingProxyType(dict(kept)))
+        _check(operator, new)
         gone = [self._nodes[op.name] for op in old]
         node = self._add(new)
         for removed in (*gone, *(access for tensor in inner for access in self._access.pop(tensor.name, ()))):
@@ -171,26 +172,27 @@ class ProgramRewriter:
 
     def insert(
         self,
-        op_type: str,
+        operator: CanonicalOperator | str,
         name: str,
         inputs: Sequence[Tensor | None],
         outputs: Sequence[Tensor | None],
-        attributes: Mapping[str, AttributeValue] = MappingProxyType({}),
+        attributes: Mapping[str, AttributeValue] | None = None,
         *,
         origin: str,
     ) -> Operator:
         """Add an operator of the program's level.
 
         Args:
-            op_type: such as ``MatMul``.
+            operator: such as ``MatMul()`` on level 1, such as ``Relu`` on level 0.
             name: one that no operator has.
             inputs: operands by position; ``None`` where an optional one is omitted.
             outputs: results by position, which nothing writes yet; see `add_tensor`.
-            attributes: of the operator.
+            attributes: of the operator, on level 0.
             origin: the user's operator that it is part of.
 
         Raises:
-            VerificationError: the name is taken, or a result is written already.
+            VerificationError: the name is taken, a result is written already, or it is no operator of the program's
+                level.
         """
         self._change()
         if name in self._nodes:
@@ -199,8 +201,11 @@ class ProgramRewriter:
             if tensor is not None and any(map(self._state.in_degree, self._access.get(tensor.name, ()))):
                 raise VerificationError(f"operator {name!r}: {tensor.name!r} is written already")
         dialect = ONNX if self._program.level is Level.ONNX else CANONICAL
-        frozen = MappingProxyType(dict(attributes))
-        self._nodes[name] = self._add(Operator(name, dialect, op_type, origin, tuple(inputs), tuple(outputs), frozen))
+        op_type, given = self._form(operator, attributes)
+        frozen = MappingProxyType(dict(given))
+        new = Operator(name, dialect, op_type, origin, tuple(inputs), tuple(outputs), frozen)
+        _check(operator, new)
+        self._nodes[name] = self._add(new)
         return self._operator(self._nodes[name])
 
     def remove(self, op: Operator) -> None:
@@ -298,6 +303,24 @@ class ProgramRewriter:
             self._index()
             self._whole = WholeMemlets(self._sdfg)
 
+    def _form(
+        self,
+        operator: CanonicalOperator | str,
+        attributes: Mapping[str, AttributeValue] | None,
+        last: Operator | None = None,
+    ) -> tuple[str, Mapping[str, AttributeValue]]:
+        """Return type and attributes; those of the operator that is replaced if none are given."""
+        is_canonical = self._program.level is Level.CANONICAL
+        if isinstance(operator, CanonicalOperator):
+            if not is_canonical or attributes is not None:
+                raise VerificationError(f"operator {operator}: a canonical one against a type of ONNX and attributes")
+            return type(operator).__name__, operator.attributes()
+        if is_canonical and (last is None or attributes is not None or operator != last.op_type):
+            raise VerificationError(f"operator {operator!r}: type and attributes against a canonical one ('MatMul()')")
+        if attributes is None:
+            return operator, {} if last is None else last.attributes
+        return operator, attributes
+
     def _reading(self, tensor: Tensor) -> list[dace.sdfg.graph.MultiConnectorEdge]:
         return [edge for node in self._access.get(tensor.name, ()) for edge in self._state.out_edges(node)]
 
@@ -350,6 +373,12 @@ class ProgramRewriter:
             outputs=_by_position(outputs),
             attributes=MappingProxyType(node.attributes),
         )
+
+
+def _check(operator: CanonicalOperator | str | None, op: Operator) -> None:
+    """Check the fields of a canonical operator against its tensors."""
+    if isinstance(operator, CanonicalOperator):
+        operator.check(op.operands(), op.results())
 
 
 def _by_position(tensors: Mapping[str, Tensor]) -> tuple[Tensor | None, ...]:

@@ -6,12 +6,15 @@ from math import prod
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.lowering.alternatives.outline import OutlineFragment, affine
 from dfcompile.lowering.expansion import Expansion
-from dfcompile.lowering.map_fragment import Access, Reduction
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.map_fragment import Access
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import faults_of
 
 
-def check_scopes(op: Operator, expansion: Expansion) -> OutlineFragment:
+def check_scopes(op: CanonicalNode[CanonicalOperator], expansion: Expansion) -> OutlineFragment:
     """Check what an expansion builds of an operator, and return its outline.
 
     Raises:
@@ -28,7 +31,7 @@ def check_scopes(op: Operator, expansion: Expansion) -> OutlineFragment:
 class CheckedOutline(OutlineFragment):
     """An outline that looks at every index of every scope; ours are proved by their tests instead."""
 
-    def __init__(self, op: Operator) -> None:
+    def __init__(self, op: CanonicalNode[CanonicalOperator]) -> None:
         super().__init__(op)
         self._op_name = op.name
         self._results = tuple(tensor for tensor in op.outputs if tensor is not None)

@@ -6,17 +6,22 @@ from dataclasses import dataclass
 from dfcompile.errors import RegistrationError, UserError
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.expansion import Expansion
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import Node
+from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.options import Choice
 from dfcompile.plugins import ImportFault, Plugin, missing
 
 
 @dataclass(frozen=True)
 class ExpansionTable:
-    """Every registered expansion by dialect, operator type and name; an argument of lowering, never global."""
+    """Every registered expansion by dialect, operator type and name; an argument of lowering, never global.
+
+    The canonical operators that are known are those that an expansion is of.
+    """
 
     plugins: tuple[Plugin[Expansion], ...]
     by_operator: Mapping[tuple[str, str], Mapping[str, Expansion]]
+    operators: Mapping[str, type[CanonicalOperator]]
     faults: tuple[ImportFault, ...] = ()  # what could not be imported, and might have offered more
 
     @staticmethod
@@ -24,10 +29,12 @@ class ExpansionTable:
         """Index collected expansions.
 
         Raises:
-            RegistrationError: two expansions of one operator type both claim to be its default.
+            RegistrationError: two expansions of one operator type both claim to be its default, or are of two
+                canonical operators of one name.
         """
         ordered = tuple(plugins)
         table: dict[tuple[str, str], dict[str, Expansion]] = {}
+        operators: dict[str, type[CanonicalOperator]] = {}
         for found in (plugin.value for plugin in ordered):
             named = table.setdefault((found.dialect, found.op_type), {})
             rival = next((other for other in named.values() if other.is_default and found.is_default), None)
@@ -37,7 +44,12 @@ class ExpansionTable:
                     f"{found.module}.{found.name} (only one can be the default)"
                 )
             named[found.name] = found
-        return ExpansionTable(ordered, table, faults)
+            if found.operator is not None and operators.setdefault(found.op_type, found.operator) != found.operator:
+                raise RegistrationError(
+                    f"canonical operator {found.op_type}: claimed by {operators[found.op_type].__module__!r} and by "
+                    f"{found.operator.__module__!r} (rename one or uninstall one)"
+                )
+        return ExpansionTable(ordered, table, operators, faults)
 
     def op_types(self, dialect: str) -> tuple[str, ...]:
         """Return the operator types of a dialect that have an expansion."""
@@ -64,7 +76,7 @@ class ExpansionTable:
                 f"{missing(choice.name, names, self.faults)}"
             )
 
-    def select(self, op: Operator, choices: Iterable[Choice]) -> Expansion:
+    def select(self, op: Node, choices: Iterable[Choice]) -> Expansion:
         """Return the expansion of one operator: the choice for its origin, else for its type, else the default.
 
         The default is the expansion whose condition the operator meets, else the one without a condition.

@@ -49,9 +49,9 @@ class Windows:
             )
         )
 
-    def pads(self) -> list[int]:
+    def pads(self) -> tuple[int, ...]:
         """Return the padding of ``X[batch, channel, …]`` in the order of ONNX's Pad: all begins, then all ends."""
-        return [0, 0, *self.pads_begin, 0, 0, *self.pads_end]
+        return (0, 0, *self.pads_begin, 0, 0, *self.pads_end)
 
     def padded_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of ``X[batch, channel, …]`` with its padding."""

@@ -5,7 +5,6 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.errors import VerificationError
-from dfcompile.options import Timing
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
 
 
@@ -134,7 +133,7 @@ def _check_precedence(dag: CanonicalDag, schedule: Schedule) -> None:
     start, first, last = schedule.start, schedule.first_out, schedule.last_out
     _reject_edge(dag, ~streamed & (last[source] > start[target]), "starts before its input is in memory")
     _reject_edge(dag, streamed & (first[source] > start[target]), "starts before its input streams")
-    is_exact = schedule.timing is Timing.EXACT
+    is_exact = schedule.timing.is_exact
     # Element by element a task may wait at one output when the consumer of another has all that it needs.
     ended = first[source] + dag.edge_volume if is_exact else last[source]
     _reject_edge(dag, streamed & (ended > last[target]), "ends before its input stream does")

@@ -8,7 +8,6 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.errors import VerificationError
-from dfcompile.options import Timing
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.fifo.sizes import fifo_capacities
@@ -101,7 +100,7 @@ class _Plan:
         times = steady_times(dag, self.blocks, streamed)
         capacity = fifo_capacities(dag, block, streamed, times)
         pe = _own_pes(dag, block)
-        if self.options.timing is Timing.EXACT:
+        if self.options.timing.is_exact:
             gang = gangs_of(dag, self.blocks, streamed).gang
             turns = Turns(gang_sequence(dag, gang, block), np.full(dag.nodes_count, NO_TASK, dtype=np.int32), block)
             exact = exact_times(dag, self.blocks.order, gang, streamed, capacity, turns)
@@ -116,7 +115,7 @@ class _Plan:
         capacity = fifo_capacities(dag, gangs.gang, streamed, alone, off_cycles=True)
         sequence = gang_sequence(dag, gangs.gang, self.blocks.block)
         nobody = np.full(dag.nodes_count, NO_TASK, dtype=np.int32)
-        is_exact = self.options.timing is Timing.EXACT
+        is_exact = self.options.timing.is_exact
         if is_exact:
             exact = exact_times(dag, order, gangs.gang, streamed, capacity, Turns(sequence, nobody, apart=True))
             gangs = replace(gangs, start=exact.start, first_out=exact.first_out, last_out=exact.last_out)

@@ -12,7 +12,6 @@ from dfcompile.canonical_dag import CanonicalDag, format_dag
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import (
     CANONICAL,
-    AttributeValue,
     Coverage,
     Level,
     ModelNode,
@@ -22,45 +21,46 @@ from dfcompile.frontend import (
     input_connector,
     output_connector,
 )
-from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering import CanonicalOperator, Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.lowering.execution.verification import verified_error
 from dfcompile.testing.models import NO_PARAMETERS, model_of_text
 from dfcompile.testing.schedules import check_schedules
 
 Values: TypeAlias = npt.NDArray[np.generic]
-NO_ATTRIBUTES: Mapping[str, AttributeValue] = MappingProxyType({})
 TOLERANCE = 1e-5  # absolute, for operands between -1 and 1
 
 
 def canonical_program(
-    op_type: str,
-    inputs: Sequence[tuple[int, ...]],
-    output: tuple[int, ...],
-    attributes: Mapping[str, AttributeValue] = NO_ATTRIBUTES,
-    dtype: str = "float32",
+    operator: CanonicalOperator, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...], dtype: str = "float32"
 ) -> Program:
     """Return a program of level 1 that is one canonical operator ``x0, x1, … -> y``.
 
     Args:
-        op_type: such as ``MatMul``.
+        operator: such as ``MatMul(transpose_a=True)``.
         inputs: shapes of the operands.
         output: shape of the result.
-        attributes: of the operator.
         dtype: numpy name, of all arrays.
     """
-    sdfg = dace.SDFG(op_type)
-    state = sdfg.add_state("main", is_start_block=True)
-    names = [f"x{position}" for position in range(len(inputs))]
     node = OperatorNode(
         "op",
         dialect=CANONICAL,
-        op_type=op_type,
+        op_type=type(operator).__name__,
         origin="op",
-        attributes=attributes,
+        attributes=operator.attributes(),
         inputs=[input_connector(position) for position in range(len(inputs))],
         outputs=[output_connector(0)],
     )
+    return program_of_node(node, Level.CANONICAL, inputs, output, dtype)
+
+
+def program_of_node(
+    node: OperatorNode, level: Level, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...], dtype: str = "float32"
+) -> Program:
+    """Return a program that is one operator node ``x0, x1, … -> y`` called ``op``; see `canonical_program`."""
+    sdfg = dace.SDFG(node.op_type)
+    state = sdfg.add_state("main", is_start_block=True)
+    names = [f"x{position}" for position in range(len(inputs))]
     state.add_node(node)
     for name, shape in zip([*names, "y"], [*inputs, output], strict=True):
         sdfg.add_array(name, shape, dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type))
@@ -70,18 +70,17 @@ def canonical_program(
     state.add_edge(node, output_connector(0), state.add_write("y"), None, dace.Memlet.from_array("y", sdfg.arrays["y"]))
     ports = tuple(Port(name, name, shape, dtype) for name, shape in zip(names, inputs, strict=True))
     result = (Port("y", "y", output, dtype),)
-    nodes = (ModelNode("op", op_type, Coverage.COSTED),)
-    return Program("op", Level.CANONICAL, sdfg, ports, result, MappingProxyType({}), nodes)
+    nodes = (ModelNode("op", node.op_type, Coverage.COSTED),)
+    return Program("op", level, sdfg, ports, result, MappingProxyType({}), nodes)
 
 
 def check_expansion(
-    op_type: str,
+    operator: CanonicalOperator,
     name: str,
     *,
     inputs: Sequence[tuple[int, ...]],
     output: tuple[int, ...],
     reference: Callable[..., Values],
-    attributes: Mapping[str, AttributeValue] = NO_ATTRIBUTES,
     dtype: str = "float32",
     seed: int = 0,
 ) -> CanonicalDag:
@@ -93,12 +92,11 @@ def check_expansion(
     * Determinism: all of it a second time gives the same bytes.
 
     Args:
-        op_type: canonical operator type, such as ``MatMul``.
+        operator: such as ``MatMul(transpose_a=True)``.
         name: of the expansion.
         inputs: shapes of the operands.
         output: shape of the result.
         reference: called with the operands as arrays; returns the result.
-        attributes: of the operator.
         dtype: numpy name, of all arrays.
         seed: of the random data.
 
@@ -106,7 +104,8 @@ def check_expansion(
         AssertionError: the numbers differ, or two runs do.
         DfcompileError: the expansion does not exist, or a stage rejects what it built.
     """
-    program = canonical_program(op_type, inputs, output, attributes, dtype)
+    program = canonical_program(operator, inputs, output, dtype)
+    op_type = type(operator).__name__
     choices = (Choice(op_type, name),)
     table = registered_expansions()
     table.check(choices[0])

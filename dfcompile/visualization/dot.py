@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from enum import StrEnum, unique
+from typing import assert_never
 
 import numpy as np
 
@@ -24,6 +25,9 @@ _SHAPES = {
     NodeKind.PSEUDO_SINK: "point",
     NodeKind.DOWNSAMPLER: "invtrapezium",
     NodeKind.UPSAMPLER: "trapezium",
+    NodeKind.ELEMENTWISE: "box",
+    NodeKind.SOURCE: "box",
+    NodeKind.SINK: "box",
 }
 
 
@@ -54,7 +58,7 @@ def _nodes(dag: CanonicalDag) -> Iterator[tuple[int, str]]:
     for number, node, count in zip(numbers.tolist(), first.tolist(), counts.tolist(), strict=True):
         name = dag.scopes[number].name
         label = name if count == 1 else f"{name} ×{count}"
-        shape = _SHAPES.get(NodeKind(dag.kind[node]), "box")
+        shape = _SHAPES[NodeKind(dag.kind[node])]
         yield number, f"n{number} [label={json_text(label)}, shape={shape}];"
 
 
@@ -62,7 +66,12 @@ def _cluster(dag: CanonicalDag, number: int, cluster: Cluster) -> str:
     scope = dag.scopes[number]
     if scope.kernel == NO_KERNEL:
         return ""
-    return dag.kernels[scope.kernel].name if cluster is Cluster.KERNEL else scope.origin
+    match cluster:
+        case Cluster.KERNEL:
+            return dag.kernels[scope.kernel].name
+        case Cluster.ORIGIN:
+            return scope.origin
+    assert_never(cluster)
 
 
 def _edges(dag: CanonicalDag) -> Iterator[str]:

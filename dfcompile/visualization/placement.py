@@ -2,6 +2,7 @@
 
 from colorsys import hls_to_rgb
 from html import escape
+from typing import assert_never
 
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration
 from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedTensor, Role
@@ -44,13 +45,16 @@ def placement_svg(design: Design, placed: PlacedConfiguration) -> str:
 
 
 def _what(design: Design, tensor: PlacedTensor) -> str:
-    if tensor.role is Role.WEIGHTS:
-        return f"weights of {design.kernels[tensor.number].name}"
-    if tensor.role is Role.ADDED:
-        return f"added to {design.kernels[tensor.number].name}"
-    names = {kernel.id: kernel.name for kernel in design.kernels}
-    edge = design.edges[tensor.number]
-    return f"{names[edge.source]} to {names[edge.target]}"
+    match tensor.role:
+        case Role.WEIGHTS:
+            return f"weights of {design.kernels[tensor.number].name}"
+        case Role.ADDED:
+            return f"added to {design.kernels[tensor.number].name}"
+        case Role.TENSOR:
+            names = {kernel.id: kernel.name for kernel in design.kernels}
+            edge = design.edges[tensor.number]
+            return f"{names[edge.source]} to {names[edge.target]}"
+    assert_never(tensor.role)
 
 
 def _cell(cell: Cell, used: tuple[int, str] | None) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import DOCUMENTS, ROOT, shown_now
+from tests.documents import CANONICAL_OPERATORS, DOCUMENTS, ROOT, shown_now, with_canonical_operators
 
 
 @pytest.mark.slow
@@ -18,6 +18,12 @@ def test_document_shows_what_its_commands_print(document: Path) -> None:
 
     assert "$ dfcompile " in text
     assert shown_now(text) == text, "run `python -m tests.documents` and look at the difference"
+
+
+def test_canonical_operators_are_documented_as_their_classes_are() -> None:
+    text = CANONICAL_OPERATORS.read_text()
+
+    assert with_canonical_operators(text) == text, "run `python -m tests.documents` and look at the difference"
 
 
 # A fenced block of commands to paste in a shell.

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from dfcompile.dfmodel_backend import shipped_systems
+from dfcompile.dfmodel_backend import named_systems
 from dfcompile.dfmodel_backend.machine import systems
 from tests.fuzz.command_line import run_command
 from tests.fuzz.draw import Draw
@@ -18,7 +18,7 @@ from tests.fuzz.text_mutations import mutated_text
 
 
 def mutated_system(draw: Draw) -> Case:
-    return Case(".yaml", mutated_text(_text(draw.choice(shipped_systems())), draw))
+    return Case(".yaml", mutated_text(_text(draw.choice(sorted(named_systems().by_name))), draw))
 
 
 def judge_system(path: Path, case: Case, draw: Draw, show: ShowPhase) -> Outcome:

@@ -1,7 +1,6 @@
 """The partitioner, on canonical DAGs of dfcompile's generators."""
 
-from mylab.slices import slices
-
+from dfcompile.scheduler import registered_partitioners
 from dfcompile.testing import canonical_dags, check_partitioner
 
 
@@ -10,5 +9,6 @@ def test_every_schedule_is_accepted() -> None:
 
 
 def test_blocks_are_full() -> None:
+    slices = registered_partitioners().by_name["slices"]
     for dag in canonical_dags():
         assert slices.blocks(dag, 4, barrier=True).count == max(-(-dag.tasks_count // 4), 1)

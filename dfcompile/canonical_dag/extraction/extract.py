@@ -47,7 +47,7 @@ def extract(
         UserError: the SDFG is not of that form or not canonical; the message names the scope or the array.
     """
     graph = read_lowered(sdfg)
-    whole_arrays = options.volumes is Volumes.ARRAY
+    whole_arrays = options.volumes.are_whole_arrays
     flow = find_flow(divide(graph.scopes, options.granularity.max_tasks), graph.arrays, whole_arrays=whole_arrays)
     if options.granularity.split is not None:
         pieces = options.granularity.split

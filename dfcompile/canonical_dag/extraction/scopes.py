@@ -1,6 +1,5 @@
 """Reads the map scopes and arrays of a lowered SDFG: one state, top-level map scopes of one tasklet each."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,8 +10,9 @@ from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, NestedSDFG, Tasklet
 from dace.sdfg.utils import get_view_edge
 from dace.subsets import Range
 
+from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.extraction.traversal import Loop, Traversal
-from dfcompile.canonical_dag.kernel import Kernel, KernelVariant
+from dfcompile.canonical_dag.kernel import Kernel
 from dfcompile.errors import UserError
 
 
@@ -165,25 +165,24 @@ class _StateReader:
 
     def _read_scope(self, entry: MapEntry) -> MapScope | None:
         tasklet = self._tasklet(entry)
-        location = tasklet.location
-        name = str(location.get("scope", entry.map.label))
+        annotation = Annotation.of_location(tasklet.location, entry.map.label)
+        name = annotation.scope
         parameters = [str(parameter) for parameter in entry.map.params]
-        spatial = [part for part in str(location.get("spatial", "")).split(",") if part]
-        for parameter in spatial:
+        for parameter in annotation.spatial:
             if parameter not in parameters:
                 raise UserError(f"scope {name!r}: spatial parameter {parameter!r} against {', '.join(parameters)}")
         reads = [self._access(edge.data, parameters, name) for edge in self._state.in_edges(tasklet)]
         writes = [self._access(edge.data, parameters, name) for edge in self._state.out_edges(tasklet)]
         scope = MapScope(
             name=name,
-            origin=str(location.get("origin", name)),
-            kernel=self._kernel(name, location.get("kernel")),
+            origin=annotation.origin,
+            kernel=self._kernel(annotation.kernel),
             extents=self._extents(entry, name),
-            is_spatial=tuple(parameter in spatial for parameter in parameters),
+            is_spatial=tuple(parameter in annotation.spatial for parameter in parameters),
             reads=tuple(access for access in reads if access is not None),
             writes=tuple(access for access in writes if access is not None),
         )
-        if location.get("role") != "init":
+        if not annotation.is_initialisation:
             return scope
         if scope.reads:
             raise UserError(f"scope {name!r}: an initialisation that reads {scope.reads[0].array!r} against constants")
@@ -243,16 +242,12 @@ class _StateReader:
             return False
         return bool(memlet.subset == Range.from_array(self._sdfg.arrays[memlet.data]))
 
-    def _kernel(self, scope: str, text: str | None) -> Kernel | None:
-        if text is None:
+    def _kernel(self, found: Kernel | None) -> Kernel | None:
+        """Return a kernel with the arrays that its operands and results are views of."""
+        if found is None:
             return None
-        try:
-            fields = json.loads(text)
-            kernel = {**fields, "variant": KernelVariant(fields["variant"])}
-            names = {side: tuple(self._root(name)[0] for name in fields[side]) for side in ("inputs", "outputs")}
-            return Kernel(**{**kernel, **names})
-        except (ValueError, TypeError, KeyError) as error:
-            raise UserError(f"scope {scope!r}: kernel {text!r} against the fields of a kernel: {error}") from error
+        inputs, outputs = (tuple(self._root(name)[0] for name in names) for names in (found.inputs, found.outputs))
+        return replace(found, inputs=inputs, outputs=outputs)
 
 
 def _access_error(scope: str, memlet: dace.Memlet, reason: str) -> UserError:

@@ -6,9 +6,8 @@ from pathlib import Path
 import click
 
 import dfcompile
-from dfcompile.cli.commands.design import SOLVERS
 from dfcompile.cli.commands.schedule import FORMATS, PARTITIONS, reject_several_schedules
-from dfcompile.cli.completion import PROGRAM, complete_expansion, complete_from, complete_system
+from dfcompile.cli.completion import PROGRAM, complete_expansion, complete_from, complete_solver, complete_system
 from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
 from dfcompile.errors import UserError
@@ -62,7 +61,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="Times of schedules from mean intervals, or element by element.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
-@click.option("--passes", multiple=True, metavar="NAME[,NAME…]", help="Lowering passes to apply, in order.")
+@click.option("--passes", multiple=True, metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
+              help="Passes of programs and of canonical DAGs to apply, in order.")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
 @click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
               help="Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.")  # fmt: skip
@@ -70,8 +70,9 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="Chips at hand; kernels are sharded over as many of them as give the least time.")  # fmt: skip
 @click.option("--overlap", type=click.Choice(OVERLAPS), default="perfect", show_default=True,
               help="Of compute, memory and network time of a configuration.")  # fmt: skip
-@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_from(*SOLVERS),
-              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals.")  # fmt: skip
+@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_solver,
+              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals "
+              "or a plug-in's.")  # fmt: skip
 @click.option("--verify", is_flag=True, help="Compile and run the lowered model and compare it with a reference.")
 @click.option(
     "--emit", "emissions", multiple=True, type=(click.Choice(EMITTED), click.Path(path_type=Path)),

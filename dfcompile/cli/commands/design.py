@@ -5,15 +5,13 @@ from pathlib import Path
 
 import click
 
-from dfcompile.cli.completion import PROGRAM, complete_from
+from dfcompile.cli.completion import PROGRAM, complete_solver
 from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand
-from dfcompile.errors import UserError, nearest
 from dfcompile.host.outputs import check_folder, output_width, write_folder, write_text
 
 SUFFIXES = (".txt", ".pbtxt", ".txtpb", ".textproto", ".prototxt", ".pb", ".binpb", ".bin")
 FORMATS = ("table", "json")
-SOLVERS = ("dp", "cbc", "highs", "assignment-cbc", "assignment-highs", "intervals")
 OBJECTIVES = ("bytes", "time")
 STANDARD_INPUT = "-"
 INPUTS = (".py", ".onnx")
@@ -34,8 +32,9 @@ def is_design_call(words: Sequence[str]) -> bool:
 @click.option("--compat", default="right", show_default=True, metavar="right|dfmodel[,SWITCH…]",
               help="Repeat flaws of DFModel: all of its newest code (dfmodel), then switches such as network-is-sum, "
               "no-weights-not-read, all-reduce-factor=2; see the manual.")  # fmt: skip
-@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_from(*SOLVERS),
-              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals.")  # fmt: skip
+@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_solver,
+              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals "
+              "or a plug-in's.")  # fmt: skip
 @click.option("--sharding-objective", type=click.Choice(OBJECTIVES), default="bytes", show_default=True,
               help="What the sharding minimises: bytes between chips, or time.")  # fmt: skip
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
@@ -60,7 +59,7 @@ def solve_design_file(
     from dfcompile.dfmodel_backend.design_file.second_memory import solve_message
     from dfcompile.dfmodel_backend.design_file.solved import solved_message
     from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
-    from dfcompile.dfmodel_backend.options import Solver
+    from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
     from dfcompile.dfmodel_backend.placement.placed_design import place_design
     from dfcompile.report.design.figures import to_json
     from dfcompile.report.design.summary import summarize_design
@@ -68,18 +67,17 @@ def solve_design_file(
     from dfcompile.visualization.design import to_dot, to_svg
     from dfcompile.visualization.placement import placement_svg
 
-    solvers = [one.value for one in Solver]
-    if solver not in solvers:
-        raise UserError(f"--solver {solver!r}: unknown{nearest(solver, solvers)}")
-    options = DesignOptions(Solver(solver), ShardingObjective(sharding_objective), parse_compatibility(compat))
+    options = DesignOptions(
+        find_solver(solver).name, ShardingObjective(sharding_objective), parse_compatibility(compat)
+    )
     message = read_message(setup)
     solution = solve_message(message, str(setup), options)
     check_design(solution.design, solution.decision, solution.figures, options.compatibility)
     placed = place_design(solution.design, solution.decision, solution.figures, options.compatibility)
     check_placements(solution.design, solution.figures, placed)
     report = summarize_design("stdin" if str(setup) == STANDARD_INPUT else setup.stem, solution, placed)
-    for warning in report.warnings:
-        warn(f"{setup}: {warning}")
+    for warning in (*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in report.warnings)):
+        warn(warning)
     text = to_json(report) if format_ == "json" else design_table(report, output_width(), verbose=verbose)
     if output is not None:
         solved = solved_message(message, solution)

@@ -32,7 +32,7 @@ def list_passes() -> None:
 
 @click.command(name="ops", cls=StrictCommand)
 def list_ops() -> None:
-    """List the ONNX operators that have an expansion, and what is next for the canonical ones."""
+    """List the operators that have an expansion, those of ONNX and the canonical ones, and the fields of the latter."""
     from dfcompile.cli.listings import ops_listing
     from dfcompile.lowering import registered_expansions
 
@@ -43,8 +43,9 @@ def list_ops() -> None:
 @click.command(name="systems", cls=StrictCommand)
 def list_systems() -> None:
     """List the machines that --system knows by name."""
-    from dfcompile.cli.listings import systems_listing
+    from dfcompile.cli.listings import systems_faults, systems_listing
 
+    _warn(systems_faults())
     write_text(systems_listing(output_width()), None)
 
 

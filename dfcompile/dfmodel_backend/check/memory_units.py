@@ -106,16 +106,19 @@ def _edge_limits(
         if reader is not None:
             label = edge.label or _label(kernels[edge.target], is_first=first[edge.target] == number)
             wide = math.ceil(reader.stages * machine.stages_per_core / machine.lanes_per_core)
-            limits.append(reader.lanes if label is LaneStage.LANE else wide)
+            limits.append({LaneStage.LANE: reader.lanes, LaneStage.STAGE: wide}[label])
         found[number] = max(limits)
     return found
 
 
 def _label(kernel: DesignKernel, *, is_first: bool) -> LaneStage:
-    if kernel.variant is KernelVariant.GEMM_INPUT1_WEIGHT:
-        return LaneStage.STAGE
-    on_lanes = is_first or kernel.variant is not KernelVariant.GEMM_INPUT1_INPUT2
-    return LaneStage.LANE if on_lanes else LaneStage.STAGE
+    on_stages = {
+        KernelVariant.GEMM_INPUT1_WEIGHT: True,
+        KernelVariant.GEMM_INPUT1_INPUT2: not is_first,
+        KernelVariant.ELEMENTWISE_INPUT1: False,
+        KernelVariant.ELEMENTWISE_INPUT1_INPUT2: False,
+    }[kernel.variant]
+    return LaneStage.STAGE if on_stages else LaneStage.LANE
 
 
 def _at_least(what: str, found: int, needed: int) -> None:

@@ -5,9 +5,18 @@ The evaluator has rules for dimensions and builds networks of them; here each of
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
+from typing import assert_never
 
 from dfcompile.canonical_dag import KernelVariant
+from dfcompile.dfmodel_backend.check.collectives import (
+    between_domains,
+    exchange_in_group,
+    exchange_ns_per_byte,
+    hops,
+    once_around,
+)
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
@@ -26,26 +35,6 @@ _NEEDED = MappingProxyType(
     }
 )
 
-# Links that cross the middle of each dimension, given its chips w, x, y, z from the inside out.
-Cut = Callable[..., tuple[float, ...]]
-_CUTS: Mapping[str, Cut] = MappingProxyType(
-    {
-        "r": lambda _: (2,),
-        "sw": lambda x: (x,),
-        "fc": lambda x: (x * x / 4,),
-        "r_r": lambda x, y: (2 * y, 2 * x),
-        "r_fc": lambda _, y: (2, y * y / 4),
-        "r_sw": lambda _, y: (2, y),
-        "sw_sw": lambda x, y: (x, y),
-        "fc_fc": lambda x, y: (x * x / 4, y * y / 4),
-        "r_r_r": lambda x, y, z: (2 * y * z, 2 * x * z, 2 * x * y),
-        "r_sw_sw": lambda _, y, z: (2, y, z),
-        "sw_sw_sw": lambda x, y, z: (x, y, z),
-        "r_r_r_r": lambda w, x, y, z: (2 * x * y * z, 2 * w * y * z, 2 * w * x * z, 2 * w * x * y),
-    }
-)
-_TORI = ("r", "r_r", "r_r_r", "r_r_r_r")
-
 
 def network_time_ns(
     design: Design,
@@ -55,7 +44,7 @@ def network_time_ns(
     tiles: int,
     compatibility: Compatibility,
 ) -> float:
-    """Return how long the chips exchange in a configuration.
+    """Return how long the chips exchange in a configuration, or at least exchange: see `check.collectives.is_known`.
 
     Args:
         design: with all its degrees.
@@ -80,10 +69,13 @@ def network_time_ns(
         down = sum(handed) / columns if columns > 1 else 0.0
         return max(down / links[0].gb_per_s, across / links[-1].gb_per_s)
     exchanged = _given(inside, Collective.ALL_TO_ALL)
-    if kind is WorkloadKind.FFT:
-        exchanged /= everyone**2
-    elif not compatibility.all_to_all_as_given:
-        exchanged /= everyone
+    match kind:
+        case WorkloadKind.FFT:
+            exchanged /= everyone**2
+        case WorkloadKind.DLRM:
+            exchanged /= 1 if compatibility.all_to_all_as_given else everyone
+        case _:
+            assert_never(kind)
     total = exchanged * exchange_ns_per_byte(design.machine.topology, links, compatibility)
     gradients = _given(inside, Collective.ALL_REDUCE_PERIODIC)
     if kind is WorkloadKind.DLRM:
@@ -93,36 +85,6 @@ def network_time_ns(
 
 def _given(inside: Sequence[DesignKernel], collective: Collective) -> float:
     return sum((kernel.collective_bytes for kernel in inside if kernel.collective is collective), 0.0)
-
-
-def exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibility: Compatibility) -> float:
-    """Return the time in which each chip of a network sends a byte to each other, by its narrowest cut."""
-    chips = [link.chips for link in links]
-    everyone = math.prod(chips)
-    if everyone == 1 and not compatibility.lone_chip_communicates:
-        return 0.0
-    crossing = list(_CUTS[topology](*chips))
-    is_torus = topology in _TORI
-    if is_torus and compatibility.torus_bisection_of_other_dimension:
-        crossing.reverse()
-    if is_torus and len(chips) > 1 and compatibility.torus_bisection_halved:
-        crossing = [links_cut / 2 for links_cut in crossing]
-    shapes = topology.split("_")
-    if compatibility.fully_connected_bisection_of_all_links:
-        pairs = [count * (count - 1) / 2 for count in chips]
-        crossing = [pairs[d] if shapes[d] == "fc" else cut for d, cut in enumerate(crossing)]
-    if shapes[-1] == "sw" and compatibility.outermost_bandwidth_quartered:
-        crossing[-1] /= 4
-    slowest = 0.0
-    parted = 1
-    for dimension, link in enumerate(links):
-        parted *= link.chips
-        if not crossing[dimension] or (link.chips == 1 and not compatibility.lone_chip_communicates):
-            continue
-        count = everyone if is_torus else parted
-        messages = count * (count - 1) / 2 if compatibility.messages_of_all_pairs else count * count / 4
-        slowest = max(slowest, messages / crossing[dimension] / link.gb_per_s)
-    return slowest
 
 
 def _language_model_ns(
@@ -142,16 +104,15 @@ def _language_model_ns(
     factor = _factor(design, compatibility.all_reduce_factor)
     within = between = along = 0.0
     if tensor is not None:
-        around = _once_around(tensor.shape, tensor.chips) / tensor.gb_per_s
+        around = once_around(tensor, tensor.chips) / tensor.gb_per_s
         within = tiles * (
             _total(sent, Collective.ALL_REDUCE) * _tensor_reduction(design, tensor, factor, compatibility)
             + _whole(sent, Collective.ALL_GATHER, split, parts) * around
-            + _whole(sent, Collective.ALL_TO_ALL, split, parts) * _exchange_in_group(tensor, by_share=by_share)
+            + _whole(sent, Collective.ALL_TO_ALL, split, parts) * exchange_in_group(tensor, by_share=by_share)
         )
         if len(design.machine.links) != 3 or not 0 < design.machine.domain_chips < tensor.chips:
-            hops = 1 if tensor.shape == "fc" else tensor.chips - 1
             reductions = sum(kind is Collective.ALL_REDUCE for _, kind, _ in sent)
-            within += reductions * design.machine.link_latency_ns * factor * hops
+            within += reductions * design.machine.link_latency_ns * factor * hops(tensor)
     if data is not None:
         batch = design.execution.batch
         gradients = sum(
@@ -164,10 +125,10 @@ def _language_model_ns(
     if compatibility.network_is_sum:
         return within + between
     if sequence is not None:
-        around = _once_around(sequence.shape, sequence.chips) / sequence.gb_per_s
+        around = once_around(sequence, sequence.chips) / sequence.gb_per_s
         for kernel in inside:
             rows, _, columns = extents(kernel)
-            rounds = {Collective.ALL_REDUCE: factor, Collective.ALL_GATHER: 1}.get(kernel.collective_2, 0)
+            rounds = _rounds(kernel.collective_2, factor)
             along += tiles * around * rounds * rows * columns * design.execution.word_bytes
     return max(within, between, along)
 
@@ -233,21 +194,22 @@ def _factor(design: Design, fixed: int) -> int:
     return fixed or 1 + design.execution.separate_reduce_scatter
 
 
-def _once_around(shape: str, chips: float) -> float:
-    """Return the part of a tensor that a chip sends while it goes around once."""
-    return 1 / chips if shape == "fc" else (chips - 1) / chips
-
-
-def _exchange_in_group(link: Link, *, by_share: bool) -> float:
-    """Return the time per byte of an all-to-all, of a chip's share or of a whole tensor.
-
-    Of a whole tensor a quarter crosses the middle of a ring, over two links; through a switch each chip sends all of
-    its share but its own part; fully connected, each pair has a link for its part.
-    """
-    count, bandwidth = link.chips, link.gb_per_s
-    if by_share:
-        return {"r": count * count / 8, "sw": count / 4, "fc": 1.0}[link.shape] / bandwidth
-    return {"r": 1 / 8, "sw": (count - 1) / count**2, "fc": 1 / count**2}[link.shape] / bandwidth
+def _rounds(collective: Collective, factor: int) -> int:
+    """Return how often a collective of a sequence parallel group goes around."""
+    match collective:
+        case Collective.ALL_REDUCE:
+            return factor
+        case Collective.ALL_GATHER:
+            return 1
+        case (
+            Collective.NONE
+            | Collective.ALL_TO_ALL
+            | Collective.ALL_REDUCE_PERIODIC
+            | Collective.POINT_TO_POINT
+            | Collective.BROADCAST
+        ):
+            return 0
+    assert_never(collective)
 
 
 def _tensor_reduction(design: Design, tensor: Link, factor: int, compatibility: Compatibility) -> float:
@@ -255,7 +217,7 @@ def _tensor_reduction(design: Design, tensor: Link, factor: int, compatibility: 
     if domain and len(links) == 3:
         far = Link(links[1].shape, tensor.chips, links[1].gb_per_s, "", 0.0)
         return _in_domains(links[0], far, domain, (factor, factor), compatibility)
-    return factor * _once_around(tensor.shape, tensor.chips) / tensor.gb_per_s
+    return factor * once_around(tensor, tensor.chips) / tensor.gb_per_s
 
 
 def _data_reduction(design: Design, data: Link, compatibility: Compatibility) -> float:
@@ -263,7 +225,7 @@ def _data_reduction(design: Design, data: Link, compatibility: Compatibility) ->
     if domain and len(links) == 3:
         factors = (_periodic(design, links[0].shape, compatibility), _periodic(design, data.shape, compatibility))
         return _in_domains(links[0], data, domain, factors, compatibility)
-    return _periodic(design, data.shape, compatibility) * _once_around(data.shape, data.chips) / data.gb_per_s
+    return _periodic(design, data.shape, compatibility) * once_around(data, data.chips) / data.gb_per_s
 
 
 def _periodic(design: Design, shape: str, compatibility: Compatibility) -> int:
@@ -275,14 +237,12 @@ def _periodic(design: Design, shape: str, compatibility: Compatibility) -> int:
 def _in_domains(near: Link, far: Link, domain: int, factors: tuple[int, int], compatibility: Compatibility) -> float:
     """Return the time per byte of a reduction, in each domain over ``near`` links, then over ``far`` ones."""
     count = far.chips
-    shapes = near.shape, far.shape
     if compatibility.domain_ignores_factor_and_kind:
-        shapes, factors = ("r", "r"), (1, 1)
+        near, far, factors = replace(near, shape="r"), replace(far, shape="r"), (1, 1)
     close = min(domain, count)
-    time = factors[0] * _once_around(shapes[0], close) / near.gb_per_s if close > 1 else 0.0
+    time = factors[0] * once_around(near, close) / near.gb_per_s if close > 1 else 0.0
     if domain < count:
-        sent = 1 / count if shapes[1] == "fc" else (count / domain - 1) / count
-        time += factors[1] * sent / far.gb_per_s
+        time += factors[1] * between_domains(far, count, domain) / far.gb_per_s
     return time
 
 
@@ -294,6 +254,6 @@ def _everywhere(design: Design, compatibility: Compatibility) -> float:
     for link in design.machine.links:
         if link.chips > 1 or compatibility.lone_chip_communicates:
             factor = _periodic(design, link.shape, compatibility)
-            time += share * factor * _once_around(link.shape, link.chips) / link.gb_per_s
+            time += share * factor * once_around(link, link.chips) / link.gb_per_s
         share /= link.chips
     return time

@@ -1,6 +1,7 @@
 """Reads DFModel design files, text or binary."""
 
 from pathlib import Path
+from typing import assert_never
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.design_file.consistency import check_consistency
@@ -106,19 +107,23 @@ def _kernel(kernel: schema.Kernel, where: str) -> DesignKernel:
         | schema.Elementwise_Input1
         | schema.Elementwise_Input1_Input2
     )
-    if field == "gemm_input1_weight":
-        part = kernel.gemm_input1_weight
-        k, memory_operand = part.K, (part.input_tensor_size, 0.0)
-        skip_weight, use_effective_stage = part.skip_weight, part.use_effective_stage
-    elif field == "gemm_input1_input2":
-        part = kernel.gemm_input1_input2
-        k, memory_operand = part.K, (part.input_tensor_1_size, part.input_tensor_2_size)
-    elif field == "elementwise_input1":
-        part = kernel.elementwise_input1
-        memory_operand = (part.input_tensor_size, 0.0)
-    else:
-        part = kernel.elementwise_input1_input2
-        memory_operand = (part.input_tensor_1_size, part.input_tensor_2_size)
+    variant = _VARIANTS[field]
+    match variant:
+        case KernelVariant.GEMM_INPUT1_WEIGHT:
+            part = kernel.gemm_input1_weight
+            k, memory_operand = part.K, (part.input_tensor_size, 0.0)
+            skip_weight, use_effective_stage = part.skip_weight, part.use_effective_stage
+        case KernelVariant.GEMM_INPUT1_INPUT2:
+            part = kernel.gemm_input1_input2
+            k, memory_operand = part.K, (part.input_tensor_1_size, part.input_tensor_2_size)
+        case KernelVariant.ELEMENTWISE_INPUT1:
+            part = kernel.elementwise_input1
+            memory_operand = (part.input_tensor_size, 0.0)
+        case KernelVariant.ELEMENTWISE_INPUT1_INPUT2:
+            part = kernel.elementwise_input1_input2
+            memory_operand = (part.input_tensor_1_size, part.input_tensor_2_size)
+        case _:
+            assert_never(variant)
     for name, extent in (("outer", part.outer), ("M", part.M), ("K", k), ("N", part.N)):
         if extent < 1:
             raise UserError(f"{where}: kernel {kernel.name!r}: field {name!r}: found {extent} against at least 1")
@@ -128,7 +133,7 @@ def _kernel(kernel: schema.Kernel, where: str) -> DesignKernel:
         pinned_config=kernel.config,
         backward=None if kernel.fwd_bwd == schema.FWD_BWD_UNSET else kernel.fwd_bwd == schema.BWD,
         systolic=kernel.type == schema.SYSTOLIC,
-        variant=_VARIANTS[field],
+        variant=variant,
         outer=part.outer,
         m=part.M,
         k=k,

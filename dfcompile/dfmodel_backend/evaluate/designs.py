@@ -1,6 +1,7 @@
 """The pure evaluator of designs: sharding, tiles and configurations give all figures [ko24, section 4]."""
 
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewes
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.intra_chip.weight_tiling import fewest_weight_tiles
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
-from dfcompile.dfmodel_backend.workload.design import Design, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.workload.design import Batch, Design, Dim, WorkloadKind
 from dfcompile.errors import InfeasibleError, UserError
 
 NS_PER_S = 1e9
@@ -109,11 +110,7 @@ def figures_of(model: DesignModel, decision: Decision) -> DesignFigures:
     )  # fmt: skip
     bubble = bubble_factor(model)
     batch_ns = batch_time_ns(model, step_ns)
-    flop = sum(kernel.flop for kernel in design.kernels)
-    if batch.kind is WorkloadKind.LLM:
-        flop *= batch.global_batch * (batch.layers if batch.layers_in_graph == 1 else 1)
-    elif batch.kind is WorkloadKind.DLRM:
-        flop *= batch.global_batch
+    flop = sum(kernel.flop for kernel in design.kernels) * _repetitions(batch)
     machine = design.machine
     seconds = batch_ns * batch.copies / NS_PER_S
     need = [dram_need(model, positions) for positions in _stage_members(model, decision)]
@@ -138,24 +135,48 @@ def figures_of(model: DesignModel, decision: Decision) -> DesignFigures:
     )
 
 
+def _repetitions(batch: Batch) -> int:
+    """Return how often the kernels of the graph are needed for a batch of one copy."""
+    match batch.kind:
+        case WorkloadKind.LLM:
+            return batch.global_batch * (batch.layers if batch.layers_in_graph == 1 else 1)
+        case WorkloadKind.DLRM:
+            return batch.global_batch
+        case WorkloadKind.HPL | WorkloadKind.FFT:
+            return 1
+    assert_never(batch.kind)
+
+
 def _runs(model: DesignModel) -> float:
     """Return how often the configurations run in a batch, over all chips of a copy."""
     design, degrees = model.design, model.degrees
     batch = design.execution.batch
-    group = degrees.tensor * degrees.sequence
-    if batch.kind is WorkloadKind.LLM:
-        layers = batch.layers if batch.layers_in_graph == 1 else 1
-        return float(batch.global_batch) * layers * group
     chips = design.machine.chips // batch.copies
-    return float(batch.global_batch) / degrees.data * chips if batch.kind is WorkloadKind.DLRM else float(chips)
+    match batch.kind:
+        case WorkloadKind.LLM:
+            layers = batch.layers if batch.layers_in_graph == 1 else 1
+            return float(batch.global_batch) * layers * (degrees.tensor * degrees.sequence)
+        case WorkloadKind.DLRM:
+            return float(batch.global_batch) / degrees.data * chips
+        case WorkloadKind.HPL | WorkloadKind.FFT:
+            return float(chips)
+    assert_never(batch.kind)
 
 
 def batch_time_ns(model: DesignModel, step_ns: float) -> float:
     """Return the time of a batch whose slowest stage takes ``step_ns`` per input and layer."""
+    batch = model.design.execution.batch
+    match batch.kind:
+        case WorkloadKind.HPL | WorkloadKind.FFT:
+            return step_ns
+        case WorkloadKind.LLM | WorkloadKind.DLRM:
+            return _pipelined_batch_ns(model, step_ns)
+    assert_never(batch.kind)
+
+
+def _pipelined_batch_ns(model: DesignModel, step_ns: float) -> float:
     design, degrees = model.design, model.degrees
     batch = design.execution.batch
-    if batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
-        return step_ns
     busy = step_ns * bubble_factor(model) * layers_per_stage(model) * batch.global_batch / degrees.data
     trains = any(kernel.backward for kernel in design.kernels)
     if not trains or degrees.pipeline_link is None or batch.layers_in_graph > 1:

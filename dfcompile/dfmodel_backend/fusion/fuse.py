@@ -1,4 +1,4 @@
-"""Fusion of kernels into configurations by the solver that was asked for; one for everything that is mapped."""
+"""Fusion of a design's kernels into configurations by the solver that was asked for."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -7,159 +7,143 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column
-from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow
-from dfcompile.dfmodel_backend.fusion.solvers.assignment import fuse_by_assignment
-from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathCosts, Rank
+from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathArcs, PathCosts, Rank
+from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import along_orders
 from dfcompile.dfmodel_backend.fusion.terms import FusionTerms
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, members_of
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
-from dfcompile.dfmodel_backend.milp import Outcome
-from dfcompile.dfmodel_backend.options import MappingOptions, Overlap, Solver
-
-ROUNDING = 1e-9  # relative: sums in another order
-
-ARC_FLOW = (Solver.CBC, Solver.HIGHS)
-ASSIGNMENT = (Solver.ASSIGNMENT_CBC, Solver.ASSIGNMENT_HIGHS)
+from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
 
 
-class SetCosts(Protocol):
-    """Costs and limits of sets of kernels on a chip: all that a solver knows of a model."""
+class Lists(Protocol):
+    """Lists the possible configurations of a design."""
+
+    def listed(self, sets: DesignSets) -> Arcs | None:
+        """Return all of them, or None if they are too many."""
+
+    def listed_along_orders(self, sets: DesignSets) -> Arcs:
+        """Return those along a few topological orders."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListsOfOne:
+    """Lists those of one model, if there are no more than so many down-sets."""
+
+    max_down_sets: int
+
+    def listed(self, sets: DesignSets) -> Arcs | None:
+        """Return all possible configurations, or None if they are too many."""
+        lattice = sets.shape.lattice(self.max_down_sets)
+        return None if lattice is None else arcs_of(sets.shape, lattice, sets.may_grow)
+
+    def listed_along_orders(self, sets: DesignSets) -> Arcs:
+        """Return the possible configurations along a few topological orders."""
+        return arcs_of(sets.shape, sets.shape.intervals(), sets.may_grow)
+
+
+@dataclass(frozen=True, slots=True)
+class DesignProblem:
+    """The kernels of a design as a `FusionProblem`."""
+
+    sets: DesignSets
+    options: MappingOptions
+    lists: Lists
 
     @property
     def shape(self) -> FusionShape:
-        """Precedence, and which kernels each configuration may hold."""
+        """Precedence, pins, passes and stages."""
+        return self.sets.shape
 
     @property
     def overlap(self) -> Overlap:
-        """What runs at the same time in a configuration."""
+        """Of the design's execution."""
+        return self.sets.overlap
 
     @property
     def counted(self) -> str:
-        """Which of compute, memory and network count: letters of ``CMN``."""
+        """Of the design's execution."""
+        return self.sets.counted
 
     @property
     def least_parts(self) -> npt.NDArray[np.float64]:
-        """Unavoidable compute, DRAM and network time ``[kernel, 3]``; each adds up over any set of kernels."""
-
-    def may_grow(self, kernels: int) -> bool:
-        """Return whether sets that hold these kernels may be possible."""
-
-    def set_times(self, sets: tuple[int, ...]) -> Column:
-        """Return the time of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
-
-    def arc_times(self, arcs: Arcs) -> Column:
-        """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM."""
-
-    def arc_costs(self, arcs: Arcs) -> PathCosts:
-        """Return time and DRAM bytes of each arc."""
+        """Unavoidable compute, DRAM and network time ``[kernel, 3]``."""
+        return self.sets.least_parts
 
     @property
     def tie_ns(self) -> float:
         """Times that differ by no more are the same."""
+        return self.sets.tie_ns
 
     @property
     def ns_per_byte(self) -> float:
         """Time of a byte of DRAM traffic."""
+        return self.sets.ns_per_byte
+
+    def set_times(self, sets: tuple[int, ...]) -> Column:
+        """Return the time of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
+        return self.sets.set_times(sets)
+
+    def chain_times(self, chain: Chain) -> Column:
+        """Return the time of each set of a chain, infinite if it breaks a limit of cores, SRAM or DRAM."""
+        times = np.zeros(len(chain))
+        used = [number for number, kernels in enumerate(chain) if kernels]
+        times[used] = self.sets.arc_times(arcs_of_chain(chain, len(self.shape.predecessors)))
+        return times
 
     def rank(self, chain: Chain) -> Rank:
-        """Return what tells a chain from others that are as fast."""
-
-    def least_chain(self, arcs: Arcs) -> tuple[float, Chain | None]:
-        """Return the least time of a chain of all kernels, and the chain, or None if there is none."""
+        """Return time, DRAM bytes and configurations of a chain."""
+        return self.sets.rank(chain)
 
     def terms(self) -> FusionTerms:
-        """Return figures kernel by kernel."""
+        """Return figures kernel by kernel, of a design without memory units."""
+        return self.sets.terms()
+
+    def may_solve(self, variables: int) -> bool:  # noqa: ARG002  # designs are small
+        """Return True: an integer program may have any number of variables."""
+        return True
+
+    def listed(self) -> Arcs | None:
+        """Return all possible configurations, or None if they are too many."""
+        return self.lists.listed(self.sets)
+
+    def listed_along_orders(self) -> Arcs:
+        """Return the possible configurations along a few topological orders."""
+        return self.lists.listed_along_orders(self.sets)
+
+    def costs_of(self, arcs: PathArcs) -> PathCosts:
+        """Return time and DRAM bytes of listed configurations."""
+        assert isinstance(arcs, Arcs)
+        return self.sets.arc_costs(arcs)
+
+    def least_chain(self, arcs: PathArcs) -> tuple[float, Chain | None]:
+        """Return the least time of a chain of listed configurations, and the chain, or None if there is none."""
+        assert isinstance(arcs, Arcs)
+        return self.sets.least_chain(arcs)
+
+    def instead(self) -> Fusion:
+        """Return the best chain along a few topological orders."""
+        return along_orders(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Fusion:
-    """What a solver found.
-
-    Attributes:
-        chain: set of kernels of each configuration, 0 where it is empty; None if no chain was found.
-        time_ns: of all; infinite without a chain.
-        is_optimal: whether it is proved that no other chain is faster; without a chain that there is none.
-        solver: that found it.
-    """
-
-    chain: Chain | None
-    time_ns: float
-    is_optimal: bool
-    solver: Solver
+def lattice_for(shape: FusionShape, most: int) -> tuple[DownSets, bool]:
+    """Return the down-sets to consider and whether these are all; else, where all are too many, those of few orders."""
+    lattice = shape.lattice(most)
+    return (lattice, True) if lattice is not None else (shape.intervals(), False)
 
 
-def lattice_for(shape: FusionShape, solver: Solver, most: int) -> tuple[DownSets, Solver]:
-    """Return the down-sets to consider, and the solver: intervals if that was asked for or all of them are too many."""
-    lattice = None if solver is Solver.INTERVALS else shape.lattice(most)
-    return (lattice, solver) if lattice is not None else (shape.intervals(), Solver.INTERVALS)
-
-
-def fuse(costs: SetCosts, options: MappingOptions) -> Fusion:
+def fuse(sets: DesignSets, options: MappingOptions) -> Fusion:
     """Return the fastest chain of configurations, or none if nothing fits SRAM, DRAM and cores.
 
     If the down-sets are too many, or an integer program meets its time limit without a solution, the chain is the
     best along a few topological orders.
 
     Raises:
-        InternalError: the solver failed.
+        UserError: there is no such solver.
+        PluginError: a plug-in's solver failed.
+        InternalError: a solver of ours failed.
     """
-    shape, solver = costs.shape, options.solver
-    if solver in ASSIGNMENT:
-        return fuse_listed(costs, None, options)
-    lattice, solver = lattice_for(shape, solver, options.max_down_sets)
-    arcs = arcs_of(shape, lattice, costs.may_grow)
-    return fuse_listed(costs, arcs, options, is_complete=solver is not Solver.INTERVALS)
-
-
-def fuse_listed(costs: SetCosts, arcs: Arcs | None, options: MappingOptions, *, is_complete: bool = True) -> Fusion:
-    """Return the fastest chain of listed configurations.
-
-    Args:
-        costs: of sets of kernels.
-        arcs: possible configurations; the assignment needs none.
-        options: which solver.
-        is_complete: whether these are all possible configurations; if not, the shortest path is as good as any.
-
-    Raises:
-        InternalError: the solver failed.
-    """
-    solver = options.solver
-    if arcs is None:
-        ranking = costs if costs.shape.stages == 1 else None  # of a pipeline the slowest stage counts, not the sum
-        chain, outcome = fuse_by_assignment(costs.terms(), costs.shape, costs.overlap, costs.counted, options, ranking)
-    elif solver in ARC_FLOW and is_complete:
-        figures = costs.arc_costs(arcs)
-        usable = _promising(costs, arcs, figures.time)
-        chain, outcome = fuse_by_arc_flow(arcs, figures, usable, costs.shape, options, costs)
-    else:
-        return _shortest(costs, arcs, is_complete=is_complete)
-    if outcome is Outcome.NOTHING:
-        return _shortest(costs, _intervals(costs), is_complete=False)
-    time_ns = np.inf if chain is None else float(costs.set_times(chain).sum())
-    return Fusion(chain, time_ns, outcome is not Outcome.FEASIBLE, solver)
-
-
-def _shortest(costs: SetCosts, arcs: Arcs, *, is_complete: bool) -> Fusion:
-    time_ns, chain = costs.least_chain(arcs)
-    return Fusion(chain, time_ns, is_complete, Solver.DP if is_complete else Solver.INTERVALS)
-
-
-def _intervals(costs: SetCosts) -> Arcs:
-    return arcs_of(costs.shape, costs.shape.intervals(), costs.may_grow)
-
-
-def _promising(costs: SetCosts, arcs: Arcs, times: Column) -> npt.NDArray[np.bool_]:
-    """Return which arcs may be part of a chain that beats the best one along a few topological orders."""
-    finite: npt.NDArray[np.bool_] = np.isfinite(times)
-    incumbent = _shortest(costs, _intervals(costs), is_complete=False)
-    if incumbent.chain is None:
-        return finite
-    parts = costs.least_parts
-    before = members_of(arcs.down_sets, len(parts)).astype(float) @ parts
-    rest = before[-1] - before
-    started = costs.overlap.times_ns(before[:, 0], before[:, 1], before[:, 2])
-    left = costs.overlap.times_ns(rest[:, 0], rest[:, 1], rest[:, 2])
-    least = started[arcs.before] + times + left[arcs.after]
-    promising: npt.NDArray[np.bool_] = finite & (least * (1 - ROUNDING) <= incumbent.time_ns)
-    return promising
+    return find_solver(options.solver).solve(DesignProblem(sets, options, ListsOfOne(options.max_down_sets)))

@@ -1,8 +1,9 @@
 """Degrees of parallelism: which dimension of the network carries which."""
 
 from dataclasses import dataclass
+from typing import assert_never
 
-from dfcompile.dfmodel_backend.machine.machine import Link
+from dfcompile.dfmodel_backend.machine.machine import Link, Machine
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.errors import UserError
 
@@ -40,9 +41,18 @@ def degrees_of(design: Design) -> Degrees:
     if product != per_copy:
         sizes = " x ".join(str(link.chips) for link in links)
         raise UserError(f"topology {machine.topology}: found {sizes} chips against {per_copy}")
-    if batch.kind is not WorkloadKind.LLM:
-        data = per_copy if batch.kind is WorkloadKind.DLRM else 1
-        return Degrees(1, 1, data, 1, None, None, None, None)
+    match batch.kind:
+        case WorkloadKind.DLRM:
+            return Degrees(1, 1, per_copy, 1, None, None, None, None)
+        case WorkloadKind.HPL | WorkloadKind.FFT:
+            return Degrees(1, 1, 1, 1, None, None, None, None)
+        case WorkloadKind.LLM:
+            return _language_model_degrees(machine)
+    assert_never(batch.kind)
+
+
+def _language_model_degrees(machine: Machine) -> Degrees:
+    links = machine.links
     order = tuple(link.parallelism for link in links)
     if len(order) == 1 and order[0] not in ("TP", "PP", "DP"):
         raise UserError(f"topology {machine.topology}: found parallelism {order[0]!r} against TP, PP or DP")

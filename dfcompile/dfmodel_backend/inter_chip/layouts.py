@@ -1,6 +1,7 @@
 """Tensor layouts over chips, and what it takes to change one into another [ko24, section 3]."""
 
 from enum import StrEnum, unique
+from typing import assert_never
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.machine.machine import Collective
@@ -69,4 +70,9 @@ def conversion(given: Layout, needed: Layout) -> Collective:
     """Return the collective that changes a layout; it moves each byte of the tensor once."""
     if given in (needed, Layout.REPLICATED):
         return Collective.NONE
-    return Collective.ALL_GATHER if needed is Layout.REPLICATED else Collective.ALL_TO_ALL
+    match needed:
+        case Layout.REPLICATED:
+            return Collective.ALL_GATHER
+        case Layout.ROWS | Layout.COLUMNS:
+            return Collective.ALL_TO_ALL
+    assert_never(needed)

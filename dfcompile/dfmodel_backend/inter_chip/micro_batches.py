@@ -1,9 +1,10 @@
 """Micro-batches: how often a batch runs through the pipeline of each data parallel group."""
 
 from fractions import Fraction
+from typing import assert_never
 
 from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
-from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
+from dfcompile.dfmodel_backend.workload.design import Batch, Design, WorkloadKind
 from dfcompile.errors import UserError
 
 
@@ -14,8 +15,15 @@ def micro_batches(design: Design, degrees: Degrees) -> Fraction:
         UserError: the batch is no whole number of them.
     """
     batch = design.execution.batch
-    if batch.kind in (WorkloadKind.HPL, WorkloadKind.FFT):
-        return Fraction(1)
+    match batch.kind:
+        case WorkloadKind.HPL | WorkloadKind.FFT:
+            return Fraction(1)
+        case WorkloadKind.LLM | WorkloadKind.DLRM:
+            return _parts_of(batch, degrees)
+    assert_never(batch.kind)
+
+
+def _parts_of(batch: Batch, degrees: Degrees) -> Fraction:
     size = max(1, batch.micro_batch)
     count = Fraction(batch.global_batch, size * degrees.data)
     if count.denominator != 1:

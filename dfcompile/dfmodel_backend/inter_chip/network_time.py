@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 
@@ -60,18 +61,21 @@ class NetworkTime:
         """Return the times of what is exchanged at the same time; each part adds up over kernels."""
         kind = self._design.execution.batch.kind
         periodic = found.sizes[Collective.ALL_REDUCE_PERIODIC] * self._periodic_ns_per_byte
-        if kind is WorkloadKind.LLM:
-            tensor = self._group_ns(found, found.sizes, self._tensor) + found.reductions * self._latency_ns
-            if self._compatibility.network_is_sum:
-                return (tensor + periodic,)
-            return (tensor, periodic, self._group_ns(found, found.sequence_sizes, self._sequence))
         links = self._design.machine.links
-        if kind is WorkloadKind.HPL:
-            return (
-                found.sizes[Collective.POINT_TO_POINT] / links[0].gb_per_s,
-                found.sizes[Collective.BROADCAST] / links[-1].gb_per_s,
-            )
-        return (found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte() + periodic,)
+        match kind:
+            case WorkloadKind.LLM:
+                tensor = self._group_ns(found, found.sizes, self._tensor) + found.reductions * self._latency_ns
+                if self._compatibility.network_is_sum:
+                    return (tensor + periodic,)
+                return (tensor, periodic, self._group_ns(found, found.sequence_sizes, self._sequence))
+            case WorkloadKind.HPL:
+                return (
+                    found.sizes[Collective.POINT_TO_POINT] / links[0].gb_per_s,
+                    found.sizes[Collective.BROADCAST] / links[-1].gb_per_s,
+                )
+            case WorkloadKind.DLRM | WorkloadKind.FFT:
+                return (found.sizes[Collective.ALL_TO_ALL] * self._exchange_ns_per_byte() + periodic,)
+        assert_never(kind)
 
     def ratio_ns_per_byte(self, collective: Collective) -> float:
         """Return the time per byte of a collective in the tensor parallel group."""
@@ -124,23 +128,29 @@ class NetworkTime:
 
     def _periodic_ratio(self) -> float:
         kind, links = self._design.execution.batch.kind, self._design.machine.links
-        if kind is WorkloadKind.LLM:
-            link = self._degrees.data_link
-            if link is None or link.chips <= 1:
-                return 0.0
-            if self._has_domain:
-                return domain_ns_per_byte(
-                    Collective.ALL_REDUCE_PERIODIC,
-                    links[2],
-                    links[0],
-                    self._design.machine.domain_chips,
-                    separate_phases=self._separate,
-                    compat=self._compatibility,
-                )
-            return ns_per_byte(
-                Collective.ALL_REDUCE_PERIODIC, link, separate_phases=self._separate, compat=self._compatibility
+        match kind:
+            case WorkloadKind.LLM:
+                return self._data_parallel_ratio()
+            case WorkloadKind.DLRM | WorkloadKind.HPL | WorkloadKind.FFT:
+                return everywhere_ns_per_byte(links, separate_phases=self._separate, compat=self._compatibility)
+        assert_never(kind)
+
+    def _data_parallel_ratio(self) -> float:
+        links, link = self._design.machine.links, self._degrees.data_link
+        if link is None or link.chips <= 1:
+            return 0.0
+        if self._has_domain:
+            return domain_ns_per_byte(
+                Collective.ALL_REDUCE_PERIODIC,
+                links[2],
+                links[0],
+                self._design.machine.domain_chips,
+                separate_phases=self._separate,
+                compat=self._compatibility,
             )
-        return everywhere_ns_per_byte(links, separate_phases=self._separate, compat=self._compatibility)
+        return ns_per_byte(
+            Collective.ALL_REDUCE_PERIODIC, link, separate_phases=self._separate, compat=self._compatibility
+        )
 
     def _exchange_ns_per_byte(self) -> float:
         """Return the time per byte that each chip sends to each other; recommendation models give one chip's sum."""

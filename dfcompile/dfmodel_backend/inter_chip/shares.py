@@ -1,6 +1,7 @@
 """The share of one chip: extents, bytes and traffic of each kernel after sharding and tiling."""
 
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
 from dfcompile.dfmodel_backend.inter_chip.layouts import conversion, given_layout, needed_layout
@@ -84,14 +85,17 @@ def _share(
 def _splits(design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Dim, tiles: int) -> list[tuple[Dim, int]]:
     kind = design.execution.batch.kind
     per_copy = design.machine.chips // design.execution.batch.copies
-    if kind is WorkloadKind.LLM:
-        return [(sharding.shard, degrees.tensor), (kernel.tiling.shard, tiles)]
-    if kind is WorkloadKind.HPL:
-        x, y = grid(design)
-        return [(Dim.M, x), (Dim.K, y)]
-    if kind is WorkloadKind.FFT:
-        return [(Dim.N, per_copy)]
-    return []
+    match kind:
+        case WorkloadKind.LLM:
+            return [(sharding.shard, degrees.tensor), (kernel.tiling.shard, tiles)]
+        case WorkloadKind.HPL:
+            x, y = grid(design)
+            return [(Dim.M, x), (Dim.K, y)]
+        case WorkloadKind.FFT:
+            return [(Dim.N, per_copy)]
+        case WorkloadKind.DLRM:
+            return []
+    assert_never(kind)
 
 
 def grid(design: Design) -> tuple[int, int]:
@@ -110,25 +114,25 @@ def _exchange(
     design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Dim, output_bytes: int, micro_batches: float
 ) -> list[tuple[Collective, float]]:
     batch = design.execution.batch
-    per_copy = design.machine.chips // batch.copies
-    if batch.kind is WorkloadKind.LLM:
-        if kernel.collective is Collective.NONE:
-            return [(Collective.ALL_REDUCE, output_bytes)] if sharding is Dim.K and degrees.tensor > 1 else []
-        once = kernel.collective is Collective.ALL_REDUCE_PERIODIC
-        return [(kernel.collective, output_bytes / micro_batches if once else output_bytes)]
-    size = kernel.collective_bytes
+    kind, size = batch.kind, kernel.collective_bytes
     if kernel.collective is Collective.NONE:
-        return []
-    if batch.kind is WorkloadKind.HPL:
-        x, y = grid(design)
-        found = [(Collective.BROADCAST, size / x if x > 1 else 0.0)]
-        if kernel.collective_2 is Collective.POINT_TO_POINT:
-            found.append((Collective.POINT_TO_POINT, size / y if y > 1 else 0.0))
-        return found
-    if batch.kind is WorkloadKind.FFT:
-        return [(kernel.collective, size / per_copy**2)]
+        is_reduced = kind is WorkloadKind.LLM and sharding is Dim.K and degrees.tensor > 1
+        return [(Collective.ALL_REDUCE, output_bytes)] if is_reduced else []
     once = kernel.collective is Collective.ALL_REDUCE_PERIODIC
-    return [(kernel.collective, size / micro_batches if once else size)]
+    match kind:
+        case WorkloadKind.LLM:
+            return [(kernel.collective, output_bytes / micro_batches if once else output_bytes)]
+        case WorkloadKind.HPL:
+            x, y = grid(design)
+            found = [(Collective.BROADCAST, size / x if x > 1 else 0.0)]
+            if kernel.collective_2 is Collective.POINT_TO_POINT:
+                found.append((Collective.POINT_TO_POINT, size / y if y > 1 else 0.0))
+            return found
+        case WorkloadKind.FFT:
+            return [(kernel.collective, size / (design.machine.chips // batch.copies) ** 2)]
+        case WorkloadKind.DLRM:
+            return [(kernel.collective, size / micro_batches if once else size)]
+    assert_never(kind)
 
 
 def edge_shares(design: Design, shares: tuple[Share, ...]) -> tuple[EdgeShare, ...]:

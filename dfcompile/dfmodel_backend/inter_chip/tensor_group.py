@@ -29,7 +29,9 @@ class TensorGroup:
         """Return the group of all chips of a system of several."""
         shape, network = topology(system.network.kind), system.network
         links = tuple(
-            Link(kind, dimension.chips, dimension.link_bandwidth_gb_per_s, "TP", dimension.link_power_w_per_gb_per_s)
+            Link(
+                kind.name, dimension.chips, dimension.link_bandwidth_gb_per_s, "TP", dimension.link_power_w_per_gb_per_s
+            )
             for kind, dimension in zip(shape.kinds, network.dimensions, strict=True)
         )
         return TensorGroup(shape, links, network.link_latency_ns)
@@ -37,7 +39,7 @@ class TensorGroup:
     def time_ns(self, collective: Collective, size_bytes: float) -> float:
         """Return the time of a collective on a whole tensor.
 
-        All-reduces (a reduce-scatter and an all-gather) and all-gathers go dimension by dimension: on a torus each
+        All-reduces (a reduce-scatter and an all-gather) and all-gathers go dimension by dimension: on a grid each
         chip takes its share of what the inner dimensions left on to the next one, ``sum_d r_d / (N_0 ... N_(d-1))``
         per byte; in a hierarchy the whole tensor passes the gateway of each inner group. An exchange among all is
         bound by the narrowest cut.
@@ -63,4 +65,4 @@ class TensorGroup:
         share = 1.0
         for link in self.links:
             yield share
-            share /= link.chips if self.shape.is_torus else 1
+            share /= link.chips if self.shape.is_grid else 1

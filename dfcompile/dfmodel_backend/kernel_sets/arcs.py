@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import or_
 
 import numpy as np
 import numpy.typing as npt
@@ -111,6 +113,20 @@ def arcs_kernel_by_kernel(count: int) -> Arcs:
         added=positions,
         sets=sets,
         members=members_of(sets, count),
+    )
+
+
+def arcs_of_chain(chain: tuple[int, ...], count: int) -> Arcs:
+    """Return the configurations of a chain of sets of ``count`` kernels in their order; empty sets are none."""
+    used = tuple(kernels for kernels in chain if kernels)
+    positions = np.arange(len(used))
+    return Arcs(
+        down_sets=(0, *accumulate(used, or_)),
+        before=positions,
+        after=positions + 1,
+        added=positions,
+        sets=used,
+        members=members_of(used, count),
     )
 
 

@@ -24,7 +24,7 @@ class Collective(StrEnum):
 class Link:
     """One dimension of the topology."""
 
-    shape: str  # r ring, sw switch, fc fully connected
+    shape: str  # name of a kind of dimension: r ring, sw switch, fc fully connected, …
     chips: int  # 0: to be found
     gb_per_s: float
     parallelism: str  # TP, PP, DP or SP; empty for workloads that are not language models

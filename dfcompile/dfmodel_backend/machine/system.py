@@ -74,7 +74,7 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The links between chips; ``kind`` names one shape per dimension: r ring, sw switch, fc fully connected."""
+    """The links between chips; ``kind`` names one kind per dimension: r ring, sw switch, fc fully connected."""
 
     kind: str
     dimensions: tuple[Dimension, ...]

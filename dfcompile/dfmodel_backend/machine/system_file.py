@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +13,8 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.machine import systems
-from dfcompile.dfmodel_backend.machine.network.topologies import TOPOLOGIES
+from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem, named_systems
+from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.plausibility import implausible
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dimension, Dram, Network, System
 from dfcompile.errors import UserError, nearest
@@ -80,8 +79,10 @@ class _NetworkModel(_Model):
     @field_validator("kind")
     @classmethod
     def _is_known(cls, kind: str) -> str:
-        if kind not in TOPOLOGIES:
-            raise ValueError(f"a topology{nearest(kind, TOPOLOGIES)}")
+        try:
+            topology(kind)
+        except UserError as error:
+            raise ValueError(str(error)) from error
         return kind
 
     @field_validator("dimensions")
@@ -90,8 +91,9 @@ class _NetworkModel(_Model):
         cls, dimensions: tuple[_DimensionModel, ...], network: ValidationInfo
     ) -> tuple[_DimensionModel, ...]:
         kind = network.data.get("kind")
-        if kind is not None and len(dimensions) != len(TOPOLOGIES[kind].kinds):
-            raise ValueError(f"{len(TOPOLOGIES[kind].kinds)} dimensions of kind {kind!r}, not {len(dimensions)}")
+        expected = 0 if kind is None else len(topology(kind).kinds)
+        if kind is not None and len(dimensions) != expected:
+            raise ValueError(f"{expected} dimensions of kind {kind!r}, not {len(dimensions)}")
         return dimensions
 
 
@@ -104,14 +106,10 @@ class _SystemModel(_Model):
     sources: dict[Text, Text] = Field(default_factory=dict)
 
 
-def shipped_systems() -> tuple[str, ...]:
-    """Return the names of the system files that come with dfcompile."""
-    found = (Path(entry.name) for entry in resources.files(systems).iterdir())
-    return tuple(sorted(path.stem for path in found if path.suffix == ".yaml"))
-
-
 def load_system(system: str | Path | None = None) -> System:
-    """Read a system file: a path, the name of a shipped one (``.yaml`` or not), or nothing for the canonical machine.
+    """Read a system file: a path, a name (``.yaml`` or not), or nothing for the canonical machine.
+
+    Names are those of the files that are shipped, and of those in packages behind ``dfcompile.systems``.
 
     Raises:
         UserError: no such file or name, broken YAML, an unknown key (with the nearest known one), a missing key, or a
@@ -120,16 +118,32 @@ def load_system(system: str | Path | None = None) -> System:
     asked = str(system) if system is not None else DEFAULT_SYSTEM
     path = Path(asked)
     if path.name == asked and asked != STANDARD_INPUT and path.suffix in ("", ".yaml") and not path.exists():
-        if path.stem not in shipped_systems():
-            raise UserError(f"system {asked!r}: no such file or shipped system{nearest(path.stem, shipped_systems())}")
-        text = resources.files(systems).joinpath(f"{path.stem}.yaml").read_text(encoding="utf-8")
-        return parse_system(text, f"{path.stem}.yaml")
+        return read_named_system(named_systems().find(path.stem))
     try:
         text = read_text(path, LARGEST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise UserError(f"system file {asked!r}: cannot be read: {(reason or 'unknown reason').lower()}") from error
     return parse_system(text, asked)
+
+
+def read_named_system(system: NamedSystem) -> System:
+    """Read the file of a system that is known by name.
+
+    Raises:
+        UserError: as `load_system`.
+    """
+    return parse_system(_text_of(system), system.where)
+
+
+def _text_of(system: NamedSystem) -> str:
+    try:
+        text = system.file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{system.where}: cannot be read: not a text file") from error
+    if len(text) > LARGEST_BYTES:
+        raise UserError(f"{system.where}: found {len(text)} characters against at most {LARGEST_BYTES}")
+    return text
 
 
 def parse_system(text: str, where: str) -> System:

@@ -13,12 +13,12 @@ possible, until every unit has one.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum, unique
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
 from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage, Placement, PmuGrid
-from dfcompile.errors import UserError
+from dfcompile.errors import InternalError, UserError
 
 
 class Cell(NamedTuple):
@@ -53,7 +53,12 @@ class PlacedKernel:
     def inlets(self, label: LaneStage) -> tuple[Cell, ...]:
         """Return the PCUs where rows (of lanes) or columns (of stages) come in."""
         stages = self.split.stages
-        return self.cells[::stages] if label is LaneStage.LANE else self.cells[:stages]
+        match label:
+            case LaneStage.LANE:
+                return self.cells[::stages]
+            case LaneStage.STAGE:
+                return self.cells[:stages]
+        assert_never(label)
 
     @property
     def outlets(self) -> tuple[Cell, ...]:
@@ -112,14 +117,19 @@ class UnitGraph:
 
 def walk(grid: PmuGrid) -> Iterator[Cell]:
     """Yield every cell: along ``x``, row after row; or along diagonals of equal ``x + y`` from small to large ``x``."""
-    if grid.placement is Placement.DIAGONALWISE:
-        for total in range(grid.x + grid.y - 1):
-            for x in range(max(0, total - grid.y + 1), min(total, grid.x - 1) + 1):
-                yield Cell(x, total - x)
-    else:
-        for y in range(grid.y):
-            for x in range(grid.x):
-                yield Cell(x, y)
+    match grid.placement:
+        case Placement.DIAGONALWISE:
+            for total in range(grid.x + grid.y - 1):
+                for x in range(max(0, total - grid.y + 1), min(total, grid.x - 1) + 1):
+                    yield Cell(x, total - x)
+        case Placement.ROWWISE:
+            for y in range(grid.y):
+                for x in range(grid.x):
+                    yield Cell(x, y)
+        case Placement.NONE:
+            raise InternalError("placement: found a grid on which nothing is to be placed")
+        case _:
+            assert_never(grid.placement)
 
 
 def place_units(grid: PmuGrid, graph: UnitGraph, units: Allocation) -> PlacedUnits:

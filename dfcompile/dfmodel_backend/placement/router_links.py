@@ -9,6 +9,7 @@ the right or the bottom. Topologies of more dimensions have no border per dimens
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum, unique
+from typing import assert_never
 
 from dfcompile.dfmodel_backend.evaluate.designs import Decision
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
@@ -66,10 +67,16 @@ class _Links:
 
     def all(self) -> Iterator[RouterLink]:
         for number, tensor in enumerate(self._placed.tensors):
-            if tensor.role is Role.WEIGHTS:
-                yield from self._passing(number, self._place[tensor.number], tensor.cells, (None,), is_incoming=True)
-            elif tensor.role is Role.TENSOR:
-                yield from self._of_connection(number)
+            match tensor.role:
+                case Role.WEIGHTS:
+                    place = self._place[tensor.number]
+                    yield from self._passing(number, place, tensor.cells, (None,), is_incoming=True)
+                case Role.TENSOR:
+                    yield from self._of_connection(number)
+                case Role.ADDED:
+                    pass
+                case _:
+                    assert_never(tensor.role)
         for number, kernel in enumerate(self._placed.kernels):
             for collective, _ in self._model.shares[kernel.kernel].exchange:
                 yield from self._exchange(None, number, kernel.outlets, collective)
@@ -144,11 +151,15 @@ def nearest_border(cell: Cell, grid: PmuGrid) -> Border:
 def exchange_dimensions(design: Design, collective: Collective) -> tuple[int, ...]:
     """Return the dimensions of the network, of more than one chip, over which a collective goes."""
     links = design.machine.links
-    if design.execution.batch.kind is WorkloadKind.LLM:
-        group = "DP" if collective is Collective.ALL_REDUCE_PERIODIC else "TP"
-        found = [number for number, link in enumerate(links) if link.parallelism == group]
-    elif design.execution.batch.kind is WorkloadKind.HPL:
-        found = [0] if collective is Collective.POINT_TO_POINT else [len(links) - 1]
-    else:
-        found = list(range(len(links)))
+    kind = design.execution.batch.kind
+    match kind:
+        case WorkloadKind.LLM:
+            group = "DP" if collective is Collective.ALL_REDUCE_PERIODIC else "TP"
+            found = [number for number, link in enumerate(links) if link.parallelism == group]
+        case WorkloadKind.HPL:
+            found = [0] if collective is Collective.POINT_TO_POINT else [len(links) - 1]
+        case WorkloadKind.DLRM | WorkloadKind.FFT:
+            found = list(range(len(links)))
+        case _:
+            assert_never(kind)
     return tuple(number for number in found if links[number].chips > 1)

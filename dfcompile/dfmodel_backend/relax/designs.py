@@ -171,5 +171,5 @@ def _fewest_configurations(model: DesignModel) -> int:
 
 
 def _arcs(costs: DesignSets) -> Arcs:
-    lattice, _ = lattice_for(costs.shape, OPTIONS.solver, OPTIONS.max_down_sets)
+    lattice, _ = lattice_for(costs.shape, OPTIONS.max_down_sets)
     return arcs_of(costs.shape, lattice, costs.may_grow)

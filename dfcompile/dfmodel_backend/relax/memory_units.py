@@ -13,7 +13,6 @@ from dfcompile.dfmodel_backend.intra_chip.configuration_times import arc_times, 
 from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewest_pmus
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import arcs_kernel_by_kernel, arcs_of
-from dfcompile.dfmodel_backend.options import Solver
 from dfcompile.errors import InfeasibleError
 
 
@@ -58,7 +57,7 @@ def pmus_that_suffice(model: DesignModel) -> tuple[int, Chain] | None:
         arcs = arcs_kernel_by_kernel(count)
         shape = replace(costs.shape, allowed=(costs.shape.every_kernel,) * count)
     else:
-        lattice, _ = lattice_for(costs.shape, Solver.DP, MOST_DOWN_SETS)
+        lattice, _ = lattice_for(costs.shape, MOST_DOWN_SETS)
         arcs = arcs_of(costs.shape, lattice, costs.may_grow)
         shape = replace(costs.shape, allowed=costs.shape.allowed * costs.shape.stages)
     pmus_of_sets = fewest_pmus(model, arcs.members)

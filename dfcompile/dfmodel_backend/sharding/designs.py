@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from dfcompile.dfmodel_backend.inter_chip.layouts import conversion, given_layout, needed_layout
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.milp import Outcome, is_one, solve
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.errors import InfeasibleError
 
@@ -43,7 +42,7 @@ class SplitTimes:
 
 def shard(
     design: Design,
-    options: MappingOptions,
+    options: MilpOptions,
     pinned: Mapping[int, Dim] | None = None,
     times: SplitTimes | None = None,
     *,
@@ -56,7 +55,7 @@ def shard(
 def shard_kernels(
     kernels: Sequence[DesignKernel],
     edges: Sequence[DesignEdge],
-    options: MappingOptions,
+    options: MilpOptions,
     pinned: Mapping[int, Dim] | None = None,
     times: SplitTimes | None = None,
     *,
@@ -84,7 +83,7 @@ class _ShardingProblem:
         self,
         kernels: Sequence[DesignKernel],
         edges: Sequence[DesignEdge],
-        options: MappingOptions,
+        options: MilpOptions,
         pinned: Mapping[int, Dim],
         times: SplitTimes | None,
     ) -> None:

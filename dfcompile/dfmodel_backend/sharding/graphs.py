@@ -8,7 +8,7 @@ from dfcompile.dfmodel_backend.inter_chip.layouts import Layout, conversion, giv
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.milp import MilpOptions
 from dfcompile.dfmodel_backend.sharding.designs import shard_kernels
 from dfcompile.dfmodel_backend.workload.design import DesignEdge, DesignKernel, Dim
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, KernelType, Tensor, TensorKind
@@ -23,7 +23,7 @@ def find_sharding(graph: DataflowGraph) -> Sharding:
     found = shard_kernels(
         _design_kernels(graph),
         tuple(DesignEdge(source, target, zero_out=False) for source, target in edges),
-        MappingOptions(solver=Solver.CBC),
+        MilpOptions(),
     )
     return {kernel.name: found.sharding[number] for number, kernel in enumerate(graph.kernels)}
 

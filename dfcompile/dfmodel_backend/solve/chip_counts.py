@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
 from dfcompile.dfmodel_backend.check.mappings import check
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
@@ -93,6 +94,7 @@ def _mapping(graph: DataflowGraph, system: System, share: DataflowGraph, options
     check(share, system, mapping)
     if system.chips == 1:
         return mapping
+    check_exchanges(share, system)
     power = power_w(system)
     peak_flop_per_s = system.accelerator.peak_gflops * 1e9 * system.chips
     return replace(

@@ -3,17 +3,19 @@
 import math
 import time
 from dataclasses import dataclass
+from typing import assert_never
 
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, batch_time_ns, figures_of
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.inter_chip.choices import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
 from dfcompile.dfmodel_backend.intra_chip.dram import never_fits_dram
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.relax.designs import infeasible_design
-from dfcompile.dfmodel_backend.sharding.designs import InterChip, shard, split_times
+from dfcompile.dfmodel_backend.sharding.designs import InterChip, SplitTimes, shard, split_times
 from dfcompile.dfmodel_backend.workload.design import Design, Dim, WorkloadKind
 
 TIES = 1e-12  # relative
@@ -43,7 +45,7 @@ class DesignSolution:
     communication_bytes: float
     optimal: bool
     bound_ns: float
-    solver: Solver
+    solver: str
     solver_s: float
     points: int
     fused_points: int
@@ -112,6 +114,7 @@ class _Search:
                 self._try(choices[order], order)
         best = self._best
         if best is None:
+            self._fusion.require_search()
             raise infeasible_design(self._finest(choices[max(bounded)[1]]))
         figures = figures_of(best.model, best.decision)
         is_optimal = self._fusion.is_exact or self._bound_ns >= figures.batch_ns * (1 - TIES)
@@ -192,17 +195,27 @@ class _Search:
         return self._shardings[key]
 
     def _sharding_key(self, design: Design) -> tuple[int, ...]:
-        if self._options.objective is ShardingObjective.TIME:
-            return tuple(link.chips for link in design.machine.links)
-        return ()
+        objective = self._options.objective
+        match objective:
+            case ShardingObjective.TIME:
+                return tuple(link.chips for link in design.machine.links)
+            case ShardingObjective.BYTES:
+                return ()
+        assert_never(objective)
 
     def _find_sharding(self, design: Design) -> InterChip:
         kernels = design.kernels
         if not design.shards_kernels:
             return InterChip({kernel.id: kernel.pinned_sharding or Dim.NONE for kernel in kernels}, 0.0)
         pinned = {kernel.id: kernel.pinned_sharding for kernel in kernels if kernel.pinned_sharding is not None}
-        milp = MappingOptions(solver=Solver.HIGHS if self._options.solver.milp == "highs" else Solver.CBC)
-        times = None
-        if self._options.objective is ShardingObjective.TIME:
-            times = split_times(DesignModel(design, {}, 1, self._compatibility))
+        milp = MilpOptions(find_solver(self._options.solver).program or MilpSolver.CBC)
+        objective = self._options.objective
+        times: SplitTimes | None
+        match objective:
+            case ShardingObjective.TIME:
+                times = split_times(DesignModel(design, {}, 1, self._compatibility))
+            case ShardingObjective.BYTES:
+                times = None
+            case _:
+                assert_never(objective)
         return shard(design, milp, pinned, times, ties_whole=self._compatibility.sharding_ties_whole)

@@ -5,20 +5,34 @@ import time
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.evaluate.graphs import NS_PER_S, total_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
-from dfcompile.dfmodel_backend.fusion.fuse import Fusion
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
+from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.graphs.bounds import lower_bound_ns, no_chain_error, require_kernels_fit
 from dfcompile.dfmodel_backend.fusion.graphs.fuse import fuse_graph
 from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import VerificationError
+from dfcompile.plugins import is_own
 
 
-def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | None = None) -> Mapping:
+def map_graph(
+    graph: DataflowGraph,
+    system: System,
+    options: MappingOptions | None = None,
+    solver: FusionSolver | None = None,
+) -> Mapping:
     """Fuse the kernels of a graph into configurations of one chip, in the least time.
+
+    Args:
+        graph: to map.
+        system: of which one chip is used.
+        options: of the mapping.
+        solver: None: the one that the options name.
 
     Raises:
         InfeasibleError: a kernel does not fit the chip, or no chain of configurations fits; the message names the
@@ -29,9 +43,10 @@ def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | No
     model = ConfigurationModel(one_chip_workload(graph), system, chosen)
     require_kernels_fit(model)
     nothing = Fusion((), 0.0, is_optimal=True, solver=chosen.solver)
-    found = fuse_graph(GraphSets(model), chosen) if graph.kernels else nothing
+    found = fuse_graph(GraphSets(model), chosen, solver) if graph.kernels else nothing
     if found.chain is None:
-        raise no_chain_error(model)
+        asked = solver or find_solver(chosen.solver)
+        raise no_chain_error(model) if found.is_optimal or is_own(asked.module) else asked.found_nothing()
     bound_ns = lower_bound_ns(model)
     solver_s = time.perf_counter() - started
     before = 0
@@ -58,7 +73,7 @@ def map_graph(graph: DataflowGraph, system: System, options: MappingOptions | No
         optimal=optimal,
         gap=(figures.time_s - bound_s) / figures.time_s if figures.time_s else 0.0,
         bound_time_s=bound_s,
-        solver=found.solver.value,
+        solver=found.solver,
         solver_s=solver_s,
         options=chosen,
         assumptions=(*graph.assumptions, *_assumptions(system, chosen)),

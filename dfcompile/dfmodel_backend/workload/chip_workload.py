@@ -6,6 +6,7 @@ sharded and a configuration runs through its tensors once; more chips only mean 
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import assert_never
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, KernelType, TensorKind
@@ -142,31 +143,33 @@ def one_chip_workload(graph: DataflowGraph) -> Workload:
 
 def _work(kernel: DataflowKernel) -> KernelWork:
     """Rows go to lanes: all elements of an elementwise kernel are rows, whatever its axes are called."""
-    if kernel.type is KernelType.SIMD:
-        return KernelWork(
-            kernel.name,
-            systolic=False,
-            rows=kernel.outer * kernel.m * kernel.n,
-            k=1,
-            n=1,
-            network_ns=kernel.exchange_ns,
-        )
-    return KernelWork(
-        kernel.name, systolic=True, rows=kernel.outer * kernel.m, k=kernel.k, n=kernel.n, network_ns=kernel.exchange_ns
-    )
+    name, rows, network_ns = kernel.name, kernel.outer * kernel.m, kernel.exchange_ns
+    match kernel.type:
+        case KernelType.SIMD:
+            return KernelWork(name, systolic=False, rows=rows * kernel.n, k=1, n=1, network_ns=network_ns)
+        case KernelType.SYSTOLIC:
+            return KernelWork(name, systolic=True, rows=rows, k=kernel.k, n=kernel.n, network_ns=network_ns)
+    assert_never(kernel.type)
 
 
 def _output_cuts(kernel: DataflowKernel) -> int:
     """A contraction finishes column by column, an elementwise kernel element by element."""
     columns = kernel.outer * kernel.n
-    return columns if kernel.type is KernelType.SYSTOLIC else columns * kernel.m
+    match kernel.type:
+        case KernelType.SYSTOLIC:
+            return columns
+        case KernelType.SIMD:
+            return columns * kernel.m
+    assert_never(kernel.type)
 
 
 def _input_cuts(kernel: DataflowKernel, operand: int) -> int:
     """A contraction takes one operand column by column (and along k), the other one is held per product."""
     columns = kernel.outer * kernel.n
-    if kernel.type is KernelType.SIMD:
-        return columns * kernel.m
-    if kernel.variant is KernelVariant.GEMM_INPUT1_INPUT2 and operand == 0:
-        return kernel.outer
-    return columns * kernel.k
+    match kernel.type:
+        case KernelType.SIMD:
+            return columns * kernel.m
+        case KernelType.SYSTOLIC:
+            is_held = kernel.variant is KernelVariant.GEMM_INPUT1_INPUT2 and operand == 0
+            return kernel.outer if is_held else columns * kernel.k
+    assert_never(kernel.type)

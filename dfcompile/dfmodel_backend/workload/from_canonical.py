@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, KernelVariant, TensorRole
 from dfcompile.dfmodel_backend.assumption import Assumption
@@ -157,7 +158,12 @@ def _kind(part: _Part, weights: frozenset[str]) -> TensorKind:
         return TensorKind.WEIGHT
     if not part.maker:
         return TensorKind.INPUT
-    return TensorKind.OUTPUT if part.array.role is TensorRole.OUTPUT else TensorKind.INTERMEDIATE
+    match part.array.role:
+        case TensorRole.OUTPUT:
+            return TensorKind.OUTPUT
+        case TensorRole.INTERMEDIATE | TensorRole.INPUT | TensorRole.PARAMETER:
+            return TensorKind.INTERMEDIATE
+    assert_never(part.array.role)
 
 
 def _dataflow_kernel(kernel: Kernel, weights: frozenset[str]) -> DataflowKernel:

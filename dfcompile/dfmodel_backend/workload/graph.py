@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 from functools import cached_property
 from heapq import heappop, heappush
+from typing import assert_never
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.assumption import Assumption
@@ -50,7 +51,12 @@ class DataflowKernel:
     def flop(self) -> int:
         """``2 * outer * m * k * n`` of a systolic kernel, ``outer * m * n`` of a SIMD kernel."""
         elements = self.outer * self.m * self.n
-        return 2 * elements * self.k if self.type is KernelType.SYSTOLIC else elements
+        match self.type:
+            case KernelType.SYSTOLIC:
+                return 2 * elements * self.k
+            case KernelType.SIMD:
+                return elements
+        assert_never(self.type)
 
 
 @dataclass(frozen=True, slots=True)

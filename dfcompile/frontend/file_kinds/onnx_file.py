@@ -66,7 +66,21 @@ def read_onnx(path: Path, options: ReadOptions) -> Model:
         load_external_data(proto, path.parent)
     except UserError as error:
         raise UserError(f"{path}: its external data cannot be read: {error}") from error
-    return Model(program_of(path.stem, proto, options), OnnxReference(proto))
+    return onnx_model(path.stem, proto, options)
+
+
+def onnx_model(name: str, proto: onnx.ModelProto, options: ReadOptions) -> Model:
+    """Return an ONNX model in memory as a model: what a reader of another kind of file can end with.
+
+    Args:
+        name: of the model, as far as it is an identifier.
+        proto: with all its data; not changed.
+        options: shapes of the inputs.
+
+    Raises:
+        UserError: the model contradicts itself, or has something that cannot be compiled.
+    """
+    return Model(program_of(name, proto, options), OnnxReference(proto))
 
 
 ONNX_FILE = FileKind(".onnx", read_onnx)

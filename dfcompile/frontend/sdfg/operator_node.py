@@ -7,6 +7,8 @@ from typing import ClassVar, TypeAlias
 from dace.properties import Property, make_properties
 from dace.sdfg.nodes import LibraryNode
 
+from dfcompile.errors import UserError
+
 AttributeValue: TypeAlias = "int | float | str | Sequence[AttributeValue]"
 
 ONNX = "onnx"
@@ -63,5 +65,15 @@ class OperatorNode(LibraryNode):  # type: ignore[misc]  # dace has no type infor
 
     @property
     def attributes(self) -> dict[str, AttributeValue]:
-        """The attributes as Python values."""
-        return dict(json.loads(self.attributes_json))
+        """The attributes as Python values.
+
+        Raises:
+            UserError: they are no object of JSON, as in a program that was not saved by dfcompile.
+        """
+        try:
+            found = json.loads(self.attributes_json)
+        except ValueError as error:
+            raise UserError(f"node {self.name!r}: attributes {self.attributes_json!r} against JSON: {error}") from error
+        if not isinstance(found, dict):
+            raise UserError(f"node {self.name!r}: attributes {self.attributes_json!r} against an object of JSON")
+        return found

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from enum import StrEnum, unique
+from typing import assert_never
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.workload.graph import KernelType
@@ -24,6 +25,16 @@ class Cache(StrEnum):
 
     RESIDENT = "resident"  # in SRAM: attention sees a window that includes the new token
     STREAMED = "streamed"  # tensors between kernels: attention sees the window and the new token
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether it takes SRAM and is no tensor."""
+        match self:
+            case Cache.RESIDENT:
+                return True
+            case Cache.STREAMED:
+                return False
+        assert_never(self)
 
 
 def llm_decode(
@@ -61,7 +72,7 @@ def llm_decode(
     check_heads(workload, hidden, num_head, head_dim)
     if cache not in tuple(Cache):
         raise UserError(f"{workload}: found cache {cache!r} against a known one{nearest(cache, tuple(Cache))}")
-    is_resident = cache == Cache.RESIDENT
+    is_resident = Cache(cache).is_resident
     tokens = window if is_resident else window + 1
 
     layer = {kernel.name: kernel for kernel in forward_kernels(hidden, 1, num_head, head_dim, word, mlp)}

@@ -1,5 +1,7 @@
 """The text of a workload graph as a design file has it [ko24]."""
 
+from typing import assert_never
+
 from google.protobuf import text_format
 
 from dfcompile.canonical_dag import KernelVariant
@@ -86,22 +88,25 @@ def _kernel_message(kernel: WorkloadKernel, number: int) -> schema.Kernel:
 
 def _variant_of(message: schema.Kernel, kernel: WorkloadKernel) -> Variant:
     """Return the variant's message with the fields that not every variant has."""
-    if kernel.variant is KernelVariant.GEMM_INPUT1_WEIGHT:
-        weighted = message.gemm_input1_weight
-        weighted.K = kernel.k
-        weighted.input_tensor_size = kernel.input_bytes
-        weighted.weight_tensor_size = kernel.weight_bytes
-        weighted.skip_weight = kernel.is_weight_skipped
-        return weighted
-    if kernel.variant is KernelVariant.ELEMENTWISE_INPUT1:
-        message.elementwise_input1.input_tensor_size = kernel.input_bytes
-        return message.elementwise_input1
     pair: schema.GEMM_Input1_Input2 | schema.Elementwise_Input1_Input2
-    if kernel.variant is KernelVariant.GEMM_INPUT1_INPUT2:
-        message.gemm_input1_input2.K = kernel.k
-        pair = message.gemm_input1_input2
-    else:
-        pair = message.elementwise_input1_input2
+    match kernel.variant:
+        case KernelVariant.GEMM_INPUT1_WEIGHT:
+            weighted = message.gemm_input1_weight
+            weighted.K = kernel.k
+            weighted.input_tensor_size = kernel.input_bytes
+            weighted.weight_tensor_size = kernel.weight_bytes
+            weighted.skip_weight = kernel.is_weight_skipped
+            return weighted
+        case KernelVariant.ELEMENTWISE_INPUT1:
+            message.elementwise_input1.input_tensor_size = kernel.input_bytes
+            return message.elementwise_input1
+        case KernelVariant.GEMM_INPUT1_INPUT2:
+            message.gemm_input1_input2.K = kernel.k
+            pair = message.gemm_input1_input2
+        case KernelVariant.ELEMENTWISE_INPUT1_INPUT2:
+            pair = message.elementwise_input1_input2
+        case _:
+            assert_never(kernel.variant)
     pair.input_tensor_1_size = kernel.input_bytes
     pair.input_tensor_2_size = kernel.second_input_bytes
     return pair

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum, unique
+from typing import assert_never
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.machine.machine import Collective
@@ -60,7 +61,12 @@ class WorkloadKernel:
     def flop(self) -> int:
         """FLOP over all inputs."""
         elements = max(1, self.inputs) * self.outer * self.m * self.n
-        return 2 * elements * self.k if self.type is KernelType.SYSTOLIC else elements
+        match self.type:
+            case KernelType.SYSTOLIC:
+                return 2 * elements * self.k
+            case KernelType.SIMD:
+                return elements
+        assert_never(self.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,14 @@ from dfcompile.frontend import (
 )
 from dfcompile.lowering.alternatives.outline import OutlineFragment
 from dfcompile.lowering.expansion import Expansion
-from dfcompile.lowering.levels import lower_to_canonical, operators_of
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.levels import lower_to_canonical
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
 from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.lowering.tensor import Tensor
 from dfcompile.options import Choice
 from dfcompile.plugins import faults_of
 
@@ -121,7 +125,7 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
     known: dict[tuple[object, ...], tuple[OnnxAlternative, ...]] = {}
     found = []
     left_out: dict[str, str] = {}  # by origin
-    for op in operators_of(program):
+    for op in onnx_operators(program):
         key = _signature(op)
         if key not in known:
             known[key] = tuple(_onnx_alternatives(op, table, left_out))
@@ -164,7 +168,7 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, 
                 viewed = _viewed_arrays(lowered.sdfg)
                 operators = tuple(
                     _canonical_alternatives(each, table, lowered.sdfg, viewed, found, left_out)
-                    for each in operators_of(lowered)
+                    for each in canonical_nodes(lowered, table)
                 )
         except PluginError as error:
             left_out.setdefault(found.origin, _LEFT_OUT.format(error))
@@ -230,7 +234,7 @@ def _root(array: str, viewed: Mapping[str, str]) -> str:
 
 
 def _canonical_alternatives(
-    op: Operator,
+    op: CanonicalNode[CanonicalOperator],
     table: ExpansionTable,
     sdfg: dace.SDFG,
     viewed: Mapping[str, str],
@@ -251,7 +255,7 @@ def _canonical_alternatives(
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
 
 
-def _outline(op: Operator, found: Expansion, maker: Expansion) -> OutlineFragment:
+def _outline(op: CanonicalNode[CanonicalOperator], found: Expansion, maker: Expansion) -> OutlineFragment:
     if not (found.is_own and maker.is_own):
         return check_scopes(op, found)
     outline = OutlineFragment(op)

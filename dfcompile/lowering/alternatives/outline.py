@@ -10,8 +10,11 @@ import numpy as np
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, MapScope
 from dfcompile.errors import UserError
 from dfcompile.lowering.map_fragment import Access as IndexedTensor
-from dfcompile.lowering.map_fragment import MapFragment, Reduction
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.map_fragment import MapFragment
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.tensor import Tensor
 
 
 class OutlineFragment(MapFragment):
@@ -20,7 +23,7 @@ class OutlineFragment(MapFragment):
     Making the SDFG of an expansion takes a hundred times as long; to compare expansions, its loops are enough.
     """
 
-    def __init__(self, op: Operator) -> None:
+    def __init__(self, op: CanonicalNode[CanonicalOperator]) -> None:
         self._op = op
         self._arrays = {
             tensor.name: _array(tensor, is_transient=False, is_materialised=True)

@@ -6,6 +6,7 @@ precision and rounds once at the end.
 """
 
 import sys
+from typing import Literal, TypeAlias, assert_never
 
 import dace
 import numpy as np
@@ -15,10 +16,12 @@ from dace.sdfg.nodes import AccessNode, MapEntry, MapExit
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
-from dfcompile.lowering.map_fragment import Reduction
+from dfcompile.lowering.reduction import Reduction
 
 _WIDE = {"float16": "float64", "float32": "float64", "float64": "float64", "complex64": "complex128"}
 _NEVER = sys.float_info.max  # stands for "nothing was seen yet"
+
+Extremum: TypeAlias = Literal[Reduction.MAX, Reduction.MIN]
 
 
 def widen_accumulators(sdfg: dace.SDFG) -> None:
@@ -47,7 +50,7 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit) -> None:
         return
     name, reduction = inner.data.data, Reduction[detect_reduction_type(inner.data.wcr).name.upper()]
     dtype = np.dtype(sdfg.arrays[name].dtype.type).name
-    if dtype not in _WIDE or (dtype == _WIDE[dtype] and reduction in (Reduction.SUM, Reduction.PRODUCT)):
+    if dtype not in _WIDE or (dtype == _WIDE[dtype] and _extremum(reduction) is None):
         return
     wide = sdfg.add_transient(
         f"{name}_wide",
@@ -58,7 +61,7 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit) -> None:
     (outer,) = state.out_edges(exit_)
     result = outer.dst
     before = _initialised(state, state.entry_node(exit_), name)
-    _rename_written(state, before, wide, None if reduction in (Reduction.SUM, Reduction.PRODUCT) else reduction)
+    _rename_written(state, before, wide, _extremum(reduction))
     sums = state.add_access(wide)
     state.remove_edge(outer)
     state.add_edge(exit_, outer.src_conn, sums, None, _renamed(outer.data, wide, reduction))
@@ -86,7 +89,7 @@ def _initialised(state: SDFGState, entry: MapEntry, name: str) -> AccessNode:
     raise InternalError(f"scope {entry.label!r}: accumulates into {name!r}, which nothing sets before")
 
 
-def _rename_written(state: SDFGState, node: AccessNode, name: str, extremum: Reduction | None) -> None:
+def _rename_written(state: SDFGState, node: AccessNode, name: str, extremum: Extremum | None) -> None:
     """Let a scope that sets an array set another one; where an extremum is sought, to what no number is."""
     node.data = name
     (outer,) = state.in_edges(node)
@@ -97,13 +100,38 @@ def _rename_written(state: SDFGState, node: AccessNode, name: str, extremum: Red
         inner.src.code.as_string = f"{variable} = {_unseen(extremum)}"
 
 
-def _unseen(extremum: Reduction) -> str:
-    return repr(-_NEVER if extremum is Reduction.MAX else _NEVER)
+def _extremum(reduction: Reduction) -> Extremum | None:
+    """Return the reduction if it keeps one of its operands."""
+    match reduction:
+        case Reduction.MAX | Reduction.MIN:
+            return reduction
+        case Reduction.SUM | Reduction.PRODUCT:
+            return None
+    assert_never(reduction)
+
+
+def _unseen(extremum: Extremum) -> str:
+    """Return a value that no number comes after."""
+    match extremum:
+        case Reduction.MAX:
+            return repr(-_NEVER)
+        case Reduction.MIN:
+            return repr(_NEVER)
+    assert_never(extremum)
+
+
+def _sign(extremum: Extremum) -> str:
+    match extremum:
+        case Reduction.MAX:
+            return ">"
+        case Reduction.MIN:
+            return "<"
+    assert_never(extremum)
 
 
 def _renamed(memlet: Memlet, name: str, reduction: Reduction | None) -> Memlet:
     rule = None if reduction is None else reduction.value
-    if reduction in (Reduction.MAX, Reduction.MIN):
-        sign = ">" if reduction is Reduction.MAX else "<"
-        rule = f"lambda a, b: b if ((b {sign} a) or (a == {_unseen(reduction)})) else a"
+    extremum = None if reduction is None else _extremum(reduction)
+    if extremum is not None:
+        rule = f"lambda a, b: b if ((b {_sign(extremum)} a) or (a == {_unseen(extremum)})) else a"
     return Memlet(data=name, subset=memlet.subset, wcr=rule)

@@ -3,9 +3,8 @@
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
-from dfcompile.lowering.expansions.reduce import add_reduce, kept_shape
 from dfcompile.lowering.expressions import is_real
+from dfcompile.lowering.operators.reduce import kept_shape
 
 
 def arg_extremum(op: Operator, build: CanonicalFragment) -> None:
@@ -25,7 +24,7 @@ def hardmax(op: Operator, build: CanonicalFragment) -> None:
     x, y, axis = op.input(0), op.output(), op.axis(default=-1)
     first = build.array("first", kept_shape(x.shape, [axis]), "int64")
     positions = _position(build, x, first, axis, Reduction.MAX, is_last=False, finds_nan=False)
-    add_elementwise(build, "mark", "1 if a == b else 0", [first, positions], y)
+    build.elementwise("1 if a == b else 0", [first, positions], y, step="mark")
 
 
 def _position(
@@ -36,10 +35,10 @@ def _position(
     build.check_parameter(shape)
     positions = build.parameter("positions", np.arange(x.shape[axis], dtype=np.int64).reshape(shape))
     top = build.array("extremum", kept_shape(x.shape, [axis]))
-    add_reduce(build, "extremum", extremum, [x], top, [axis])
+    build.reduce(extremum, [x], top, [axis], step="extremum")
     # The extremum is NaN if the first element is; then that position is sought, and Hardmax marks none.
     nowhere = 0 if is_last else x.shape[axis]
     found = "a == b or b != b" if finds_nan and not is_last else "a == b"
     choice = Reduction.MAX if is_last else Reduction.MIN
-    add_reduce(build, "position", choice, [x, top, positions], y, [axis], f"c if {found} else {nowhere}")
+    build.reduce(choice, [x, top, positions], y, [axis], f"c if {found} else {nowhere}", step="position")
     return positions

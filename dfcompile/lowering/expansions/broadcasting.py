@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
-from dfcompile.lowering.expressions import is_real, literal, operand_names
+from dfcompile.lowering.expressions import MOST_OPERANDS, is_real, literal, operand_names
 
 _FORMULAS: Mapping[str, str] = {
     "Add": "a + b",
@@ -27,12 +26,11 @@ _FORMULAS: Mapping[str, str] = {
     "Where": "b if a else c",
     "Xor": "a != b",
 }
-_MOST_OPERANDS = 26
 
 
 def several(op: Operator, build: CanonicalFragment) -> None:
     """``Y[i, …] = f(A[i, …], B[i, …], …)``: one element-wise task; operands are broadcast."""
-    add_elementwise(build, "", _FORMULAS[op.op_type], _operands(op), op.output())
+    build.elementwise(_FORMULAS[op.op_type], _operands(op), op.output())
 
 
 EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(several) for op_type in _FORMULAS)
@@ -57,7 +55,7 @@ def variadic(op: Operator, build: CanonicalFragment) -> None:
         "Min": f"{propagated}min({', '.join(names)})",
         "Sum": total,
     }[op.op_type]
-    add_elementwise(build, "", source, operands, op.output())
+    build.elementwise(source, operands, op.output())
 
 
 VARIADIC = tuple(onnx_expansion(op_type, "map", default=True)(variadic) for op_type in ("Max", "Mean", "Min", "Sum"))
@@ -73,7 +71,7 @@ def bit_shift(op: Operator, build: CanonicalFragment) -> None:
     rest = "(-1 if a < 0 else 0)" if direction == "RIGHT" and dtype.kind == "i" else "0"
     # C++ leaves a shift of at least the width undefined.
     in_range = f"b < {8 * dtype.itemsize}" if dtype.kind == "u" else f"b >= 0 and b < {8 * dtype.itemsize}"
-    add_elementwise(build, "", f"{source} if {in_range} else {rest}", _operands(op), op.output())
+    build.elementwise(f"{source} if {in_range} else {rest}", _operands(op), op.output())
 
 
 @onnx_expansion("Mod", "map", default=True)
@@ -86,7 +84,7 @@ def mod(op: Operator, build: CanonicalFragment) -> None:
         source = "py_mod(a, b)"
     else:
         source = "fmod(a, b) + (b if fmod(a, b) * b < 0 else 0)"
-    add_elementwise(build, "", source, _operands(op), op.output())
+    build.elementwise(source, _operands(op), op.output())
 
 
 @onnx_expansion("Pow", "map", default=True)
@@ -99,15 +97,15 @@ def power(op: Operator, build: CanonicalFragment) -> None:
         is_real = base.dtype.startswith("float")
         if is_real or value in (1.0, 2.0, 3.0):
             source = simple.get(value, f"pow(a, {literal(exponent.value.item(), exponent.dtype)})")
-            add_elementwise(build, "", source, [base], op.output())
+            build.elementwise(source, [base], op.output())
             return
-    add_elementwise(build, "", "pow(a, b)", [base, exponent], op.output())
+    build.elementwise("pow(a, b)", [base, exponent], op.output())
 
 
 def _operands(op: Operator) -> tuple[Tensor, ...]:
     operands = op.operands()
     if len(operands) != len(op.inputs):
         raise op.unsupported("an operand is omitted")
-    if len(operands) > _MOST_OPERANDS:
-        raise op.unsupported(f"{len(operands)} operands against {_MOST_OPERANDS} at most (nest the operator)")
+    if len(operands) > MOST_OPERANDS:
+        raise op.unsupported(f"{len(operands)} operands against {MOST_OPERANDS} at most (nest the operator)")
     return operands

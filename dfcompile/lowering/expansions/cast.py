@@ -1,7 +1,6 @@
 """ONNX Cast and CastLike: the same values in another data type."""
 
 from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
 
 
 def cast(op: Operator, build: CanonicalFragment) -> None:
@@ -16,7 +15,7 @@ def cast(op: Operator, build: CanonicalFragment) -> None:
         source = "dace.float32(a)"  # half precision converts from and to single precision only
     else:
         source = f"dace.{y.dtype}(a)"
-    add_elementwise(build, "", source, [x], y)
+    build.elementwise(source, [x], y)
 
 
 EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(cast) for op_type in ("Cast", "CastLike"))

@@ -1,6 +1,7 @@
-"""Concatenation, ONNX's and the canonical Concat (attribute ``axis``)."""
+"""Concatenation, ONNX's and the canonical Concat."""
 
-from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering.operators import Concat
 
 
 @onnx_expansion("Concat", "copy", default=True)
@@ -10,13 +11,13 @@ def concat(op: Operator, build: CanonicalFragment) -> None:
     if len(operands) == 1:
         build.view_as(operands[0], y)
     else:
-        build.op("Concat", "", operands, [y], axis=op.axis(rank=y.rank))
+        build.add(Concat(op.axis(rank=y.rank)), operands, y)
 
 
-@expansion("Concat", "copy", source="dematteis23", default=True)
-def concat_parts(op: Operator, build: MapFragment) -> None:
+@expansion(Concat, "copy", source="dematteis23", default=True)
+def concat_parts(op: CanonicalNode[Concat], build: MapFragment) -> None:
     """One task per operand copies it into its place; the result is in memory, as several tasks write it."""
-    y, axis = op.output(), op.integer("axis", 0)
+    y, axis = op.output(), op.operator.axis
     offset = 0
     for position, x in enumerate(op.operands()):
         loops = {f"i{at}": extent for at, extent in enumerate(x.shape)}

@@ -5,8 +5,18 @@ Any number of spatial dimensions, strides, padding, dilation and groups.
 
 from math import prod
 
-from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, Reduction, Tensor, expansion, onnx_expansion
+from dfcompile.lowering import (
+    CanonicalFragment,
+    CanonicalNode,
+    MapFragment,
+    Operator,
+    Reduction,
+    Tensor,
+    expansion,
+    onnx_expansion,
+)
 from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.operators import Convolution, Copy, Elementwise, Im2col, MatMul, Pad
 from dfcompile.lowering.windows import Windows, windows_of
 
 
@@ -24,26 +34,17 @@ def im2col(op: Operator, build: CanonicalFragment) -> None:
     lead = (group,) if group > 1 else ()
     cols = build.array("cols", (*lead, window, columns), materialised=True)
     filters = build.array("filters", (*lead, rows, window), materialised=True)
-    build.op(
-        "Im2col",
-        "im2col",
-        [_padded(op, build, windows)],
-        [cols],
-        group=group,
-        kernel=windows.kernel,
-        strides=windows.strides,
-        dilations=windows.dilations,
-        counts=windows.counts,
-    )
-    build.op("Copy", "weights", [build.view(w, "weights", filters.shape)], [filters])
+    as_columns = Im2col(windows.kernel, windows.strides, windows.dilations, windows.counts, group)
+    build.add(as_columns, [_padded(op, build, windows)], cols, step="im2col")
+    build.add(Copy(), [build.view(w, "weights", filters.shape)], filters, step="weights")
     dtype = y.dtype if bias is None else sum_dtype(y.dtype)
     product = build.array("product", (*lead, rows, columns), dtype, materialised=bias is None)
-    build.op("MatMul", "matmul", [filters, cols], [product], gemm=(group, rows, window, columns))
+    build.add(MatMul(), [filters, cols], product, step="matmul")
     if bias is not None:
         biased = build.array("biased", product.shape, y.dtype, materialised=True)
         row_bias = build.view(bias, "row_bias", (group, rows)) if lead else bias
-        axes = [list(range(product.rank)), list(range(row_bias.rank))]
-        build.op("Elementwise", "bias", [product, row_bias], [biased], expression="a + b", axes=axes)
+        axes = (tuple(range(product.rank)), tuple(range(row_bias.rank)))
+        build.add(Elementwise("a + b", axes), [product, row_bias], biased, step="bias")
         product = biased
     _lay_out(build, product, y, group)
 
@@ -53,7 +54,7 @@ def _padded(op: Operator, build: CanonicalFragment, windows: Windows) -> Tensor:
     if not windows.is_padded:
         return x
     padded = build.array("padded", windows.padded_shape(x.shape))
-    build.op("Pad", "pad", [x], [padded], pads=windows.pads(), value=0)
+    build.add(Pad(windows.pads()), [x], padded, step="pad")
     return padded
 
 
@@ -63,19 +64,17 @@ def _lay_out(build: CanonicalFragment, product: Tensor, y: Tensor, group: int) -
     # Loops: i0 = batch, i1 = group, i2 = row, then one per spatial dimension.
     spatial = [f"i{3 + axis}" for axis in range(len(counts))]
     column = linear_index(["i0", *spatial], (batch, *counts))
-    read = ["i1", "i2", column] if group > 1 else ["i2", column]
-    write = ["i0", linear_index(["i1", "i2"], (group, rows)), *spatial]
-    build.op("Copy", "output", [product], [y], loops=(batch, group, rows, *counts), read=read, write=write)
+    read = ("i1", "i2", column) if group > 1 else ("i2", column)
+    write = ("i0", linear_index(["i1", "i2"], (group, rows)), *spatial)
+    build.add(Copy((batch, group, rows, *counts), read, write), [product], y, step="output")
 
 
-@expansion("Im2col", "map", source="chellapilla06", default=True)
-def im2col_map(op: Operator, build: MapFragment) -> None:
+@expansion(Im2col, "map", source="chellapilla06", default=True)
+def im2col_map(op: CanonicalNode[Im2col], build: MapFragment) -> None:
     """``cols[g, (c, k…), (b, y…)] = X[b, g*channels + c, stride*y + dilation*k …]``: one task, row by row."""
-    x, cols = op.input(0), op.output()
-    group = op.integer("group", 1)
-    windows = Windows(
-        op.integers("kernel"), op.integers("strides"), op.integers("dilations"), (), (), op.integers("counts")
-    )  # fmt: skip
+    x, cols, given = op.input(0), op.output(), op.operator
+    group = given.group
+    windows = Windows(given.kernel, given.strides, given.dilations, (), (), given.counts)
     channels = x.shape[1] // group
     elements = dict(zip(windows.kernel_names, windows.kernel, strict=True))
     positions = dict(zip(windows.window_names, windows.counts, strict=True))
@@ -100,32 +99,20 @@ def direct(op: Operator, build: CanonicalFragment) -> None:
     """One canonical Convolution on the tensors as they are, then the bias; the default with groups (depthwise)."""
     w, y, bias = op.input(1), op.output(), op.optional_input(2)
     windows = windows_of(op, w.shape[2:])
-    group, window = op.integer("group", 1), prod(w.shape[1:])
     product = y if bias is None else build.array("product", y.shape, sum_dtype(y.dtype))
-    build.op(
-        "Convolution",
-        "convolution",
-        [_padded(op, build, windows), w],
-        [product],
-        group=group,
-        strides=windows.strides,
-        dilations=windows.dilations,
-        gemm=(group, w.shape[0] // group, window, y.shape[0] * prod(windows.counts)),
-    )
+    convolution = Convolution(windows.strides, windows.dilations, op.integer("group", 1))
+    build.add(convolution, [_padded(op, build, windows), w], product, step="convolution")
     if bias is not None:
-        axes = [list(range(y.rank)), [1]]
-        build.op("Elementwise", "bias", [product, bias], [y], expression="a + b", axes=axes)
+        build.add(Elementwise("a + b", (tuple(range(y.rank)), (1,))), [product, bias], y, step="bias")
 
 
-@expansion("Convolution", "filters", source="onnx", default=True)
-def convolution_per_filter(op: Operator, build: MapFragment) -> None:
+@expansion(Convolution, "filters", source="onnx", default=True)
+def convolution_per_filter(op: CanonicalNode[Convolution], build: MapFragment) -> None:
     """One task per filter, which reads every window of its channels once per element of the filter."""
     x, w, y = op.input(0), op.input(1), op.output()
-    group = op.integer("group", 1)
+    group = op.operator.group
     rows, channels = w.shape[0] // group, w.shape[1]
-    windows = Windows(
-        w.shape[2:], op.integers("strides"), op.integers("dilations"), (), (), y.shape[2:]
-    )  # fmt: skip
+    windows = Windows(w.shape[2:], op.operator.strides, op.operator.dilations, (), (), y.shape[2:])
     elements = dict(zip(windows.kernel_names, windows.kernel, strict=True))
     positions = dict(zip(windows.window_names, windows.counts, strict=True))
     output = linear_index(["g", "r"], (group, rows))

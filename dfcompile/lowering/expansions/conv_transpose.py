@@ -1,15 +1,17 @@
-"""Transposed convolution ``Y[b, o, stride*y + dilation*k - pad …] += X[b, c, y…] * W[c, o, k…]``, plus bias.
+"""Transposed convolution ``Y[b, o, stride*y + dilation*k - pad …] += X[b, c, y…] * W[c, o, k…]``, plus bias."""
 
-The canonical TransposedConvolution has ``group``, ``strides`` and ``dilations``; its result is not yet cropped by the
-pads.
-"""
-
-from math import prod
-
-from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, Reduction, expansion, onnx_expansion
+from dfcompile.lowering import (
+    CanonicalFragment,
+    CanonicalNode,
+    MapFragment,
+    Operator,
+    Reduction,
+    expansion,
+    onnx_expansion,
+)
 from dfcompile.lowering.expansions.conv import linear_index
-from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.operators import Copy, TransposedConvolution
 
 
 @onnx_expansion("ConvTranspose", "direct", default=True)
@@ -18,7 +20,6 @@ def conv_transpose(op: Operator, build: CanonicalFragment) -> None:
     x, w, y, bias = op.input(0), op.input(1), op.output(), op.optional_input(2)
     rank = x.rank - 2
     strides, dilations = op.integers("strides", (1,) * rank), op.integers("dilations", (1,) * rank)
-    group = op.integer("group", 1)
     window, counts = w.shape[2:], y.shape[2:]
     begins = _begins(op, strides, dilations)
     spans = [
@@ -31,23 +32,14 @@ def conv_transpose(op: Operator, build: CanonicalFragment) -> None:
     shape = (*y.shape[:2], *extents)
     dtype = y.dtype if bias is None else sum_dtype(y.dtype)
     product = y if bias is None and not is_cropped else build.array("product", shape, dtype)
-    build.op(
-        "TransposedConvolution",
-        "convolution",
-        [x, w],
-        [product],
-        group=group,
-        strides=strides,
-        dilations=dilations,
-        gemm=(group, w.shape[1] * prod(window), w.shape[0] // group, x.shape[0] * prod(x.shape[2:])),
-    )
+    build.add(TransposedConvolution(strides, dilations, op.integer("group", 1)), [x, w], product, step="convolution")
     if is_cropped:
         cropped = y if bias is None else build.array("cropped", y.shape, dtype)
-        places = [f"{begin} + i{2 + axis}" for axis, begin in enumerate(begins)]
-        build.op("Copy", "crop", [product], [cropped], read=["i0", "i1", *places])
+        places = (f"{begin} + i{2 + axis}" for axis, begin in enumerate(begins))
+        build.add(Copy(read=("i0", "i1", *places)), [product], cropped, step="crop")
         product = cropped
     if bias is not None:
-        add_elementwise(build, "bias", "a + b", [product, bias], y, [list(range(y.rank)), [1]])
+        build.elementwise("a + b", [product, bias], y, axes=[list(range(y.rank)), [1]], step="bias")
 
 
 def _begins(op: Operator, strides: tuple[int, ...], dilations: tuple[int, ...]) -> list[int]:
@@ -68,18 +60,18 @@ def _begins(op: Operator, strides: tuple[int, ...], dilations: tuple[int, ...]) 
     return begins
 
 
-@expansion("TransposedConvolution", "filters", source="onnx", default=True)
-def transposed_convolution_per_filter(op: Operator, build: MapFragment) -> None:
+@expansion(TransposedConvolution, "filters", source="onnx", default=True)
+def transposed_convolution_per_filter(op: CanonicalNode[TransposedConvolution], build: MapFragment) -> None:
     """One task per filter, which adds every element of the data, times the filter, to the place of its window."""
     x, w, y = op.input(0), op.input(1), op.output()
-    group = op.integer("group", 1)
+    group = op.operator.group
     channels, rows = x.shape[1] // group, w.shape[1]
     elements = {f"k{axis}": extent for axis, extent in enumerate(w.shape[2:])}
     positions = {f"y{axis}": extent for axis, extent in enumerate(x.shape[2:])}
     places = [
         f"{stride}*{position} + {dilation}*{element}"
         for stride, position, dilation, element in zip(
-            op.integers("strides"), positions, op.integers("dilations"), elements, strict=True
+            op.operator.strides, positions, op.operator.dilations, elements, strict=True
         )
     ]
     channel = linear_index(["g", "c"], (group, channels))

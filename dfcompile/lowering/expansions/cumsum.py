@@ -5,7 +5,6 @@ from math import prod
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, onnx_expansion
-from dfcompile.lowering.expansions.reduce import add_reduce
 
 
 @onnx_expansion("CumSum", "triangle", default=True)
@@ -24,5 +23,5 @@ def cumsum(op: Operator, build: CanonicalFragment) -> None:
     is_summed = first < last if op.integer("exclusive", 0) else first <= last
     total = build.array("total", (outer, n, inner))
     data = build.view(x, "data", (outer, 1, n, inner))
-    add_reduce(build, "", Reduction.SUM, [data, build.parameter("triangle", is_summed)], total, [2], "a if b else 0")
+    build.reduce(Reduction.SUM, [data, build.parameter("triangle", is_summed)], total, [2], "a if b else 0")
     build.view_as(total, y)

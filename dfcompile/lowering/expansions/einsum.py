@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from math import prod
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
-from dfcompile.lowering.expansions.reduce import add_reduce
 from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.operators import Copy, MatMul
 
 Labels = tuple[str, ...]
 _ELLIPSIS = "..."
@@ -62,7 +61,7 @@ class _Steps:
             return term
         total = self._build.array(self._name("total"), self._shape(kept), self._sums)
         axes = [axis for axis, label in enumerate(term.labels) if label not in needed]
-        add_reduce(self._build, self._name("sum"), Reduction.SUM, [self._shaped(term)], total, axes)
+        self._build.reduce(Reduction.SUM, [self._shaped(term)], total, axes, step=self._name("sum"))
         return _Term(total, kept)
 
     def arranged(self, term: _Term, labels: Labels) -> _Term:
@@ -70,8 +69,8 @@ class _Steps:
         if term.labels == labels:
             return term
         array = self._build.array(self._name("arranged"), self._shape(labels), term.array.dtype)
-        read = [f"i{labels.index(label)}" for label in term.labels]
-        self._build.op("Copy", self._name("arrange"), [self._shaped(term)], [array], read=read)
+        read = tuple(f"i{labels.index(label)}" for label in term.labels)
+        self._build.add(Copy(read=read), [self._shaped(term)], array, step=self._name("arrange"))
         return _Term(array, labels)
 
     def product(self, left: _Term, right: _Term, needed: set[str], dtype: str) -> _Term:
@@ -86,30 +85,22 @@ class _Steps:
             array = self._build.array(self._name("product"), self._shape(labels), dtype)
             axes = [[labels.index(label) for label in term.labels] or [0] for term in (left, right)]
             operands = [self._shaped(left), self._shaped(right)]
-            add_elementwise(self._build, self._name("multiply"), "a * b", operands, array, axes)
+            self._build.elementwise("a * b", operands, array, axes=axes, step=self._name("multiply"))
             return _Term(array, labels)
         a, transpose_a = self._matrices(left, batch, rows, contracted)
         b, transpose_b = self._matrices(right, batch, contracted, columns)
-        outer, n, k, m = (self._elements(part) for part in (batch, rows, contracted, columns))
+        outer, n, m = (self._elements(part) for part in (batch, rows, columns))
         array = self._build.array(self._name("product"), (outer, n, m), dtype)
-        self._build.op(
-            "MatMul",
-            self._name("matmul"),
-            [a, b],
-            [array],
-            transpose_a=transpose_a,
-            transpose_b=transpose_b,
-            gemm=(outer, n, k, m),
-        )
+        self._build.add(MatMul(transpose_a, transpose_b), [a, b], array, step=self._name("matmul"))
         return _Term(array, labels)
 
-    def _matrices(self, term: _Term, batch: Labels, rows: Labels, columns: Labels) -> tuple[Tensor, int]:
+    def _matrices(self, term: _Term, batch: Labels, rows: Labels, columns: Labels) -> tuple[Tensor, bool]:
         """Return the term as a batch of matrices, and whether these are stored the other way round."""
         is_transposed = term.labels == (*batch, *columns, *rows) != (*batch, *rows, *columns)
         parts = (batch, columns, rows) if is_transposed else (batch, rows, columns)
         flat = self.arranged(term, tuple(label for part in parts for label in part))
         shape = tuple(self._elements(part) for part in parts)
-        return self._viewed(flat.array, shape), int(is_transposed)
+        return self._viewed(flat.array, shape), is_transposed
 
     def _shaped(self, term: _Term) -> Tensor:
         return self._viewed(term.array, self._shape(term.labels))

@@ -1,6 +1,7 @@
 """ONNX Expand and Tile: elements repeated."""
 
 from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
+from dfcompile.lowering.operators import Copy
 
 
 @onnx_expansion("Expand", "copy", default=True)
@@ -11,8 +12,8 @@ def expand(op: Operator, build: CanonicalFragment) -> None:
         build.view_as(x, y)
         return
     first = y.rank - x.rank
-    read = [f"i{first + axis}" if extent > 1 else "0" for axis, extent in enumerate(x.shape)]
-    build.op("Copy", "", [x], [y], read=read)
+    read = tuple(f"i{first + axis}" if extent > 1 else "0" for axis, extent in enumerate(x.shape))
+    build.add(Copy(read=read), [x], y)
 
 
 @onnx_expansion("Tile", "copy", default=True)
@@ -24,7 +25,7 @@ def tile(op: Operator, build: CanonicalFragment) -> None:
         return
     repeats = [total // extent for total, extent in zip(y.shape, x.shape, strict=True)]
     # Loops: repetition and position of axis 0, of axis 1, …: the row order of the result.
-    loops = [count for axis in range(x.rank) for count in (repeats[axis], x.shape[axis])]
-    read = [f"i{2 * axis + 1}" for axis in range(x.rank)]
-    write = [f"{extent}*i{2 * axis} + i{2 * axis + 1}" for axis, extent in enumerate(x.shape)]
-    build.op("Copy", "", [x], [y], loops=loops, read=read, write=write)
+    loops = tuple(count for axis in range(x.rank) for count in (repeats[axis], x.shape[axis]))
+    read = tuple(f"i{2 * axis + 1}" for axis in range(x.rank))
+    write = tuple(f"{extent}*i{2 * axis} + i{2 * axis + 1}" for axis, extent in enumerate(x.shape))
+    build.add(Copy(loops, read, write), [x], y)

@@ -1,12 +1,9 @@
-"""ONNX Gather, and the canonical Gather, whose indices are constant.
-
-The canonical Gather has ``axis`` and ``runs``, a list of ``[first, step, count]``: the indices as arithmetic
-progressions, so that every access is affine.
-"""
+"""ONNX Gather, and the canonical Gather, whose indices are constant."""
 
 from collections.abc import Sequence
 
-from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering.operators import Gather, Lookup
 
 _MOST_RUNS = 64  # a task each; beyond, one task that looks its indices up
 
@@ -24,11 +21,11 @@ def gather(op: Operator, build: CanonicalFragment) -> None:
         raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
     runs = progressions([index % extent for index in indices])
     if op.input(1).value is None or len(runs) > _MOST_RUNS:
-        build.op("Lookup", "", [x, op.input(1)], [y], axis=axis)
+        build.add(Lookup(axis), [x, op.input(1)], y)
         return
     shape = (*x.shape[:axis], len(indices), *x.shape[axis + 1 :])
     gathered = y if y.shape == shape else build.array("gathered", shape)
-    build.op("Gather", "", [x], [gathered], axis=axis, runs=[list(run) for run in runs])
+    build.add(Gather(axis, runs), [x], gathered)
     if gathered is not y:
         build.view_as(gathered, y)
 
@@ -51,19 +48,17 @@ def progressions(indices: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
     return tuple(runs)
 
 
-@expansion("Gather", "runs", source="onnx", default=True)
-def gather_runs(op: Operator, build: MapFragment) -> None:
+@expansion(Gather, "runs", source="onnx", default=True)
+def gather_runs(op: CanonicalNode[Gather], build: MapFragment) -> None:
     """``Y[…, offset + j, …] = X[…, first + step * j, …]``: one task per run."""
-    x, y, axis = op.input(0), op.output(), op.integer("axis", 0)
-    given = op.attributes["runs"]
-    runs = [tuple(run) for run in given if isinstance(run, list)] if isinstance(given, list) else []
+    x, y, axis, runs = op.input(0), op.output(), op.operator.axis, op.operator.runs
     offset = 0
     for position, (first, step, count) in enumerate(runs):
         extents = [count if at == axis else extent for at, extent in enumerate(y.shape)]
-        loops = {f"i{at}": int(extent) for at, extent in enumerate(extents)}
+        loops = {f"i{at}": extent for at, extent in enumerate(extents)}
         read = [f"{first} + {step}*{name}" if at == axis else name for at, name in enumerate(loops)]
         write = [f"{offset} + {name}" if at == axis else name for at, name in enumerate(loops)]
         build.map(
             f"run{position}" if len(runs) > 1 else "", loops=loops, reads={"x": (x, read)}, write=(y, write), code="x"
         )
-        offset += int(count)
+        offset += count

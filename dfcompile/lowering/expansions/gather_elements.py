@@ -1,9 +1,7 @@
-"""ONNX GatherElements, and the canonical LookupElements: single elements at indices that are known when the model runs.
+"""ONNX GatherElements, and the canonical LookupElements: single elements at indices that only a run knows."""
 
-The canonical LookupElements has ``axis``, the one dimension in which its indices say where to read.
-"""
-
-from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering.operators import LookupElements
 
 
 @onnx_expansion("GatherElements", "lookup", default=True)
@@ -18,13 +16,13 @@ def gather_elements(op: Operator, build: CanonicalFragment) -> None:
     for at, (count, available) in enumerate(zip(indices.shape, x.shape, strict=True)):
         if at != axis and count > available:
             raise op.unsupported(f"{count} indices along axis {at} of extent {available}")
-    build.op("LookupElements", "", [x, indices], [op.output()], axis=axis)
+    build.add(LookupElements(axis), [x, indices], op.output())
 
 
-@expansion("LookupElements", "map", source="onnx", default=True)
-def lookup_elements(op: Operator, build: MapFragment) -> None:
+@expansion(LookupElements, "map", source="onnx", default=True)
+def lookup_elements(op: CanonicalNode[LookupElements], build: MapFragment) -> None:
     """``Y[i…] = X[i… with indices[i…] at the axis]``: one task in row order; a negative index counts from the end."""
-    x, indices, y, axis = op.input(0), op.input(1), op.output(), op.integer("axis", 0)
+    x, indices, y, axis = op.input(0), op.input(1), op.output(), op.operator.axis
     loops = {f"i{at}": extent for at, extent in enumerate(y.shape)}
     place = list(loops)
     place[axis] = f"(index + {x.shape[axis]}) % {x.shape[axis]}"

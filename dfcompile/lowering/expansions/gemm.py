@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from math import prod
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.operators import Elementwise, MatMul
 
 
 @onnx_expansion("Gemm", "matmul", default=True)
@@ -16,25 +16,16 @@ def gemm(op: Operator, build: CanonicalFragment) -> None:
     """
     alpha, beta = op.real("alpha", 1.0), op.real("beta", 1.0)
     a, b, c, y = op.input(0), op.input(1), op.optional_input(2) if beta else None, op.output()
-    n, m = y.shape
-    k = a.shape[0] if op.integer("transA", 0) else a.shape[1]
     scaled = "a" if alpha == 1.0 else f"{alpha!r} * a"
     has_rest = c is not None or alpha != 1.0
     product = build.array("product", y.shape, sum_dtype(y.dtype)) if has_rest else y
-    build.op(
-        "MatMul",
-        "matmul",
-        [a, b],
-        [product],
-        transpose_a=op.integer("transA", 0),
-        transpose_b=op.integer("transB", 0),
-        gemm=(1, n, k, m),
-    )
+    transposed = MatMul(op.integer("transA", 0) != 0, op.integer("transB", 0) != 0)
+    build.add(transposed, [a, b], product, step="matmul")
     if c is not None:
         added = "b" if beta == 1.0 else f"{beta!r} * b"
-        build.op("Elementwise", "bias", [product, c], [y], expression=f"{scaled} + {added}")
+        build.add(Elementwise(f"{scaled} + {added}"), [product, c], y, step="bias")
     elif has_rest:
-        build.op("Elementwise", "scale", [product], [y], expression=scaled)
+        build.add(Elementwise(scaled), [product], y, step="scale")
 
 
 @onnx_expansion("MatMul", "matmul", default=True)
@@ -53,13 +44,8 @@ def matmul(op: Operator, build: CanonicalFragment) -> None:
     batch = [max(pair) for pair in zip(a_batch, b_batch, strict=True)]
     shape = (*batch, n, m)
     product = y if y.shape == shape else build.array("product", shape)
-    build.op(
-        "MatMul",
-        "matmul",
-        [_viewed(build, a, "rows", (*a_batch, n, k)), _viewed(build, b, "columns", (*b_batch, k, m))],
-        [product],
-        gemm=_contraction(a_batch, b_batch, n, k, m),
-    )
+    rows, columns = _viewed(build, a, "rows", (*a_batch, n, k)), _viewed(build, b, "columns", (*b_batch, k, m))
+    build.add(MatMul(), [rows, columns], product, step="matmul")
     if product is not y:
         build.view_as(product, y)
 
@@ -72,11 +58,3 @@ def _aligned(a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int]]:
 
 def _viewed(build: CanonicalFragment, tensor: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
     return tensor if tensor.shape == shape else build.view(tensor, name, shape)
-
-
-def _contraction(a_batch: Sequence[int], b_batch: Sequence[int], n: int, k: int, m: int) -> tuple[int, int, int, int]:
-    """Return ``(outer, rows, k, columns)``: what only one operand has is rows or columns, the rest is outer."""
-    pairs = list(zip(a_batch, b_batch, strict=True))
-    more_rows = prod(left for left, right in pairs if right == 1)
-    more_columns = prod(right for left, right in pairs if left == 1)
-    return prod(map(max, pairs)) // (more_rows * more_columns), more_rows * n, k, more_columns * m

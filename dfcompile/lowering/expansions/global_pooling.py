@@ -3,9 +3,7 @@
 from math import prod
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.expansions.pooling import norm_expressions
-from dfcompile.lowering.expansions.reduce import add_reduce
 from dfcompile.lowering.expressions import sum_dtype
 
 
@@ -13,7 +11,7 @@ from dfcompile.lowering.expressions import sum_dtype
 def global_max_pool(op: Operator, build: CanonicalFragment) -> None:
     """``Y[b, c] = max X[b, c, …]``: one downsampler."""
     x, y = op.input(0), op.output()
-    add_reduce(build, "", Reduction.MAX, [x], y, range(2, x.rank))
+    build.reduce(Reduction.MAX, [x], y, range(2, x.rank))
 
 
 @onnx_expansion("GlobalAveragePool", "map", default=True)
@@ -31,5 +29,5 @@ def global_lp_pool(op: Operator, build: CanonicalFragment) -> None:
 def _sum_and_finish(op: Operator, build: CanonicalFragment, before: str, after: str) -> None:
     x, y = op.input(0), op.output()
     total = build.array("total", y.shape, sum_dtype(y.dtype))
-    add_reduce(build, "sum", Reduction.SUM, [x], total, range(2, x.rank), before)
-    add_elementwise(build, "finish", after, [total], y)
+    build.reduce(Reduction.SUM, [x], total, range(2, x.rank), before, step="sum")
+    build.elementwise(after, [total], y, step="finish")

@@ -1,16 +1,11 @@
-"""Matrix multiplication ``C[…, i, j] = sum_k A[…, i, k] * B[…, k, j]``.
-
-The canonical MatMul has n rows, m columns and a contraction of k; ``transpose_a`` and ``transpose_b`` say that the
-last two dimensions of an operand are stored the other way round. Dimensions before these are broadcast as in numpy:
-one that both operands have is batch, one that only A has is more rows, one that only B has is more columns. So the
-product of ``A[s, b, k]`` and ``B[k, m]`` is one of ``s * b`` rows, not a batch of s.
-"""
+"""Matrix multiplication ``C[…, i, j] = sum_k A[…, i, k] * B[…, k, j]``: n rows, m columns, a contraction of k."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dfcompile.lowering import MapFragment, Operator, Reduction, Tensor, expansion
+from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion
 from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.operators import MatMul
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +36,9 @@ class _Product:
         return like_c, (*_leading(self.c), "i", "j")
 
 
-def _product(op: Operator) -> _Product:
+def _product(op: CanonicalNode[MatMul]) -> _Product:
     a, b, c = op.input(0), op.input(1), op.output()
-    transpose_a, transpose_b = bool(op.integer("transpose_a", 0)), bool(op.integer("transpose_b", 0))
+    transpose_a, transpose_b = op.operator.transpose_a, op.operator.transpose_b
     leading = {name: extent for name, extent in zip(_leading(c), c.shape, strict=False) if name != "0"}
     of_a, of_b = set(_leading(a)), set(_leading(b))
     n, m = {"i": c.shape[-2]}, {"j": c.shape[-1]}
@@ -67,8 +62,8 @@ def _leading(tensor: Tensor) -> tuple[str, ...]:
     return tuple(f"b{len(extents) - axis}" if extent > 1 else "0" for axis, extent in enumerate(extents))
 
 
-@expansion("MatMul", "mv", source="dematteis23", default=True)
-def matrix_vector(op: Operator, build: MapFragment) -> None:
+@expansion(MatMul, "mv", source="dematteis23", default=True)
+def matrix_vector(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     """One matrix-vector task per column of B: A is broadcast row by row, C comes out row by row."""
     p = _product(op)
     rows = {**p.batch, **p.rows, "k": p.k}
@@ -87,8 +82,8 @@ def matrix_vector(op: Operator, build: MapFragment) -> None:
     _gather(build, p, parts, p.in_order)
 
 
-@expansion("MatMul", "lmv", source="dematteis23")
-def left_matrix_vector(op: Operator, build: MapFragment) -> None:
+@expansion(MatMul, "lmv", source="dematteis23")
+def left_matrix_vector(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     """One task per row of A, multiplied with all of B: B is broadcast by columns, C comes out column by column."""
     p = _product(op)
     columns = {**p.batch, **p.columns, "k": p.k}
@@ -108,8 +103,8 @@ def left_matrix_vector(op: Operator, build: MapFragment) -> None:
     _gather(build, p, parts, {**p.batch, **p.columns, **p.rows})
 
 
-@expansion("MatMul", "op", source="dematteis23")
-def outer_product(op: Operator, build: MapFragment) -> None:
+@expansion(MatMul, "op", source="dematteis23")
+def outer_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     """One outer-product task per k and one task that sums them: C comes out column by column."""
     p = _product(op)
     by_columns = {**p.batch, **p.columns, **p.rows}
@@ -133,8 +128,8 @@ def outer_product(op: Operator, build: MapFragment) -> None:
     )
 
 
-@expansion("MatMul", "ip", source="dematteis23")
-def inner_product(op: Operator, build: MapFragment) -> None:
+@expansion(MatMul, "ip", source="dematteis23")
+def inner_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     """One inner-product task per element of C, which comes out row by row."""
     p = _product(op)
     parts = build.array("elements", p.c.shape)

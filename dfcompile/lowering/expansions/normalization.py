@@ -6,9 +6,8 @@ from math import prod
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
-from dfcompile.lowering.expansions.reduce import add_reduce, kept_shape
 from dfcompile.lowering.expressions import literal, sum_dtype
+from dfcompile.lowering.operators.reduce import kept_shape
 
 
 @onnx_expansion("BatchNormalization", "affine", default=True)
@@ -27,11 +26,11 @@ def batch_normalization(op: Operator, build: CanonicalFragment) -> None:
         factor = known[0] / np.sqrt(known[3] + epsilon)
         factors = build.parameter("factor", factor.astype(x.dtype))
         offsets = build.parameter("offset", (known[1] - known[2] * factor).astype(x.dtype))
-        add_elementwise(build, "", "a * b + c", [x, factors, offsets], y, [x_axes, channel, channel])
+        build.elementwise("a * b + c", [x, factors, offsets], y, axes=[x_axes, channel, channel])
         return
     source = f"(a - d) / sqrt(e + {literal(epsilon, 'float32')}) * b + c"
     axes = [x_axes, channel, channel, channel, channel]
-    add_elementwise(build, "", source, [x, scale, bias, mean, variance], y, axes)
+    build.elementwise(source, [x, scale, bias, mean, variance], y, axes=axes)
 
 
 @onnx_expansion("LayerNormalization", "two-pass", default=True)
@@ -42,12 +41,12 @@ def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     mean, inverse = _statistics(op, build, x, axes)
     for position, statistic in ((1, mean), (2, inverse)):
         if position < len(op.outputs) and op.outputs[position] is not None:
-            add_elementwise(build, ("mean_out", "inverse_out")[position - 1], "a", [statistic], op.output(position))
+            build.elementwise("a", [statistic], op.output(position), step=("mean_out", "inverse_out")[position - 1])
     source, operands = "(a - b) * c * d", [x, mean, inverse, op.input(1)]
     bias = op.optional_input(2)
     if bias is not None:
         source, operands = f"{source} + e", [*operands, bias]
-    add_elementwise(build, "scale", source, operands, op.output())
+    build.elementwise(source, operands, op.output(), step="scale")
 
 
 @onnx_expansion("RMSNormalization", "map", default=True)
@@ -57,9 +56,9 @@ def rms_normalization(op: Operator, build: CanonicalFragment) -> None:
     _check_precision(op)
     dtype, kept = sum_dtype(x.dtype), kept_shape(x.shape, axes)
     squares, inverse = build.array("squares", kept, dtype), build.array("inverse", kept, dtype)
-    add_reduce(build, "squares", Reduction.SUM, [x], squares, axes, "a * a")
+    build.reduce(Reduction.SUM, [x], squares, axes, "a * a", step="squares")
     _add_inverse_root(op, build, squares, inverse, prod(x.shape[axis] for axis in axes))
-    add_elementwise(build, "scale", "a * b * c", [x, inverse, op.input(1)], op.output())
+    build.elementwise("a * b * c", [x, inverse, op.input(1)], op.output(), step="scale")
 
 
 @onnx_expansion("InstanceNormalization", "two-pass", default=True)
@@ -70,7 +69,7 @@ def instance_normalization(op: Operator, build: CanonicalFragment) -> None:
     mean, inverse = _statistics(op, build, x, x_axes[2:])
     axes = [x_axes, x_axes, x_axes, channel, channel]
     operands = [x, mean, inverse, op.input(1), op.input(2)]
-    add_elementwise(build, "scale", "(a - b) * c * d + e", operands, op.output(), axes)
+    build.elementwise("(a - b) * c * d + e", operands, op.output(), axes=axes, step="scale")
 
 
 @onnx_expansion("GroupNormalization", "two-pass", default=True)
@@ -95,7 +94,7 @@ def group_normalization(op: Operator, build: CanonicalFragment) -> None:
         raise op.unsupported(f"scale of shape {scale.shape} against one element per channel")
     result = build.array("result", grouped.shape)
     axes = [all_axes, all_axes, all_axes, channel, channel]
-    add_elementwise(build, "scale", "(a - b) * c * d + e", [grouped, mean, inverse, scale, bias], result, axes)
+    build.elementwise("(a - b) * c * d + e", [grouped, mean, inverse, scale, bias], result, axes=axes, step="scale")
     build.view_as(result, y)
 
 
@@ -106,7 +105,7 @@ def mean_variance_normalization(op: Operator, build: CanonicalFragment) -> None:
     axes = sorted(op.front_axis(axis, x.rank) for axis in op.integers("axes", (0, 2, 3)))
     mean, squares = _moments(build, x, axes)
     count = prod(x.shape[axis] for axis in axes)
-    add_elementwise(build, "scale", f"(a - b) / (sqrt(c / {count}) + 1e-9)", [x, mean, squares], op.output())
+    build.elementwise(f"(a - b) / (sqrt(c / {count}) + 1e-9)", [x, mean, squares], op.output(), step="scale")
 
 
 @onnx_expansion("LpNormalization", "map", default=True)
@@ -116,9 +115,9 @@ def lp_normalization(op: Operator, build: CanonicalFragment) -> None:
     if order not in (1, 2):
         raise op.unsupported(f"attribute 'p' is {order} against 1 or 2")
     norm = build.array("norm", kept_shape(x.shape, [axis]), sum_dtype(x.dtype))
-    add_reduce(build, "norm", Reduction.SUM, [x], norm, [axis], "abs(a)" if order == 1 else "a * a")
+    build.reduce(Reduction.SUM, [x], norm, [axis], "abs(a)" if order == 1 else "a * a", step="norm")
     root = "b" if order == 1 else "sqrt(b)"
-    add_elementwise(build, "divide", f"a / {root} if b != 0 else 0", [x, norm], op.output())
+    build.elementwise(f"a / {root} if b != 0 else 0", [x, norm], op.output(), step="divide")
 
 
 def _last_axes(op: Operator) -> tuple[int, ...]:
@@ -138,15 +137,15 @@ def _moments(build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[
     """Return the mean and the sum of the squared distances from it, over the axes, with extent 1 there."""
     kept, dtype = kept_shape(x.shape, axes), sum_dtype(x.dtype)
     total, mean, squares = (build.array(name, kept, dtype) for name in ("total", "mean", "squares"))
-    add_reduce(build, "sum", Reduction.SUM, [x], total, axes)
-    add_elementwise(build, "mean", f"a / {prod(x.shape[axis] for axis in axes)}", [total], mean)
-    add_reduce(build, "squares", Reduction.SUM, [x, mean], squares, axes, "(a - b) * (a - b)")
+    build.reduce(Reduction.SUM, [x], total, axes, step="sum")
+    build.elementwise(f"a / {prod(x.shape[axis] for axis in axes)}", [total], mean, step="mean")
+    build.reduce(Reduction.SUM, [x, mean], squares, axes, "(a - b) * (a - b)", step="squares")
     return mean, squares
 
 
 def _add_inverse_root(op: Operator, build: CanonicalFragment, squares: Tensor, inverse: Tensor, count: int) -> None:
     epsilon = literal(op.real("epsilon", 1e-5), "float32")
-    add_elementwise(build, "inverse", f"1 / sqrt(a / {count} + {epsilon})", [squares], inverse)
+    build.elementwise(f"1 / sqrt(a / {count} + {epsilon})", [squares], inverse, step="inverse")
 
 
 def _check_precision(op: Operator) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
+from dfcompile.lowering.operators import Copy
 
 
 @onnx_expansion("OneHot", "map", default=True)
@@ -17,13 +17,8 @@ def one_hot(op: Operator, build: CanonicalFragment) -> None:
     positions = build.parameter("positions", np.arange(depth, dtype=indices.dtype if is_unsigned else np.int64))
     is_here = "a == b" if is_unsigned else f"(a == b or a + {depth} == b)"
     around = [at for at in range(y.rank) if at != axis]
-    add_elementwise(
-        build,
-        "",
-        f"d if {is_here} else c",
-        [indices, positions, *_values(op, build)],
-        y,
-        [around or [0], [axis], [0], [0]],
+    build.elementwise(
+        f"d if {is_here} else c", [indices, positions, *_values(op, build)], y, axes=[around or [0], [axis], [0], [0]]
     )
 
 
@@ -35,5 +30,5 @@ def _values(op: Operator, build: CanonicalFragment) -> tuple[Tensor, Tensor]:
         return off, on
     parts = (build.array("off", (1,), values.dtype), build.array("on", (1,), values.dtype))
     for at, part in enumerate(parts):
-        build.op("Copy", ("off", "on")[at], [values], [part], read=[f"{at} + i0"])
+        build.add(Copy(read=(f"{at} + i0",)), [values], part, step=("off", "on")[at])
     return parts

@@ -1,15 +1,13 @@
-"""Padding, ONNX's and the canonical Pad.
-
-The canonical Pad has ``pads`` (all begins, then all ends; negative ones crop), ``mode`` and ``value``.
-"""
+"""Padding, ONNX's and the canonical Pad."""
 
 from collections.abc import Callable, Mapping
 from itertools import product
 
 import numpy as np
 
-from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, expansion, onnx_expansion
+from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
 from dfcompile.lowering.expressions import literal
+from dfcompile.lowering.operators import Pad, PadMode
 
 Piece = tuple[int, str, str]  # extent, where to read and where to write, both in the loop "i"
 
@@ -33,7 +31,7 @@ def _wrap_pieces(extent: int, begin: int, end: int) -> list[Piece]:
 
 
 # How an axis of some extent is put together.
-_MODES: Mapping[str, Callable[[int, int, int], list[Piece]]] = {
+_MODES: Mapping[PadMode, Callable[[int, int, int], list[Piece]]] = {
     "constant": _constant_pieces,
     "edge": _edge_pieces,
     "reflect": _reflect_pieces,
@@ -45,9 +43,10 @@ _MODES: Mapping[str, Callable[[int, int, int], list[Piece]]] = {
 def pad(op: Operator, build: CanonicalFragment) -> None:
     """``Y[begin + i, …] = X[i, …]`` and around it a constant, the edge, a reflection or the other side; or cropped."""
     x, y = op.input(0), op.output()
-    mode = op.text("mode", "constant")
-    if mode not in _MODES:
-        raise op.unsupported(f"attribute 'mode' is {mode!r} against {', '.join(_MODES)}")
+    given = op.text("mode", "constant")
+    mode = next((known for known in _MODES if known == given), None)
+    if mode is None:
+        raise op.unsupported(f"attribute 'mode' is {given!r} against {', '.join(_MODES)}")
     pads = _pads(op)
     if not any(pads):
         build.view_as(x, y)
@@ -59,7 +58,7 @@ def pad(op: Operator, build: CanonicalFragment) -> None:
             raise op.unsupported(f"negative padding {sides} of axis {axis} in mode {mode!r}")
         if most is not None and max(sides) > most:
             raise op.unsupported(f"padding {sides} of axis {axis} against {most} at most in mode {mode!r}")
-    build.op("Pad", "", [x], [y], pads=pads, mode=mode, value=_value(op))
+    build.add(Pad(tuple(pads), mode, _value(op)), [x], y)
 
 
 def _pads(op: Operator) -> list[int]:
@@ -82,17 +81,19 @@ def _value(op: Operator) -> float:
     if operand.value is None:
         raise op.unsupported("operand 'constant_value' is computed by the model against a constant")
     found = operand.value.item()
+    if isinstance(found, bool):
+        return int(found)
     return found if isinstance(found, int | float) else 0.0
 
 
-@expansion("Pad", "fill", source="onnx", default=True)
-def pad_with_fill(op: Operator, build: MapFragment) -> None:
+@expansion(Pad, "fill", source="onnx", default=True)
+def pad_with_fill(op: CanonicalNode[Pad], build: MapFragment) -> None:
     """A task fills the whole result, another one copies the data into its place; other modes: a task per piece."""
     x, y = op.input(0), op.output()
-    pads, mode = op.integers("pads"), op.text("mode", "constant")
+    pads, mode = op.operator.pads, op.operator.mode
     if mode == "constant" and any(padding > 0 for padding in pads):
         loops = {f"i{axis}": extent for axis, extent in enumerate(y.shape)}
-        build.map("fill", loops=loops, reads={}, write=(y, list(loops)), code=_source(op, y.dtype))
+        build.map("fill", loops=loops, reads={}, write=(y, list(loops)), code=_source(op.operator.value, y.dtype))
     pieces_of = _MODES[mode]
     pieces = [pieces_of(extent, pads[axis], pads[axis + x.rank]) for axis, extent in enumerate(x.shape)]
     places = [place for place in product(*pieces) if all(extent > 0 for extent, _, _ in place)]
@@ -110,8 +111,7 @@ def pad_with_fill(op: Operator, build: MapFragment) -> None:
         )
 
 
-def _source(op: Operator, dtype: str) -> str:
-    value = op.real("value", 0.0)
+def _source(value: float, dtype: str) -> str:
     if np.dtype(dtype).kind in "iu" and not np.isfinite(value):
         # The border of a maximum: the smallest number there is.
         limits = np.iinfo(dtype)

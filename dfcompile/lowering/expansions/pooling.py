@@ -6,8 +6,8 @@ from math import prod
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.operators import Pad, Window
 from dfcompile.lowering.windows import Windows, windows_of
 
 
@@ -39,10 +39,10 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
         divisor = divisor[..., None] * axis_counts
     divisor = np.maximum(divisor, 1)  # the average of a window that reaches over all of the data is 0
     if divisor.min() == divisor.max():
-        add_elementwise(build, "divide", f"a / {divisor.max()}", [total], y)
+        build.elementwise(f"a / {divisor.max()}", [total], y, step="divide")
     else:
         sizes = build.parameter("sizes", divisor.astype(total.dtype))
-        add_elementwise(build, "divide", "a / b", [total, sizes], y)
+        build.elementwise("a / b", [total, sizes], y, step="divide")
 
 
 @onnx_expansion("LpPool", "window", default=True)
@@ -55,7 +55,7 @@ def lp_pool(op: Operator, build: CanonicalFragment) -> None:
     total = build.array("total", y.shape, sum_dtype(y.dtype)) if after != "a" else y
     add_window(build, "window", Reduction.SUM, x, total, windows, before)
     if after != "a":
-        add_elementwise(build, "root", after, [total], y)
+        build.elementwise(after, [total], y, step="root")
 
 
 def add_window(
@@ -68,17 +68,7 @@ def add_window(
     expression: str = "a",
 ) -> None:
     """Add a canonical Window over the (padded) array ``x``."""
-    build.op(
-        "Window",
-        step,
-        [x],
-        [y],
-        reduction=reduction.name,
-        kernel=windows.kernel,
-        strides=windows.strides,
-        dilations=windows.dilations,
-        expression=expression,
-    )
+    build.add(Window(reduction, windows.kernel, windows.strides, windows.dilations, expression), [x], y, step=step)
 
 
 def norm_expressions(op: Operator) -> tuple[str, str]:
@@ -116,7 +106,7 @@ def _padded(build: CanonicalFragment, x: Tensor, windows: Windows, value: float)
     if not windows.is_padded:
         return x
     padded = build.array("padded", windows.padded_shape(x.shape))
-    build.op("Pad", "pad", [x], [padded], pads=windows.pads(), value=value)
+    build.add(Pad(windows.pads(), value=value), [x], padded, step="pad")
     return padded
 
 
@@ -134,4 +124,4 @@ def local_response_normalization(op: Operator, build: CanonicalFragment) -> None
     add_window(build, "window", Reduction.SUM, _padded(build, planes, windows, 0), squares, windows, "a * a")
     alpha, beta, bias = op.real("alpha", 1e-4), op.real("beta", 0.75), op.real("bias", 1.0)
     sums = build.view(squares, "sums", x.shape)
-    add_elementwise(build, "scale", f"a / pow({bias!r} + {alpha / size!r} * b, {beta!r})", [x, sums], y)
+    build.elementwise(f"a / pow({bias!r} + {alpha / size!r} * b, {beta!r})", [x, sums], y, step="scale")

@@ -1,59 +1,20 @@
-"""Reductions over axes.
+"""Reductions over axes, ONNX's and the canonical Reduce."""
 
-The canonical Reduce has ``reduction`` (SUM, PRODUCT, MAX or MIN), ``axes`` counted from the front, ``keepdims``, and an
-``expression`` of its operands ``a``, ``b`` … (broadcast as in numpy) that is computed before the reduction.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 
-import numpy as np
-
-from dfcompile.lowering import CanonicalFragment, MapFragment, Operator, Reduction, Tensor, expansion, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
+from dfcompile.lowering import (
+    CanonicalFragment,
+    CanonicalNode,
+    MapFragment,
+    Operator,
+    Reduction,
+    expansion,
+    onnx_expansion,
+)
 from dfcompile.lowering.expressions import operand_names, sum_dtype
-
-
-def add_reduce(
-    build: CanonicalFragment,
-    step: str,
-    reduction: Reduction,
-    operands: Sequence[Tensor],
-    result: Tensor,
-    axes: Sequence[int],
-    expression: str = "a",
-) -> None:
-    """Add a canonical Reduce; ``keepdims`` is told from the result's shape.
-
-    Args:
-        build: the fragment.
-        step: see `CanonicalFragment.op`.
-        reduction: how elements are combined.
-        operands: broadcast to one shape as in numpy.
-        result: that shape with extent 1 in the reduced axes, or without these.
-        axes: counted from the front.
-        expression: of ``a``, ``b`` … for the operands in order.
-    """
-    keepdims = int(result.shape == kept_shape(_full_shape(operands), axes))
-    build.op(
-        "Reduce",
-        step,
-        operands,
-        [result],
-        reduction=reduction.name,
-        axes=list(axes),
-        keepdims=keepdims,
-        expression=expression,
-    )
-
-
-def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape with extent 1 in the reduced axes.
-
-    >>> kept_shape((2, 3, 4), [1])
-    (2, 1, 4)
-    """
-    return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+from dfcompile.lowering.operators import Reduce
+from dfcompile.lowering.operators.reduce import kept_shape
 
 
 def reduced_axes(op: Operator) -> tuple[int, ...]:
@@ -72,21 +33,21 @@ def reduced_axes(op: Operator) -> tuple[int, ...]:
     return tuple(axes)
 
 
-@expansion("Reduce", "map", source="dematteis23", default=True)
-def reduce_map(op: Operator, build: MapFragment) -> None:
+@expansion(Reduce, "map", source="dematteis23", default=True)
+def reduce_map(op: CanonicalNode[Reduce], build: MapFragment) -> None:
     """``Y[kept] = reduce over the others of expression(a[i, …], b[i, …], …)``: one downsampler.
 
     The kept dimensions are the outer loops, in row order; the reduced ones the inner loops.
     """
-    operands, result = op.operands(), op.output()
-    shape, axes = _full_shape(operands), op.integers("axes")
+    operands, result, axes = op.operands(), op.output(), op.operator.axes
+    shape = op.operator.full_shape(operands)
     order = [*(axis for axis in range(len(shape)) if axis not in axes), *axes]
     reads = {}
     for name, tensor in zip(operand_names(len(operands)), operands, strict=True):
         first = len(shape) - tensor.rank
         indices = [f"i{first + axis}" if extent > 1 else "0" for axis, extent in enumerate(tensor.shape)]
         reads[name] = (tensor, indices)
-    if op.integer("keepdims", 1):
+    if op.operator.keepdims:
         write = ["0" if axis in axes else f"i{axis}" for axis in range(len(shape))]
     else:
         write = [f"i{axis}" for axis in range(len(shape)) if axis not in axes]
@@ -95,13 +56,9 @@ def reduce_map(op: Operator, build: MapFragment) -> None:
         loops={f"i{axis}": shape[axis] for axis in order},
         reads=reads,
         write=(result, write),
-        code=op.text("expression", "a"),
-        accumulate=Reduction[op.text("reduction", "SUM")],
+        code=op.operator.expression,
+        accumulate=op.operator.reduction,
     )
-
-
-def _full_shape(operands: Sequence[Tensor]) -> tuple[int, ...]:
-    return tuple(np.broadcast_shapes(*(tensor.shape for tensor in operands)))
 
 
 _KINDS = {
@@ -129,15 +86,15 @@ def reduction(op: Operator, build: CanonicalFragment) -> None:
         _nothing_reduced(op, build, before, after)
         return
     if after == "a":
-        add_reduce(build, "", kind, [x], y, axes, before)
+        build.reduce(kind, [x], y, axes, before)
         return
     is_mean = after == "a / n"
     # The sum of whose mean an integer can hold may be too large for it.
     dtype = _WIDER.get(x.dtype, sum_dtype(x.dtype)) if is_mean else sum_dtype(x.dtype)
     reduced = build.array("reduced", y.shape, dtype)
-    add_reduce(build, "reduce", kind, [x], reduced, axes, before)
+    build.reduce(kind, [x], reduced, axes, before, step="reduce")
     count = prod(x.shape[axis] for axis in axes)
-    add_elementwise(build, "finish", after.replace("n", str(count)) if is_mean else after, [reduced], y)
+    build.elementwise(after.replace("n", str(count)) if is_mean else after, [reduced], y, step="finish")
 
 
 def _nothing_reduced(op: Operator, build: CanonicalFragment, before: str, after: str) -> None:
@@ -145,7 +102,7 @@ def _nothing_reduced(op: Operator, build: CanonicalFragment, before: str, after:
     if source == "a":
         build.view_as(op.input(0), op.output())
     else:
-        add_elementwise(build, "", source, [op.input(0)], op.output())
+        build.elementwise(source, [op.input(0)], op.output())
 
 
 EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(reduction) for op_type in _KINDS)
@@ -161,11 +118,11 @@ def reduce_log_sum_exp(op: Operator, build: CanonicalFragment) -> None:
     kept = kept_shape(x.shape, axes)
     largest, top = build.array("largest", kept), build.array("top", kept)
     total = build.array("total", kept, sum_dtype(x.dtype))
-    add_reduce(build, "max", Reduction.MAX, [x], largest, axes)
+    build.reduce(Reduction.MAX, [x], largest, axes, step="max")
     # An infinite maximum would make its own difference undefined.
-    add_elementwise(build, "top", "0 if isinf(a) else a", [largest], top)
-    add_reduce(build, "sum", Reduction.SUM, [x, top], total, axes, "exp(a - b)")
+    build.elementwise("0 if isinf(a) else a", [largest], top, step="top")
+    build.reduce(Reduction.SUM, [x, top], total, axes, "exp(a - b)", step="sum")
     logarithm = y if y.shape == kept else build.array("logarithm", kept)
-    add_elementwise(build, "log", "b + log(a)", [total, top], logarithm)
+    build.elementwise("b + log(a)", [total, top], logarithm, step="log")
     if logarithm is not y:
         build.view_as(logarithm, y)

@@ -1,6 +1,7 @@
 """ONNX Resize by whole factors to the nearest element, which repeats elements."""
 
 from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
+from dfcompile.lowering.operators import Copy
 
 _CENTRED = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")  # the nearest element is that of the same place
 
@@ -15,10 +16,10 @@ def resize(op: Operator, build: CanonicalFragment) -> None:
         build.view_as(x, y)
         return
     # Loops: position and repetition of axis 0, of axis 1, …: the row order of the result.
-    loops = [count for extent, factor in zip(x.shape, factors, strict=True) for count in (extent, factor)]
-    read = [f"i{2 * axis}" for axis in range(x.rank)]
-    write = [f"{factor}*i{2 * axis} + i{2 * axis + 1}" for axis, factor in enumerate(factors)]
-    build.op("Copy", "", [x], [y], loops=loops, read=read, write=write)
+    loops = tuple(count for extent, factor in zip(x.shape, factors, strict=True) for count in (extent, factor))
+    read = tuple(f"i{2 * axis}" for axis in range(x.rank))
+    write = tuple(f"{factor}*i{2 * axis} + i{2 * axis + 1}" for axis, factor in enumerate(factors))
+    build.add(Copy(loops, read, write), [x], y)
 
 
 def _check(op: Operator, factors: list[int]) -> None:

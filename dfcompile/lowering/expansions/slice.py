@@ -1,6 +1,7 @@
 """ONNX Slice and Split: parts of an array."""
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
+from dfcompile.lowering.operators import Copy
 
 
 @onnx_expansion("Slice", "copy", default=True)
@@ -59,8 +60,8 @@ def _structure(op: Operator, position: int, name: str) -> tuple[int, ...] | None
 def _copy_part(
     build: CanonicalFragment, operator_step: str, x: Tensor, y: Tensor, first: list[int], step: list[int]
 ) -> None:
-    read = [_position(axis, start, stride) for axis, (start, stride) in enumerate(zip(first, step, strict=True))]
-    build.op("Copy", operator_step, [x], [y], read=read)
+    read = tuple(_position(axis, start, stride) for axis, (start, stride) in enumerate(zip(first, step, strict=True)))
+    build.add(Copy(read=read), [x], y, step=operator_step)
 
 
 def _position(axis: int, start: int, stride: int) -> str:

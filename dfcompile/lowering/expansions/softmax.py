@@ -1,9 +1,8 @@
 """Softmax along one axis (opset 13 and later), computed relative to the largest element so that nothing overflows."""
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
-from dfcompile.lowering.expansions.reduce import add_reduce, kept_shape
 from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.operators.reduce import kept_shape
 
 
 @onnx_expansion("Softmax", "stable", default=True)
@@ -13,9 +12,9 @@ def softmax(op: Operator, build: CanonicalFragment) -> None:
     top = _largest(build, x, axis)
     exponentials = build.array("exponentials", x.shape)
     total = build.array("total", top.shape, sum_dtype(x.dtype))
-    add_elementwise(build, "exp", "exp(a - b)", [x, top], exponentials)
-    add_reduce(build, "sum", Reduction.SUM, [exponentials], total, [axis])
-    add_elementwise(build, "divide", "a / b", [exponentials, total], y)
+    build.elementwise("exp(a - b)", [x, top], exponentials, step="exp")
+    build.reduce(Reduction.SUM, [exponentials], total, [axis], step="sum")
+    build.elementwise("a / b", [exponentials, total], y, step="divide")
 
 
 @onnx_expansion("LogSoftmax", "stable", default=True)
@@ -25,12 +24,12 @@ def log_softmax(op: Operator, build: CanonicalFragment) -> None:
     top = _largest(build, x, axis)
     differences = build.array("differences", x.shape)
     total = build.array("total", top.shape, sum_dtype(x.dtype))
-    add_elementwise(build, "difference", "a - b", [x, top], differences)
-    add_reduce(build, "sum", Reduction.SUM, [differences], total, [axis], "exp(a)")
-    add_elementwise(build, "subtract", "a - log(b)", [differences, total], y)
+    build.elementwise("a - b", [x, top], differences, step="difference")
+    build.reduce(Reduction.SUM, [differences], total, [axis], "exp(a)", step="sum")
+    build.elementwise("a - log(b)", [differences, total], y, step="subtract")
 
 
 def _largest(build: CanonicalFragment, x: Tensor, axis: int) -> Tensor:
     top = build.array("largest", kept_shape(x.shape, [axis]))
-    add_reduce(build, "max", Reduction.MAX, [x], top, [axis])
+    build.reduce(Reduction.MAX, [x], top, [axis], step="max")
     return top

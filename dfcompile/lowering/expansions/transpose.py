@@ -1,6 +1,7 @@
 """ONNX Transpose."""
 
 from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
+from dfcompile.lowering.operators import Copy
 
 
 @onnx_expansion("Transpose", "result-order", default=True)
@@ -24,7 +25,6 @@ def _transpose(op: Operator, build: CanonicalFragment, *, by_result: bool) -> No
     if moved == sorted(moved):
         build.view_as(x, y)
     elif by_result:
-        read = [f"i{permutation.index(axis)}" for axis in range(x.rank)]
-        build.op("Copy", "", [x], [y], read=read)
+        build.add(Copy(read=tuple(f"i{permutation.index(axis)}" for axis in range(x.rank))), [x], y)
     else:
-        build.op("Copy", "", [x], [y], loops=x.shape, write=[f"i{axis}" for axis in permutation])
+        build.add(Copy(x.shape, write=tuple(f"i{axis}" for axis in permutation)), [x], y)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
 
 
 @onnx_expansion("Trilu", "mask", default=True)
@@ -15,4 +14,4 @@ def trilu(op: Operator, build: CanonicalFragment) -> None:
     rows, columns = (np.arange(extent) for extent in x.shape[-2:])
     distance = columns[None, :] - rows[:, None]
     inside = distance >= diagonal if op.integer("upper", 1) else distance <= diagonal
-    add_elementwise(build, "", "a if b else 0", [x, build.parameter("mask", inside)], y)
+    build.elementwise("a if b else 0", [x, build.parameter("mask", inside)], y)

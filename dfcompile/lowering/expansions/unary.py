@@ -6,7 +6,6 @@ from math import pi, sqrt
 from types import MappingProxyType
 
 from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
-from dfcompile.lowering.expansions.elementwise import add_elementwise
 from dfcompile.lowering.expressions import literal, substitute
 
 _NONE: Mapping[str, float] = MappingProxyType({})
@@ -77,7 +76,7 @@ def unary(op: Operator, build: CanonicalFragment) -> None:
         name: literal(op.real(name, default), "float32")  # ONNX has single precision attributes only
         for name, default in formula.defaults.items()
     }
-    add_elementwise(build, "", substitute(formula.expression, attributes), [x], op.output())
+    build.elementwise(substitute(formula.expression, attributes), [x], op.output())
 
 
 EXPANSIONS = tuple(onnx_expansion(op_type, "map", default=True)(unary) for op_type in FORMULAS)
@@ -93,7 +92,7 @@ def gelu(op: Operator, build: CanonicalFragment) -> None:
         source = f"0.5 * a * (1 + tanh({sqrt(2 / pi)!r} * (a + 0.044715 * a * a * a)))"
     else:
         raise op.unsupported(f"attribute 'approximate' is {approximation!r} against 'none' or 'tanh'")
-    add_elementwise(build, "", source, [op.input(0)], op.output())
+    build.elementwise(source, [op.input(0)], op.output())
 
 
 @onnx_expansion("IsInf", "map", default=True)
@@ -106,7 +105,7 @@ def is_inf(op: Operator, build: CanonicalFragment) -> None:
         (False, True): "a == inf",
         (False, False): "a != a and a == a",  # nothing is to be found
     }[signs]
-    add_elementwise(build, "", source, [op.input(0)], op.output())
+    build.elementwise(source, [op.input(0)], op.output())
 
 
 @onnx_expansion("Clip", "map", default=True)
@@ -125,4 +124,4 @@ def clip(op: Operator, build: CanonicalFragment) -> None:
     if source == "a":
         build.view_as(x, op.output())
     else:
-        add_elementwise(build, "", source, operands, op.output())
+        build.elementwise(source, operands, op.output())

@@ -1,23 +1,20 @@
-"""The canonical Window: a reduction over windows of the spatial dimensions of ``X[b, c, …]``.
+"""The canonical Window: a reduction over windows of the spatial dimensions of ``X[b, c, …]``."""
 
-It has ``reduction`` (SUM, PRODUCT, MAX or MIN), ``kernel``, ``strides`` and ``dilations`` (one entry per spatial
-dimension), and an ``expression`` of the element ``a`` that is computed before the reduction.
-"""
-
-from dfcompile.lowering import MapFragment, Operator, Reduction, expansion
+from dfcompile.lowering import CanonicalNode, MapFragment, expansion
+from dfcompile.lowering.operators import Window
 from dfcompile.lowering.windows import Windows
 
 
-@expansion("Window", "rows", source="dematteis23", default=True)
-def window_rows(op: Operator, build: MapFragment) -> None:
+@expansion(Window, "rows", source="dematteis23", default=True)
+def window_rows(op: CanonicalNode[Window], build: MapFragment) -> None:
     """``Y[b, c, y…] = reduce_k X[b, c, stride*y + dilation*k …]``: one downsampler.
 
     Where the windows tile the data, every element is read once, in row order, so that the data can stream. Where they
     overlap or leave something out, the data is in memory anyway, and the loops over a window are the innermost ones:
     every result is complete at once and can stream.
     """
-    x, y = op.input(0), op.output()
-    windows = Windows(op.integers("kernel"), op.integers("strides"), op.integers("dilations"), (), (), y.shape[2:])
+    x, y, given = op.input(0), op.output(), op.operator
+    windows = Windows(given.kernel, given.strides, given.dilations, (), (), y.shape[2:])
     positions = dict(zip(windows.window_names, windows.counts, strict=True))
     elements = dict(zip(windows.kernel_names, windows.kernel, strict=True))
     loops = {"b": y.shape[0], "c": y.shape[1]}
@@ -31,8 +28,8 @@ def window_rows(op: Operator, build: MapFragment) -> None:
         loops=loops,
         reads={"a": (x, ["b", "c", *windows.positions()])},
         write=(y, ["b", "c", *windows.window_names]),
-        code=op.text("expression", "a"),
-        accumulate=Reduction[op.text("reduction", "MAX")],
+        code=given.expression,
+        accumulate=given.reduction,
     )
 
 

@@ -6,14 +6,14 @@ import numpy as np
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Level, Program
-from dfcompile.lowering.expressions import operand_names, substitute
+from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.operator import Operator, Tensor
+from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.operators import Elementwise
 from dfcompile.lowering.rewriter import ProgramRewriter
+from dfcompile.lowering.tensor import Tensor
 
-_MOST_OPERANDS = 26  # an expression has a letter for each
 _LONGEST_EXPRESSION = 2000
-_ATTRIBUTES = {"expression", "axes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,16 @@ class _Operand:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Elementwise:
+    """An element-wise operator of the program."""
+
+    expression: str
+    operands: tuple[_Operand, ...]
+    tensors: tuple[Tensor, ...]  # the same operands
+    result: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Joined:
     """What two operators become: each array is read once for each way in which it lies in the result."""
 
@@ -33,14 +43,14 @@ class _Joined:
 
 
 @lowering_pass("fuse-elementwise", level=Level.CANONICAL, source="own")
-def fuse_elementwise(program: Program, *, max: int = _MOST_OPERANDS) -> Program:  # noqa: A002  # as users write it
+def fuse_elementwise(program: Program, *, max: int = MOST_OPERANDS) -> Program:  # noqa: A002  # as users write it
     """Join an element-wise operator with the only one that uses its result, up to ``max`` operands.
 
     ``t = f(a); y = g(t, b)`` becomes ``y = g(f(a), b)``, with the name of the last one. An array that is an output, in
     memory, or seen through a view stays.
     """
-    if not 1 <= max <= _MOST_OPERANDS:
-        raise UserError(f"option 'max': found {max} against 1 to {_MOST_OPERANDS} operands")
+    if not 1 <= max <= MOST_OPERANDS:
+        raise UserError(f"option 'max': found {max} against 1 to {MOST_OPERANDS} operands")
     graph = ProgramRewriter(program)
     for op in graph.operators():
         consumer = op
@@ -50,68 +60,61 @@ def fuse_elementwise(program: Program, *, max: int = _MOST_OPERANDS) -> Program:
                 producer,
                 consumer,
                 inputs=[graph.tensor(operand.array) for operand in joined.operands],
-                attributes={
-                    "expression": joined.expression,
-                    "axes": [list(operand.axes) for operand in joined.operands],
-                },
+                operator=Elementwise(joined.expression, tuple(operand.axes for operand in joined.operands)),
             )
     return graph.finish()
 
 
 def _producer(graph: ProgramRewriter, consumer: Operator, most: int) -> tuple[Operator, _Joined] | None:
     """Return an element-wise operator whose result only the consumer uses, and what the two become."""
-    if not _is_elementwise(consumer):
+    outer = _elementwise(consumer)
+    if outer is None:
         return None
     for tensor in consumer.operands():
         producer = graph.producer(tensor)
-        if producer is None or not _is_elementwise(producer) or not graph.is_internal(tensor):
+        inner = None if producer is None else _elementwise(producer)
+        if producer is None or inner is None or not graph.is_internal(tensor):
             continue
-        if [reader.name for reader in graph.readers(tensor)] == [consumer.name] and _is_whole(tensor, consumer):
-            joined = _joined(producer, tensor, consumer)
+        if [reader.name for reader in graph.readers(tensor)] == [consumer.name] and _is_whole(tensor, outer):
+            joined = _joined(inner, tensor, outer)
             if len(joined.operands) <= most and len(joined.expression) <= _LONGEST_EXPRESSION:
                 return producer, joined
     return None
 
 
-def _is_elementwise(op: Operator) -> bool:
-    return op.op_type == "Elementwise" and set(op.attributes) <= _ATTRIBUTES
+def _elementwise(op: Operator) -> _Elementwise | None:
+    found = op.canonical(Elementwise)
+    if found is None:
+        return None
+    tensors = op.operands()
+    axes = found.operand_axes(tensors, op.output())
+    operands = tuple(_Operand(tensor.name, its) for tensor, its in zip(tensors, axes, strict=True))
+    return _Elementwise(found.expression, operands, tensors, op.output())
 
 
-def _is_whole(between: Tensor, consumer: Operator) -> bool:
+def _is_whole(between: Tensor, consumer: _Elementwise) -> bool:
     """Return whether the consumer reads a tensor element by element, nowhere broadcast or transposed."""
-    result = consumer.output()
-    axes = {operand.axes for operand in _operands(consumer) if operand.array == between.name}
-    return between.shape == result.shape and axes == {tuple(range(result.rank))}
+    axes = {operand.axes for operand in consumer.operands if operand.array == between.name}
+    return between.shape == consumer.result.shape and axes == {tuple(range(consumer.result.rank))}
 
 
-def _operands(op: Operator) -> list[_Operand]:
-    """Return the operands of an element-wise operator in order."""
-    rank, given = op.output().rank, op.attributes.get("axes")
-    operands = []
-    for position, tensor in enumerate(op.operands()):
-        own = given[position] if isinstance(given, list) else None
-        last = range(rank - tensor.rank, rank)
-        operands.append(_Operand(tensor.name, tuple(own if isinstance(own, list) else last)))
-    return operands
-
-
-def _joined(producer: Operator, between: Tensor, consumer: Operator) -> _Joined:
-    first, second = _operands(producer), _operands(consumer)
+def _joined(producer: _Elementwise, between: Tensor, consumer: _Elementwise) -> _Joined:
+    first, second = producer.operands, consumer.operands
     joined = list(dict.fromkeys([*first, *(operand for operand in second if operand.array != between.name)]))
     names = dict(zip(joined, (f"operand{position}" for position in range(len(joined))), strict=True))
     inner = substitute(
-        str(producer.attributes.get("expression", "a")),
+        producer.expression,
         dict(zip(operand_names(len(first)), (names[operand] for operand in first), strict=True)),
     )
-    inner = _as_stored(inner, between, producer.operands())
+    inner = _as_stored(inner, between, producer.tensors)
     outer = substitute(
-        str(consumer.attributes.get("expression", "a")),
+        consumer.expression,
         {
             name: inner if operand.array == between.name else names[operand]
             for name, operand in zip(operand_names(len(second)), second, strict=True)
         },
     )
-    short = operand_names(min(len(joined), _MOST_OPERANDS))
+    short = operand_names(min(len(joined), MOST_OPERANDS))
     return _Joined(tuple(joined), substitute(outer, dict(zip(names.values(), short, strict=False))))
 
 

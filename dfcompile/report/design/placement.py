@@ -1,6 +1,7 @@
 """The placement of one configuration in the report on a design, and its part of the JSON contract."""
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from dfcompile.dfmodel_backend.machine.memory_unit_grid import PmuGrid
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration
@@ -48,11 +49,14 @@ def summarize_placement(design: Design, placed: PlacedConfiguration) -> Placemen
 
 
 def _ends(design: Design, tensor: PlacedTensor) -> tuple[str, str]:
-    if tensor.role is not Role.TENSOR:
-        return "", design.kernels[tensor.number].name
-    names = {kernel.id: kernel.name for kernel in design.kernels}
-    edge = design.edges[tensor.number]
-    return names[edge.source], names[edge.target]
+    match tensor.role:
+        case Role.WEIGHTS | Role.ADDED:
+            return "", design.kernels[tensor.number].name
+        case Role.TENSOR:
+            names = {kernel.id: kernel.name for kernel in design.kernels}
+            edge = design.edges[tensor.number]
+            return names[edge.source], names[edge.target]
+    assert_never(tensor.role)
 
 
 def placement_record(summary: PlacementSummary) -> Json:

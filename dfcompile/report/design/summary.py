@@ -1,6 +1,8 @@
 """Sums up a solved design as its report."""
 
 from dfcompile.dfmodel_backend.evaluate.designs import NS_PER_S, StepFigures
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import INTERVALS
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
@@ -54,7 +56,7 @@ def summarize_design(name: str, solution: DesignSolution, placed: tuple[PlacedCo
         optimal=solution.optimal,
         gap=solution.gap,
         bound_time_s=solution.bound_ns / NS_PER_S,
-        solver=solution.solver.value,
+        solver=solution.solver,
         solver_s=solution.solver_s,
         points=solution.points,
         fused_points=solution.fused_points,
@@ -128,15 +130,15 @@ def _assumptions(solution: DesignSolution) -> tuple[AssumptionSummary, ...]:
     if execution.batch.kind is not WorkloadKind.LLM:
         found.append(AssumptionSummary("SRAM", "no limit: the workload is not cut into tiles", "[ko24]"))
     if not solution.optimal:
-        found.append(
-            AssumptionSummary(
-                "configurations",
-                "intervals of one topological order: the graph has too many down-sets, or it was asked for",
-                "--solver",
-            )
-        )
+        found.append(AssumptionSummary("configurations", _why_not_optimal(solution), "--solver"))
     if any(kernel.backward for kernel in solution.design.kernels):
         found.append(
             AssumptionSummary("optimizer", "Adam with a 32-bit copy of the parameters", "[rajbhandari20, section 3]")
         )
     return tuple(found)
+
+
+def _why_not_optimal(solution: DesignSolution) -> str:
+    if find_solver(solution.solver).is_exact or solution.solver == INTERVALS.name:
+        return "intervals of one topological order: the graph has too many down-sets, or it was asked for"
+    return f"as solver {solution.solver} chose them, which proves no optimum"

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
-from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, Tasklet
+from dace.sdfg.nodes import AccessNode, MapEntry, MapExit
 
 from dfcompile.errors import InternalError, UnsupportedOpError, UserError
-from dfcompile.frontend import Coverage, Level, OperatorNode, Program
+from dfcompile.frontend import CANONICAL, Coverage, Level, OperatorNode, Program
 from dfcompile.lowering import Choice, check_choices, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.compiled_run import run_program
-from dfcompile.testing.expansions import canonical_program
+from dfcompile.testing.expansions import program_of_node
 from tests.interpreter import interpret
+from tests.onnx_nodes import scopes
 from tests.onnx_text import program_from_text
 
 TABLE = registered_expansions()
@@ -20,14 +21,6 @@ def conv() -> Program:
 
 def operators(program: Program) -> dict[str, str]:
     return {node.name: node.op_type for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode)}
-
-
-def scopes(program: Program) -> list[str]:
-    return [
-        node.location["scope"]
-        for node in program.sdfg.start_state.nodes()
-        if isinstance(node, Tasklet) and "role" not in node.location
-    ]
 
 
 def test_convolution_becomes_im2col_weights_product_bias_output() -> None:
@@ -152,7 +145,10 @@ def test_arrays_named_like_loops_and_operands_do_not_clash() -> None:
 
 
 def test_operator_without_expansion_names_node_and_nearest() -> None:
-    program = canonical_program("MatMull", [(2, 3), (3, 4)], (2, 4))
+    node = OperatorNode(
+        "op", dialect=CANONICAL, op_type="MatMull", origin="op", inputs=["in_0", "in_1"], outputs=["out_0"]
+    )
+    program = program_of_node(node, Level.CANONICAL, [(2, 3), (3, 4)], (2, 4))
     with pytest.raises(UnsupportedOpError, match=r"node 'op': MatMull\(float32\[2,3\], .*did you mean 'MatMul'\?"):
         lower_to_maps(program, TABLE)
 

@@ -1,11 +1,14 @@
 """The rewriter of programs: what it says of a graph, and what becomes of a graph that it changes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dfcompile.errors import VerificationError
 from dfcompile.frontend import Coverage, Level, Program
-from dfcompile.lowering import ProgramRewriter, apply_passes, lower_to_canonical, lower_to_maps, lowering_pass
+from dfcompile.lowering import Operator, ProgramRewriter, apply_passes, lower_to_canonical, lower_to_maps, lowering_pass
+from dfcompile.lowering.operators import Elementwise
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, random
 from tests.onnx_text import program_from_text
@@ -23,7 +26,13 @@ def results(program: Program) -> np.ndarray:
 
 
 def expressions(program: Program) -> list[str]:
-    return [str(op.attributes["expression"]) for op in ProgramRewriter(program).operators()]
+    return [elementwise(op).expression for op in ProgramRewriter(program).operators()]
+
+
+def elementwise(op: Operator) -> Elementwise:
+    found = op.canonical(Elementwise)
+    assert found is not None
+    return found
 
 
 @lowering_pass("recompute", level=Level.CANONICAL, source="test")
@@ -37,7 +46,7 @@ def recompute(program: Program, *, readers: int = 2) -> Program:
             continue
         for number, user in enumerate(users[1:], 1):
             copy = graph.add_tensor(f"{result.name}_{number}", result.shape, result.dtype)
-            graph.insert(op.op_type, f"{op.name}.{number}", op.inputs, [copy], op.attributes, origin=op.origin)
+            graph.insert(elementwise(op), f"{op.name}.{number}", op.inputs, [copy], origin=op.origin)
             graph.rewire(result, copy, [user])
     return graph.finish()
 
@@ -47,7 +56,7 @@ def test_operators_come_in_order_with_their_tensors() -> None:
     first, second, third, last = graph.operators()
     between = first.output()
 
-    assert [op.attributes["expression"] for op in (first, last)] == ["exp(a)", "a * b"]
+    assert [elementwise(op).expression for op in (first, last)] == ["exp(a)", "a * b"]
     assert [op.name for op in graph.readers(between)] == [second.name, third.name]
     producer = graph.producer(between)
     assert producer is not None
@@ -106,12 +115,27 @@ def test_replace_keeps_the_results_and_the_name() -> None:
     program = canonical(FORK)
     graph = ProgramRewriter(program)
     last = graph.operators()[-1]
-    new = graph.replace(last, attributes={**last.attributes, "expression": "a * b + 1"})
+    new = graph.replace(last, operator=replace(elementwise(last), expression="a * b + 1"))
     changed = graph.finish()
 
     assert new.name == last.name
     assert [tensor.name for tensor in new.operands()] == [tensor.name for tensor in last.operands()]
     np.testing.assert_allclose(results(changed), results(program) + 1)
+
+
+def test_operators_are_of_the_level_of_the_program() -> None:
+    graph = ProgramRewriter(canonical(FORK))
+    first, *_, last = graph.operators()
+    with pytest.raises(VerificationError, match=r"operator 'Abs': type and attributes against a canonical one"):
+        graph.insert("Abs", "new", [first.output()], [graph.add_tensor("new", (2, 3), "float32")], origin="new")
+    with pytest.raises(VerificationError, match="operator 'Elementwise': type and attributes against a canonical one"):
+        graph.replace(last, attributes={"expresion": "a"})
+    with pytest.raises(VerificationError, match="field 'expression' is 'a \\+ c' with 'c' against operands"):
+        graph.replace(last, operator=Elementwise("a + c"))
+    onnx = ProgramRewriter(program_from_text(FORK))
+    with pytest.raises(VerificationError, match="a canonical one against a type of ONNX and attributes"):
+        onnx.replace(onnx.operators()[0], operator=Elementwise("a"))
+    assert onnx.replace(onnx.operators()[0], operator="Log").op_type == "Log"
 
 
 def test_what_somebody_else_sees_cannot_vanish() -> None:
@@ -124,9 +148,9 @@ def test_what_somebody_else_sees_cannot_vanish() -> None:
     with pytest.raises(VerificationError, match=f"its result '{first.output().name}' is used"):
         graph.remove(first)
     with pytest.raises(VerificationError, match="'y' is written already"):
-        graph.insert("Elementwise", "new", [first.output()], [last.output()], origin="new")
+        graph.insert(Elementwise("a"), "new", [first.output()], [last.output()], origin="new")
     with pytest.raises(VerificationError, match="added twice"):
-        graph.insert("Elementwise", last.name, [], [], origin="new")
+        graph.insert(Elementwise("a"), last.name, [], [], origin="new")
 
 
 def test_rewire_asks_for_the_same_shape() -> None:
@@ -157,7 +181,7 @@ def test_a_parameter_can_be_added() -> None:
     graph = ProgramRewriter(program)
     last = graph.operators()[-1]
     scale = graph.add_parameter("x", np.full((2, 3), 3, np.float32))  # a name that is taken
-    graph.replace(last, inputs=[*last.inputs, scale], attributes={"expression": "a * b * c"})
+    graph.replace(last, inputs=[*last.inputs, scale], operator=Elementwise("a * b * c"))
     changed = graph.finish()
 
     assert scale.name != "x"

@@ -13,6 +13,7 @@ from dfcompile.frontend import Level, Program
 from dfcompile.generators.canonical_dags import chain, fork_join
 from dfcompile.lowering import (
     CanonicalFragment,
+    CanonicalNode,
     Choice,
     Expansion,
     ExpansionTable,
@@ -28,6 +29,7 @@ from dfcompile.lowering import (
     onnx_expansion,
 )
 from dfcompile.lowering.alternatives.bound import expansion_bound
+from dfcompile.lowering.operators import MatMul
 from dfcompile.plugins import Plugin, faults_of
 from dfcompile.scheduler import Blocks, Partitioner, ScheduleOptions, schedule
 from tests.onnx_nodes import TABLE
@@ -37,57 +39,57 @@ GRAPH = "g (float[2,3] x, float[3,4] w) => (float[2,4] y) { y = MatMul(x, w) }"
 RELU = "g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }"
 
 
-def raises(_op: Operator, _build: MapFragment) -> None:
+def raises(_op: CanonicalNode[MatMul], _build: MapFragment) -> None:
     _ = 1 // 0
 
 
-def nothing(_op: Operator, _build: MapFragment) -> None:
+def nothing(_op: CanonicalNode[MatMul], _build: MapFragment) -> None:
     pass
 
 
-def some(op: Operator, build: MapFragment) -> None:
+def some(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     a, c = op.input(0), op.output()
     build.map("", loops={"i": 2, "j": 3}, reads={"x": (a, ["i", "0"])}, write=(c, ["i", "j"]), code="x")
 
 
-def beyond(op: Operator, build: MapFragment) -> None:
+def beyond(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     a, c = op.input(0), op.output()
     build.map("", loops={"i": 2, "j": 4}, reads={"x": (a, ["i", "j"])}, write=(c, ["i", "j"]), code="x")
 
 
-def flat(op: Operator, build: MapFragment) -> None:
+def flat(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     a, c = op.input(0), op.output()
     build.map("", loops={"i": 2, "j": 4}, reads={"x": (a, ["i"])}, write=(c, ["i", "j"]), code="x")
 
 
-def crooked(op: Operator, build: MapFragment) -> None:
+def crooked(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     a, c = op.input(0), op.output()
     build.map("", loops={"i": 2, "j": 4}, reads={"x": (a, ["i*i", "0"])}, write=(c, ["i", "j"]), code="x")
 
 
-def unknown(op: Operator, build: MapFragment) -> None:
+def unknown(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     a, c = op.input(0), op.output()
     build.map("", loops={"i": 2, "j": 4}, reads={"x": (a, ["k", "0"])}, write=(c, ["i", "j"]), code="x")
 
 
-def empty(op: Operator, build: MapFragment) -> None:
+def empty(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     a, c = op.input(0), op.output()
     build.map("", loops={"i": 0, "j": 4}, reads={"x": (a, ["i", "0"])}, write=(c, ["i", "j"]), code="x")
 
 
-def unwritten(op: Operator, build: MapFragment) -> None:
+def unwritten(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     t, c = build.array("t", (2, 4)), op.output()
     build.map("", loops={"i": 2, "j": 4}, reads={"x": (t, ["i", "j"])}, write=(c, ["i", "j"]), code="x")
 
 
-def circular(op: Operator, build: MapFragment) -> None:
+def circular(op: CanonicalNode[MatMul], build: MapFragment) -> None:
     some_, c = op.input(0), op.output()
     loops = {"i": 2, "j": 4}
     build.map("a", loops=loops, reads={"x": (some_, ["i", "0"])}, write=(c, ["i", "j"]), code="x")
     build.map("b", loops=loops, reads={"x": (c, ["i", "j"])}, write=(c, ["i", "j"]), code="x", after_write=True)
 
 
-CANONICAL_FAULTS: list[tuple[Callable[[Operator, MapFragment], None], str]] = [
+CANONICAL_FAULTS: list[tuple[Callable[[CanonicalNode[MatMul], MapFragment], None], str]] = [
     (raises, "ZeroDivisionError: integer division or modulo by zero"),
     (nothing, "operator 'y_1': 0 elements written of result 'y' against 8"),
     (some, "operator 'y_1': 6 elements written of result 'y' against 8"),
@@ -105,13 +107,13 @@ def with_(*expansions: Expansion) -> ExpansionTable:
     return ExpansionTable.of([*TABLE.plugins, *(Plugin(each, "mylab.bad") for each in expansions)])
 
 
-def foreign(rewrite: Callable[[Operator, MapFragment], None]) -> Expansion:
-    return replace(expansion("MatMul", "bad", source="lab")(rewrite), module="mylab.bad")
+def foreign(rewrite: Callable[[CanonicalNode[MatMul], MapFragment], None]) -> Expansion:
+    return replace(expansion(MatMul, "bad", source="lab")(rewrite), module="mylab.bad")
 
 
 @pytest.mark.parametrize(("rewrite", "reason"), CANONICAL_FAULTS, ids=lambda each: getattr(each, "__name__", ""))
 def test_an_expansion_of_a_canonical_operator_is_named(
-    rewrite: Callable[[Operator, MapFragment], None], reason: str
+    rewrite: Callable[[CanonicalNode[MatMul], MapFragment], None], reason: str
 ) -> None:
     table = with_(foreign(rewrite))
     library = lower_to_canonical(program_from_text(GRAPH), table)
@@ -124,7 +126,7 @@ def test_an_expansion_of_a_canonical_operator_is_named(
 
 @pytest.mark.parametrize("rewrite", [rewrite for rewrite, _ in CANONICAL_FAULTS])
 def test_an_expansion_that_nobody_chose_is_left_out_of_the_bound(
-    rewrite: Callable[[Operator, MapFragment], None],
+    rewrite: Callable[[CanonicalNode[MatMul], MapFragment], None],
 ) -> None:
     program = program_from_text(GRAPH)
     plain, found = known_alternatives(program, TABLE), known_alternatives(program, with_(foreign(rewrite)))
@@ -145,7 +147,7 @@ def onnx_raises(_op: Operator, _build: CanonicalFragment) -> None:
 
 
 def onnx_malformed(op: Operator, build: CanonicalFragment) -> None:
-    build.op("MatMul", "", [op.input(0), op.input(0)], [op.output()])
+    build.add(MatMul(), [op.input(0), op.input(0)], op.output())
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def onnx_malformed(op: Operator, build: CanonicalFragment) -> None:
     [
         (onnx_nothing, "operator 'Relu_0': nothing writes its result 'y'"),
         (onnx_raises, "KeyError: 'weights'"),
-        (onnx_malformed, ""),
+        (onnx_malformed, "node 'Relu_0': MatMul: [2,3] @ [2,3] -> [2,3] against [n,k] @ [k,m] -> [n,m]"),
     ],
 )
 def test_an_expansion_of_an_onnx_operator_is_named(
@@ -170,7 +172,7 @@ def test_an_expansion_of_an_onnx_operator_is_named(
 
 
 def test_a_condition_that_raises_is_named() -> None:
-    bad = replace(expansion("MatMul", "bad", source="lab", default=lambda op: op.inputs[9] is None)(some), module="m")
+    bad = replace(expansion(MatMul, "bad", source="lab", default=lambda op: op.inputs[9] is None)(some), module="m")
     table = with_(bad)
     library = lower_to_canonical(program_from_text(GRAPH), table)
     with pytest.raises(PluginError, match=r"^in condition of expansion m\.some: IndexError: tuple index out of range$"):
@@ -180,7 +182,7 @@ def test_a_condition_that_raises_is_named() -> None:
 
 
 def test_what_an_expansion_does_not_take_is_no_fault() -> None:
-    def picky(op: Operator, _build: MapFragment) -> None:
+    def picky(op: CanonicalNode[MatMul], _build: MapFragment) -> None:
         raise op.unsupported("too small")
 
     library = lower_to_canonical(program_from_text(GRAPH), TABLE)
@@ -216,6 +218,14 @@ def backward(dag: CanonicalDag, _pes: int) -> Blocks:
     return Blocks.in_order([count - node for node in range(count)], list(range(count)))
 
 
+def lists(_dag: CanonicalDag, _pes: int) -> Blocks:
+    return Blocks([0], [0])  # type: ignore[arg-type]  # what a plug-in may do
+
+
+def division(_dag: CanonicalDag, _pes: int) -> Blocks:
+    raise ZeroDivisionError
+
+
 def gaps(dag: CanonicalDag, _pes: int) -> Blocks:
     blocks = Blocks.in_order(list(range(dag.nodes_count)), list(range(dag.nodes_count)))
     return replace(blocks, block=blocks.block * np.int32(2))
@@ -226,7 +236,7 @@ def gaps(dag: CanonicalDag, _pes: int) -> Blocks:
     [
         (lambda dag, _pes: [0] * dag.nodes_count, "returned list against Blocks"),
         (lambda _dag, _pes: None, "returned NoneType against Blocks"),
-        (lambda _dag, _pes: Blocks([0], [0]), "column block: found list against int32(6,)"),
+        (lists, "column block: found list against int32(6,)"),
         (lambda _dag, pes: all_in_one(chain(2), pes), "column block: found int32(4,) against int32(6,)"),
         (lambda _dag, pes: {}[pes], "KeyError: 2"),
         (all_in_one, "block 0: 4 tasks against at most 2"),
@@ -254,7 +264,7 @@ def test_tasks_that_stream_to_one_another_must_fit_without_barriers_too() -> Non
 def test_a_partitioner_of_ours_that_overfills_is_a_bug() -> None:
     ours = replace(partition(all_in_one), module="dfcompile.scheduler.partitioners.bad")
     with pytest.raises(ZeroDivisionError):
-        replace(ours, partition=lambda _dag, _pes: 1 // 0).blocks(chain(4), 2, barrier=True)
+        replace(ours, partition=division).blocks(chain(4), 2, barrier=True)
 
     assert ours.blocks(chain(4), 2, barrier=True).count == 1
 

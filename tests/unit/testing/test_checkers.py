@@ -20,17 +20,19 @@ from dataclasses import replace
 from dfcompile.canonical_dag import DagBuilder, dag_pass
 from dfcompile.frontend import Level
 from dfcompile.lowering import ProgramRewriter, lowering_pass, onnx_expansion
+from dfcompile.lowering.operators import Elementwise
 
 @onnx_expansion("Relu", "doubled", source="lab")
 def doubled(op, build):
-    build.op("Elementwise", "", [op.input(0)], [op.output()], expression="2 * max(0, a)")
+    build.elementwise("2 * max(0, a)", [op.input(0)], op.output())
 
 @lowering_pass("halves", level=Level.CANONICAL, source="lab")
 def halves(program):
     graph = ProgramRewriter(program)
     last = graph.operators()[-1]
-    if "expression" in last.attributes and "0.5" not in last.attributes["expression"]:
-        graph.replace(last, attributes={**last.attributes, "expression": f"0.5 * ({last.attributes['expression']})"})
+    found = last.canonical(Elementwise)
+    if found is not None and "0.5" not in found.expression:
+        graph.replace(last, operator=replace(found, expression=f"0.5 * ({found.expression})"))
     return graph.finish()
 
 @lowering_pass("in-place", level=Level.CANONICAL, source="lab")

@@ -1,15 +1,17 @@
 """Fusion of a design by the solver that was asked for; arcs between down-sets are listed once for many tile counts."""
 
 import math
+from dataclasses import dataclass
 
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
 from dfcompile.dfmodel_backend.fusion.designs.shape import shape_of
-from dfcompile.dfmodel_backend.fusion.fuse import ARC_FLOW, ASSIGNMENT, fuse_listed, lattice_for
-from dfcompile.dfmodel_backend.fusion.pipelines.arc_flow import fuse_stages_by_arc_flow
+from dfcompile.dfmodel_backend.fusion.fuse import DesignProblem, lattice_for
+from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.bound import least_stage_ns
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages, staged
-from dfcompile.dfmodel_backend.fusion.solvers.assignment import fuse_by_assignment
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.configuration_times import (
     Fused,
     configs_of,
@@ -20,31 +22,51 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of, arcs_within, members_of
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.milp import Outcome
-from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.design import Design
+from dfcompile.plugins import is_own
 
 
 class DesignFusion:
     """Fuses models of one design: the graph is the same, weights change with the degrees."""
 
     def __init__(self, design: Design, options: DesignOptions) -> None:
+        self._design = design
         self._options = options
         self._by_kernel = is_kernel_by_kernel(design)
         self._known: dict[tuple[float, ...], Arcs] = {}  # by the weights of all kernels
         self._pipelined = design.execution.batch.layers_in_graph > 1
-        self.solver = options.solver
+        self._solver = find_solver(options.solver)
         self.is_exact = True
+        self._is_complete = True
         self._lattice: DownSets | None = None
         if self._by_kernel and not self._pipelined:
             self._singles = arcs_kernel_by_kernel(len(design.kernels))
             return
-        if self.solver in ASSIGNMENT and design.machine.pmu is not None:
-            self.solver = Solver.DP  # the assignment does not know memory units
-        self._milp = MappingOptions(solver=self.solver, time_limit_s=options.time_limit_s)
-        if self.solver in ASSIGNMENT:
-            return
-        self._lattice, self.solver = lattice_for(shape_of(design), self.solver, options.max_down_sets)
-        self.is_exact = self.solver is not Solver.INTERVALS
+        if design.machine.pmu is not None and not self._solver.counts_memory_units:
+            self._solver = DP
+        if self._pipelined:
+            self._solver.require_stages()
+        if self._solver.lists:
+            self._list_down_sets()
+            self.is_exact = self._is_complete
+
+    @property
+    def solver(self) -> str:
+        """Name of the solver, or of the one that it handed over to."""
+        return self._active.name
+
+    @property
+    def _active(self) -> FusionSolver:
+        """The solver, or intervals if it lists all possible configurations and these are too many."""
+        return self._solver if self._is_complete or not self._solver.lists else INTERVALS
+
+    def _list_down_sets(self) -> None:
+        shape = shape_of(self._design)
+        if self._solver is INTERVALS:
+            self._lattice, self._is_complete = shape.intervals(), False
+        else:
+            self._lattice, self._is_complete = lattice_for(shape, self._options.max_down_sets)
 
     def fuse(self, model: DesignModel, below_ns: float = math.inf) -> Fused | None:
         """Return the fastest assignment, or None if nothing fits SRAM, DRAM and cores.
@@ -53,29 +75,31 @@ class DesignFusion:
         """
         if self._by_kernel and not self._pipelined:
             return kernel_by_kernel(model, self._singles)
+        sets = DesignSets(model)
+        if self._solver.lists:
+            self.arcs(sets)  # which may change what is complete
         if self._pipelined:
-            return self._fuse_stages(model, below_ns)
-        costs = DesignSets(model)
-        arcs = None if self.solver in ASSIGNMENT else self._arcs(model)  # which may change the solver
-        found = fuse_listed(costs, arcs, self._milp, is_complete=self.solver is not Solver.INTERVALS)
+            return self._fuse_stages(sets, below_ns)
+        limits = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s)
+        found = self._active.solve(DesignProblem(sets, limits, self))
         self.is_exact = self.is_exact and found.is_optimal
         return None if found.chain is None else Fused(configs_of(model, found.chain), found.time_ns)
 
-    def _fuse_stages(self, model: DesignModel, below_ns: float) -> Fused | None:
-        costs = DesignSets(model)
-        if self.solver not in ASSIGNMENT:
-            self._arcs(model)  # which may change the solver
-        if self.solver in ARC_FLOW:
-            found, outcome = fuse_stages_by_arc_flow(model, self._arcs(model), self._milp)
-        elif self.solver in ASSIGNMENT:
-            chain, outcome = fuse_by_assignment(costs.terms(), costs.shape, costs.overlap, costs.counted, self._milp)
-            found = None if chain is None else staged(model, chain, costs.set_times(chain), costs.shape.stages)
-        else:
-            return fuse_stages(model, self._arcs(model), below_ns)
-        self.is_exact = self.is_exact and outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
-        if outcome is Outcome.NOTHING:
-            return fuse_stages(model, arcs_of(costs.shape, costs.shape.intervals(), costs.may_grow), below_ns)
-        return found
+    def _fuse_stages(self, sets: DesignSets, below_ns: float) -> Fused | None:
+        found = self._active.solve_stages(_StageProblem(self, sets, below_ns, self._options.time_limit_s))
+        self.is_exact = self.is_exact and found.outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
+        if found.outcome is Outcome.NOTHING:
+            return fuse_stages(sets.model, self.listed_along_orders(sets), below_ns)
+        return found.fused
+
+    def require_search(self) -> None:
+        """Check that what was not found is not there, as far as ours can tell.
+
+        Raises:
+            InfeasibleError: a plug-in found nothing, and proved nothing.
+        """
+        if not self.is_exact and not is_own(self._active.module):
+            raise self._active.found_nothing()
 
     def least_ns(self, model: DesignModel) -> float:
         """Return a time that no assignment beats: of the slowest stage, if stages of a pipeline share a graph."""
@@ -85,14 +109,43 @@ class DesignFusion:
             return model.least_ns() / model.degrees.pipeline
         return least_stage_ns(model, members_of(tuple(self._lattice), len(model.shares)))
 
-    def _arcs(self, model: DesignModel) -> Arcs:
-        held = tuple(model.growth_limit[0].tolist())
+    def listed(self, sets: DesignSets) -> Arcs | None:
+        """Return all possible configurations, or None if they are too many."""
+        arcs = self.arcs(sets)
+        return arcs if self._is_complete else None
+
+    def listed_along_orders(self, sets: DesignSets) -> Arcs:
+        """Return the possible configurations along a few topological orders."""
+        if not self._is_complete:
+            return self.arcs(sets)
+        return arcs_of(sets.shape, sets.shape.intervals(), sets.may_grow)
+
+    def arcs(self, sets: DesignSets) -> Arcs:
+        """Return all possible configurations or, if they are too many, those along a few topological orders."""
+        held = tuple(sets.model.growth_limit[0].tolist())
         if held not in self._known:
-            costs = DesignSets(model)
+            if self._lattice is None:
+                self._list_down_sets()
             assert self._lattice is not None
-            arcs = arcs_within(costs.shape, self._lattice, costs.may_grow, self._options.max_arcs)
+            arcs = arcs_within(sets.shape, self._lattice, sets.may_grow, self._options.max_arcs)
             if arcs is None:
-                self._lattice, self.solver, self.is_exact = costs.shape.intervals(), Solver.INTERVALS, False
-                arcs = arcs_of(costs.shape, self._lattice, costs.may_grow)
+                self._lattice, self._is_complete = sets.shape.intervals(), False
+                self.is_exact = self.is_exact and not self._solver.lists
+                arcs = arcs_of(sets.shape, self._lattice, sets.may_grow)
             self._known[held] = arcs
         return self._known[held]
+
+
+@dataclass(frozen=True, slots=True)
+class _StageProblem:
+    fusion: DesignFusion
+    sets: DesignSets
+    below_ns: float
+    time_limit_s: float
+
+    @property
+    def model(self) -> DesignModel:
+        return self.sets.model
+
+    def arcs(self) -> Arcs:
+        return self.fusion.arcs(self.sets)

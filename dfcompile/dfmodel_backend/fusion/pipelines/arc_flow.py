@@ -13,8 +13,7 @@ from dfcompile.dfmodel_backend.intra_chip.configuration_times import Fused, arc_
 from dfcompile.dfmodel_backend.intra_chip.dram import kept_bytes, waiting_bytes
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, members_of
-from dfcompile.dfmodel_backend.milp import Outcome, is_one, solve
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 
 if TYPE_CHECKING:
     import pulp
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 Node = tuple[int, int, int]  # stage, its configurations so far, number of the down-set
 
 
-def fuse_stages_by_arc_flow(model: DesignModel, arcs: Arcs, options: MappingOptions) -> tuple[Fused | None, Outcome]:
+def fuse_stages_by_arc_flow(model: DesignModel, arcs: Arcs, options: MilpOptions) -> tuple[Fused | None, Outcome]:
     """Return the partition whose slowest stage is fastest, if one was found, and how the solve ended.
 
     One 0/1 variable per stage, configuration of it and arc, and one per stage and down-set that it ends with; flow is
@@ -52,7 +51,7 @@ class _Flow:
         self._ends: dict[Node, pulp.LpVariable] = {}
         self._balance: dict[Node, list[tuple[pulp.LpVariable, int]]] = {}
 
-    def solve(self, options: MappingOptions) -> tuple[Fused | None, Outcome]:
+    def solve(self, options: MilpOptions) -> tuple[Fused | None, Outcome]:
         stages = range(self._model.degrees.pipeline)
         last: Node = (len(stages), 0, len(self._arcs.down_sets) - 1)
         for stage in stages:

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import LARGEST, ChainProgram, settle_ties
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathArcs, PathCosts, Ranking
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
-from dfcompile.dfmodel_backend.milp import Outcome, is_one, solve
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 
 if TYPE_CHECKING:
     import pulp
@@ -26,7 +25,7 @@ def fuse_by_arc_flow(
     costs: PathCosts,
     usable: npt.NDArray[np.bool_],
     shape: FusionShape,
-    options: MappingOptions,
+    options: MilpOptions,
     ranking: Ranking,
 ) -> tuple[Chain | None, Outcome]:
     """Return the fastest chain, if one was found, and how the solve ended; ties are those of `least_chain`.

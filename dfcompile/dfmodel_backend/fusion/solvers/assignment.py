@@ -10,8 +10,8 @@ from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import ChainProgram, set
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, Ranking
 from dfcompile.dfmodel_backend.fusion.terms import OUTSIDE, FlowTerms, FusionTerms
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
-from dfcompile.dfmodel_backend.milp import Outcome, is_one, solve
-from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
+from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
+from dfcompile.dfmodel_backend.options import Overlap
 
 if TYPE_CHECKING:
     import pulp
@@ -24,7 +24,7 @@ def fuse_by_assignment(
     shape: FusionShape,
     overlap: Overlap,
     counted: str,
-    options: MappingOptions,
+    options: MilpOptions,
     ranking: Ranking | None = None,
 ) -> tuple[Chain | None, Outcome]:
     """Return the fastest chain, if one was found, and how the solve ended; ties are those of `least_chain`.
@@ -73,7 +73,7 @@ class _AssignmentBuilder:
         self._memory: list[Terms] = [[] for _ in self._slots]
         self._sram: list[Terms] = [[] for _ in self._slots]
 
-    def finish(self, options: MappingOptions, ranking: Ranking | None) -> tuple[Chain | None, Outcome]:
+    def finish(self, options: MilpOptions, ranking: Ranking | None) -> tuple[Chain | None, Outcome]:
         self._order_kernels()
         for c in self._slots:
             for number, flow in enumerate(self._terms.flows):

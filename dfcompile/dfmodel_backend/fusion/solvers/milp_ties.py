@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, Ranking, is_better
-from dfcompile.dfmodel_backend.milp import Outcome, solve
-from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, solve
 
 if TYPE_CHECKING:
     import pulp
@@ -43,7 +42,7 @@ class ChainProgram:
     ranking: Ranking
 
 
-def settle_ties(program: ChainProgram, options: MappingOptions) -> Chain:
+def settle_ties(program: ChainProgram, options: MilpOptions) -> Chain:
     """Return the fastest chain with the fewest DRAM bytes, and of these the one with the fewest configurations.
 
     The objectives are minimised one after the other with those before them fixed. Solvers only keep what is fixed up to
@@ -58,7 +57,7 @@ def settle_ties(program: ChainProgram, options: MappingOptions) -> Chain:
     return best
 
 
-def _settle(program: ChainProgram, best: Chain, level: int, options: MappingOptions) -> Chain:
+def _settle(program: ChainProgram, best: Chain, level: int, options: MilpOptions) -> Chain:
     problem, ranking = program.problem, program.ranking
     time, unit_ns = program.time
     rank = ranking.rank(best)

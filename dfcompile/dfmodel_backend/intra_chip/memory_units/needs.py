@@ -1,6 +1,7 @@
 """How many memory units (PMUs) a tensor takes: lower limits by size and by the cores at its ends [ko24, section 4]."""
 
 import math
+from typing import assert_never
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.columns import Column
@@ -21,13 +22,22 @@ def labels_of(design: Design) -> tuple[LaneStage, ...]:
     served: dict[int, None] = {}
     labels = []
     for edge in design.edges:
-        variant = variants[edge.target]
-        goes_to_stages = variant is KernelVariant.GEMM_INPUT1_WEIGHT or (
-            variant is KernelVariant.GEMM_INPUT1_INPUT2 and edge.target in served
-        )
+        label = _label(variants[edge.target], is_first=edge.target not in served)
         served[edge.target] = None
-        labels.append(edge.label or (LaneStage.STAGE if goes_to_stages else LaneStage.LANE))
+        labels.append(edge.label or label)
     return tuple(labels)
+
+
+def _label(variant: KernelVariant, *, is_first: bool) -> LaneStage:
+    """Return how a kernel spreads the tensor that comes in over its first connection, or over another one."""
+    match variant:
+        case KernelVariant.GEMM_INPUT1_WEIGHT:
+            return LaneStage.STAGE
+        case KernelVariant.GEMM_INPUT1_INPUT2:
+            return LaneStage.LANE if is_first else LaneStage.STAGE
+        case KernelVariant.ELEMENTWISE_INPUT1 | KernelVariant.ELEMENTWISE_INPUT1_INPUT2:
+            return LaneStage.LANE
+    assert_never(variant)
 
 
 class PmuNeeds:
@@ -91,6 +101,10 @@ class PmuNeeds:
 
     def taken(self, edge: int, split: CoreSplit) -> int:
         """Return the PMUs that feed the cores of the kernel that reads a tensor: one per lane, or as wide as stages."""
-        if self.labels[edge] is LaneStage.LANE:
-            return split.lanes
-        return -(-split.stages * self._machine.stages_per_core // self._machine.lanes_per_core)
+        label = self.labels[edge]
+        match label:
+            case LaneStage.LANE:
+                return split.lanes
+            case LaneStage.STAGE:
+                return -(-split.stages * self._machine.stages_per_core // self._machine.lanes_per_core)
+        assert_never(label)

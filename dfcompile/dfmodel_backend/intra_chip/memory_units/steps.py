@@ -1,6 +1,7 @@
 """Cores and memory units (PMUs) of the configurations of an assignment: the fewest with which no time is lost."""
 
 import math
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +51,11 @@ def _hidden_ns(model: DesignModel, steps: StepColumns, number: int) -> float:
         return math.inf
     memory = float(steps.memory_ns[number]) if "M" in execution.counted else 0.0
     network = float(steps.network_ns[number]) if "N" in execution.counted else 0.0
-    if execution.overlap is Overlap.PERFECT_OVERLAP:
-        return max(memory, network)
-    return memory if execution.overlap is Overlap.OVERLAP_COMPUTE_MEMORY else 0.0
+    match execution.overlap:
+        case Overlap.PERFECT_OVERLAP:
+            return max(memory, network)
+        case Overlap.OVERLAP_COMPUTE_MEMORY:
+            return memory
+        case Overlap.NO_OVERLAP:
+            return 0.0
+    assert_never(execution.overlap)

@@ -4,7 +4,10 @@ import math
 from collections.abc import Sequence
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.machine.network.topologies import DimensionKind, Topology
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
+from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import FULLY_CONNECTED
+from dfcompile.dfmodel_backend.machine.network.dimensions.switch import SWITCH
+from dfcompile.dfmodel_backend.machine.network.topologies import Topology
 from dfcompile.errors import UserError
 
 
@@ -49,9 +52,8 @@ def exchange_ns_per_byte(shape: Topology, chips: Sequence[int], gb_per_s: Sequen
     everyone = math.prod(chips)
     if everyone == 1:
         return 0.0
-    ports = {DimensionKind.RING: 2, DimensionKind.SWITCH: 1}
     own = max(
-        (extent - 1) / extent / (ports.get(kind, extent - 1) * bandwidth)
+        (extent - 1) / extent / (kind.count("ports", extent) * bandwidth)
         for kind, extent, bandwidth in zip(shape.kinds, chips, gb_per_s, strict=True)
         if extent > 1
     )
@@ -61,11 +63,11 @@ def exchange_ns_per_byte(shape: Topology, chips: Sequence[int], gb_per_s: Sequen
 def crossing_messages(shape: Topology, chips: Sequence[int], *, compat: Compatibility = RIGHT) -> tuple[float, ...]:
     """Return how many messages cross the middle of each dimension.
 
-    A cut through a torus parts all ``n`` chips: ``n^2 / 4``. In a hierarchy it parts the ``g`` chips of one group and
-    all inside: ``g^2 / 4``.
+    A cut through a grid, such as a torus, parts all ``n`` chips: ``n^2 / 4``. In a hierarchy it parts the ``g`` chips
+    of one group and all inside: ``g^2 / 4``.
     """
     everyone = math.prod(chips)
-    reach = [everyone if shape.is_torus else math.prod(chips[: dimension + 1]) for dimension in range(len(chips))]
+    reach = [everyone if shape.is_grid else math.prod(chips[: dimension + 1]) for dimension in range(len(chips))]
     if compat.messages_of_all_pairs:
         return tuple(parted * (parted - 1) / 2 for parted in reach)
     return tuple(parted**2 / 4 for parted in reach)
@@ -73,27 +75,27 @@ def crossing_messages(shape: Topology, chips: Sequence[int], *, compat: Compatib
 
 def bandwidth_factors(shape: Topology, chips: Sequence[int], *, compat: Compatibility = RIGHT) -> tuple[float, ...]:
     """Return how many links cross the middle of each dimension: 2 of a ring, a port per chip, ``n^2 / 4`` of all."""
-    if shape.is_torus:
-        return tuple(_torus_factor(chips, dimension, compat) for dimension in range(len(chips)))
+    if shape.is_grid:
+        return tuple(_grid_factor(shape, chips, dimension, compat) for dimension in range(len(chips)))
     factors = [_group_factor(kind, extent, compat) for kind, extent in zip(shape.kinds, chips, strict=True)]
-    if compat.outermost_bandwidth_quartered and shape.kinds[-1] is DimensionKind.SWITCH:
+    if compat.outermost_bandwidth_quartered and shape.kinds[-1] is SWITCH:
         factors[-1] = chips[-1] / 4
     return tuple(factors)
 
 
-def _torus_factor(chips: Sequence[int], dimension: int, compat: Compatibility) -> float:
-    """Two links of each of the rings along the dimension."""
-    links = 1 if compat.torus_bisection_halved and len(chips) > 1 else 2
-    rings = math.prod(chips) // chips[dimension]
-    if compat.torus_bisection_of_other_dimension:
+def _grid_factor(shape: Topology, chips: Sequence[int], dimension: int, compat: Compatibility) -> float:
+    """The links of each of the groups along the dimension, two of a ring; flaws are those of tori."""
+    links = shape.kinds[dimension].count("cut", chips[dimension])
+    groups = shape.groups(chips, dimension)
+    if shape.is_torus and compat.torus_bisection_halved and len(chips) > 1:
+        links = 1
+    if shape.is_torus and compat.torus_bisection_of_other_dimension:
         # Written down for two and three dimensions: (x, y) and (x y, x z, y z), which are the rings in reverse order.
-        rings = math.prod(chips) // chips[len(chips) - 1 - dimension]
-    return links * rings
+        groups = shape.groups(chips, len(chips) - 1 - dimension)
+    return links * groups
 
 
 def _group_factor(kind: DimensionKind, chips: int, compat: Compatibility) -> float:
-    if kind is DimensionKind.RING:
-        return 2
-    if kind is DimensionKind.SWITCH:
-        return chips
-    return chips * (chips - 1) / 2 if compat.fully_connected_bisection_of_all_links else chips**2 / 4
+    if kind is FULLY_CONNECTED and compat.fully_connected_bisection_of_all_links:
+        return chips * (chips - 1) / 2
+    return kind.count("cut", chips)

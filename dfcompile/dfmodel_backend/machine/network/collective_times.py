@@ -1,12 +1,17 @@
 """Time per byte of collectives in a group of chips along one dimension of the network [ko24, section 4]."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Literal, assert_never
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.machine.network.topologies import DimensionKind
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
+from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import FULLY_CONNECTED
+from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
+from dfcompile.dfmodel_backend.machine.network.topologies import dimension_kinds
 from dfcompile.errors import UserError
+
+Reduction = Literal[Collective.ALL_REDUCE, Collective.ALL_REDUCE_PERIODIC]
 
 
 def ns_per_byte(
@@ -21,48 +26,63 @@ def ns_per_byte(
     - `Collective.ALL_TO_ALL`: ring ``N^2 / (8 B)``, switch ``N / (4 B)``, fully connected ``1 / B``
     - `Collective.POINT_TO_POINT`, `Collective.BROADCAST`: ``1 / B``
 
+    Groups of other kinds take what their `DimensionKind` says.
+
     Raises:
         UserError: a group of an unknown shape, without chips or without bandwidth.
     """
-    _check_group(group)
+    kind = kind_of(group)
     if collective is Collective.NONE or (group.chips == 1 and not compat.lone_chip_communicates):
         return 0.0
-    if collective in (Collective.POINT_TO_POINT, Collective.BROADCAST):
-        return 1 / group.gb_per_s
-    if collective is Collective.ALL_TO_ALL:
-        return _all_to_all_ns_per_byte(group)
-    return _phases(collective, group.shape, separate_phases, compat) * _gather_ns_per_byte(group)
+    phases = 1
+    if collective is Collective.ALL_REDUCE or collective is Collective.ALL_REDUCE_PERIODIC:
+        phases = _phases(collective, kind, separate_phases, compat)
+    return phases * once_ns_per_byte(collective, kind, group.chips, group.gb_per_s)
 
 
-def _phases(collective: Collective, shape: str, separate_phases: bool, compat: Compatibility) -> int:  # noqa: FBT001
-    """How often a collective goes around: a gather once, a reduction once or, as scatter and gather, twice."""
+def once_ns_per_byte(collective: Collective, kind: DimensionKind, chips: int, gb_per_s: float) -> float:
+    """Return the time per byte of a collective in a group of a kind; of an all-reduce, of one phase.
+
+    Args:
+        collective: of whole tensors, but for all-to-alls: of what each chip sends to each other.
+        kind: of the group.
+        chips: of the group.
+        gb_per_s: of a link.
+    """
+    match collective:
+        case Collective.NONE:
+            return 0.0
+        case Collective.ALL_REDUCE | Collective.ALL_REDUCE_PERIODIC | Collective.ALL_GATHER:
+            return kind.all_gather_ns_per_byte(chips, gb_per_s)
+        case Collective.ALL_TO_ALL:
+            return kind.all_to_all_ns_per_byte(chips, gb_per_s)
+        case Collective.POINT_TO_POINT:
+            return kind.point_to_point_ns_per_byte(chips, gb_per_s)
+        case Collective.BROADCAST:
+            return kind.broadcast_ns_per_byte(chips, gb_per_s)
+    assert_never(collective)
+
+
+def _phases(
+    collective: Reduction,
+    kind: DimensionKind,
+    separate_phases: bool,  # noqa: FBT001
+    compat: Compatibility,
+) -> int:
+    """How often a reduction goes around: once or, as scatter and gather, twice."""
     chosen = 2 if separate_phases else 1
-    if collective is Collective.ALL_REDUCE:
-        return compat.all_reduce_factor or chosen
-    if collective is Collective.ALL_REDUCE_PERIODIC:
-        if shape == DimensionKind.FULLY_CONNECTED and compat.periodic_factor_ignored_when_fully_connected:
-            return 1
-        return compat.periodic_factor or chosen
-    return 1
-
-
-def _gather_ns_per_byte(group: Link) -> float:
-    if group.shape == DimensionKind.FULLY_CONNECTED:
-        return 1 / (group.chips * group.gb_per_s)
-    return (group.chips - 1) / (group.chips * group.gb_per_s)
-
-
-def _all_to_all_ns_per_byte(group: Link) -> float:
-    """``N^2 / 4`` messages cross the cut: two links of a ring, a port per chip, or all links between the halves."""
-    if group.shape == DimensionKind.RING:
-        return group.chips**2 / (8 * group.gb_per_s)
-    if group.shape == DimensionKind.SWITCH:
-        return group.chips / (4 * group.gb_per_s)
-    return 1 / group.gb_per_s
+    match collective:
+        case Collective.ALL_REDUCE:
+            return compat.all_reduce_factor or chosen
+        case Collective.ALL_REDUCE_PERIODIC:
+            if kind is FULLY_CONNECTED and compat.periodic_factor_ignored_when_fully_connected:
+                return 1
+            return compat.periodic_factor or chosen
+    assert_never(collective)
 
 
 def domain_ns_per_byte(
-    collective: Collective,
+    collective: Reduction,
     group: Link,
     innermost: Link,
     domain_chips: int,
@@ -90,10 +110,9 @@ def domain_ns_per_byte(
     """
     if domain_chips < 1:
         raise UserError(f"high-bandwidth domain: found {domain_chips} chips against at least 1")
-    _check_group(group)
-    inside, outside = innermost.shape, group.shape
+    inside, outside = kind_of(innermost), kind_of(group)
     if compat.domain_ignores_factor_and_kind:
-        inside = outside = DimensionKind.RING.value
+        inside = outside = RING
         phases = (1, 1)
     else:
         phases = (
@@ -101,24 +120,25 @@ def domain_ns_per_byte(
             _phases(collective, outside, separate_phases, compat),
         )
     near = min(domain_chips, group.chips)
-    within = replace(innermost, shape=inside, chips=near)
-    time = phases[0] * _gather_ns_per_byte(within) if near > 1 else 0.0
+    time = phases[0] * inside.all_gather_ns_per_byte(near, innermost.gb_per_s) if near > 1 else 0.0
     if domain_chips >= group.chips:
         return time
-    domains = group.chips / domain_chips
-    hops = 1.0 if outside == DimensionKind.FULLY_CONNECTED else domains - 1
-    return time + phases[1] * hops / (group.chips * group.gb_per_s)
+    shares = outside.count("gathered_shares", group.chips / domain_chips)
+    return time + phases[1] * shares / (group.chips * group.gb_per_s)
 
 
 def all_reduce_latency_ns(
     group: Link, link_latency_ns: float, *, separate_phases: bool = False, compat: Compatibility = RIGHT
 ) -> float:
     """Return the latency of the hops of one all-reduce: ``f (N - 1)`` links, ``f`` where all chips are neighbours."""
-    _check_group(group)
+    kind = kind_of(group)
     if group.chips == 1 and not compat.lone_chip_communicates:
         return 0.0
-    hops = 1 if group.shape == DimensionKind.FULLY_CONNECTED else group.chips - 1
-    return link_latency_ns * _phases(Collective.ALL_REDUCE, group.shape, separate_phases, compat) * hops
+    return (
+        link_latency_ns
+        * _phases(Collective.ALL_REDUCE, kind, separate_phases, compat)
+        * kind.count("hops", group.chips)
+    )
 
 
 def everywhere_ns_per_byte(
@@ -139,10 +159,18 @@ def everywhere_ns_per_byte(
     return time
 
 
-def _check_group(group: Link) -> None:
-    if group.shape not in tuple(DimensionKind):
-        raise UserError(f"group of chips: found shape {group.shape!r} against r, sw or fc")
+def kind_of(group: Link) -> DimensionKind:
+    """Return how the chips of a group are wired.
+
+    Raises:
+        UserError: a group of an unknown shape, without chips or without bandwidth.
+    """
+    known = dimension_kinds()
+    if group.shape not in known.by_name:
+        broken = "".join(f"; {fault}" for fault in known.faults)
+        raise UserError(f"group of chips: found shape {group.shape!r} against {', '.join(known.by_name)}{broken}")
     if group.chips < 1:
         raise UserError(f"group of chips: found {group.chips} chips against at least 1")
     if group.gb_per_s <= 0:
         raise UserError(f"group of chips: found links of {group.gb_per_s} GB/s against more than 0")
+    return known.by_name[group.shape]

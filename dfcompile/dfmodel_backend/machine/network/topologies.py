@@ -1,78 +1,112 @@
-"""The twelve network topologies: shape of each dimension, and the links and switches that it takes [ko24]."""
+"""Topologies of networks, each a product of dimensions, and the links and switches that they take [ko24]."""
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from enum import StrEnum, unique
+from functools import cache
 from types import MappingProxyType
+from typing import Final
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
+from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
+from dfcompile.dfmodel_backend.machine.network.dimensions.switch import SWITCH
 from dfcompile.dfmodel_backend.machine.system import Network
-from dfcompile.errors import UserError, nearest
+from dfcompile.errors import UserError
+from dfcompile.plugins import Collected, PluginKind, is_own, missing
 
 SWITCHLESS_CHIPS = 4  # so many chips are wired to each other without a switch
+MOST_DIMENSIONS = 4
 
+DIMENSION_KINDS: Final = PluginKind(
+    singular="topology",
+    plural="topologies",
+    type=DimensionKind,
+    package="dfcompile.dfmodel_backend.machine.network.dimensions",
+    group="dfcompile.topologies",
+    key=lambda kind: kind.name,
+)
 
-@unique
-class DimensionKind(StrEnum):
-    """How the chips of one group along a dimension are wired."""
-
-    RING = "r"
-    SWITCH = "sw"
-    FULLY_CONNECTED = "fc"
-
-
-@dataclass(frozen=True, slots=True)
-class Topology:
-    """Shapes of the dimensions, innermost first."""
-
-    name: str
-    kinds: tuple[DimensionKind, ...]
-    description: str
-
-    @property
-    def is_torus(self) -> bool:
-        """Whether all dimensions are rings, so that every chip has links along every dimension.
-
-        Otherwise only one chip of each inner group, its gateway, is part of the next dimension.
-        """
-        return all(kind is DimensionKind.RING for kind in self.kinds)
-
-
-def _topology(name: str, description: str) -> Topology:
-    return Topology(name, tuple(DimensionKind(kind) for kind in name.split("_")), description)
-
-
-TOPOLOGIES: Mapping[str, Topology] = MappingProxyType(
+# Those of [ko24]; any other product of dimensions of known kinds is a topology as well.
+NAMED: Mapping[str, str] = MappingProxyType(
     {
-        shape.name: shape
-        for shape in (
-            _topology("r", "ring"),
-            _topology("sw", "one switch"),
-            _topology("fc", "fully connected"),
-            _topology("r_r", "two-dimensional torus"),
-            _topology("r_fc", "rings, fully connected (ZionEX)"),
-            _topology("r_sw", "rings behind a switch (DGX-1)"),
-            _topology("sw_sw", "switches behind a switch (DGX-2)"),
-            _topology("fc_fc", "dragonfly"),
-            _topology("r_r_r", "three-dimensional torus"),
-            _topology("r_sw_sw", "DGX-1 behind one more level of switches"),
-            _topology("sw_sw_sw", "three levels of switches, a fat tree"),
-            _topology("r_r_r_r", "four-dimensional torus"),
-        )
+        "r": "ring",
+        "sw": "one switch",
+        "fc": "fully connected",
+        "r_r": "two-dimensional torus",
+        "r_fc": "rings, fully connected (ZionEX)",
+        "r_sw": "rings behind a switch (DGX-1)",
+        "sw_sw": "switches behind a switch (DGX-2)",
+        "fc_fc": "dragonfly",
+        "r_r_r": "three-dimensional torus",
+        "r_sw_sw": "DGX-1 behind one more level of switches",
+        "sw_sw_sw": "three levels of switches, a fat tree",
+        "r_r_r_r": "four-dimensional torus",
     }
 )
 
 
-def topology(name: str) -> Topology:
-    """Return the topology of that name.
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Kinds of the dimensions, innermost first."""
+
+    kinds: tuple[DimensionKind, ...]
+
+    @property
+    def name(self) -> str:
+        """Names of the kinds, innermost first, such as ``r_sw``."""
+        return "_".join(kind.name for kind in self.kinds)
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether every chip has links along every dimension, as in a torus.
+
+        Otherwise only one chip of each inner group, its gateway, is part of the next dimension.
+        """
+        return all(kind.forms_grid for kind in self.kinds)
+
+    @property
+    def is_torus(self) -> bool:
+        """Whether all dimensions are rings."""
+        return all(kind is RING for kind in self.kinds)
+
+    def faults(self) -> AbstractContextManager[None]:
+        """Return a context in which what goes wrong is the fault of the first kind that is not ours, if any."""
+        return next((kind for kind in self.kinds if not is_own(kind.module)), self.kinds[0]).faults()
+
+    def groups(self, chips: Sequence[int], dimension: int) -> int:
+        """Return how many groups there are along a dimension."""
+        if self.is_grid:
+            return math.prod(chips) // chips[dimension]
+        return math.prod(chips[dimension + 1 :])
+
+
+@cache
+def dimension_kinds() -> Collected[DimensionKind]:
+    """Return every kind of dimension: our own and those of installed plug-ins.
 
     Raises:
-        UserError: there is none.
+        RegistrationError: two modules claim one name.
     """
-    if name not in TOPOLOGIES:
-        raise UserError(f"topology {name!r}: unknown{nearest(name, TOPOLOGIES)}")
-    return TOPOLOGIES[name]
+    return DIMENSION_KINDS.collect()
+
+
+def topology(name: str) -> Topology:
+    """Return the topology of that name: known kinds of dimensions, innermost first.
+
+    Raises:
+        UserError: a dimension is of no known kind, or there are too many of them.
+    """
+    known = dimension_kinds()
+    names = name.split("_")
+    for kind in names:
+        if kind not in known.by_name:
+            where = f" has a dimension {kind!r}, which is" if len(names) > 1 else ""
+            raise UserError(f"topology {name!r}:{where} unknown{missing(kind, known.by_name, known.faults)}")
+    if len(names) > MOST_DIMENSIONS:
+        raise UserError(f"topology {name!r}: found {len(names)} dimensions against at most {MOST_DIMENSIONS}")
+    return Topology(tuple(known.by_name[kind] for kind in names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,28 +150,18 @@ def network_units(
         if total > SWITCHLESS_CHIPS:
             counted = chips[:3] if paid < len(chips) else chips
             # The doubly counted chips are those behind switches; ports of rings are counted per copy.
-            times = times if shape.kinds[dimension] is DimensionKind.SWITCH else copies
+            times = times if shape.kinds[dimension] is SWITCH else copies
             switches[dimension] = _ports(shape, counted, dimension) * gb_per_s[dimension] * times
     return NetworkUnits(tuple(links), tuple(switches))
 
 
-def _links(shape: Topology, chips: Sequence[int], dimension: int) -> int:
-    """Each chip (or gateway) has one link per ring or switch, and one to each other chip of a full group."""
-    if shape.is_torus:
-        return math.prod(chips)
-    ends = math.prod(chips[dimension:])
-    return ends * (chips[dimension] - 1) if shape.kinds[dimension] is DimensionKind.FULLY_CONNECTED else ends
+def _links(shape: Topology, chips: Sequence[int], dimension: int) -> float:
+    return shape.groups(chips, dimension) * shape.kinds[dimension].count("paid_links", chips[dimension])
 
 
-def _ports(shape: Topology, chips: Sequence[int], dimension: int) -> int:
-    """A ring is closed over two ports, a switch has one per chip; a full group of gateways has a router at each."""
-    kind = shape.kinds[dimension]
-    if kind is DimensionKind.RING:
-        return 2 * (math.prod(chips) // chips[dimension])
-    ends = math.prod(chips[dimension:])
-    if kind is DimensionKind.SWITCH:
-        return ends
-    return ends * chips[dimension] if dimension > 0 else 0
+def _ports(shape: Topology, chips: Sequence[int], dimension: int) -> float:
+    ports = shape.kinds[dimension].count("switch_ports", chips[dimension], dimension > 0)
+    return shape.groups(chips, dimension) * ports
 
 
 def network_cost_usd(network: Network, *, copies: int = 1, compat: Compatibility = RIGHT) -> float:

@@ -647,6 +647,21 @@ def test_unknown_spatial_parameter_is_refused() -> None:
     refuse(low, "scope 'f': spatial parameter 'q' against i")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"spatail": "i"}, "scope 'f': annotation has no 'spatail' (did you mean 'spatial'?)"),
+        ({"role": "initialisation"}, "scope 'f': role 'initialisation' against 'init' or none"),
+    ],
+)
+def test_misspelt_annotation_is_refused(wrong: dict[str, str], message: str) -> None:
+    low = simple()
+    tasklet = next(node for node in low.state.nodes() if isinstance(node, dace.nodes.Tasklet))
+    tasklet.location = {**tasklet.location, **wrong}
+
+    refuse(low, message)
+
+
 def test_broken_kernel_is_refused() -> None:
     low = simple()
     tasklet = next(node for node in low.state.nodes() if isinstance(node, dace.nodes.Tasklet))

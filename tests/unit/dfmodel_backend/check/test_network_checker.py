@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dfcompile.dfmodel_backend.check.collectives import exchange_ns_per_byte
 from dfcompile.dfmodel_backend.check.designs import check_design
-from dfcompile.dfmodel_backend.check.network import exchange_ns_per_byte, network_time_ns
+from dfcompile.dfmodel_backend.check.network import network_time_ns
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility, parse_compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import StepFigures
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.machine.network.topologies import TOPOLOGIES
+from dfcompile.dfmodel_backend.machine.network.topologies import NAMED
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
@@ -46,7 +47,7 @@ def compatibilities(draw: st.DrawFn) -> Compatibility:
 def networked(draw: st.DrawFn) -> Design:
     """A random design of any workload on any network."""
     design = draw(designs())
-    name = draw(st.sampled_from(sorted(TOPOLOGIES)))
+    name = draw(st.sampled_from(sorted(NAMED)))
     shapes = name.split("_")
     kind = draw(st.sampled_from(list(WorkloadKind)))
     order = draw(st.sampled_from(ORDERS[len(shapes)]))
@@ -133,7 +134,7 @@ def links_across(name: str, chips: tuple[int, ...], dimension: int) -> int:
     return copies * sum(1 for a in ends if (a < half) != ((a + 1) % chips[dimension] < half))
 
 
-@pytest.mark.parametrize("name", sorted(TOPOLOGIES))
+@pytest.mark.parametrize("name", sorted(NAMED))
 def test_the_narrowest_cut_is_counted_link_by_link(name: str) -> None:
     chips = (4, 6, 8, 4)[: len(name.split("_"))]
     links = [Link(shape, count, 3.0, "", 0.0) for shape, count in zip(name.split("_"), chips, strict=True)]

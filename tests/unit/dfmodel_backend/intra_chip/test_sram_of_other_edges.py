@@ -7,7 +7,7 @@ from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibili
 from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.generators.workloads import design_text, llm_decode
@@ -68,7 +68,7 @@ def test_connections_are_booked_as_logged_or_as_they_are(
     compatibility: Compatibility, booked: tuple[int, ...], total: int
 ) -> None:
     design = decoding()
-    sharding = shard(design, MappingOptions(solver=Solver.CBC), ties_whole=True)
+    sharding = shard(design, MilpOptions(MilpSolver.CBC), ties_whole=True)
     model = DesignModel(design, sharding.sharding, 1, compatibility)
     size, depth = model.sram_sizes
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.dfmodel_backend import load_system, shipped_systems
+from dfcompile.dfmodel_backend import load_system, named_systems
 from dfcompile.dfmodel_backend.machine.system_file import parse_system
 from dfcompile.errors import UserError
 
@@ -33,7 +33,7 @@ def test_a_file_of_ones_own_comes_before_a_shipped_system_of_its_name(
         load_system("sn30.yaml")
 
 
-@pytest.mark.parametrize("name", shipped_systems())
+@pytest.mark.parametrize("name", named_systems().by_name)
 def test_shipped_systems_load(name: str) -> None:
     system = load_system(name)
 
@@ -87,7 +87,7 @@ def test_bad_system_files_name_file_line_and_key(old: str, new: str, message: st
 
 
 def test_missing_files_and_names(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"system 'sn3O': no such file or shipped system \(did you mean 'sn30'\?\)"):
+    with pytest.raises(UserError, match=r"system 'sn3O': no such file or known system \(did you mean 'sn30'\?\)"):
         load_system("sn3O")
     with pytest.raises(UserError, match="cannot be read: no such file or directory"):
         load_system(tmp_path / "no.yaml")
@@ -138,7 +138,7 @@ def test_network_of_plain_lists_is_read() -> None:
     assert [one.chips for one in parse_system(text, "x.yaml").network.dimensions] == [2, 3]
 
 
-@pytest.mark.parametrize("name", shipped_systems())
+@pytest.mark.parametrize("name", named_systems().by_name)
 def test_shipped_systems_are_plausible(name: str) -> None:
     assert load_system(name).warnings == ()
 

@@ -11,7 +11,7 @@ from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObje
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.inter_chip.choices import tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Dim
@@ -78,25 +78,23 @@ def test_search_over_tile_counts_beats_the_log_of_the_ring() -> None:
     assert found.figures.step_ns < sum(CASES[RING]["config_ns"].values())
 
 
-@pytest.mark.parametrize("solver", [Solver.CBC, Solver.HIGHS])
+@pytest.mark.parametrize("solver", ["cbc", "highs"])
 @pytest.mark.parametrize(
     ("name", "expected_bytes"),
     [(RING, 100_663_296), ("llm_175B_tpu_3dtorus", 201_326_592), ("llm_1T_calculon_4_32_32", 419_430_400)],
 )
-def test_sharding_moves_two_tensors_forward_and_four_in_training(
-    name: str, expected_bytes: float, solver: Solver
-) -> None:
+def test_sharding_moves_two_tensors_forward_and_four_in_training(name: str, expected_bytes: float, solver: str) -> None:
     design = read_design(DESIGNS / f"{name}.txt")
-    found = shard(design, MappingOptions(solver=solver))
+    found = shard(design, MilpOptions(MilpSolver(solver)))
 
     assert found.communication_bytes == pytest.approx(expected_bytes)
-    assert found.sharding == shard(design, MappingOptions(solver=Solver.CBC)).sharding
+    assert found.sharding == shard(design, MilpOptions(MilpSolver.CBC)).sharding
     assert all(found.sharding[k.id] is Dim.OUTER for k in design.kernels if k.outer > 1)
 
 
 def test_ties_may_go_to_splitting_nothing() -> None:
     design = read_design(DESIGNS / f"{RING}.txt")
-    options = MappingOptions(solver=Solver.CBC)
+    options = MilpOptions(MilpSolver.CBC)
 
     split, whole = shard(design, options), shard(design, options, ties_whole=True)
 
@@ -110,7 +108,7 @@ def test_ties_may_go_to_splitting_nothing() -> None:
 
 def test_pinned_shardings_are_kept_or_refused() -> None:
     design = read_design(DESIGNS / f"{RING}.txt")
-    options = MappingOptions(solver=Solver.CBC)
+    options = MilpOptions(MilpSolver.CBC)
 
     assert shard(design, options, {14: Dim.K}).sharding[14] is Dim.K
     with pytest.raises(InfeasibleError, match="kernel 'FFN0': sharding N against one of M, K"):

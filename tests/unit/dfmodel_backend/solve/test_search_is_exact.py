@@ -14,7 +14,7 @@ from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.inter_chip.choices import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.options import MappingOptions, Solver
+from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
@@ -49,7 +49,7 @@ def every_batch_ns(design: Design, compatibility: Compatibility) -> list[tuple[f
     """Return time, tiles and number of every choice that fits, each from a model of its own."""
     fusion = DesignFusion(design, DesignOptions(compatibility=compatibility))
     sharding = shard(
-        design, MappingOptions(solver=Solver.CBC), ties_whole=compatibility.sharding_ties_whole
+        design, MilpOptions(MilpSolver.CBC), ties_whole=compatibility.sharding_ties_whole
     ).sharding  # fmt: skip
     found = []
     choices = [

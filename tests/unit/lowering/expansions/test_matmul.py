@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
-from dfcompile.frontend import AttributeValue
 from dfcompile.lowering import Choice, lower_to_maps, registered_expansions
+from dfcompile.lowering.operators import MatMul
 from dfcompile.testing.expansions import canonical_program, check_expansion
 from tests.interpreter import interpret
 
@@ -23,12 +23,7 @@ def test_product_is_numpys(
 ) -> None:
     a_shape = (*batch, *((k, n) if transposed[0] else (n, k)))
     b_shape = (*([] if shared else batch), *((m, k) if transposed[1] else (k, m)))
-    attributes: dict[str, AttributeValue] = {
-        "transpose_a": int(transposed[0]),
-        "transpose_b": int(transposed[1]),
-        "gemm": [int(np.prod(batch)), n, k, m],
-    }
-    program = canonical_program("MatMul", [a_shape, b_shape], (*batch, n, m), attributes, dtype="float64")
+    program = canonical_program(MatMul(*transposed), [a_shape, b_shape], (*batch, n, m), dtype="float64")
     maps = lower_to_maps(program, TABLE, [Choice("MatMul", name)])
     generator = np.random.default_rng(n * m * k)
     a, b = generator.uniform(-1, 1, a_shape), generator.uniform(-1, 1, b_shape)
@@ -51,9 +46,7 @@ def test_product_is_numpys(
     ],
 )
 def test_tasks_and_memory_traffic_follow_the_closed_forms(name: str, tasks: int, io: int) -> None:
-    dag = check_expansion(
-        "MatMul", name, inputs=[(3, 4), (4, 5)], output=(3, 5), reference=np.matmul, attributes={"gemm": [1, 3, 4, 5]}
-    )
+    dag = check_expansion(MatMul(), name, inputs=[(3, 4), (4, 5)], output=(3, 5), reference=np.matmul)
     touches_memory = dag.is_buffer[dag.edge_source] | dag.is_buffer[dag.edge_target]
 
     assert dag.tasks_count == tasks
@@ -62,7 +55,7 @@ def test_tasks_and_memory_traffic_follow_the_closed_forms(name: str, tasks: int,
 
 @pytest.mark.parametrize(("name", "order"), [("mv", "[0,1]"), ("ip", "[0,1]"), ("lmv", "[1,0]"), ("op", "[1,0]")])
 def test_product_leaves_by_rows_or_by_columns(name: str, order: str) -> None:
-    program = canonical_program("MatMul", [(3, 4), (4, 5)], (3, 5), {"gemm": [1, 3, 4, 5]})
+    program = canonical_program(MatMul(), [(3, 4), (4, 5)], (3, 5))
     dag = extract(lower_to_maps(program, TABLE, [Choice("MatMul", name)]).sdfg)
     (last,) = dag.in_edges[dag.in_start[dag.nodes_count - 1] :].tolist()
 
@@ -70,7 +63,7 @@ def test_product_leaves_by_rows_or_by_columns(name: str, order: str) -> None:
 
 
 def test_kernel_is_the_product_with_its_dimensions() -> None:
-    program = canonical_program("MatMul", [(2, 3, 4), (2, 4, 5)], (2, 3, 5), {"gemm": [2, 3, 4, 5]})
+    program = canonical_program(MatMul(), [(2, 3, 4), (2, 4, 5)], (2, 3, 5))
     (kernel,) = extract(lower_to_maps(program, TABLE).sdfg).kernels
 
     assert (kernel.op, kernel.outer, kernel.m, kernel.k, kernel.n) == ("MatMul", 2, 3, 4, 5)

@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering.operators import MatMul
 from dfcompile.testing.expansions import canonical_program
 from tests.interpreter import interpret
 from tests.onnx_text import program_from_model
@@ -83,7 +84,7 @@ def test_broadcast_product_is_numpys(name: str, leading: tuple[Shape, Shape], n:
 def test_canonical_product_broadcasts_as_well(name: str, leading: tuple[Shape, Shape], n: int, k: int, m: int) -> None:
     a_shape, b_shape = (*leading[0], n, k), (*leading[1], k, m)
     result = np.matmul(np.zeros(a_shape), np.zeros(b_shape)).shape
-    program = canonical_program("MatMul", [a_shape, b_shape], result, {"gemm": [1, n, k, m]}, dtype="float64")
+    program = canonical_program(MatMul(), [a_shape, b_shape], result, dtype="float64")
     generator = np.random.default_rng(k)
     a, b = generator.uniform(-1, 1, a_shape), generator.uniform(-1, 1, b_shape)
 

@@ -1,14 +1,12 @@
 """Normalisations against ONNX's reference implementation, or against their formula where it has none."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from dfcompile.errors import UnsupportedOpError
-from dfcompile.frontend import ONNX, Level, OperatorNode, Program
+from dfcompile.frontend import Level, OperatorNode, Program, input_connector, output_connector
 from dfcompile.lowering import lower_to_canonical, lower_to_maps
-from dfcompile.testing.expansions import canonical_program
+from dfcompile.testing.expansions import program_of_node
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, Array, Attribute, Node, check_node, random, scopes
 
@@ -84,11 +82,11 @@ def onnx_program(
     op_type: str, inputs: list[tuple[int, ...]], output: tuple[int, ...], attributes: dict[str, Attribute]
 ) -> Program:
     """Return a program of one ONNX operator whose shapes ONNX cannot infer."""
-    program = canonical_program(op_type, inputs, output, attributes)
-    for node in program.sdfg.start_state.nodes():
-        if isinstance(node, OperatorNode):
-            node.dialect = ONNX
-    return lower_to_maps(lower_to_canonical(replace(program, level=Level.ONNX), TABLE), TABLE)
+    connectors = [input_connector(position) for position in range(len(inputs))]
+    node = OperatorNode(
+        "op", op_type=op_type, origin="op", attributes=attributes, inputs=connectors, outputs=[output_connector(0)]
+    )
+    return lower_to_maps(lower_to_canonical(program_of_node(node, Level.ONNX, inputs, output), TABLE), TABLE)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])

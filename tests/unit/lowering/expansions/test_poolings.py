@@ -6,6 +6,7 @@ from dace.sdfg.nodes import MapEntry, Tasklet
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.errors import UnsupportedOpError
 from dfcompile.frontend import Program
 from tests.onnx_nodes import Array, Attribute, Node, check_node, random, scopes
@@ -130,7 +131,10 @@ def test_normalisation_over_neighbouring_channels(size: int) -> None:
 def loop_order(program: Program, scope: str) -> list[str]:
     state = program.sdfg.start_state
     for node in state.nodes():
-        if isinstance(node, Tasklet) and node.location["scope"] == scope and "role" not in node.location:
+        if not isinstance(node, Tasklet):
+            continue
+        annotation = Annotation.of_location(node.location, node.label)
+        if annotation.scope == scope and not annotation.is_initialisation:
             entry = state.entry_node(node)
             assert isinstance(entry, MapEntry)
             return list(entry.map.params)

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import UserError
+from dfcompile.lowering import Reduction
+from dfcompile.lowering.operators import Reduce
 from dfcompile.testing.expansions import check_expansion
 from tests.interpreter import interpret
 from tests.onnx_nodes import Node, check_node, lowered, random, scopes
@@ -62,12 +64,11 @@ def test_log_of_a_sum_of_exponentials_does_not_overflow() -> None:
 
 def test_a_sum_over_the_last_axis_reads_its_operand_as_a_stream() -> None:
     dag = check_expansion(
-        "Reduce",
+        Reduce(Reduction.MAX, axes=(1,), keepdims=False),
         "map",
         inputs=[(5, 7)],
         output=(5,),
         reference=lambda x: x.max(axis=1),
-        attributes={"reduction": "MAX", "axes": [1], "keepdims": 0, "expression": "a"},
     )
 
     assert dag.nodes_count == 3  # two memories and one downsampler

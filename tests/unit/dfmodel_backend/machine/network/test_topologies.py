@@ -7,9 +7,10 @@ import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
+from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import FULLY_CONNECTED
+from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
 from dfcompile.dfmodel_backend.machine.network.topologies import (
-    TOPOLOGIES,
-    DimensionKind,
+    NAMED,
     network_cost_usd,
     network_power_w,
     network_units,
@@ -48,7 +49,7 @@ def machine_network(chips: tuple[int, ...], *, kind: str = "r_sw") -> Network:
     return Network(kind, dimensions, 2.0, 24.0, 0.25, 0.0)
 
 
-@pytest.mark.parametrize("name", TOPOLOGIES)
+@pytest.mark.parametrize("name", NAMED)
 def test_units_are_those_counted_by_hand(name: str) -> None:
     chips, gb_per_s, links, switches = COUNTED_BY_HAND[name]
 
@@ -114,16 +115,22 @@ def test_flaws_of_costs_are_repeated_on_request() -> None:
 
 
 def test_names_say_the_kinds_of_the_dimensions() -> None:
-    assert topology("r_fc").kinds == (DimensionKind.RING, DimensionKind.FULLY_CONNECTED)
-    assert topology("r_r_r_r").is_torus
-    assert not topology("r_sw").is_torus
-    assert len(TOPOLOGIES) == 12
+    assert topology("r_fc").kinds == (RING, FULLY_CONNECTED)
+    assert topology("r_r_r_r").is_grid
+    assert not topology("r_sw").is_grid
+    assert topology("sw_r").name == "sw_r"
+    assert len(NAMED) == 12
 
 
 def test_bad_networks_are_named() -> None:
     network = machine_network((4, 3))
     cases = [
-        (replace(network, kind="sw_r"), r"topology 'sw_r': unknown \(did you mean 'sw_sw'\?\)"),
+        (replace(network, kind="s"), r"topology 's': unknown \(did you mean 'sw'\?\)"),
+        (
+            replace(network, kind="sw_mesh"),
+            r"topology 'sw_mesh': has a dimension 'mesh', which is unknown \(known: fc, r",
+        ),
+        (replace(network, kind="r_r_r_r_r"), "topology 'r_r_r_r_r': found 5 dimensions against at most 4"),
         (replace(network, kind="r_r_r"), "topology 'r_r_r': found 2 extents against 3 dimensions"),
         (machine_network((4, 0)), "topology 'r_sw': found 0 chips against more than 0"),
     ]

@@ -9,6 +9,7 @@ from dace.frontend.operations import detect_reduction_type
 from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
 from dace.sdfg.state import SDFGState
 
+from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.frontend import OperatorNode, Program
 from dfcompile.host.printable import printable
 
@@ -58,21 +59,22 @@ def _operator(state: SDFGState, node: OperatorNode) -> str:
 
 def _scope(state: SDFGState, tasklet: Tasklet) -> str:
     entry = state.entry_node(tasklet)
-    location = tasklet.location
-    spatial = set(filter(None, location.get("spatial", "").split(",")))
+    annotation = Annotation.of_location(tasklet.location, tasklet.label)
     loops = ""
     if isinstance(entry, MapEntry):
         pairs = zip(entry.map.params, entry.map.range, strict=True)
-        loops = ", ".join(f"{'*' if name in spatial else ''}{name}<{high + 1}" for name, (_, high, _) in pairs)
+        loops = ", ".join(
+            f"{'*' if name in annotation.spatial else ''}{name}<{high + 1}" for name, (_, high, _) in pairs
+        )
     code = "; ".join(tasklet.code.as_string.splitlines())
     reads = [f"{edge.dst_conn} = {edge.data.data}[{edge.data.subset}]" for edge in _operand_edges(state, tasklet)]
     writes = [
         f"{edge.data.data}[{edge.data.subset}] {_reduction(edge.data)}= {edge.src_conn}"
         for edge in _sorted(state.out_edges(tasklet), "src_conn")
     ]
-    role = f" role={location['role']}" if "role" in location else ""
+    role = " role=init" if annotation.is_initialisation else ""
     steps = "; ".join([*reads, code, *writes])
-    return f"map {location.get('scope', tasklet.label)} ({loops}): {steps} origin={location.get('origin', '')}{role}"
+    return f"map {annotation.scope} ({loops}): {steps} origin={annotation.origin}{role}"
 
 
 def _reduction(memlet: dace.Memlet) -> str:

@@ -1,0 +1,83 @@
+"""The annotation of a map scope: what lowering writes on its tasklet and extraction reads back."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+from dfcompile.canonical_dag.kernel import Kernel, KernelVariant
+from dfcompile.errors import UserError, nearest
+
+_INITIALISATION = "init"
+_KEYS = ("kernel", "origin", "role", "scope", "spatial")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What a map scope is a part of; it stands in the ``location`` of the scope's tasklet, as texts.
+
+    Attributes:
+        origin: the user's operator.
+        scope: name of the scope, such as ``fc1.matmul.gather``.
+        spatial: parameters of the map of which every iteration is a task of its own.
+        is_initialisation: the scope sets what others accumulate to, and is no task.
+        kernel: that the scope belongs to.
+    """
+
+    origin: str
+    scope: str
+    spatial: tuple[str, ...] = ()
+    is_initialisation: bool = False
+    kernel: Kernel | None = None
+
+    def location(self) -> dict[str, str]:
+        """Return the location of the tasklet; what is empty is left out."""
+        found = {"origin": self.origin, "scope": self.scope}
+        if self.spatial:
+            found["spatial"] = ",".join(self.spatial)
+        if self.is_initialisation:
+            found["role"] = _INITIALISATION
+        if self.kernel is not None:
+            found["kernel"] = _kernel_text(self.kernel)
+        return found
+
+    @staticmethod
+    def of_location(location: Mapping[str, object], label: str) -> "Annotation":
+        """Read what `location` has written.
+
+        Args:
+            location: of a tasklet; of a scope that lowering did not make it may be empty.
+            label: of the map; name of a scope that has none.
+
+        Raises:
+            UserError: a key or a value is not one of an annotation; the message names the scope.
+        """
+        scope = str(location.get("scope", label))
+        for key in location:
+            if key not in _KEYS:
+                raise UserError(f"scope {scope!r}: annotation has no {key!r}{nearest(str(key), _KEYS)}")
+        role = location.get("role", _INITIALISATION)
+        if role != _INITIALISATION:
+            raise UserError(f"scope {scope!r}: role {role!r} against {_INITIALISATION!r} or none")
+        kernel = location.get("kernel")
+        return Annotation(
+            origin=str(location.get("origin", scope)),
+            scope=scope,
+            spatial=tuple(filter(None, str(location.get("spatial", "")).split(","))),
+            is_initialisation="role" in location,
+            kernel=None if kernel is None else _kernel(scope, str(kernel)),
+        )
+
+
+@lru_cache(maxsize=64)  # all scopes of a canonical operator have one kernel
+def _kernel_text(kernel: Kernel) -> str:
+    return json.dumps({field.name: getattr(kernel, field.name) for field in fields(kernel)}, sort_keys=True)
+
+
+def _kernel(scope: str, text: str) -> Kernel:
+    try:
+        found = json.loads(text)
+        names = {side: tuple(found[side]) for side in ("inputs", "outputs")}
+        return Kernel(**{**found, **names, "variant": KernelVariant(found["variant"])})
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(f"scope {scope!r}: kernel {text!r} against the fields of a kernel: {error}") from error

@@ -1,0 +1,170 @@
+"""Times of collectives from tables, for the checker; shares no formula with the evaluator [ko24].
+
+Of kinds of dimensions that plug-ins add, and of other products of ours, nothing is known here but their links: what
+crosses the narrowest cut takes at least so long, and that is what is found for them (`is_known` tells).
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
+from dfcompile.dfmodel_backend.machine.machine import Link
+from dfcompile.dfmodel_backend.machine.network.topologies import topology as topology_of
+from dfcompile.errors import VerificationError
+
+# Links that cross the middle of each dimension, given its chips w, x, y, z from the inside out.
+Cut = Callable[..., tuple[float, ...]]
+_CUTS: Mapping[str, Cut] = MappingProxyType(
+    {
+        "r": lambda _: (2,),
+        "sw": lambda x: (x,),
+        "fc": lambda x: (x * x / 4,),
+        "r_r": lambda x, y: (2 * y, 2 * x),
+        "r_fc": lambda _, y: (2, y * y / 4),
+        "r_sw": lambda _, y: (2, y),
+        "sw_sw": lambda x, y: (x, y),
+        "fc_fc": lambda x, y: (x * x / 4, y * y / 4),
+        "r_r_r": lambda x, y, z: (2 * y * z, 2 * x * z, 2 * x * y),
+        "r_sw_sw": lambda _, y, z: (2, y, z),
+        "sw_sw_sw": lambda x, y, z: (x, y, z),
+        "r_r_r_r": lambda w, x, y, z: (2 * x * y * z, 2 * w * y * z, 2 * w * x * z, 2 * w * x * y),
+    }
+)
+_TORI = ("r", "r_r", "r_r_r", "r_r_r_r")
+_SHAPES = ("r", "sw", "fc")
+
+
+def _least(link: Link, chips: int) -> LeastLoads:
+    """Return bounds of a group of another shape than those known here.
+
+    Raises:
+        VerificationError: its chips are not all joined.
+    """
+    (kind,) = topology_of(link.shape).kinds
+    try:
+        return least_loads(kind.wires_of(chips), chips)
+    except ValueError as error:
+        raise VerificationError(f"topology {link.shape!r} of {chips} chips: {error}") from error
+
+
+def is_known(topology: str, links: Sequence[Link]) -> bool:
+    """Return whether times of collectives of a network are those of tables; else they are bounded from below."""
+    return topology in _CUTS and all(link.shape in _SHAPES for link in links)
+
+
+def exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibility: Compatibility) -> float:
+    """Return the time in which each chip of a network sends a byte to each other, by its narrowest cut."""
+    chips = [link.chips for link in links]
+    everyone = math.prod(chips)
+    if everyone == 1 and not compatibility.lone_chip_communicates:
+        return 0.0
+    if topology not in _CUTS:
+        return _least_exchange_ns_per_byte(topology, links, compatibility)
+    crossing = list(_CUTS[topology](*chips))
+    is_torus = topology in _TORI
+    if is_torus and compatibility.torus_bisection_of_other_dimension:
+        crossing.reverse()
+    if is_torus and len(chips) > 1 and compatibility.torus_bisection_halved:
+        crossing = [links_cut / 2 for links_cut in crossing]
+    shapes = topology.split("_")
+    if compatibility.fully_connected_bisection_of_all_links:
+        pairs = [count * (count - 1) / 2 for count in chips]
+        crossing = [pairs[d] if shapes[d] == "fc" else cut for d, cut in enumerate(crossing)]
+    if shapes[-1] == "sw" and compatibility.outermost_bandwidth_quartered:
+        crossing[-1] /= 4
+    slowest = 0.0
+    parted = 1
+    for dimension, link in enumerate(links):
+        parted *= link.chips
+        if not crossing[dimension] or (link.chips == 1 and not compatibility.lone_chip_communicates):
+            continue
+        count = everyone if is_torus else parted
+        messages = count * (count - 1) / 2 if compatibility.messages_of_all_pairs else count * count / 4
+        slowest = max(slowest, messages / crossing[dimension] / link.gb_per_s)
+    return slowest
+
+
+def _least_exchange_ns_per_byte(topology: str, links: Sequence[Link], compatibility: Compatibility) -> float:
+    """Return a time in which no chips of a network send each other a byte: by the cuts along each dimension."""
+    shape = topology_of(topology)
+    everyone = math.prod(link.chips for link in links)
+    slowest, inner = 0.0, 1
+    for kind, link in zip(shape.kinds, links, strict=True):
+        messages = everyone // link.chips if shape.is_grid else inner**2  # for each one of a group alone
+        inner *= link.chips
+        if link.chips == 1 or (kind.name in _SHAPES and compatibility != RIGHT):
+            continue  # flaws of networks that are not written down
+        slowest = max(slowest, messages * _all_to_all_in_group(link) / link.gb_per_s)
+    return slowest
+
+
+def _all_to_all_in_group(link: Link) -> float:
+    """Return how many messages the busiest link of a group carries, each chip sending one to each other."""
+    match link.shape:
+        case "r":
+            return link.chips**2 / 8
+        case "sw":
+            return link.chips / 4
+        case "fc":
+            return 1.0
+    return _least(link, link.chips).exchanged_messages
+
+
+def exchange_in_group(link: Link, *, by_share: bool) -> float:
+    """Return the time per byte of an all-to-all, of a chip's share or of a whole tensor.
+
+    Of a whole tensor a quarter crosses the middle of a ring, over two links; through a switch each chip sends all of
+    its share but its own part; fully connected, each pair has a link for its part.
+    """
+    count, bandwidth = link.chips, link.gb_per_s
+    if by_share:
+        return _all_to_all_in_group(link) / bandwidth
+    sent = {"r": 1 / 8, "sw": (count - 1) / count**2, "fc": 1 / count**2}
+    return (sent[link.shape] if link.shape in sent else _all_to_all_in_group(link) / count**2) / bandwidth
+
+
+def once_around(link: Link, chips: int) -> float:
+    """Return the part of a tensor that a chip sends while it goes around once."""
+    match link.shape:
+        case "r" | "sw":
+            return (chips - 1) / chips
+        case "fc":
+            return 1 / chips
+    return _least(link, chips).gathered_shares / chips if chips > 1 else 0.0
+
+
+def hops(link: Link) -> int:
+    """Return the links that a share of an all-gather passes, one after the other."""
+    match link.shape:
+        case "r" | "sw":
+            return link.chips - 1
+        case "fc":
+            return 1
+    return _least(link, link.chips).hops
+
+
+def between_domains(far: Link, chips: int, domain: int) -> float:
+    """Return the part of a tensor that a chip sends to other domains; of an unknown shape at least."""
+    match far.shape:
+        case "r" | "sw":
+            return (chips / domain - 1) / chips
+        case "fc":
+            return 1 / chips
+    return once_around(far, chips // domain) * (chips // domain) / chips if chips % domain == 0 else 0.0
+
+
+def least_ns_per_byte(topology: str, links: Sequence[Link]) -> float:
+    """Return a time per byte of a whole tensor that every collective among all chips of a network takes.
+
+    Of an all-gather each chip gets the shares of all others, of an exchange a part of each; a reduction is no faster
+    than an all-gather. Along each dimension of a grid many groups work side by side.
+    """
+    everyone = math.prod(link.chips for link in links)
+    is_grid = topology_of(topology).is_grid
+    gathered = max(
+        once_around(link, link.chips) / link.gb_per_s / (everyone // link.chips if is_grid else 1)
+        for link in links
+    )  # fmt: skip
+    return min(gathered, _least_exchange_ns_per_byte(topology, links, RIGHT) / everyone**2)

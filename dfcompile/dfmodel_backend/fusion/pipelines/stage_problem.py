@@ -1,0 +1,45 @@
+"""What a solver of the stages of a pipeline is given, and what it returns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
+from dfcompile.dfmodel_backend.intra_chip.configuration_times import Fused
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
+from dfcompile.dfmodel_backend.milp import Outcome
+
+
+class StageProblem(Protocol):
+    """The kernels of all layers, to be parted into stages and fused in each."""
+
+    @property
+    def model(self) -> DesignModel:
+        """Costs and limits."""
+
+    @property
+    def sets(self) -> DesignSets:
+        """The same of sets of kernels."""
+
+    @property
+    def below_ns(self) -> float:
+        """A slowest stage of more is of no interest."""
+
+    @property
+    def time_limit_s(self) -> float:
+        """Of an integer program; 0: none."""
+
+    def arcs(self) -> Arcs:
+        """Return all possible configurations or, if they are too many, some of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What was found: the stages or, with their outcome, none."""
+
+    fused: Fused | None
+    outcome: Outcome
+
+
+FuseStages: TypeAlias = Callable[[StageProblem], Stages]

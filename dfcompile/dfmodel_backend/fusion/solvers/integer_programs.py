@@ -1,0 +1,116 @@
+"""The built-in solvers with integer programs: the arc-flow model and the assignment, by CBC and by HiGHS."""
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
+from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
+from dfcompile.dfmodel_backend.fusion.pipelines.arc_flow import fuse_stages_by_arc_flow
+from dfcompile.dfmodel_backend.fusion.pipelines.partition import staged
+from dfcompile.dfmodel_backend.fusion.pipelines.stage_problem import StageProblem, Stages
+from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow
+from dfcompile.dfmodel_backend.fusion.solvers.assignment import fuse_by_assignment
+from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathArcs
+from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import along_orders
+from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
+from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome
+
+ROUNDING = 1e-9  # relative: sums in another order
+
+
+def _arc_flow(name: str, program: MilpSolver) -> FusionSolver:
+    def run(problem: FusionProblem) -> Fusion:
+        arcs = problem.listed()
+        if arcs is None:
+            return along_orders(problem)
+        shape, costs = problem.shape, problem.costs_of(arcs)
+        usable = _promising(problem, arcs, costs.time)
+        slots = 1 if shape.is_unlimited else len(shape.allowed)
+        if not problem.may_solve(int(usable.sum()) * slots):
+            return problem.instead()
+        chain, outcome = fuse_by_arc_flow(arcs, costs, usable, shape, _milp_options(problem, program), problem)
+        return _found(problem, chain, outcome, name)
+
+    def fuse_stages(problem: StageProblem) -> Stages:
+        options = MilpOptions(program, problem.time_limit_s)
+        return Stages(*fuse_stages_by_arc_flow(problem.model, problem.arcs(), options))
+
+    return FusionSolver(
+        name=name,
+        is_exact=True,
+        source="own",
+        summary="the shortest path over down-sets as an integer program",
+        module=__name__,
+        run=run,
+        fuse_stages=fuse_stages,
+        lists=True,
+        program=program,
+    )
+
+
+def _assignment(name: str, program: MilpSolver) -> FusionSolver:
+    def run(problem: FusionProblem) -> Fusion:
+        shape = problem.shape
+        if not problem.may_solve(len(shape.predecessors) * len(shape.allowed)):
+            return problem.instead()
+        ranking = problem if shape.stages == 1 else None  # of a pipeline the slowest stage counts, not the sum
+        chain, outcome = fuse_by_assignment(
+            problem.terms(), shape, problem.overlap, problem.counted, _milp_options(problem, program), ranking
+        )
+        return _found(problem, chain, outcome, name)
+
+    def fuse_stages(problem: StageProblem) -> Stages:
+        sets = problem.sets
+        options = MilpOptions(program, problem.time_limit_s)
+        chain, outcome = fuse_by_assignment(sets.terms(), sets.shape, sets.overlap, sets.counted, options)
+        if chain is None:
+            return Stages(None, outcome)
+        return Stages(staged(problem.model, chain, sets.set_times(chain), sets.shape.stages), outcome)
+
+    return FusionSolver(
+        name=name,
+        is_exact=True,
+        source="own",
+        summary="kernels to configurations as an integer program",
+        module=__name__,
+        run=run,
+        fuse_stages=fuse_stages,
+        counts_memory_units=False,
+        program=program,
+    )
+
+
+def _milp_options(problem: FusionProblem, program: MilpSolver) -> MilpOptions:
+    return MilpOptions(program, problem.options.time_limit_s, problem.options.max_nodes)
+
+
+def _found(problem: FusionProblem, chain: Chain | None, outcome: Outcome, name: str) -> Fusion:
+    if outcome is Outcome.NOTHING:
+        return problem.instead()
+    time_ns = np.inf if chain is None else float(problem.set_times(chain).sum())
+    return Fusion(chain, time_ns, outcome is not Outcome.FEASIBLE, name)
+
+
+def _promising(problem: FusionProblem, arcs: PathArcs, times: Column) -> npt.NDArray[np.bool_]:
+    """Return which arcs may be part of a chain that beats the best one along a few topological orders."""
+    finite: npt.NDArray[np.bool_] = np.isfinite(times)
+    incumbent = along_orders(problem)
+    if incumbent.chain is None:
+        return finite
+    parts = problem.least_parts
+    before = members_of(arcs.down_sets, len(parts)).astype(float) @ parts
+    rest = before[-1] - before
+    started = problem.overlap.times_ns(before[:, 0], before[:, 1], before[:, 2])
+    left = problem.overlap.times_ns(rest[:, 0], rest[:, 1], rest[:, 2])
+    least = started[arcs.before] + times + left[arcs.after]
+    promising: npt.NDArray[np.bool_] = finite & (least * (1 - ROUNDING) <= incumbent.time_ns)
+    return promising
+
+
+INTEGER_PROGRAMS = (
+    _arc_flow("cbc", MilpSolver.CBC),
+    _arc_flow("highs", MilpSolver.HIGHS),
+    _assignment("assignment-cbc", MilpSolver.CBC),
+    _assignment("assignment-highs", MilpSolver.HIGHS),
+)

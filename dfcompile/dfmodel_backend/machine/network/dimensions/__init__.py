@@ -1,0 +1,1 @@
+"""Kinds of dimensions of networks, one module each."""

@@ -1,0 +1,54 @@
+"""The canonical operators, the vocabulary of level 1: what each computes and the fields it has."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from dfcompile.lowering.operators.base import CanonicalOperator
+from dfcompile.lowering.operators.concat import Concat
+from dfcompile.lowering.operators.contraction import Contraction
+from dfcompile.lowering.operators.convolution import Convolution, Im2col, TransposedConvolution
+from dfcompile.lowering.operators.copy import Copy
+from dfcompile.lowering.operators.elementwise import Elementwise
+from dfcompile.lowering.operators.field_kinds import AtLeast, Axes, Axis, Count, Extents
+from dfcompile.lowering.operators.gather import Gather, Lookup, LookupElements
+from dfcompile.lowering.operators.matmul import MatMul
+from dfcompile.lowering.operators.pad import Pad, PadMode
+from dfcompile.lowering.operators.reduce import Reduce
+from dfcompile.lowering.operators.window import Window
+from dfcompile.lowering.reduction import Reduction
+
+__all__ = [
+    "SHIPPED",
+    "AtLeast",
+    "Axes",
+    "Axis",
+    "CanonicalOperator",
+    "Concat",
+    "Contraction",
+    "Convolution",
+    "Copy",
+    "Count",
+    "Elementwise",
+    "Extents",
+    "Gather",
+    "Im2col",
+    "Lookup",
+    "LookupElements",
+    "MatMul",
+    "Pad",
+    "PadMode",
+    "Reduce",
+    "Reduction",
+    "TransposedConvolution",
+    "Window",
+]
+
+SHIPPED: Mapping[str, type[CanonicalOperator]] = MappingProxyType(
+    {
+        operator.__name__: operator
+        for operator in (
+            Concat, Convolution, Copy, Elementwise, Gather, Im2col, Lookup, LookupElements, MatMul, Pad, Reduce,
+            TransposedConvolution, Window,
+        )
+    }
+)  # fmt: skip

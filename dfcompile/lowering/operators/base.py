@@ -1,0 +1,194 @@
+"""The base of canonical operators: frozen dataclasses whose fields are checked when one is made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Self, TypeVar, get_type_hints
+
+from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, nearest
+from dfcompile.frontend import AttributeValue
+from dfcompile.lowering.operators.contraction import Contraction
+from dfcompile.lowering.operators.field_kinds import FieldKind, kind_of
+from dfcompile.lowering.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalOperator:
+    """What one operator of level 1 computes, without its operands; to be derived from, as a frozen dataclass.
+
+    The class's name is the operator's type. Its fields are of the types that `kind_of` lists; they are checked when an
+    operator is made, so that no field is misspelt and none has a value that it must not have.
+    """
+
+    def __new__(cls, *values: object, **named: object) -> Self:
+        """Make an operator of the fields' values.
+
+        Raises:
+            OperatorFieldError: there is no such field, or a field has no value.
+        """
+        schema = schema_of(cls)
+        for name in named:
+            if name not in schema.kinds:
+                raise OperatorFieldError(f"{cls.__name__} has no field {name!r}{nearest(name, schema.kinds)}")
+        if len(values) > len(schema.kinds):
+            raise OperatorFieldError(f"{cls.__name__} has {len(schema.kinds)} fields against {len(values)} values")
+        for position, name in schema.required:
+            if position >= len(values) and name not in named:
+                raise OperatorFieldError(f"{cls.__name__} has no value for field {name!r}")
+        return object.__new__(cls)
+
+    def __post_init__(self) -> None:
+        """Check the fields.
+
+        Raises:
+            OperatorFieldError: a field has a value that it must not have.
+        """
+        for name, kind in schema_of(type(self)).kinds.items():
+            value = getattr(self, name)
+            if not kind.holds(value):
+                raise self.fault(f"field {name!r} is {value!r} against {kind}")
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        return type(self), tuple(getattr(self, name) for name in schema_of(type(self)).kinds)
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check the fields against operands and results; an operator that can tell overrides it.
+
+        Raises:
+            OperatorFieldError: they contradict each other.
+        """
+
+    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction | None:  # noqa: ARG002
+        """Return the contraction; None of an operator that is element-wise to the DFModel back end."""
+        return None
+
+    def attributes(self) -> dict[str, AttributeValue]:
+        """Return the fields as JSON values by name; those that have their default are left out."""
+        schema = schema_of(type(self))
+        given = ((name, kind, getattr(self, name)) for name, kind in schema.kinds.items())
+        return {
+            name: kind.write(value)
+            for name, kind, value in given
+            if name not in schema.defaults or not _is_same(value, schema.defaults[name])
+        }
+
+    @classmethod
+    def of_attributes(cls, attributes: Mapping[str, object]) -> Self:
+        """Return the operator that `attributes` was asked of.
+
+        Raises:
+            OperatorFieldError: an attribute is no field, is missing or has a value that it must not have.
+        """
+        kinds = schema_of(cls).kinds
+        return cls(**{name: kinds[name].read(value) if name in kinds else value for name, value in attributes.items()})
+
+    def fault(self, found: str) -> OperatorFieldError:
+        """Return the error that names this operator."""
+        return OperatorFieldError(f"{type(self).__name__}: {found}")
+
+    def check_operands(self, operands: Sequence[Tensor], least: int, most: int | None = None) -> None:
+        """Check the number of operands; it is ``least`` unless ``most`` is given.
+
+        Raises:
+            OperatorFieldError: there are too few or too many.
+        """
+        most = least if most is None else most
+        if not least <= len(operands) <= most:
+            wanted = f"{least}" if most == least else f"{least} to {most}"
+            raise self.fault(f"{len(operands)} operands against {wanted}")
+
+    def check_axis(self, name: str, axis: int, tensor: Tensor) -> None:
+        """Check that a field, an axis counted from the front, is within the rank of an array.
+
+        Raises:
+            OperatorFieldError: it is not.
+        """
+        if not 0 <= axis < tensor.rank:
+            raise self.fault(f"field {name!r} has axis {axis} against rank {tensor.rank} of {tensor}")
+
+    def check_length(self, name: str, length: int) -> None:
+        """Check that a field, a tuple, has as many items as wanted.
+
+        Raises:
+            OperatorFieldError: it has not.
+        """
+        value = getattr(self, name)
+        if len(value) != length:
+            raise self.fault(f"field {name!r} is {value!r} against {length} items")
+
+
+Canonical = TypeVar("Canonical", bound=CanonicalOperator)
+Canonical_co = TypeVar("Canonical_co", bound=CanonicalOperator, covariant=True)
+
+
+def read_operator(operator: type[Canonical], attributes: Mapping[str, object], name: str) -> Canonical:
+    """Return the operator that a node of a program is.
+
+    Args:
+        operator: its class.
+        attributes: of the node, as they are saved.
+        name: of the node.
+
+    Raises:
+        UserError: an attribute is no field, is missing or has a value that it must not have; the message names it and
+            the node.
+    """
+    try:
+        return operator.of_attributes(attributes)
+    except OperatorFieldError as error:
+        raise UserError(f"node {name!r}: {error}") from error
+
+
+def _is_same(value: object, default: object) -> bool:
+    # 1 is equal to True and to 1.0, and -0.0 to 0.
+    return type(value) is type(default) and value == default and repr(value) == repr(default)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The fields of a canonical operator, in order.
+
+    Attributes:
+        kinds: by name.
+        required: positions and names of those without default.
+        defaults: of the others.
+    """
+
+    kinds: Mapping[str, FieldKind]
+    required: tuple[tuple[int, str], ...]
+    defaults: Mapping[str, object]
+
+
+def schema_of(operator: type[CanonicalOperator]) -> Schema:
+    """Return the fields of a canonical operator.
+
+    Raises:
+        RegistrationError: the class is no dataclass of its own, or a field is of a type that cannot be written.
+    """
+    return _schema_of(operator)  # type: ignore[arg-type]  # mypy takes the hash of instances for that of the class
+
+
+@cache
+def _schema_of(operator: type[CanonicalOperator]) -> Schema:
+    where = f"canonical operator {operator.__module__}.{operator.__qualname__}"
+    if not is_dataclass(operator) or "__dataclass_fields__" not in vars(operator):
+        raise RegistrationError(f"{where}: a plain class against @dataclass(frozen=True, slots=True)")
+    hints = get_type_hints(operator, include_extras=True)
+    kinds = {}
+    for field in fields(operator):
+        try:
+            kinds[field.name] = kind_of(hints[field.name])
+        except RegistrationError as error:
+            raise RegistrationError(f"{where}: field {field.name!r}: {error}") from error
+    defaults = {field.name: _default(field) for field in fields(operator) if _has_default(field)}
+    required = tuple((position, name) for position, name in enumerate(kinds) if name not in defaults)
+    return Schema(MappingProxyType(kinds), required, MappingProxyType(defaults))
+
+
+def _has_default(field: "Field[object]") -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
+
+
+def _default(field: "Field[object]") -> object:
+    return field.default_factory() if field.default_factory is not MISSING else field.default

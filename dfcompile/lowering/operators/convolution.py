@@ -1,0 +1,138 @@
+"""The canonical convolutions, and the matrix of windows that makes a convolution a matrix product."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from dfcompile.lowering.operators.base import CanonicalOperator
+from dfcompile.lowering.operators.contraction import Contraction
+from dfcompile.lowering.operators.field_kinds import Count, Extents
+from dfcompile.lowering.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Im2col(CanonicalOperator):
+    """``cols[g, (c, k…), (b, y…)] = X[b, g*channels + c, stride*y + dilation*k …]``: the windows as columns.
+
+    Without groups the result has no dimension g.
+
+    Attributes:
+        kernel: extent of a window, per spatial dimension.
+        strides: distance between windows, per spatial dimension.
+        dilations: distance between the elements of a window, per spatial dimension.
+        counts: number of windows, per spatial dimension.
+        group: number of groups of channels.
+    """
+
+    kernel: Extents
+    strides: Extents
+    dilations: Extents
+    counts: Extents
+    group: Count = 1
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that the windows lie within the data and fill the result."""
+        self.check_operands(operands, 1)
+        x, cols = operands[0], results[0]
+        for name in ("kernel", "strides", "dilations", "counts"):
+            self.check_length(name, x.rank - 2)
+        check_groups(self, x, self.group)
+        check_spans(self, x, self.kernel, self.counts)
+        wanted = x.elements // prod(x.shape[2:]) * prod(self.kernel) * prod(self.counts)
+        if cols.elements != wanted:
+            raise self.fault(f"result {cols} against {wanted} elements")
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution(CanonicalOperator):
+    """``Y[b, o, y…] = sum_{c, k…} X[b, c, stride*y + dilation*k …] * W[o, c, k…]``, X being padded before.
+
+    Attributes:
+        strides: distance between windows, per spatial dimension.
+        dilations: distance between the elements of a window, per spatial dimension.
+        group: number of groups of channels; a filter sees the channels of its group.
+    """
+
+    strides: Extents
+    dilations: Extents
+    group: Count = 1
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that filters and channels are those of the groups and that the windows lie within the data."""
+        self.check_operands(operands, 2)
+        x, w, y = *operands, results[0]
+        for name in ("strides", "dilations"):
+            self.check_length(name, x.rank - 2)
+        check_groups(self, x, self.group)
+        if w.rank != x.rank or w.shape[1] * self.group != x.shape[1] or w.shape[0] % self.group:
+            raise self.fault(f"filters {w} against filters of {self.group} groups for {x}")
+        if y.shape[:2] != (x.shape[0], w.shape[0]) or y.rank != x.rank:
+            raise self.fault(f"result {y} against one channel per filter of {w}")
+        check_spans(self, x, w.shape[2:], y.shape[2:])
+
+    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:
+        """Return groups, filters of a group, elements of a filter, and windows."""
+        _, w = operands
+        windows = result.shape[0] * prod(result.shape[2:])
+        return Contraction(self.group, w.shape[0] // self.group, prod(w.shape[1:]), windows)
+
+
+@dataclass(frozen=True, slots=True)
+class TransposedConvolution(CanonicalOperator):
+    """``Y[b, o, stride*y + dilation*k …] += X[b, c, y…] * W[c, o, k…]``; Y is not yet cropped by pads.
+
+    Attributes:
+        strides: distance between windows of the result, per spatial dimension.
+        dilations: distance between the elements of a window, per spatial dimension.
+        group: number of groups of channels; a filter sees the channels of its group.
+    """
+
+    strides: Extents
+    dilations: Extents
+    group: Count = 1
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that filters and channels are those of the groups and that the windows lie within the result."""
+        self.check_operands(operands, 2)
+        x, w, y = *operands, results[0]
+        for name in ("strides", "dilations"):
+            self.check_length(name, x.rank - 2)
+        check_groups(self, x, self.group)
+        if w.rank != x.rank or w.shape[0] != x.shape[1]:
+            raise self.fault(f"filters {w} against one per channel of {x}")
+        if y.shape[:2] != (x.shape[0], w.shape[1] * self.group) or y.rank != x.rank:
+            raise self.fault(f"result {y} against {w.shape[1] * self.group} channels")
+        check_spans(self, y, w.shape[2:], x.shape[2:])
+
+    def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction:  # noqa: ARG002
+        """Return groups, elements of the filters of a channel, channels of a group, and positions of the data."""
+        x, w = operands
+        positions = x.shape[0] * prod(x.shape[2:])
+        return Contraction(self.group, w.shape[1] * prod(w.shape[2:]), w.shape[0] // self.group, positions)
+
+
+def check_groups(operator: CanonicalOperator, x: Tensor, group: int) -> None:
+    """Check that channels can be shared by groups.
+
+    Raises:
+        OperatorFieldError: they cannot.
+    """
+    if x.rank < 3 or x.shape[1] % group:  # X[batch, channel, …]
+        raise operator.fault(f"field 'group' is {group} against a divisor of the channels of {x}")
+
+
+def check_spans(
+    operator: Im2col | Convolution | TransposedConvolution, over: Tensor, kernel: Sequence[int], counts: Sequence[int]
+) -> None:
+    """Check that the last window ends within the data.
+
+    Raises:
+        OperatorFieldError: it does not.
+    """
+    spatial = zip(over.shape[2:], counts, operator.strides, kernel, operator.dilations, strict=True)
+    for axis, (extent, count, stride, size, dilation) in enumerate(spatial, 2):
+        span = stride * (count - 1) + dilation * (size - 1) + 1
+        if span > extent:
+            raise operator.fault(
+                f"{count} windows of {size} span {span} elements against {extent} of axis {axis} of {over}"
+            )

@@ -1,0 +1,48 @@
+"""What documents and listings say of a canonical operator: what it computes and its fields, from its class."""
+
+import inspect
+import re
+from dataclasses import dataclass
+
+from dfcompile.lowering.operators.base import CanonicalOperator, schema_of
+
+_SECTION = re.compile(r"^Attributes:\n(?P<fields>(?:    .*\n?|\n)*)", re.MULTILINE)
+_FIELD = re.compile(r"^    (?P<name>\w+): (?P<meaning>.*(?:\n {5,}.*)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDescription:
+    """A field of a canonical operator in words.
+
+    Attributes:
+        name: as in the class.
+        values: that it can have.
+        default: as in Python; empty if there is none.
+        meaning: of the docstring; empty if it says nothing.
+    """
+
+    name: str
+    values: str
+    default: str
+    meaning: str
+
+
+def formula_of(operator: type[CanonicalOperator]) -> str:
+    """Return what an operator computes: the first line of its docstring."""
+    return inspect.cleandoc(operator.__doc__ or "").partition("\n")[0]
+
+
+def fields_of(operator: type[CanonicalOperator]) -> tuple[FieldDescription, ...]:
+    """Return the fields of an operator in order."""
+    schema = schema_of(operator)
+    section = _SECTION.search(inspect.cleandoc(operator.__doc__ or ""))
+    meanings = {} if section is None else dict(_FIELD.findall(section["fields"]))
+    return tuple(
+        FieldDescription(
+            name,
+            str(kind),
+            repr(schema.defaults[name]) if name in schema.defaults else "",
+            " ".join(meanings.get(name, "").split()),
+        )
+        for name, kind in schema.kinds.items()
+    )

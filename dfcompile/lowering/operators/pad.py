@@ -1,0 +1,35 @@
+"""The canonical padding."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from dfcompile.lowering.operators.base import CanonicalOperator
+from dfcompile.lowering.tensor import Tensor
+
+PadMode: TypeAlias = Literal["constant", "edge", "reflect", "wrap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pad(CanonicalOperator):
+    """``Y[begin + i, …] = X[i, …]``, and around it a constant, the edge, a reflection or the other side; or cropped.
+
+    Attributes:
+        pads: elements to put before the data in every dimension, then behind it in every dimension; negative ones crop.
+        mode: what is put there.
+        value: the constant.
+    """
+
+    pads: tuple[int, ...]
+    mode: PadMode = "constant"
+    value: float = 0
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that the pads make the result's shape."""
+        self.check_operands(operands, 1)
+        x, y = operands[0], results[0]
+        self.check_length("pads", 2 * x.rank)
+        pads = zip(self.pads[: x.rank], self.pads[x.rank :], strict=True)
+        shape = tuple(extent + begin + end for extent, (begin, end) in zip(x.shape, pads, strict=True))
+        if y.shape != shape:
+            raise self.fault(f"field 'pads' is {self.pads} for {x} against the result {y}")

@@ -1,0 +1,68 @@
+"""The canonical reduction over axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from dfcompile.lowering.expressions import MOST_OPERANDS
+from dfcompile.lowering.operators.base import CanonicalOperator
+from dfcompile.lowering.operators.expression_field import check_expression
+from dfcompile.lowering.operators.field_kinds import Axes
+from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(CanonicalOperator):
+    """``Y[kept] = reduce over the others of expression(a[i, …], b[i, …], …)``; operands are broadcast as in numpy.
+
+    Attributes:
+        reduction: how values become one.
+        axes: of the operands' common shape that are reduced, counted from the front.
+        keepdims: the result has extent 1 in the reduced axes; else it has no such dimensions.
+        expression: Python source of the operands' elements ``a``, ``b`` …, computed before the reduction.
+    """
+
+    reduction: Reduction
+    axes: Axes
+    keepdims: bool = True
+    expression: str = "a"
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that the axes are those of the operands and that the result has the other ones."""
+        self.check_operands(operands, 1, MOST_OPERANDS)
+        check_expression(self, self.expression, len(operands))
+        shape, result = self.full_shape(operands), results[0]
+        if len(set(self.axes)) != len(self.axes) or any(axis >= len(shape) for axis in self.axes):
+            raise self.fault(f"field 'axes' is {self.axes} against different axes of rank {len(shape)}")
+        kept = kept_shape(shape, self.axes)
+        left = tuple(extent for axis, extent in enumerate(shape) if axis not in self.axes)
+        fits = result.shape == kept if self.keepdims else result.shape == left or result.elements == prod(left) == 1
+        if not fits:
+            wanted = kept if self.keepdims else left
+            raise self.fault(f"field 'keepdims' is {self.keepdims} with a result {result} against shape {list(wanted)}")
+
+    def full_shape(self, operands: Sequence[Tensor]) -> tuple[int, ...]:
+        """Return the shape that the operands are broadcast to.
+
+        Raises:
+            OperatorFieldError: they have none.
+        """
+        first = operands[0].shape
+        if all(tensor.shape == first for tensor in operands):
+            return first
+        try:
+            return tuple(np.broadcast_shapes(*(tensor.shape for tensor in operands)))
+        except ValueError:
+            raise self.fault(f"operands {', '.join(map(str, operands))} against shapes that broadcast") from None
+
+
+def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape with extent 1 in the reduced axes.
+
+    >>> kept_shape((2, 3, 4), [1])
+    (2, 1, 4)
+    """
+    return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))

@@ -1,0 +1,91 @@
+"""Reads the nodes of a program as expansions see them, in topological order."""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+import dace
+import networkx as nx
+import numpy as np
+from dace.sdfg.nodes import AccessNode
+
+from dfcompile.errors import OperatorFieldError, UserError
+from dfcompile.frontend import OperatorNode, Program, input_connector, output_connector
+from dfcompile.lowering.node import CanonicalNode, Node
+from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
+from dfcompile.lowering.program_builder import ProgramBuilder
+from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.lowering.tensor import Tensor
+from dfcompile.plugins import missing
+
+
+def onnx_operators(program: Program, builder: ProgramBuilder | None = None) -> Iterator[Operator]:
+    """Yield the operators of a program of level 0.
+
+    Args:
+        program: of level 0.
+        builder: of the next level, whose arrays are those that expansions see; views on the way are made anew in it.
+            Of its own, with the arrays of the program, if none is given.
+    """
+    for node, inputs, outputs in _nodes(program, builder):
+        yield Operator(
+            node.name, node.dialect, node.op_type, node.origin, inputs, outputs, MappingProxyType(node.attributes)
+        )
+
+
+def canonical_nodes(
+    program: Program, table: ExpansionTable, builder: ProgramBuilder | None = None
+) -> Iterator[CanonicalNode[CanonicalOperator]]:
+    """Yield the canonical operators of a program of level 1; see `onnx_operators`.
+
+    Raises:
+        UnsupportedOpError: no expansion is of such an operator.
+        UserError: a node has an attribute that its operator has not, has not one that it needs, or has one with a wrong
+            value; the message names both.
+    """
+    known = table.operators
+    for node, inputs, outputs in _nodes(program, builder):
+        named = node.name, node.dialect, node.op_type, node.origin
+        if node.op_type not in known:
+            hint = missing(node.op_type, known, table.faults)
+            raise Node(*named, inputs, outputs).unsupported(f"no expansion for {node.op_type!r}{hint}")
+        operator = read_operator(known[node.op_type], node.attributes, node.name)
+        found = CanonicalNode(*named, inputs, outputs, operator)
+        try:
+            operator.check(found.operands(), found.results())
+        except OperatorFieldError as error:
+            raise UserError(f"node {node.name!r}: {error}") from error
+        yield found
+
+
+def _nodes(
+    program: Program, builder: ProgramBuilder | None
+) -> Iterator[tuple[OperatorNode, tuple[Tensor | None, ...], tuple[Tensor | None, ...]]]:
+    """Yield the operator nodes of a program in topological order, with their operands and results."""
+    target = ProgramBuilder(program) if builder is None else builder
+    state = program.sdfg.start_state
+    position = {node: number for number, node in enumerate(state.nodes())}
+    for node in nx.lexicographical_topological_sort(state.nx, key=position.__getitem__):
+        if isinstance(node, OperatorNode):
+            inputs = {edge.dst_conn: target.tensor(edge.data.data) for edge in state.in_edges(node)}
+            outputs = {edge.src_conn: _result(program, edge.data.data) for edge in state.out_edges(node)}
+            found = _by_position(inputs, input_connector), _by_position(outputs, output_connector)
+            if builder is None:
+                target.adopt_outputs(program.sdfg, Node(node.name, node.dialect, node.op_type, node.origin, *found))
+            yield node, *found
+        elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), dace.data.View):
+            source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
+            shape = tuple(int(size) for size in node.desc(program.sdfg).shape)
+            target.add_view(target.tensor(source), node.data, shape)
+
+
+def _by_position(tensors: Mapping[str, Tensor], connector: Callable[[int], str]) -> tuple[Tensor | None, ...]:
+    if not tensors:
+        return ()
+    last = max(int(name.rpartition("_")[2]) for name in tensors)
+    return tuple(tensors.get(connector(position)) for position in range(last + 1))
+
+
+def _result(program: Program, name: str) -> Tensor:
+    array = program.sdfg.arrays[name]
+    return Tensor(name, tuple(int(size) for size in array.shape), np.dtype(array.dtype.type).name)

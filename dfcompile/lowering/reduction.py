@@ -1,0 +1,42 @@
+"""Reductions: how several values become one."""
+
+from enum import Enum, unique
+from typing import assert_never
+
+import numpy as np
+
+from dfcompile.lowering.expressions import literal
+
+
+@unique
+class Reduction(Enum):
+    """How a map scope accumulates into its result; the value is DaCe's conflict resolution."""
+
+    SUM = "lambda a, b: a + b"
+    PRODUCT = "lambda a, b: a * b"
+    MAX = "lambda a, b: max(a, b)"
+    MIN = "lambda a, b: min(a, b)"
+
+    def initial(self, dtype: str) -> str:
+        """Return the neutral element as Python source of a tasklet."""
+        match self:
+            case Reduction.SUM:
+                return "0"
+            case Reduction.PRODUCT:
+                return "1"
+            case Reduction.MAX:
+                return _extreme(dtype, least=True)
+            case Reduction.MIN:
+                return _extreme(dtype, least=False)
+        assert_never(self)
+
+
+def _extreme(dtype: str, *, least: bool) -> str:
+    """Return the least or the largest value of a type as Python source of a tasklet."""
+    kind = np.dtype(dtype)
+    if kind.kind == "b":
+        return "False" if least else "True"
+    if kind.kind not in "iu":
+        return "-inf" if least else "inf"
+    limits = np.iinfo(kind)
+    return literal(int(limits.min if least else limits.max), dtype)

@@ -1,0 +1,39 @@
+"""A tensor as expansions see it: an array of the SDFG with its shape and, of a parameter, its values."""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """An operand or result: an SDFG array.
+
+    Attributes:
+        name: of the SDFG array.
+        shape: in elements, no symbols.
+        dtype: numpy name.
+        value: of a parameter; ``None`` for what is only known when the model runs.
+        is_constant: depends on parameters alone.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    value: npt.NDArray[np.generic] | None = None
+    is_constant: bool = False
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"

@@ -1,0 +1,79 @@
+"""Checks for solvers of fusion: chains of random graphs against the shortest path, which is exact."""
+
+import math
+from random import Random
+
+from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Overlap, System, check, map_graph
+from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
+from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP
+from dfcompile.errors import InfeasibleError
+from dfcompile.testing.random_graphs import random_graph, random_system
+
+GRAPHS = 40
+MOST_KERNELS = 7
+TOLERANCE = 1e-9  # relative
+
+
+def check_solver(solver: FusionSolver, *, graphs: int = GRAPHS, seed: int = 0) -> None:
+    """Check a solver of fusion on random graphs of up to 7 kernels, on chips of little SRAM and DRAM.
+
+    * Valid: each chain holds every kernel once, none before one that it waits for, and keeps the limits of cores, SRAM
+      and DRAM; the independent checker accepts the mapping.
+    * Honest: no chain is faster than the optimum, and a mapping that claims to be optimal is as fast. A solver that is
+      exact finds a chain wherever there is one, and claims it.
+    * Deterministic: a second time gives the same chain.
+
+    Args:
+        solver: to check.
+        graphs: how many are drawn.
+        seed: of the graphs.
+
+    Raises:
+        AssertionError: naming the graph, found against what.
+        PluginError: the solver raises, or its chain is none.
+    """
+    random = Random(seed)  # noqa: S311  # graphs, no secrets
+    for number in range(graphs):
+        graph, system = random_graph(random, random.randint(1, MOST_KERNELS)), random_system(random)
+        options = MappingOptions(
+            overlap=random.choice(list(Overlap)),
+            compute_utilization=random.choice([0.0, 0.7]),
+            max_configurations=random.randint(0, 3),
+        )
+        _check_mapping(solver, f"solver {solver.name!r}: graph {number}", graph, system, options)
+
+
+def _check_mapping(
+    solver: FusionSolver, where: str, graph: DataflowGraph, system: System, options: MappingOptions
+) -> None:
+    best, found = (_mapping(one, graph, system, options) for one in (DP, solver))
+    if best is None:
+        assert found is None, f"{where}: found {found} where nothing fits"
+        return
+    if found is None:
+        assert not solver.is_exact, f"{where}: found nothing, but {_sets(best)} fit"
+        return
+    check(graph, system, found)
+    again = _mapping(solver, graph, system, options)
+    repeated = "nothing" if again is None else _sets(again)
+    assert repeated == _sets(found), f"{where}: found {repeated} the second time against {_sets(found)}"
+    slack = TOLERANCE * best.time_s
+    assert found.time_s >= best.time_s - slack, f"{where}: found {found.time_s} s against at least {best.time_s}"
+    assert found.optimal or not solver.is_exact, f"{where}: an exact solver does not claim the optimum"
+    if found.optimal:
+        assert math.isclose(found.time_s, best.time_s, rel_tol=TOLERANCE), (
+            f"{where}: claims the optimum, but {_sets(found)} take {found.time_s} s "
+            f"against {best.time_s} of {_sets(best)}"
+        )
+
+
+def _mapping(solver: FusionSolver, graph: DataflowGraph, system: System, options: MappingOptions) -> Mapping | None:
+    try:
+        return map_graph(graph, system, options, solver)
+    except InfeasibleError:
+        return None
+
+
+def _sets(mapping: Mapping) -> str:
+    return " | ".join(" ".join(config.kernels) for config in mapping.configs)

@@ -1,0 +1,116 @@
+"""Checks for kinds of dimensions of networks: what a kind says against the links that it declares."""
+
+import math
+from collections.abc import Sequence
+
+from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.network.all_to_all import all_to_all_ns_per_byte, exchange_ns_per_byte
+from dfcompile.dfmodel_backend.machine.network.collective_times import once_ns_per_byte
+from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Figure
+from dfcompile.dfmodel_backend.machine.network.topologies import Topology, network_units
+
+CHIPS = (2, 3, 4, 6, 8, 16)
+TOLERANCE = 1e-9  # relative
+GB_PER_S = 10.0
+GROWING: tuple[Figure, ...] = ("gathered_shares", "exchanged_messages", "hops", "paid_links", "ports", "cut")
+
+
+def check_topology(kind: DimensionKind, chips: Sequence[int] = CHIPS) -> None:
+    """Check a kind of dimension against the graph of its links, for groups of several sizes.
+
+    * Links: all chips are joined; as many links are paid as there are, or each at both of its ends; no chip has fewer
+      ports, and no cut through the middle fewer links, than the kind says.
+    * Collectives: no link carries less than what must cross the narrowest cut. An all-gather brings every chip the
+      shares of all others; an all-reduce in two phases sends ``2 (N - 1) / N`` of the tensor from each chip; an
+      all-to-all sends a message from each chip to each other; hops reach the farthest chip.
+    * Monotony: every byte takes time, links of twice the bandwidth take half of it, more chips carry no less.
+    * A chip alone exchanges nothing and takes no links.
+    * Symmetry: a grid takes the same time whichever of its dimensions is called the first.
+
+    Args:
+        kind: to check.
+        chips: sizes of groups, ascending, each of at least 2 chips.
+
+    Raises:
+        AssertionError: saying what was found against what.
+        PluginError: a function of the kind raises, or returns no number.
+    """
+    for count in chips:
+        _check_group(kind, count, _least_loads(kind, count))
+        _check_times(kind, count)
+    for figure in GROWING:
+        found = [kind.count(figure, count) for count in chips]
+        assert found == sorted(found), f"{kind}: {figure} of {list(chips)} chips: found {found} against ascending"
+    _check_one_chip(kind)
+    if kind.forms_grid:
+        _check_grid(kind)
+
+
+def _least_loads(kind: DimensionKind, chips: int) -> LeastLoads:
+    try:
+        return least_loads(kind.wires_of(chips), chips)
+    except ValueError as error:
+        raise AssertionError(f"{kind}: {chips} chips: {error}") from error
+
+
+def _check_group(kind: DimensionKind, chips: int, least: LeastLoads) -> None:
+    where = f"{kind}: {chips} chips"
+    paid = kind.count("paid_links", chips)
+    assert paid in (least.links, least.ends), (
+        f"{where}: found {paid} links that are paid against {least.links} links, or {least.ends} ends of them"
+    )
+    assert kind.count("switch_ports", chips, False) <= kind.count("switch_ports", chips, True)
+    bounds: dict[Figure, float] = {
+        "gathered_shares": max(least.gathered_shares, least.reduced_shares / 2),
+        "exchanged_messages": least.exchanged_messages,
+        "hops": least.hops,
+        "sent_once": 1.0,
+        "broadcast": 1.0,
+    }
+    for figure, bound in bounds.items():
+        found = kind.count(figure, chips)
+        assert found >= bound * (1 - TOLERANCE), (
+            f"{where}: {figure}: found {found} against at least {bound} over the narrowest cut of its links"
+        )
+    limits: dict[Figure, int] = {"ports": least.ports}
+    if chips % 2 == 0:
+        limits["cut"] = least.cut
+    for figure, limit in limits.items():
+        found = kind.count(figure, chips)
+        assert 0 < found <= limit, f"{where}: {figure}: found {found} against at most {limit} of its links"
+
+
+def _check_times(kind: DimensionKind, chips: int) -> None:
+    for collective in Collective:
+        slow, fast = (once_ns_per_byte(collective, kind, chips, gb_per_s) for gb_per_s in (GB_PER_S, 2 * GB_PER_S))
+        assert (slow > 0) == (collective is not Collective.NONE), (
+            f"{kind}: {chips} chips: {collective}: found {slow} ns per byte against more than 0"
+        )
+        assert math.isclose(fast, slow / 2, rel_tol=TOLERANCE), (
+            f"{kind}: {chips} chips: {collective}: found {fast} ns per byte over links of twice the bandwidth "
+            f"against half of {slow}"
+        )
+
+
+def _check_one_chip(kind: DimensionKind) -> None:
+    shape = Topology((kind,))
+    for both in (all_to_all_ns_per_byte, exchange_ns_per_byte):
+        found = both(shape, (1,), (GB_PER_S,))
+        assert found == 0, f"{kind}: one chip: found {found} ns against 0"
+    assert not any(network_units(shape, (1,), (GB_PER_S,)).link_gb_per_s), f"{kind}: one chip: its links are paid"
+
+
+def _check_grid(kind: DimensionKind) -> None:
+    shape = Topology((kind, kind))
+    for both in (all_to_all_ns_per_byte, exchange_ns_per_byte):
+        one, other = (both(shape, chips, (GB_PER_S, GB_PER_S)) for chips in ((2, 4), (4, 2)))
+        assert math.isclose(one, other, rel_tol=TOLERANCE), (
+            f"{kind}: 2 x 4 chips: found {one} ns against {other} of 4 x 2"
+        )
+    for dimension in (0, 1):
+        links = [network_units(shape, chips, (1.0, 1.0)).link_gb_per_s[dimension] for chips in ((2, 4), (4, 2))]
+        groups = [8 // chips[dimension] for chips in ((2, 4), (4, 2))]
+        sizes = [chips[dimension] for chips in ((2, 4), (4, 2))]
+        expected = [n * kind.count("paid_links", size) for n, size in zip(groups, sizes, strict=True)]
+        assert links == expected, f"{kind}: a grid: found {links} links against {expected}"

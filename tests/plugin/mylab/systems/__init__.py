@@ -1,0 +1,1 @@
+"""Systems of this package: a YAML file each."""
