@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.check.collectives import exchange_ns_per_byte
@@ -22,6 +22,7 @@ from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
 from dfcompile.errors import VerificationError
+from tests.examples import examples
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import designs
 
@@ -95,7 +96,7 @@ def exchanging(draw: st.DrawFn, kernel: DesignKernel, kind: WorkloadKind) -> Des
     )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(networked(), compatibilities(), st.data())
 def test_every_network_takes_the_evaluators_time(
     design: Design, compatibility: Compatibility, data: st.DataObject

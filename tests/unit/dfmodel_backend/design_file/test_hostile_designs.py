@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import design_of, parse_design
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError
+from tests.examples import examples
 from tests.locations import DESIGNS
 
 
@@ -176,7 +177,7 @@ NUMBERS = st.sampled_from([0, 1, -1, 2, 3, 7, 77, 2**31, 2**40, 2**62, 2**63 - 1
 REALS = st.sampled_from([0.0, -1.0, 1e-38, 0.5, 1.0, 3e38, float("nan"), float("inf"), float("-inf")])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data(), st.sampled_from([LLM, DLRM, HPL, FFT, MAMBA, DECODE]))
 def test_a_design_with_any_three_fields_changed_is_read_or_refused_in_one_line(data: st.DataObject, text: str) -> None:
     message = parse_message(text, "x.txt")

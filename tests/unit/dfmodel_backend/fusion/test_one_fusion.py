@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from dfcompile.dfmodel_backend import (
     DataflowGraph,
@@ -26,6 +26,7 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
+from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs
 from tests.unit.dfmodel_backend.graphs import tensor
 
@@ -90,7 +91,7 @@ def system_of(design: Design) -> System:
     return System("same", 1, chip, dram, ONE_CHIP, ())
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(designs())
 def test_a_connection_is_a_tensor_with_one_reader(drawn: Design) -> None:
     design = on_one_chip(drawn)

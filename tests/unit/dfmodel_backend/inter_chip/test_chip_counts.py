@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions, Overlap, System, TensorKind
@@ -15,6 +15,7 @@ from dfcompile.dfmodel_backend.machine.system import Dimension, Network
 from dfcompile.dfmodel_backend.sharding.graphs import find_sharding, require_whole_products, share_graph
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import InfeasibleError, UserError
+from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import elementwise, gemm, graphs, machine, machines, tensor
 
 GB_PER_S = 10.0
@@ -128,7 +129,7 @@ def test_the_fastest_part_of_the_network_is_taken() -> None:
     assert found.configs[0].network_ns == pytest.approx(2 * (1 + 1) * 3.0 + 4 * 2 * 3 / 4 / GB_PER_S)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(graphs(4), machines(), st.sampled_from([("r", (6,)), ("r_r", (2, 3)), ("r_sw", (2, 3)), ("fc", (6,))]))
 def test_more_chips_at_hand_are_never_slower(
     graph: DataflowGraph, alone: System, network: tuple[str, tuple[int, ...]]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT
@@ -12,10 +12,11 @@ from dfcompile.dfmodel_backend.intra_chip.dram import dram_need, never_fits_dram
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.workload.design import Design
+from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs, every_arc
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_arcs_without_room_in_dram_are_those_whose_tensors_wait_in_too_many_bytes(data: st.DataObject) -> None:
     drawn = data.draw(designs(5))
@@ -38,7 +39,7 @@ def test_arcs_without_room_in_dram_are_those_whose_tensors_wait_in_too_many_byte
     np.testing.assert_array_equal(first, again)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(designs(5), st.sampled_from([2, 3, 6]), st.sampled_from([0.5, 1.0, 2.0]))
 def test_a_choice_ruled_out_in_one_tile_fits_in_no_number_of_tiles(drawn: Design, tiles: int, part: float) -> None:
     whole = DesignModel(drawn, {}, 1, RIGHT)

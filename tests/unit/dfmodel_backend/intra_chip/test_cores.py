@@ -1,11 +1,12 @@
 """Tables of core splits hold exactly the splits that no other one beats."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, core_table, cycles_of
 from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount
 from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
+from tests.examples import examples
 
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([97, 128, 1000]))
 ZERO = Amount(0.0)
@@ -15,7 +16,7 @@ def chip_of(cores: int, lanes: int, stages: int) -> Accelerator:
     return Accelerator(cores, lanes, stages, 1.0, ZERO, ZERO, ZERO)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(SIZES, SIZES, SIZES, st.booleans(), st.integers(1, 30), st.integers(1, 4), st.integers(1, 4))
 def test_table_is_the_pareto_front_of_every_split(
     rows: int, k: int, n: int, is_systolic: bool, cores: int, lanes_per_core: int, stages_per_core: int

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
@@ -19,6 +19,7 @@ from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
+from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs
 
 
@@ -66,7 +67,7 @@ def every_batch_ns(design: Design, compatibility: Compatibility) -> list[tuple[f
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(open_designs(), st.sampled_from([RIGHT, ORIGINAL]))
 def test_pruned_search_equals_every_choice(design: Design, compatibility: Compatibility) -> None:
     try:
@@ -86,7 +87,7 @@ def test_pruned_search_equals_every_choice(design: Design, compatibility: Compat
     assert solution.decision.tiles == fewest_tiles
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(open_designs(), st.integers(1, 4))
 def test_models_of_other_groups_are_those_built_anew(design: Design, tiles: int) -> None:
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, parser
 from onnx.reference import ReferenceEvaluator
@@ -16,6 +16,7 @@ from dfcompile.frontend.normaliser import normalise
 from dfcompile.frontend.onnx.draft_reading import read_draft
 from dfcompile.frontend.onnx.origins import name_nodes
 from dfcompile.frontend.onnx.shapes import checkable
+from tests.examples import examples
 
 ModelWriter = Callable[[str], Path]
 
@@ -223,7 +224,7 @@ def graphs(draw: st.DrawFn) -> onnx.ModelProto:
 
 
 @given(graphs())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_passes_change_no_result(model: onnx.ModelProto) -> None:
     values = {"x": np.random.default_rng(1).standard_normal((2, 3)).astype(np.float32)}
 
@@ -234,7 +235,7 @@ def test_passes_change_no_result(model: onnx.ModelProto) -> None:
 
 
 @given(graphs())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_passes_are_idempotent_and_account_for_every_node(model: onnx.ModelProto) -> None:
     named = name_nodes(read_draft(model, {}))
 

@@ -3,12 +3,13 @@
 import numpy as np
 import onnx
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kinds.onnx_file import OnnxReference
 from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated
+from tests.examples import examples
 from tests.interpreter import interpret
 from tests.onnx_nodes import Attribute, Node, lowered, random
 
@@ -32,7 +33,7 @@ def _check(node: Node) -> None:
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data(), st.sampled_from(sorted(OPSETS)), st.integers(1, 2))
 def test_pooling_in_ceil_mode_as_onnxruntime(data: st.DataObject, op_type: str, rank: int) -> None:
     def numbers(low: int, high: int, count: int = rank) -> list[int]:
@@ -67,7 +68,7 @@ def test_window_that_begins_behind_the_data_is_none(opset: int) -> None:
     _check(node)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(1, 12))
 def test_transposed_convolution_of_a_given_size(
     extent: int, kernel: int, stride: int, dilation: int, size: int
@@ -81,7 +82,7 @@ def test_transposed_convolution_of_a_given_size(
         assert evaluated(node.model(), node.feeds) is None
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(["Hardmax", "Softmax", "LogSoftmax"]), st.data(), st.sampled_from([7, 11, 12]))
 def test_old_softmax_and_hardmax_look_at_all_axes_behind_theirs(op_type: str, data: st.DataObject, opset: int) -> None:
     shape = data.draw(st.lists(st.integers(1, 3), min_size=2, max_size=4))

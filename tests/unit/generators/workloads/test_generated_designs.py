@@ -1,6 +1,6 @@
 """Every graph that a generator makes is a design without contradictions, and survives text and binary."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
@@ -8,6 +8,7 @@ from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.generators.workloads import WORKLOADS, design_text, workload
+from tests.examples import examples
 
 MACHINE = """
 system {
@@ -53,7 +54,7 @@ def written(draw: st.DrawFn) -> schema.DSE:
     return parse_message(f"{text}{MACHINE}execution {{ {KINDS.get(name, llm)} {execution} }}", name)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(written())
 def test_a_generated_graph_is_without_contradictions(message: schema.DSE) -> None:
     design = design_of(message, "x.txt")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
@@ -27,6 +27,7 @@ from dfcompile.lowering.alternatives.outline import affine
 from dfcompile.options import Options, parse_expand
 from dfcompile.report.summary import summarize
 from dfcompile.scheduler import ScheduleOptions, figures, schedule, schedule_non_streaming
+from tests.examples import examples
 from tests.locations import EXAMPLES
 from tests.onnx_text import model_from_text, program_from_text
 
@@ -75,7 +76,7 @@ STEPS = ["Relu({0})", "Softmax<axis=3>({0})", "Softmax<axis=1>({0})", "Add({0}, 
 
 @given(program=programs(), conv=st.sampled_from(["im2col", "direct"]), matmul=st.sampled_from(PRODUCTS),
        pes=st.sampled_from([1, 2, 3, 5, 16, 300]), partition=st.sampled_from(["sb-rlx", "sb-lts", "best"]))  # fmt: skip
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_no_schedule_of_any_lowering_is_below_the_bound(
     program: Program, conv: str, matmul: str, pes: int, partition: str
 ) -> None:

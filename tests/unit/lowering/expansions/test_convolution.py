@@ -1,11 +1,12 @@
 import numpy as np
 import onnx.reference
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
+from tests.examples import examples
 from tests.interpreter import interpret
 from tests.onnx_text import model_from_text, program_from_model
 
@@ -51,7 +52,7 @@ def _text(shape: list[int]) -> str:
 
 @pytest.mark.parametrize("name", ["im2col", "direct"])
 @given(case=convolutions())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_convolution_is_that_of_onnx(name: str, case: tuple[str, dict[str, np.ndarray]]) -> None:
     text, parameters = case
     model = model_from_text(text, **parameters)

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.lowering import Choice, lower_to_maps, registered_expansions
 from dfcompile.lowering.operators import MatMul
 from dfcompile.testing.expansions import canonical_program, check_expansion
+from tests.examples import examples
 from tests.interpreter import interpret
 
 TABLE = registered_expansions()
@@ -17,7 +18,7 @@ extents = st.integers(1, 5)
 @pytest.mark.parametrize("name", NAMES)
 @given(batch=st.lists(extents, max_size=2), n=extents, k=extents, m=extents, shared=st.booleans(),
        transposed=st.tuples(st.booleans(), st.booleans()))  # fmt: skip
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_product_is_numpys(
     name: str, batch: list[int], n: int, k: int, m: int, shared: bool, transposed: tuple[bool, bool]
 ) -> None:

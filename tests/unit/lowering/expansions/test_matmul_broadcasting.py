@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
@@ -12,6 +12,7 @@ from dfcompile.canonical_dag.extraction import extract
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.operators import MatMul
 from dfcompile.testing.expansions import canonical_program
+from tests.examples import examples
 from tests.interpreter import interpret
 from tests.onnx_text import program_from_model
 
@@ -64,7 +65,7 @@ def test_product_with_a_plain_matrix_is_one_product_of_all_rows(name: str, leadi
 
 @pytest.mark.parametrize("name", NAMES)
 @given(leading=leading_pairs(), n=extents, k=extents, m=extents)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_broadcast_product_is_numpys(name: str, leading: tuple[Shape, Shape], n: int, k: int, m: int) -> None:
     a_shape, b_shape = (*leading[0], n, k), (*leading[1], k, m)
     model = product_model(a_shape, b_shape)
@@ -80,7 +81,7 @@ def test_broadcast_product_is_numpys(name: str, leading: tuple[Shape, Shape], n:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(leading=leading_pairs(), n=extents, k=extents, m=extents)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_canonical_product_broadcasts_as_well(name: str, leading: tuple[Shape, Shape], n: int, k: int, m: int) -> None:
     a_shape, b_shape = (*leading[0], n, k), (*leading[1], k, m)
     result = np.matmul(np.zeros(a_shape), np.zeros(b_shape)).shape

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, critical_path
@@ -13,6 +13,7 @@ from dfcompile.scheduler import (
     schedule,
     schedule_non_streaming,
 )
+from tests.examples import examples
 from tests.strategies import canonical_dags
 from tests.unit.scheduler.convolution import convolution_dag
 from tests.unit.scheduler.element_simulator import simulate
@@ -122,7 +123,7 @@ def test_published_outer_product_is_optimal_on_many_elements() -> None:
     assert result.pe_utilization == result.speedup / 32
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(canonical_dags(), st.integers(1, 8), st.sampled_from(["sb-rlx", "sb-lts", "work-ordered"]))
 def test_nothing_beats_the_lower_bound(dag: CanonicalDag, pes: int, partition: str) -> None:
     bound = lower_bound_cycles(dag, pes)

@@ -5,11 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.scheduler import ScheduleOptions, schedule
+from tests.examples import examples
 from tests.strategies import canonical_dags
 from tests.unit.scheduler.element_simulator import WaitReason, simulate
 from tests.unit.scheduler.reference_schedules import ReferenceSchedule, reference_schedules, schedule_of
@@ -130,7 +131,7 @@ def test_tasks_of_one_element_take_turns_without_a_barrier() -> None:
     assert WaitReason.ELEMENT in {wait.reason for wait in simulate(dag, swapped, barrier=False).wait_cycle}
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(canonical_dags(), st.integers(1, 8), st.booleans())
 def test_computed_capacities_never_stall(dag: CanonicalDag, pes: int, demote: bool) -> None:
     result = schedule(dag, ScheduleOptions(pes, demote=demote))

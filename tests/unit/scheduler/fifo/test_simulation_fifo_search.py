@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.simulation import Replay, simulate
+from tests.examples import examples
 from tests.unit.scheduler.plain_replay import replays
 from tests.unit.scheduler.streams import all_streamed, bypass, chain
 
@@ -35,7 +36,7 @@ def test_chain_needs_one_element_each() -> None:
     assert minimal_fifo_sizes(dag, all_streamed(dag, 7)).tolist() == [0, 1, 1, 1, 1, 0]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(replays(max_volume=12))
 def test_no_size_can_be_lowered_and_none_delays(case: tuple[CanonicalDag, Replay]) -> None:
     dag, replay = case
@@ -54,7 +55,7 @@ def test_no_size_can_be_lowered_and_none_delays(case: tuple[CanonicalDag, Replay
         assert found.deadlock or found.makespan_cycles > free.makespan_cycles
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(replays(max_volume=12))
 def test_sizes_that_suffice_only_shrink(case: tuple[CanonicalDag, Replay]) -> None:
     dag, replay = case

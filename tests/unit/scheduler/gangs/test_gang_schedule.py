@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
@@ -15,6 +15,7 @@ from dfcompile.scheduler import ScheduleOptions, collect_partitioners, schedule,
 from dfcompile.scheduler.baseline.gaps import Gap, GapIndex
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.timing.exact_integers import ceil_ratio, int64_column
+from tests.examples import examples
 from tests.strategies import canonical_dags
 
 
@@ -57,7 +58,7 @@ def test_demotion_sends_streams_that_a_fifo_would_hold_whole_through_memory() ->
     assert demoted.makespan_cycles >= kept.makespan_cycles
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(canonical_dags(), st.integers(1, 5))
 def test_relaxed_blocks_are_full_but_the_last(dag: CanonicalDag, pes: int) -> None:
     blocks = collect_partitioners()["sb-rlx"].partition(dag, pes)

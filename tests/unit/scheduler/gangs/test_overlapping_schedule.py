@@ -5,12 +5,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler import Schedule, ScheduleOptions, check, lower_bound_cycles, schedule
+from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.element_simulator import simulate
 
@@ -34,7 +35,7 @@ def _on_two_elements() -> tuple[CanonicalDag, Schedule]:
     return dag, schedule(dag, ScheduleOptions(2, "work-ordered", barrier=False))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(canonical_dags(), st.integers(1, 6), st.sampled_from(PARTITIONS), st.booleans())
 def test_overlapping_schedules_are_accepted_and_run_without_deadlock(
     dag: CanonicalDag, pes: int, partition: str, demote: bool
@@ -49,7 +50,7 @@ def test_overlapping_schedules_are_accepted_and_run_without_deadlock(
     assert result.makespan_cycles <= with_barriers.makespan_cycles
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(canonical_dags(DagShape(max_scopes=10)), st.integers(2, 6), st.sampled_from(PARTITIONS))
 def test_what_streams_from_gang_to_gang_leads_on_and_is_held_whole(dag: CanonicalDag, pes: int, partition: str) -> None:
     result = schedule(dag, ScheduleOptions(pes, partition, barrier=False))

@@ -3,7 +3,7 @@
 import statistics
 from itertools import combinations, pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
@@ -13,13 +13,14 @@ from dfcompile.scheduler.partitioners.best import best
 from dfcompile.scheduler.partitioners.block_clock import BlockClock
 from dfcompile.scheduler.timing.steady_state import steady_times
 from dfcompile.scheduler.timing.streams import streamable_edges
+from tests.examples import examples
 from tests.strategies import canonical_dags
 from tests.unit.scheduler.reference_schedules import reference_schedules
 
 PLAIN = ("sb-lts", "sb-rlx", "work-ordered")
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(canonical_dags(), st.integers(1, 6), st.sampled_from(PLAIN))
 def test_block_times_add_up_to_the_makespan(dag: CanonicalDag, pes: int, partition: str) -> None:
     result = schedule(dag, ScheduleOptions(pes, partition))
@@ -34,7 +35,7 @@ def test_block_times_add_up_to_the_makespan(dag: CanonicalDag, pes: int, partiti
     assert total == result.makespan_cycles
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(canonical_dags(), st.integers(1, 6))
 def test_best_is_accepted_and_never_longer(dag: CanonicalDag, pes: int) -> None:
     result = schedule(dag, ScheduleOptions(pes, "best", barrier=True))
@@ -44,7 +45,7 @@ def test_best_is_accepted_and_never_longer(dag: CanonicalDag, pes: int) -> None:
     assert result.makespan_cycles <= min(others)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(canonical_dags(), st.integers(1, 6))
 def test_best_overlaps_by_itself_and_gains_by_it(dag: CanonicalDag, pes: int) -> None:
     result = schedule(dag, ScheduleOptions(pes, "best"))
@@ -56,7 +57,7 @@ def test_best_overlaps_by_itself_and_gains_by_it(dag: CanonicalDag, pes: int) ->
     assert result.makespan_cycles <= min(other.makespan_cycles for other in [*others, with_barriers])
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.integers(1, 30), min_size=3, max_size=8), st.integers(1, 4))
 def test_best_is_optimal_on_a_chain(volumes: list[int], pes: int) -> None:
     builder = DagBuilder("chain")

@@ -3,7 +3,7 @@
 from itertools import product
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -14,6 +14,7 @@ from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioners.exact import MOST_TASKS, exact
 from dfcompile.scheduler.timing.steady_state import steady_times
 from dfcompile.scheduler.timing.streams import streamable_edges
+from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 
 SMALL = DagShape(max_scopes=5)
@@ -23,7 +24,7 @@ def _makespan(dag: CanonicalDag, blocks: Blocks) -> int:
     return steady_times(dag, blocks, streamable_edges(dag, blocks.block)).makespan_cycles
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(canonical_dags(SMALL), st.integers(1, 5))
 def test_no_other_partition_is_shorter(dag: CanonicalDag, pes: int) -> None:
     assume(dag.tasks_count <= MOST_TASKS)
@@ -37,7 +38,7 @@ def test_no_other_partition_is_shorter(dag: CanonicalDag, pes: int) -> None:
         assert optimum.makespan_cycles <= found.makespan_cycles
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(canonical_dags(DagShape(max_scopes=4, max_members=2, pseudo=False)), st.integers(1, 4))
 def test_optimum_is_that_of_all_partitions(dag: CanonicalDag, pes: int) -> None:
     assume(dag.nodes_count <= 5 and dag.tasks_count > 0)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -17,6 +17,7 @@ from dfcompile.scheduler.simulation import NEVER, Replay, simulate, unit_replay
 from dfcompile.scheduler.simulation.access_sequence import Counts, Place, task_sequence
 from dfcompile.scheduler.simulation.relaxation import relax
 from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
+from tests.examples import examples
 from tests.unit.scheduler.plain_replay import plain_replay, replays
 from tests.unit.scheduler.streams import all_streamed, bypass, chain, scaled, stream_graph
 
@@ -107,13 +108,13 @@ def _agrees(case: Case) -> None:
         assert plain.passed == np.where(replay.streamed, dag.edge_volume, 0).tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(replays())
 def test_simulation_agrees_with_the_plain_replay(case: Case) -> None:
     _agrees(case)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(replays(max_volume=4, most_capacity=12), st.sampled_from([30, 77]))
 def test_repeated_traffic_agrees_with_the_plain_replay(case: Case, factor: int) -> None:
     _agrees((scaled(case[0], factor), case[1]))
@@ -129,14 +130,14 @@ def _in_small_parts() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(replays(most_capacity=6))
 def test_replay_in_parts_agrees_with_the_plain_replay(case: Case) -> None:
     with _in_small_parts():
         _agrees(case)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(replays(most_capacity=30))
 def test_replay_in_parts_finds_the_stalls_and_peaks_of_a_whole_one(case: Case) -> None:
     whole = simulate(*case)
@@ -147,7 +148,7 @@ def test_replay_in_parts_finds_the_stalls_and_peaks_of_a_whole_one(case: Case) -
         assert getattr(found, column).tolist() == getattr(whole, column).tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(20, 60), st.integers(1, 50))
 def test_parts_between_which_fifos_hold_elements_agree(path: list[int], volume: int, capacity: int) -> None:
     case = (bypass(volume, path), all_streamed(bypass(volume, path), capacity))
@@ -268,7 +269,7 @@ def test_peak_of_a_long_lag_is_found_in_repeated_traffic() -> None:
     assert found.peak.tolist() == [0, 5000, 0, 0, 1, 0]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(replays(max_volume=12), st.data())
 def test_larger_fifos_delay_nothing_and_peaks_suffice(case: Case, data: st.DataObject) -> None:
     dag, replay = case

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler import ScheduleOptions, schedule
 from dfcompile.scheduler.checked_schedule import replay_of
 from dfcompile.scheduler.simulation import NEVER, NO_EDGE, Replay, Wait, WaitReason, simulate
+from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.plain_replay import plain_replay, replays
 from tests.unit.scheduler.streams import all_streamed, bypass, chain, stream_graph
@@ -75,7 +76,7 @@ def test_reconvergent_paths_stall_if_a_task_needs_more_elements_than_the_short_p
         assert simulate(dag, all_streamed(dag, 64)).deadlock == ()
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(replays(most_capacity=2))
 def test_every_reported_cycle_is_one(case: tuple[CanonicalDag, Replay]) -> None:
     dag, replay = case
@@ -187,7 +188,7 @@ def test_relay_that_holds_what_is_there_before_its_reader_runs() -> None:
 relaying = DagShape(max_scopes=9, max_volume=16)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(canonical_dags(relaying), st.integers(2, 4), st.sampled_from(["sb-lts", "sb-rlx"]), st.integers(1, 12))
 def test_relays_of_any_size_end_or_stall_as_in_the_plain_replay(
     dag: CanonicalDag, pes: int, partition: str, capacity: int

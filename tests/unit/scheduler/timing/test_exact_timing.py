@@ -1,7 +1,7 @@
 """Exact times against the simulator, which shares no code with them."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
@@ -10,6 +10,7 @@ from dfcompile.scheduler import Schedule, ScheduleOptions, Timing, check, schedu
 from dfcompile.scheduler.simulation import Replay, simulate
 from dfcompile.scheduler.timing import exact_times
 from dfcompile.scheduler.timing.element_times import GangTask, gang_times
+from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.streams import stream_graph
 
@@ -27,13 +28,13 @@ def _replayed(dag: CanonicalDag, result: Schedule) -> None:
     assert simulation.makespan_cycles == result.makespan_cycles
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(canonical_dags(DagShape(max_volume=64, fractional=False)), st.integers(1, 8), PARTITIONS, st.booleans())
 def test_exact_times_are_the_simulated_ones(dag: CanonicalDag, pes: int, partition: str, barrier: bool) -> None:
     _replayed(dag, schedule(dag, ScheduleOptions(pes, partition, barrier=barrier, timing=Timing.EXACT)))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(canonical_dags(DagShape(max_volume=64)), st.integers(1, 8), PARTITIONS, st.booleans(), st.booleans())
 def test_fractional_rates_are_exact_too(
     dag: CanonicalDag, pes: int, partition: str, barrier: bool, demote: bool
@@ -62,7 +63,7 @@ def test_deadlock_names_the_full_fifo() -> None:
     assert runs.last_out == [13, 11, 21, 22]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(canonical_dags(DagShape(max_volume=24)), st.integers(2, 8))
 def test_single_steps_and_whole_sequences_agree(dag: CanonicalDag, pes: int) -> None:
     options = ScheduleOptions(pes, barrier=False, timing=Timing.EXACT)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.check.designs import check_design
@@ -24,6 +24,7 @@ from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
+from tests.examples import examples
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import designs
 
@@ -88,7 +89,7 @@ def solved_ns(model: DesignModel, solver: str) -> float:
     return figures.step_ns
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.data())
 def test_shortest_path_and_integer_programs_equal_brute_force(data: st.DataObject) -> None:
     model = random_model(data)
@@ -98,7 +99,7 @@ def test_shortest_path_and_integer_programs_equal_brute_force(data: st.DataObjec
         assert solved_ns(model, solver) == pytest.approx(expected, rel=RELATIVE), solver
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.data())
 def test_cbc_agrees(data: st.DataObject) -> None:
     model = random_model(data)
@@ -108,7 +109,7 @@ def test_cbc_agrees(data: st.DataObject) -> None:
         assert solved_ns(model, solver) == pytest.approx(expected, rel=RELATIVE), solver
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_intervals_are_never_better_and_state_a_bound(data: st.DataObject) -> None:
     design = data.draw(designs())

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend import (
@@ -24,6 +24,7 @@ from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationMode
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
 from dfcompile.errors import InfeasibleError
+from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines, tensor
 
 EXACT = ("dp", "cbc", "highs", "assignment-cbc", "assignment-highs")
@@ -62,7 +63,7 @@ def checked_time_s(graph: DataflowGraph, system: System, options: MappingOptions
     return mapping.time_s
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     graph=graphs(),
     system=machines(),
@@ -86,7 +87,7 @@ def test_shortest_path_arc_flow_assignment_and_brute_force_agree(
         assert found is None or found == pytest.approx(expected, rel=1e-6), solver
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(graph=graphs(most=9), system=machines(), overlap=st.sampled_from(Overlap))
 def test_interval_cuts_are_valid_and_never_below_the_optimum(
     graph: DataflowGraph, system: System, overlap: Overlap
@@ -177,7 +178,7 @@ def test_a_program_at_its_limit_of_nodes_says_no_more_than_is_proved(solver: str
     assert not mapping.optimal or mapping.time_s == best.time_s
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     graph=graphs(),
     system=machines(),
@@ -205,7 +206,7 @@ def test_of_equally_fast_mappings_every_solver_takes_the_same(
         assert found(solver) == expected, solver
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(graph=graphs(most=7), system=machines(), most=st.integers(0, 60), configurations=st.integers(0, 3))
 def test_a_budget_never_claims_more_than_is_proved(
     graph: DataflowGraph, system: System, most: int, configurations: int
@@ -222,7 +223,7 @@ def test_a_budget_never_claims_more_than_is_proved(
     assert not mapping.optimal or mapping.time_s == pytest.approx(exact, rel=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     graph=graphs(most=7), system=machines(), overlap=st.sampled_from(Overlap), utilization=st.sampled_from([0.0, 0.7])
 )
@@ -253,7 +254,7 @@ def test_columns_have_the_figures_of_each_set(
     assert found == expected
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(graphs(), machines())
 def test_intervals_hold_all_chains_of_a_line(graph: DataflowGraph, system: System) -> None:
     """Kernels one after the other have one order, whose prefixes are all down-sets."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.check.designs import check_design
@@ -25,6 +25,7 @@ from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
 from dfcompile.generators.workloads.llm_forward import llm_forward
 from dfcompile.generators.workloads.text_form import design_text
+from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs
 
 MACHINE = """
@@ -111,7 +112,7 @@ def pipelines(draw: st.DrawFn) -> Design:
     )
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(pipelines(), st.sampled_from([1, 3]))
 def test_stages_equal_brute_force(design: Design, tiles: int) -> None:
     if len(design.kernels) == 2:
@@ -132,7 +133,7 @@ def test_stages_equal_brute_force(design: Design, tiles: int) -> None:
             assert figures.step_ns == pytest.approx(found.time_ns, rel=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(pipelines())
 def test_stages_by_cbc(design: Design) -> None:
     model = DesignModel(design, {}, 2, RIGHT)
