@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -14,6 +14,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler import ScheduleOptions, Timing, lower_bound_cycles, schedule
 from dfcompile.scheduler.checked_schedule import replay_of
 from dfcompile.scheduler.simulation import simulate
+from tests.examples import examples
 from tests.unit.scheduler.reference_schedules import reference_schedules
 from tests.unit.scheduler.streams import stream_graph
 
@@ -103,13 +104,13 @@ def test_the_bound_of_an_elementwise_chain_is_its_optimum(pes: int) -> None:
 volumes = st.lists(st.integers(1, 40), min_size=2, max_size=7)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(volumes, st.integers(1, 4))
 def test_no_assignment_of_a_chain_is_shorter_than_turns(volumes: list[int], pes: int) -> None:
     assert _in_turn(volumes, pes) == _shortest(volumes, pes)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(volumes, st.integers(1, 4), st.sampled_from(["sb-lts", "sb-rlx", "work-ordered"]), st.booleans())
 def test_no_schedule_of_a_chain_is_shorter_than_turns(
     volumes: list[int], pes: int, partition: str, barrier: bool

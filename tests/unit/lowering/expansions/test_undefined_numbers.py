@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated
+from tests.examples import examples
 from tests.interpreter import interpret
 from tests.onnx_nodes import Array, Attribute, Node, lowered
 
@@ -25,20 +26,20 @@ def _column(data: st.DataObject, rows: int, columns: int, dtype: str = "float32"
     return np.array(data.draw(values), dtype).reshape(rows, columns)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data(), st.sampled_from(["Max", "Min"]), st.integers(2, 4), st.sampled_from(["float32", "float64"]))
 def test_extremum_of_operands_is_nan_if_one_is(data: st.DataObject, op_type: str, count: int, dtype: str) -> None:
     _check(Node(op_type, [_column(data, 2, 3, dtype) for _ in range(count)]))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data(), st.sampled_from(["ReduceMax", "ReduceMin"]))
 def test_reductions(data: st.DataObject, op_type: str) -> None:
     # Along the first axis, since onnxruntime takes elements of a row in an order that depends on the processor.
     _check(Node(op_type, [_column(data, 5, 2), np.array([0])], [1]))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data(), st.sampled_from(["ArgMax", "ArgMin"]), st.integers(0, 1), st.integers(0, 1))
 def test_positions(data: st.DataObject, op_type: str, axis: int, last: int) -> None:
     attributes: dict[str, Attribute] = {"axis": axis, "select_last_index": last}
