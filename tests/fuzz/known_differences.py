@@ -114,15 +114,18 @@ def _is_remainder_of_long_integers(case: Disagreement) -> bool:
     )
 
 
+def _is_infinity_of_largest(found: Array, expected: Array) -> Array:
+    """Return where an infinity was found for the largest finite number of its sign."""
+    largest = np.finfo(expected.dtype.name).max
+    ours, theirs = found.astype(np.float64), expected.astype(np.float64)
+    return np.isinf(ours) & (np.abs(theirs) == float(largest)) & (np.signbit(ours) == np.signbit(theirs))
+
+
 def _only_largest(case: Disagreement) -> bool:
     """Return whether a bound is omitted, and onnxruntime has the largest finite number for dfcompile's infinity."""
     omits = len(list(filter(None, case.node.input))) < 3  # the data and two bounds
     without = {
-        name: np.where(
-            np.isinf(case.found[name]) & (np.abs(value) == np.finfo(value.dtype).max) & (case.found[name] * value > 0),
-            case.found[name],
-            value,
-        )
+        name: np.where(_is_infinity_of_largest(case.found[name], value), case.found[name], value)
         for name, value in case.expected.items()
         if value.dtype.kind == "f" and value.shape == case.found[name].shape
     }

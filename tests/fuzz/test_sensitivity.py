@@ -108,5 +108,5 @@ def test_fault_in_an_expansion_is_found(
         return judge_model(path, case, Draw("0"), lambda _: None).verdict
 
     assert judged() is Verdict.SAME
-    monkeypatch.setitem(FORMULAS, op_type, Formula(FAULTS[op_type]))  # type: ignore[arg-type]
+    monkeypatch.setitem(FORMULAS, op_type, Formula(FAULTS[op_type]))
     assert judged() is Verdict.DIFFERENT

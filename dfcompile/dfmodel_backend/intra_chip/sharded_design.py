@@ -16,10 +16,11 @@ from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
 from dfcompile.dfmodel_backend.inter_chip.micro_batches import micro_batches
 from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, NetworkTime
 from dfcompile.dfmodel_backend.inter_chip.shares import Share, edge_shares, in_micro_batches, shares_of
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table, least_cycles
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import PmuNeeds
 from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
+from dfcompile.dfmodel_backend.intra_chip.set_cycles import SetCycles
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount
 from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
@@ -335,40 +336,18 @@ class DesignModel:
         parts = [1] * len(members) if weight_tiles is None else weight_tiles.tolist()
         cycles = [
             self._cycles_of_units(self.pmu, np.flatnonzero(row).tolist(), part, found)
-            for row, part, found in zip(members, parts, self._core_cycles(members), strict=True)
+            for row, part, found in zip(members, parts, self._set_cycles.of(members), strict=True)
         ]
         return np.array(cycles, float) / machine.frequency_ghz
 
     def core_compute_ns(self, members: Members) -> Column:
         """Return the same where cores are the only limit, whatever memory units the sets need."""
-        cycles = [inf if found is None else float(found) for found in self._core_cycles(members)]
+        cycles = [inf if found is None else float(found) for found in self._set_cycles.of(members)]
         return np.array(cycles, float) / self.design.machine.frequency_ghz
 
-    def _core_cycles(self, members: Members) -> Sequence[int | None]:
-        """Return the cycles of the slowest kernel of each set, None without cores enough.
-
-        Sets with as many kernels of each shape are the same set: of a chain of equal kernels few are different.
-        """
-        counts = members.astype(np.int64) @ self._has_shape
-        different, place = np.unique(counts, axis=0, return_inverse=True)
-        cycles = [self._cycles_of_counts(row) for row in different.tolist()]
-        return [cycles[number] for number in place.reshape(-1).tolist()]
-
     @cached_property
-    def _has_shape(self) -> npt.NDArray[np.int64]:
-        """Which kernels, by row, have which table, by its place among the different ones."""
-        numbers = {id(table): number for number, table in enumerate(self._different_tables)}
-        places = np.array([numbers[id(table)] for table in self.tables])
-        return np.eye(len(numbers), dtype=np.int64)[places]
-
-    @cached_property
-    def _different_tables(self) -> tuple[CoreTable, ...]:
-        """Tables, each once; to compare long ones takes time."""
-        return tuple({id(table): table for table in self.tables}.values())
-
-    def _cycles_of_counts(self, counts: Sequence[int]) -> int | None:
-        wanted = [(table, count) for table, count in zip(self._different_tables, counts, strict=True) if count]
-        return least_cycles(wanted, self.design.machine.cores) if wanted else 0
+    def _set_cycles(self) -> SetCycles:
+        return SetCycles(self.tables, self.design.machine.cores)
 
     @staticmethod
     def _cycles_of_units(pmu: PmuModel, inside: Sequence[int], parts: int, cycles: int | None) -> float:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.columns import Members
@@ -14,7 +14,9 @@ from dfcompile.dfmodel_backend.intra_chip import sharded_design
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.workload.design import Design
-from tests.unit.dfmodel_backend.designs import DATA, designs
+from tests.examples import examples
+from tests.locations import DESIGNS
+from tests.unit.dfmodel_backend.designs import designs
 
 
 def runs_of_chain(kernels: int) -> Members:
@@ -23,7 +25,7 @@ def runs_of_chain(kernels: int) -> Members:
     return np.array(rows, dtype=bool)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(designs(5), st.integers(1, 6), st.sampled_from([1, 2, 3]))
 def test_time_of_each_set_is_that_of_its_slowest_kernel_on_the_best_split(
     drawn: Design, cores: int, tiles: int
@@ -43,7 +45,7 @@ def test_time_of_each_set_is_that_of_its_slowest_kernel_on_the_best_split(
 
 
 def test_chain_of_equal_kernels_has_few_sets_to_work_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    design = read_design(DATA / "mamba_scan_256k_rdu.txt")
+    design = read_design(DESIGNS / "mamba_scan_256k_rdu.txt")
     model = DesignModel(replace(design, execution=replace(design.execution, compute_utilization=0.0)), {}, 1)
     members = runs_of_chain(len(model.shares))
     asked = []

@@ -53,7 +53,7 @@ def test_result_that_is_read_of_constants(node: Node) -> None:
 
     (found,) = interpret(lowered(model), {}).values()
 
-    np.testing.assert_allclose(found, answer[1][0], rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(found, float), np.asarray(answer[1][0], float), rtol=1e-5)
 
 
 def _of_constants(node: Node) -> onnx.ModelProto:

@@ -103,7 +103,7 @@ def test_reference_of_an_old_hardmax_knows_it_too(monkeypatch: pytest.MonkeyPatc
     assert answer.source == "onnx's reference implementation"
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data(), st.sampled_from(["SAME_UPPER", "SAME_LOWER"]), st.sampled_from([7, 11, 22]))
 def test_transposed_convolution_that_is_padded_to_a_size(data: st.DataObject, auto_pad: str, opset: int) -> None:
     extent, kernel, stride, dilation = (data.draw(st.integers(1, most)) for most in (4, 3, 3, 2))

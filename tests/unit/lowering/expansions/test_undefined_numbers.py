@@ -85,7 +85,7 @@ def _check_signs(node: Node) -> None:
     answer = evaluated(node.model(), node.feeds)
     assert answer is not None
     (found,) = interpret(lowered(node.model()), node.feeds).values()
-    np.testing.assert_allclose(found, answer[1][0], rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(found, float), np.asarray(answer[1][0], float), rtol=1e-6)
     np.testing.assert_array_equal(np.signbit(found), np.signbit(answer[1][0]))
 
 
