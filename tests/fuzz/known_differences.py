@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 
 from tests.fuzz.comparison import difference
@@ -114,11 +115,14 @@ def _is_remainder_of_long_integers(case: Disagreement) -> bool:
     )
 
 
-def _is_infinity_of_largest(found: Array, expected: Array) -> Array:
+def _is_infinity_of_largest(found: Array, expected: Array) -> npt.NDArray[np.bool_]:
     """Return where an infinity was found for the largest finite number of its sign."""
     largest = np.finfo(expected.dtype.name).max
     ours, theirs = found.astype(np.float64), expected.astype(np.float64)
-    return np.isinf(ours) & (np.abs(theirs) == float(largest)) & (np.signbit(ours) == np.signbit(theirs))
+    is_pair: npt.NDArray[np.bool_] = (
+        np.isinf(ours) & (np.abs(theirs) == float(largest)) & (np.signbit(ours) == np.signbit(theirs))
+    )
+    return is_pair
 
 
 def _only_largest(case: Disagreement) -> bool:
