@@ -29,6 +29,7 @@ CITATION = re.compile(r"""source=["']([\w-]+)["']|\[([a-z]+(?:-[a-z]+)?\d\d[a-z]
 PLANTED = (
     ("imports point back along the flow of data", "frontend/planted.py", "dfcompile.lowering"),
     ("rooms of the frontend", "frontend/onnx/planted.py", "dfcompile.frontend.sdfg.importer"),
+    ("rooms of lowering", "lowering/operators/planted.py", "dfcompile.lowering.expansions.matmul"),
     ("rooms of the canonical DAG", "canonical_dag/analysis/planted.py", "dfcompile.canonical_dag.builder"),
     ("rooms of the scheduler", "scheduler/timing/planted.py", "dfcompile.scheduler.partitioners.spatial"),
     ("rooms of the back end", "dfmodel_backend/machine/planted.py", "dfcompile.dfmodel_backend.fusion.fuse"),

@@ -9,9 +9,9 @@ from dfcompile.canonical_dag import CanonicalDag, format_dag
 from dfcompile.canonical_dag.extraction.extract import extract
 from dfcompile.errors import PluginError, UserError
 from dfcompile.frontend import FileKind, Level, Model, ReadOptions
-from dfcompile.frontend.program_text import format_program
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.verification import verified_error
+from dfcompile.lowering.program_text import format_program
 
 NO_MODELS = {"an empty file": b"", "no text": b"\xff\xfe\x00\x81", "a few words": b"no model\n", "brackets": b"[[{"}
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import assert_never
 
 import numpy as np
@@ -296,11 +297,13 @@ class DesignModel:
 
     @cached_property
     def tables(self) -> tuple[CoreTable, ...]:
-        """Pareto table of cores and cycles of each kernel."""
+        """Pareto table of cores and cycles of each kernel; equal ones are one object."""
         known: dict[tuple[KernelWork, Accelerator], CoreTable] = {}
+        different: dict[CoreTable, CoreTable] = {}
         for work in self._core_works:
             if work not in known:
-                known[work] = core_table(*work)
+                table = core_table(*work)
+                known[work] = different.setdefault(table, table)
         return tuple(known[work] for work in self._core_works)
 
     @cached_property
@@ -327,19 +330,50 @@ class DesignModel:
             flop = np.array([share.flop for share in self.shares], float)
             column: Column = members.astype(float) @ flop / (execution.compute_utilization * machine.peak_gflops)
             return column
+        if self.pmu is None:
+            return self.core_compute_ns(members)
         parts = [1] * len(members) if weight_tiles is None else weight_tiles.tolist()
         cycles = [
-            self._least_cycles(np.flatnonzero(row).tolist(), part) for row, part in zip(members, parts, strict=True)
+            self._cycles_of_units(self.pmu, np.flatnonzero(row).tolist(), part, found)
+            for row, part, found in zip(members, parts, self._core_cycles(members), strict=True)
         ]
         return np.array(cycles, float) / machine.frequency_ghz
 
-    def _least_cycles(self, inside: Sequence[int], parts: int) -> float:
-        if not inside:
-            return 0.0
-        found = least_cycles([(self.tables[position], 1) for position in inside], self.design.machine.cores)
-        if self.pmu is not None and found is not None:
-            found = self.pmu.least_cycles(inside, parts, found)
-        return float("inf") if found is None else float(found)
+    def core_compute_ns(self, members: Members) -> Column:
+        """Return the same where cores are the only limit, whatever memory units the sets need."""
+        cycles = [inf if found is None else float(found) for found in self._core_cycles(members)]
+        return np.array(cycles, float) / self.design.machine.frequency_ghz
+
+    def _core_cycles(self, members: Members) -> Sequence[int | None]:
+        """Return the cycles of the slowest kernel of each set, None without cores enough.
+
+        Sets with as many kernels of each shape are the same set: of a chain of equal kernels few are different.
+        """
+        counts = members.astype(np.int64) @ self._has_shape
+        different, place = np.unique(counts, axis=0, return_inverse=True)
+        cycles = [self._cycles_of_counts(row) for row in different.tolist()]
+        return [cycles[number] for number in place.reshape(-1).tolist()]
+
+    @cached_property
+    def _has_shape(self) -> npt.NDArray[np.int64]:
+        """Which kernels, by row, have which table, by its place among the different ones."""
+        numbers = {id(table): number for number, table in enumerate(self._different_tables)}
+        places = np.array([numbers[id(table)] for table in self.tables])
+        return np.eye(len(numbers), dtype=np.int64)[places]
+
+    @cached_property
+    def _different_tables(self) -> tuple[CoreTable, ...]:
+        """Tables, each once; to compare long ones takes time."""
+        return tuple({id(table): table for table in self.tables}.values())
+
+    def _cycles_of_counts(self, counts: Sequence[int]) -> int | None:
+        wanted = [(table, count) for table, count in zip(self._different_tables, counts, strict=True) if count]
+        return least_cycles(wanted, self.design.machine.cores) if wanted else 0
+
+    @staticmethod
+    def _cycles_of_units(pmu: PmuModel, inside: Sequence[int], parts: int, cycles: int | None) -> float:
+        found = pmu.least_cycles(inside, parts, cycles) if inside and cycles is not None else cycles
+        return inf if found is None else float(found)
 
     def _exchanged(self, inside: npt.NDArray[np.float64], tiles: Column) -> Exchanged:
         sizes, sequence, reductions = self._exchange_rows

@@ -1,5 +1,6 @@
 """Small files that ask for much: they are refused, or read within stated bounds of time and memory."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -310,3 +311,13 @@ def test_memory_of_reading_is_bounded(write: Callable[[Path], int], tmp_path: Pa
     structure = (tmp_path / "model.onnx").stat().st_size - (tensor_bytes if write is weights else 0)
 
     assert int(done.stdout) <= PER_FILE_BYTE * structure + PER_TENSOR_BYTE * tensor_bytes + 2**26
+
+
+def test_nodes_without_operands_or_results(tmp_path: Path) -> None:
+    """Optional results allow a node without any; nothing allows a GroupNormalization without operands."""
+    for op_type in sorted({schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}):
+        for inputs, outputs in ([], ["z"]), (["x"] * 3, []):
+            nodes = [helper.make_node(op_type, inputs, outputs), helper.make_node("Relu", ["x"], ["y"])]
+            graph = helper.make_graph(nodes, "g", [value("x")], [value("y")])
+            with contextlib.suppress(UserError):
+                read(helper.make_model(graph, opset_imports=OPSETS[:1], ir_version=8), tmp_path)
