@@ -13,7 +13,7 @@ export NO_MKDOCS_2_WARNING := 1
 # DaCe calls cmake and ninja, which pip puts beside python.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test unit check fuzz nightly mutants bench clean
+.PHONY: demo test unit check docs screenshots fuzz nightly mutants bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128
@@ -25,7 +25,7 @@ test: check
 unit: $(INSTALLED)
 	$(BIN)/pytest -q -n auto --maxprocesses 4 tests/unit
 
-check: $(INSTALLED)
+check: $(INSTALLED) docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -33,7 +33,14 @@ check: $(INSTALLED)
 	rm -rf build/wheel
 	$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel .
 	$(BIN)/check-wheel-contents build/wheel
-	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
+
+# The site in build/site; open build/site/index.html. Not --quiet: that hides the warnings from --strict as well.
+docs: $(INSTALLED)
+	$(BIN)/mkdocs build --strict --site-dir build/site
+
+# Pictures of pages in build/screenshots, and a check that nothing is cut off; needs Chromium on PATH.
+screenshots: docs
+	$(BIN)/python -m tests.website.screenshots
 
 # 20,000 models, 5,000 DAGs and 5,000 set-up and system files; less or again: make fuzz FUZZ='--count 1000 --seed 7'
 fuzz: $(INSTALLED)

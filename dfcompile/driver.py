@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes, registered_d
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
-from dfcompile.frontend import FILE_KINDS, ChosenExpansion, Model, Program, ReadOptions, read_model
+from dfcompile.frontend import FILE_KINDS, ChosenExpansion, Model, Program, ReadModel, ReadOptions, read_model
 from dfcompile.lowering import (
     ChosenPasses,
     ExpansionTable,
@@ -133,19 +133,20 @@ def show_nothing(_title: str) -> Iterator[None]:
     yield
 
 
-def explore(options: Options, show: ShowStage = show_nothing) -> Exploration:
+def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = read_model) -> Exploration:
     """Take a model through all stages, once per combination of expansions and number of processing elements.
 
     Args:
         options: of the user.
         show: gives a context that lasts as long as a stage, for showing progress.
+        read: gives the model of ``options.model``.
 
     Raises:
         UserError: in any stage; nothing has been written.
     """
     plan = _plan(options)
     with show(f"reading {options.model}"):
-        model = read_model(options.model, plan.reading)
+        model = read(options.model, plan.reading)
     variants = _variants(model, plan, show)
     points: list[Point] = []
     alternatives = _alternatives(model, plan, show)

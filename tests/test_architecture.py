@@ -15,7 +15,8 @@ from dfcompile.cli import main as cli
 from dfcompile.cli.commands.compile_model import compile_model
 from dfcompile.cli.plugin_listing import KINDS
 from dfcompile.report.design.figures import design_schema
-from dfcompile.report.figures import Json, report_schema
+from dfcompile.report.figures import report_schema
+from dfcompile.report.plain_values import Json
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "dfcompile").rglob("*.py"))
@@ -30,6 +31,7 @@ CITATION = re.compile(r"""source=["']([\w-]+)["']|\[([a-z]+(?:-[a-z]+)?\d\d[a-z]
 PLANTED = (
     ("imports point back along the flow of data", "frontend/planted.py", "dfcompile.lowering"),
     ("rooms of the frontend", "frontend/onnx/planted.py", "dfcompile.frontend.sdfg.importer"),
+    ("rooms of lowering", "lowering/operators/planted.py", "dfcompile.lowering.expansions.matmul"),
     ("rooms of the canonical DAG", "canonical_dag/analysis/planted.py", "dfcompile.canonical_dag.builder"),
     ("rooms of the scheduler", "scheduler/timing/planted.py", "dfcompile.scheduler.partitioners.spatial"),
     ("rooms of the back end", "dfmodel_backend/machine/planted.py", "dfcompile.dfmodel_backend.fusion.fuse"),

@@ -97,3 +97,10 @@ def complete_expansion(_ctx: click.Context, _param: click.Parameter, incomplete:
     return [
         CompletionItem(f"{origin}{colon}{op_type}={before}{comma}{name}") for name in names if name.startswith(word)
     ]
+
+
+def complete_format(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the report formats that a word may become."""
+    from dfcompile.report.report_format import registered_formats
+
+    return [CompletionItem(name) for name in registered_formats().by_name if name.startswith(incomplete)]

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from dfcompile.api.runs import ScheduleResult
 from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration, Variant
 from dfcompile.frontend import Program
 from dfcompile.lowering.program_text import format_program
 from dfcompile.scheduler.json_form import schedule_to_json
+from dfcompile.visualization.dag_drawing import dag_to_svg
 from dfcompile.visualization.dot import to_dot
-from dfcompile.visualization.gantt import schedule_to_svg
-from dfcompile.visualization.trace import schedule_to_trace
 
 Files = Iterator[tuple[str, str]]  # name and text; several variants have a folder each
 
@@ -23,14 +23,13 @@ def emitted_files(exploration: Exploration, kind: str) -> Mapping[str, str]:
     return MappingProxyType(dict(WRITERS[kind](exploration)))
 
 
-def schedule_pictures(exploration: Exploration, trace: Path | None, gantt: Path | None) -> Mapping[Path, str]:
-    """Return the trace and the Gantt chart of a run with one schedule, by file, as far as they are asked for."""
-    first = exploration.points[0]
+def schedule_pictures(found: ScheduleResult, trace: Path | None, gantt: Path | None) -> Mapping[Path, str]:
+    """Return the trace and the Gantt chart of a schedule, by file, as far as they are asked for."""
     pictures = {}
     if trace is not None:
-        pictures[trace] = schedule_to_trace(first.variant.dag, first.scheduled.schedule)
+        pictures[trace] = found.trace()
     if gantt is not None:
-        pictures[gantt] = schedule_to_svg(first.variant.dag, first.scheduled.schedule)
+        pictures[gantt] = found.gantt().svg
     return MappingProxyType(pictures)
 
 
@@ -54,6 +53,7 @@ def _canonical(exploration: Exploration) -> Files:
         yield f"{folder}{variant.dag.name}.dag", format_dag(variant.dag)
         yield f"{folder}{variant.dag.name}.json", dag_to_json(variant.dag)
         yield f"{folder}{variant.dag.name}.dot", to_dot(variant.dag)
+        yield f"{folder}{variant.dag.name}.svg", dag_to_svg(variant.dag)
 
 
 def _schedule(exploration: Exploration) -> Files:

@@ -12,6 +12,7 @@ from dfcompile.frontend.reading import FILE_KINDS
 from dfcompile.host.printable import printable
 from dfcompile.lowering.registry import EXPANSIONS, PASSES
 from dfcompile.plugins import ImportFault, KindListing, is_own
+from dfcompile.report.report_format import REPORT_FORMATS
 from dfcompile.report.text_tables import Column, folded, listing_lines, page
 from dfcompile.scheduler.partitioner import PARTITIONERS
 
@@ -24,6 +25,7 @@ KINDS: Final[tuple[Callable[[], KindListing], ...]] = (
     SOLVERS.listed,
     DIMENSION_KINDS.listed,
     systems_listed,
+    REPORT_FORMATS.listed,
 )
 _INDENT = "   "
 

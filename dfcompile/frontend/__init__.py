@@ -4,7 +4,7 @@ from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Array, Model, Reference, reference_answer
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
-from dfcompile.frontend.reading import FILE_KINDS, file_kind_plugins, read_model
+from dfcompile.frontend.reading import FILE_KINDS, ReadModel, file_kind_plugins, read_model
 from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, untyped_connectors
 from dfcompile.frontend.sdfg.operator_node import (
     CANONICAL,
@@ -34,6 +34,7 @@ __all__ = [
     "Port",
     "Program",
     "Prototype",
+    "ReadModel",
     "ReadOptions",
     "Reference",
     "WholeMemlets",

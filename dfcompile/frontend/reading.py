@@ -1,7 +1,8 @@
 """Reading a model file of any known kind."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kind import FileKind
@@ -21,6 +22,8 @@ FILE_KINDS: Final = PluginKind(
 )
 
 _NO_OPTIONS = ReadOptions()
+
+ReadModel: TypeAlias = Callable[[Path, ReadOptions], Model]
 
 
 def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:

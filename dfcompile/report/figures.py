@@ -1,151 +1,307 @@
-"""The report: what a run found out, frozen, and its JSON contract (docs/report-format.md)."""
+"""The report, frozen: each figure with its unit, its meaning and the tables that show it (docs/report-format.md)."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from importlib.resources import files
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
-from dfcompile.host.printable import json_text
-
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+from dfcompile.report.figure import figure, record
+from dfcompile.report.json_schema import schema_of
+from dfcompile.report.plain_values import Json
 
 FORMAT: Final = "dfcompile-report/1"
-SIGNIFICANT_DIGITS = 12  # of every number that is no integer: more would be noise of the order of summation
+BOUND_BY: Final = ("compute", "memory", "network")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelSummary:
     """The model and how each of its nodes is accounted for."""
 
-    name: str
-    nodes: int
-    nodes_as_tasks: int
-    nodes_as_views: int  # move no data: a reshape
-    nodes_folded: int  # depend on constants alone: computed when the model is read
-
-    @property
-    def nodes_costed(self) -> int:
-        """Nodes that are accounted for in one of the three ways; fewer than ``nodes`` would be an error earlier."""
-        return self.nodes_as_tasks + self.nodes_as_views + self.nodes_folded
+    name: str = figure(meaning="of the model")
+    nodes: int = figure(unit="nodes", meaning="of the model")
+    nodes_costed: int = figure(
+        unit="nodes", meaning="accounted for, in one of the three ways below; all of them, or the run is an error"
+    )
+    nodes_as_tasks: int = figure(unit="nodes", meaning="became tasks")
+    nodes_as_views: int = figure(unit="nodes", meaning="move no data, such as a reshape")
+    nodes_folded: int = figure(unit="nodes", meaning="depend on constants alone, computed when the model is read")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScheduleSummary:
     """A streaming schedule and its figures [dematteis23]."""
 
-    partition: str  # name of the partitioner
-    timing: str  # steady or exact
-    barriers: bool  # between spatial blocks
-    makespan_cycles: int
-    non_streaming_makespan_cycles: int
-    lower_bound_cycles: int  # no streaming schedule on that many processing elements is shorter
-    gap: Fraction  # (makespan - bound) / bound
-    total_work_cycles: int  # T1: all tasks one after another
-    critical_path_cycles: int  # T_inf: any number of processing elements, without streaming
-    streaming_depth_cycles: int  # T_s_inf: any number of processing elements, with streaming
-    sslr: Fraction  # makespan / T_s_inf
-    io_elements: int  # volumes of all edges that touch a buffer node
-    io_bytes: int
-    spilled_elements: int  # volumes of edges between tasks that the schedule sends through memory
-    blocks: int
-    speedup: Fraction  # work of all tasks / makespan
-    pe_utilization: Fraction  # speedup / processing elements
-    fifo_elements: int
-    tasks: int
+    partition: str = figure(meaning="name of the partitioner that filled the spatial blocks")
+    timing: str = figure(meaning="how the times were found: `steady` or `exact`", choices=("steady", "exact"))
+    barriers: bool = figure(meaning="whether a spatial block waits for the end of the one before")
+    makespan_cycles: int = figure(
+        unit="cycles",
+        meaning="until the last task has emitted its last element",
+        heading="makespan\ncycles",
+        table=("schedule", "bounds"),
+    )
+    non_streaming_makespan_cycles: int = figure(
+        unit="cycles",
+        meaning="the same when every edge goes through memory",
+        heading="non-\nstreaming\ncycles",
+        table="schedule",
+    )
+    lower_bound_cycles: int = figure(
+        unit="cycles",
+        meaning="that no streaming schedule on that many PEs can fall below",
+        heading="lower bound\ncycles",
+        table="bounds",
+    )
+    gap: Fraction = figure(
+        meaning="(makespan − lower bound) / lower bound; 0: the schedule is optimal for this lowering",
+        heading="gap\n%",
+        table="bounds",
+        cell=".1%",
+    )
+    total_work_cycles: int = figure(
+        unit="cycles", meaning="T1: all tasks one after another", heading="T1\ncycles", table="bounds"
+    )
+    critical_path_cycles: int = figure(
+        unit="cycles", meaning="T_inf: on any number of PEs, without streaming", heading="T_inf\ncycles", table="bounds"
+    )
+    streaming_depth_cycles: int = figure(
+        unit="cycles",
+        meaning="T_s_inf: on any number of PEs, with streaming; the longest path of streaming components",
+        heading="T_s_inf\ncycles",
+        table="bounds",
+    )
+    sslr: Fraction = figure(
+        meaning="streaming schedule length ratio: makespan / `streaming_depth_cycles`. A published measure and no "
+        "bound: tasks that need not wait for a whole component can bring it below 1",
+        heading="SSLR",
+        table="bounds",
+        cell=".2f",
+    )
+    io_elements: int = figure(
+        unit="elements",
+        meaning="sum of the volumes of all edges that touch a buffer node",
+        heading="I/O\nelements",
+        table="schedule",
+    )
+    io_bytes: int = figure(unit="bytes", meaning="the same in bytes", heading="I/O\nbytes", table="schedule")
+    spilled_elements: int = figure(
+        unit="elements",
+        meaning="sum of the volumes of edges between two tasks that the schedule sends through memory; not part of "
+        "`io_elements`",
+        heading="spilled\nelements",
+        table="schedule",
+    )
+    blocks: int = figure(unit="blocks", meaning="spatial blocks", heading="blocks", table="schedule")
+    speedup: Fraction = figure(
+        meaning="work of all tasks / makespan",
+        heading="speedup",
+        table="schedule",
+        after="non_streaming_makespan_cycles",
+        cell=".2f",
+    )
+    pe_utilization: Fraction = figure(
+        meaning="speedup / PEs", heading="PE util.\n%", table="schedule", after="speedup", cell=".1%"
+    )
+    fifo_elements: int = figure(
+        unit="elements",
+        meaning="capacity of all FIFOs together",
+        heading="FIFO\nelements",
+        table="schedule",
+        after="spilled_elements",
+    )
+    tasks: int = figure(unit="tasks", meaning="computational nodes", heading="tasks", table="schedule")
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationSummary:
-    """What a replay of a schedule with its FIFOs found."""
-
-    makespan_cycles: int | None  # None in a deadlock
-    read_stall_cycles: int  # of all tasks, waiting for elements
-    write_stall_cycles: int  # of all tasks, waiting for places
-    deadlock: tuple[str, ...]  # who waits for whom, closed to a cycle; empty if all goes well
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigurationSummary:
-    """One configuration of a mapping: kernels that are on the chip together [ko24]."""
-
-    kernels: tuple[str, ...]
-    time_s: float
-    bound_by: str  # compute, memory or network: the largest of the three times
-
-
-@dataclass(frozen=True, slots=True)
-class MappingSummary:
-    """Figures of a mapping to a machine [ko24]."""
-
-    time_s: float
-    dram_bytes: float
-    network_bytes: float
-    cost_usd: float
-    power_w: float
-    energy_j: float
-    utilization: float
-    optimal: bool
-    gap: float  # (time - bound) / time
-    bound_time_s: float
-    solver: str
-    solver_s: float
-    configurations: tuple[ConfigurationSummary, ...]
-    chips: int = 1  # in use: as many of those available as give the least time
-    chips_available: int = 1
-
-
-@dataclass(frozen=True, slots=True)
+@record
 class HintSummary:
     """An expansion that may be better than the chosen one."""
 
-    expand: tuple[str, ...]  # values of --expand
-    operators: int  # that it is about
-    chosen_bound_cycles: int  # what these operators take at least as they are, one after another
-    hinted_bound_cycles: int  # the same with this expansion
+    expand: tuple[str, ...] = figure(meaning="values of `--expand`")
+    operators: int = figure(unit="operators", meaning="that the hint is about", least=1)
+    chosen_bound_cycles: int = figure(
+        unit="cycles", meaning="what these operators take at least as they are lowered, each alone, one after another"
+    )
+    hinted_bound_cycles: int = figure(unit="cycles", meaning="the same with the expansion of the hint")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExpansionsSummary:
     """How good the schedule is beside what other expansions could give."""
 
-    lower_bound_cycles: int  # no streaming schedule of any lowering by known expansions is shorter
-    gap: Fraction  # (makespan - that bound) / that bound
-    hints: tuple[HintSummary, ...]
+    lower_bound_cycles: int = figure(
+        unit="cycles",
+        meaning="that no streaming schedule on that many PEs can fall below, whichever of the known expansions the "
+        "operators are lowered by ([how](scheduling.md#bounds))",
+        heading="over expansions\ncycles",
+        table="bounds",
+        after="schedule.gap",
+    )
+    gap: Fraction = figure(
+        meaning="(makespan − this bound) / this bound; the *gap* beside the makespan in the first table",
+        heading="gap\n%",
+        table="bounds",
+        after="over_expansions.lower_bound_cycles",
+        cell=".1%",
+    )
+    hints: tuple[HintSummary, ...] = figure(meaning="expansions that may save at least a twentieth of the makespan")
 
 
-@dataclass(frozen=True, slots=True)
+@record
+class SimulationSummary:
+    """What a replay of a schedule with its FIFOs found."""
+
+    makespan_cycles: int | None = figure(
+        unit="cycles",
+        meaning="of the replay; `null` if it ends in a deadlock",
+        heading="makespan\ncycles",
+        table="simulation",
+        words=((None, "deadlock"),),
+    )
+    read_stall_cycles: int = figure(
+        unit="cycles",
+        meaning="that started tasks waited for elements, summed over edges",
+        heading="waiting for\nelements",
+        table="simulation",
+    )
+    write_stall_cycles: int = figure(
+        unit="cycles",
+        meaning="that tasks waited for places in FIFOs, summed over edges",
+        heading="waiting for\nplaces",
+        table="simulation",
+    )
+    deadlock: tuple[str, ...] = figure(
+        meaning="the links of one cycle of tasks that wait for one another, as texts; empty if the replay ended"
+    )
+
+
+@record
+class ConfigurationSummary:
+    """One configuration of a mapping: kernels that are on the chip together [ko24]."""
+
+    kernels: tuple[str, ...] = figure(meaning="that are on the chip together", least=1)
+    time_s: float = figure(unit="s", meaning="of it", heading="time\n{}s", table="configurations")
+    bound_by: str = figure(
+        meaning="the largest of its times: `compute`, `memory` or `network`",
+        heading="bound by",
+        table="configurations",
+        choices=BOUND_BY,
+    )
+
+
+@record
+class MappingSummary:
+    """Figures of a mapping to a machine [ko24]."""
+
+    chips: int = figure(unit="chips", meaning="in use: of those available as many as give the least time", least=1)
+    chips_available: int = figure(unit="chips", meaning="given by `--chips`", least=1)
+    time_s: float = figure(unit="s", meaning="for one inference", heading="time\n{}s", table="mapping")
+    configs: int = figure(
+        unit="configurations",
+        meaning="that follow one another on the chip",
+        heading="configs",
+        table="mapping",
+        least=1,
+    )
+    dram_bytes: float = figure(
+        unit="bytes", meaning="read from and written to DRAM", heading="DRAM\nbytes", table="mapping", cell=",.0f"
+    )
+    network_bytes: float = figure(
+        unit="bytes", meaning="between chips", heading="network\nbytes", table="mapping", cell=",.0f"
+    )
+    cost_usd: float = figure(
+        unit="USD", meaning="price of the machine", heading="cost\nUSD", table="mapping", cell=",.2f"
+    )
+    power_w: float = figure(unit="W", meaning="power of the machine", heading="power\n{}W", table="mapping")
+    energy_j: float = figure(unit="J", meaning="`power_w * time_s`", heading="energy\n{}J", table="mapping")
+    utilization: float = figure(
+        meaning="floating-point operations / (peak rate × `time_s`)",
+        heading="util.\n%",
+        table="mapping",
+        after="network_bytes",
+        cell=".1%",
+        csv="mapping_utilization",
+    )
+    optimal: bool = figure(meaning="whether it is proved that no assignment of kernels to configurations is faster")
+    gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `time_s`")
+    bound_time_s: float = figure(unit="s", meaning="that no assignment can fall below")
+    solver: str = figure(meaning="what found the assignment")
+    solver_s: float = figure(
+        unit="s", meaning="wall time of the solver; the one field that differs between runs", decimals=3
+    )
+    configurations: tuple[ConfigurationSummary, ...] = figure(meaning="in their order")
+
+
+@record
+class VerificationSummary:
+    """How far the lowered model is from a reference."""
+
+    max_abs_error: float = figure(
+        meaning="the largest absolute difference to the [reference](command-line.md#verification) on one input"
+    )
+
+
+@record
 class Result:
     """What one choice of expansions gives on one number of processing elements."""
 
-    pes: int
-    expansions: Mapping[str, str]
-    schedule: ScheduleSummary
-    mapping: MappingSummary | None  # a canonical DAG from a file is scheduled only
-    over_expansions: ExpansionsSummary | None = None  # None where options change what expansions give
-    simulation: SimulationSummary | None = None  # None if not asked for
-    max_abs_error: float | None = None  # lowered model against the reference; None if not asked for
+    pes: int = figure(unit="PEs", meaning="processing elements", least=1)
+    expansions: Mapping[str, str] = figure(
+        meaning="`OP` or `ORIGIN:OP` → name of the expansion, for everything that offers a choice"
+    )
+    schedule: ScheduleSummary = figure(meaning="figures of the streaming schedule")
+    over_expansions: ExpansionsSummary | None = figure(
+        meaning="the schedule beside what other expansions could give; absent with `--passes`, `--volumes array` or "
+        "another `--granularity`",
+        prefix="expansions",
+        is_optional=True,
+        default=None,
+    )
+    simulation: SimulationSummary | None = figure(
+        meaning="`dfcompile schedule` with `--simulate`: what the replay found",
+        prefix="simulated",
+        is_optional=True,
+        default=None,
+    )
+    mapping: MappingSummary | None = figure(
+        meaning="figures of the mapping to the machine; absent from `dfcompile schedule`",
+        prefix="mapping",
+        is_optional=True,
+        default=None,
+    )
+    verification: VerificationSummary | None = figure(
+        meaning="with `--verify`: lowered model and reference", is_optional=True, default=None
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AssumptionSummary:
     """A figure that the results rest on and that the model does not say."""
 
-    name: str
-    value: str
-    source: str
+    name: str = figure(meaning="what is assumed")
+    value: str = figure(meaning="as a text")
+    source: str = figure(meaning="a citation key ([references](references.md)), a file or an option")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Report:
     """All results of a run."""
 
-    model: ModelSummary
-    results: tuple[Result, ...]
-    assumptions: tuple[AssumptionSummary, ...]
-    warnings: tuple[str, ...] = ()  # what is probably not as it was meant
+    format: str = figure(meaning="name and version of this contract", choices=(FORMAT,), default=FORMAT, init=False)
+    model: ModelSummary = figure(meaning="the model and its coverage")
+    results: tuple[Result, ...] = figure(
+        meaning="one entry per number of processing elements and combination of expansions, or partitioner; the "
+        "former varies slowest",
+        least=1,
+    )
+    assumptions: tuple[AssumptionSummary, ...] = figure(
+        meaning="figures that the results rest on and that the model does not say"
+    )
+    warnings: tuple[str, ...] = figure(
+        meaning="texts, only if there are any: what is probably not as it was meant, such as a frequency in MHz; "
+        "they are printed as well",
+        is_optional=True,
+        default=(),
+    )
 
     @property
     def best(self) -> Mapping[int, Result]:
@@ -159,137 +315,5 @@ class Report:
 
 
 def report_schema() -> dict[str, Json]:
-    """Return the JSON Schema of the report, as shipped with the package."""
-    schema: dict[str, Json] = json.loads(
-        files("dfcompile.report").joinpath("report.schema.json").read_text(encoding="utf-8")
-    )
-    return schema
-
-
-def to_json(report: Report) -> str:
-    """Return the report as JSON text: the same bytes for the same input, but for ``solver_s``."""
-    return json_text(to_record(report), indent=2) + "\n"
-
-
-def to_record(report: Report) -> dict[str, Json]:
-    """Return the report as the plain values of its JSON contract."""
-    model = report.model
-    record: dict[str, Json] = {
-        "format": FORMAT,
-        "model": {
-            "name": model.name,
-            "nodes": model.nodes,
-            "nodes_costed": model.nodes_costed,
-            "nodes_as_tasks": model.nodes_as_tasks,
-            "nodes_as_views": model.nodes_as_views,
-            "nodes_folded": model.nodes_folded,
-        },
-        "results": [_result_record(result) for result in report.results],
-        "assumptions": [
-            {"name": found.name, "value": found.value, "source": found.source} for found in report.assumptions
-        ],
-    }
-    return {**record, "warnings": list(report.warnings)} if report.warnings else record
-
-
-def _result_record(result: Result) -> dict[str, Json]:
-    record: dict[str, Json] = {
-        "pes": result.pes,
-        "expansions": dict(result.expansions),
-        "schedule": _schedule_record(result.schedule),
-    }
-    if result.over_expansions is not None:
-        record["over_expansions"] = _expansions_record(result.over_expansions)
-    if result.simulation is not None:
-        record["simulation"] = _simulation_record(result.simulation)
-    if result.mapping is not None:
-        record["mapping"] = _mapping_record(result.mapping)
-    if result.max_abs_error is not None:
-        record["verification"] = {"max_abs_error": rounded(result.max_abs_error)}
-    return record
-
-
-def _schedule_record(schedule: ScheduleSummary) -> dict[str, Json]:
-    return {
-        "partition": schedule.partition,
-        "timing": schedule.timing,
-        "barriers": schedule.barriers,
-        "makespan_cycles": schedule.makespan_cycles,
-        "non_streaming_makespan_cycles": schedule.non_streaming_makespan_cycles,
-        "lower_bound_cycles": schedule.lower_bound_cycles,
-        "gap": rounded(schedule.gap),
-        "total_work_cycles": schedule.total_work_cycles,
-        "critical_path_cycles": schedule.critical_path_cycles,
-        "streaming_depth_cycles": schedule.streaming_depth_cycles,
-        "sslr": rounded(schedule.sslr),
-        "io_elements": schedule.io_elements,
-        "io_bytes": schedule.io_bytes,
-        "spilled_elements": schedule.spilled_elements,
-        "blocks": schedule.blocks,
-        "speedup": rounded(schedule.speedup),
-        "pe_utilization": rounded(schedule.pe_utilization),
-        "fifo_elements": schedule.fifo_elements,
-        "tasks": schedule.tasks,
-    }
-
-
-def _expansions_record(found: ExpansionsSummary) -> dict[str, Json]:
-    return {
-        "lower_bound_cycles": found.lower_bound_cycles,
-        "gap": rounded(found.gap),
-        "hints": [_hint_record(hint) for hint in found.hints],
-    }
-
-
-def _hint_record(hint: HintSummary) -> dict[str, Json]:
-    return {
-        "expand": list(hint.expand),
-        "operators": hint.operators,
-        "chosen_bound_cycles": hint.chosen_bound_cycles,
-        "hinted_bound_cycles": hint.hinted_bound_cycles,
-    }
-
-
-def _simulation_record(simulation: SimulationSummary) -> dict[str, Json]:
-    return {
-        "makespan_cycles": simulation.makespan_cycles,
-        "read_stall_cycles": simulation.read_stall_cycles,
-        "write_stall_cycles": simulation.write_stall_cycles,
-        "deadlock": list(simulation.deadlock),
-    }
-
-
-def _mapping_record(mapping: MappingSummary) -> dict[str, Json]:
-    return {
-        "chips": mapping.chips,
-        "chips_available": mapping.chips_available,
-        "time_s": rounded(mapping.time_s),
-        "configs": len(mapping.configurations),
-        "dram_bytes": rounded(mapping.dram_bytes),
-        "network_bytes": rounded(mapping.network_bytes),
-        "cost_usd": rounded(mapping.cost_usd),
-        "power_w": rounded(mapping.power_w),
-        "energy_j": rounded(mapping.energy_j),
-        "utilization": rounded(mapping.utilization),
-        "optimal": mapping.optimal,
-        "gap": rounded(mapping.gap),
-        "bound_time_s": rounded(mapping.bound_time_s),
-        "solver": mapping.solver,
-        "solver_s": round(mapping.solver_s, 3),
-        "configurations": [
-            {"kernels": list(found.kernels), "time_s": rounded(found.time_s), "bound_by": found.bound_by}
-            for found in mapping.configurations
-        ],
-    }
-
-
-def rounded(value: float | Fraction) -> float | int:
-    """Return a number with 12 significant digits, as an integer if it is one: the one rule for all figures.
-
-    >>> rounded(Fraction(1, 3)), rounded(0.1 + 0.2), rounded(4.0)
-    (0.333333333333, 0.3, 4)
-    """
-    if isinstance(value, int):
-        return value
-    short = float(f"{float(value):.{SIGNIFICANT_DIGITS}g}")
-    return int(short) if short.is_integer() and abs(short) < 2**53 else short
+    """Return the JSON Schema of the report."""
+    return schema_of(Report, FORMAT)

@@ -24,12 +24,11 @@ def summarize_schedules(
             found.figures.pes,
             {},
             schedule_summary(found, scheduling.depths),
-            mapping=None,
             simulation=None if found.simulation is None else simulation_summary(dag, found.simulation),
         )
         for found in schedules
     )
-    model = ModelSummary(dag.name, nodes=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
+    model = ModelSummary(dag.name, nodes=0, nodes_costed=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
     return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(schedules)), warnings=warnings)
 
 

@@ -17,6 +17,7 @@ from dfcompile.report.figures import (
     ModelSummary,
     Report,
     Result,
+    VerificationSummary,
 )
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
 
@@ -38,7 +39,8 @@ def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
     def count(coverage: Coverage) -> int:
         return sum(node.coverage is coverage for node in nodes)
 
-    return ModelSummary(name, len(nodes), count(Coverage.COSTED), count(Coverage.VIEW), count(Coverage.FOLDED))
+    ways = (count(Coverage.COSTED), count(Coverage.VIEW), count(Coverage.FOLDED))
+    return ModelSummary(name, len(nodes), sum(ways), *ways)
 
 
 def _result(point: Point) -> Result:
@@ -51,7 +53,7 @@ def _result(point: Point) -> Result:
         if bound is None
         else _over_expansions(bound, variant, point.scheduled.figures.makespan_cycles),
         mapping=_mapping(point.mapping, point.chips),
-        max_abs_error=variant.max_abs_error,
+        verification=None if variant.max_abs_error is None else VerificationSummary(variant.max_abs_error),
     )
 
 
@@ -73,7 +75,10 @@ def _over_expansions(bound: ExpansionBound, variant: Variant, makespan_cycles: i
 
 def _mapping(mapping: backend.Mapping, chips: int) -> MappingSummary:
     return MappingSummary(
+        chips=mapping.chips,
+        chips_available=chips,
         time_s=mapping.time_s,
+        configs=len(mapping.configs),
         dram_bytes=mapping.dram_bytes,
         network_bytes=mapping.network_bytes,
         cost_usd=mapping.cost_usd,
@@ -89,8 +94,6 @@ def _mapping(mapping: backend.Mapping, chips: int) -> MappingSummary:
             ConfigurationSummary(config.kernels, config.time_ns / NS_PER_S, config.bound_by)
             for config in mapping.configs
         ),
-        chips=mapping.chips,
-        chips_available=chips,
     )
 
 

@@ -1,22 +1,20 @@
 """The report as tables for people: schedule, mapping, what bounds each configuration, coverage, assumptions."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from typing import Final
 
 from dfcompile.host.printable import printable
+from dfcompile.report.columns import Derived, table_columns
 from dfcompile.report.figures import (
     AssumptionSummary,
     ConfigurationSummary,
-    ExpansionsSummary,
     HintSummary,
     MappingSummary,
     Report,
     Result,
-    ScheduleSummary,
-    SimulationSummary,
 )
-from dfcompile.report.text_tables import Column, folded, listed, page, scaled, table_lines
+from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
 BEST = "*"
 MOST_CONFIGURATIONS = 12  # of one mapping, in the table; JSON has all
@@ -26,21 +24,29 @@ NAMED_KERNELS = 2  # of a configuration: the first and the last
 
 def report_table(report: Report, width: int, *, verbose: bool = True) -> str:
     """Return the report as text of at most ``width`` columns; assumptions are counted, with ``verbose`` listed."""
-    scheduled = _one_number_of_chips(report)
-    labels = _labels(scheduled)
-    lines = table_lines("schedule", labels, _schedule_columns(scheduled.results), width)
-    lines += table_lines("bounds", labels, _bound_columns(scheduled.results), width)
-    simulations = [result.simulation for result in scheduled.results if result.simulation is not None]
-    if simulations:
-        lines += table_lines("simulation", labels, _simulation_columns(scheduled.results, simulations), width)
-    labels = _labels(report)
-    mappings = [result.mapping for result in report.results if result.mapping is not None]
-    if mappings:
-        lines += table_lines("mapping", labels, _mapping_columns(mappings), width)
-        lines += table_lines("configurations", *_configuration_columns(report), width)
-    for note in _notes(report):
+    lines = [line for table in report_tables(report) for line in table.lines(width)]
+    for note in report_notes(report):
         lines += folded(printable(note), width)
     return page([*lines, *assumption_lines(report.assumptions, width, verbose=verbose)])
+
+
+def report_tables(report: Report) -> tuple[Table, ...]:
+    """Return the tables of a report: schedule, bounds, and what else it has."""
+    scheduled = _one_number_of_chips(report)
+    labels, results = tuple(_labels(scheduled)), scheduled.results
+    tables = [
+        Table("schedule", labels, table_columns("schedule", results, SCHEDULE)),
+        Table("bounds", labels, table_columns("bounds", results)),
+    ]
+    if any(result.simulation is not None for result in results):
+        tables.append(Table("simulation", labels, table_columns("simulation", results, SIMULATION)))
+    mappings = [result.mapping for result in report.results if result.mapping is not None]
+    if mappings:
+        chips = SEVERAL_CHIPS if any(found.chips_available > 1 for found in mappings) else ()
+        columns = table_columns("mapping", mappings, (*MAPPING, *chips))
+        tables.append(Table("mapping", tuple(_labels(report)), columns))
+        tables.append(_configuration_table(report))
+    return tuple(tables)
 
 
 def assumption_lines(assumptions: Sequence[AssumptionSummary], width: int, *, verbose: bool) -> list[str]:
@@ -91,93 +97,37 @@ def _compared_label(report: Report, result: Result) -> str:
     return " ".join(f"{key}={name}" for key, name in found.items())
 
 
-def _schedule_columns(results: Sequence[Result]) -> list[Column]:
-    schedules = [result.schedule for result in results]
-    gaps = [found.gap if over is None else over.gap for found, over in _beside_bounds(results)]
-
-    def column(heading: str, value: Callable[[ScheduleSummary], str]) -> Column:
-        return Column(heading, tuple(value(schedule) for schedule in schedules))
-
-    return [
-        column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
-        column("non-\nstreaming\ncycles", lambda found: f"{found.non_streaming_makespan_cycles:,}"),
-        Column("gap\n%", tuple(map(_percent, gaps))),
-        column("speedup", lambda found: f"{float(found.speedup):.2f}"),
-        column("PE util.\n%", lambda found: f"{100 * float(found.pe_utilization):.1f}"),
-        column("I/O\nelements", lambda found: f"{found.io_elements:,}"),
-        column("I/O\nbytes", lambda found: f"{found.io_bytes:,}"),
-        column("spilled\nelements", lambda found: f"{found.spilled_elements:,}"),
-        column("FIFO\nelements", lambda found: f"{found.fifo_elements:,}"),
-        column("blocks", lambda found: f"{found.blocks:,}"),
-        column("tasks", lambda found: f"{found.tasks:,}"),
-    ]
+def _scheduled_makespan(result: Result) -> str:
+    return f"{result.schedule.makespan_cycles:,}"
 
 
-def _beside_bounds(results: Sequence[Result]) -> Iterator[tuple[ScheduleSummary, ExpansionsSummary | None]]:
-    return ((result.schedule, result.over_expansions) for result in results)
+def _replay_error(result: Result) -> str:
+    """Return how far the scheduled makespan is above the replayed one, in percent of this."""
+    real = result.simulation.makespan_cycles if result.simulation else None
+    return f"{100 * (real - result.schedule.makespan_cycles) / real:.2f}" if real else "-"
 
 
-def _bound_columns(results: Sequence[Result]) -> list[Column]:
-    schedules = [result.schedule for result in results]
-
-    def column(heading: str, value: Callable[[ScheduleSummary], str]) -> Column:
-        return Column(heading, tuple(value(schedule) for schedule in schedules))
-
-    known = [over for _, over in _beside_bounds(results) if over is not None]
-    over_expansions = [
-        Column("over expansions\ncycles", tuple(f"{over.lower_bound_cycles:,}" for over in known)),
-        Column("gap\n%", tuple(_percent(over.gap) for over in known)),
-    ]
-    return [
-        column("makespan\ncycles", lambda found: f"{found.makespan_cycles:,}"),
-        column("lower bound\ncycles", lambda found: f"{found.lower_bound_cycles:,}"),
-        column("gap\n%", lambda found: _percent(found.gap)),
-        *(over_expansions if known else []),
-        column("T1\ncycles", lambda found: f"{found.total_work_cycles:,}"),
-        column("T_inf\ncycles", lambda found: f"{found.critical_path_cycles:,}"),
-        column("T_s_inf\ncycles", lambda found: f"{found.streaming_depth_cycles:,}"),
-        column("SSLR", lambda found: f"{float(found.sslr):.2f}"),
-    ]
+def _gap(result: Result) -> str:
+    """Return the gap that counts: to what other expansions could give, where that is known."""
+    gap = result.schedule.gap if result.over_expansions is None else result.over_expansions.gap
+    return f"{100 * float(gap):.1f}"
 
 
-def _percent(share: Fraction) -> str:
-    return f"{100 * float(share):.1f}"
-
-
-def _simulation_columns(results: Sequence[Result], simulations: Sequence[SimulationSummary]) -> list[Column]:
-    makespans = [
-        (result.schedule.makespan_cycles, found.makespan_cycles)
-        for result, found in zip(results, simulations, strict=True)
-    ]
-    return [
-        Column("makespan\ncycles", tuple("deadlock" if real is None else f"{real:,}" for _, real in makespans)),
-        Column("scheduled\nmakespan", tuple(f"{planned:,}" for planned, _ in makespans)),
-        Column(
-            "error\n%", tuple(f"{100 * (real - planned) / real:.2f}" if real else "-" for planned, real in makespans)
-        ),
-        Column("waiting for\nelements", tuple(f"{found.read_stall_cycles:,}" for found in simulations)),
-        Column("waiting for\nplaces", tuple(f"{found.write_stall_cycles:,}" for found in simulations)),
-    ]
-
-
-def _mapping_columns(mappings: Sequence[MappingSummary]) -> list[Column]:
-    chips = [Column("chips\nused", tuple(f"{found.chips} of {found.chips_available}" for found in mappings))]
-    return [
-        *(chips if any(found.chips_available > 1 for found in mappings) else []),
-        scaled("time\n{}s", [found.time_s for found in mappings]),
-        Column("configs", tuple(f"{len(found.configurations):,}" for found in mappings)),
-        Column("DRAM\nbytes", tuple(f"{found.dram_bytes:,.0f}" for found in mappings)),
-        Column("network\nbytes", tuple(f"{found.network_bytes:,.0f}" for found in mappings)),
-        Column("util.\n%", tuple(f"{100 * found.utilization:.1f}" for found in mappings)),
-        Column("cost\nUSD", tuple(f"{found.cost_usd:,.2f}" for found in mappings)),
-        scaled("power\n{}W", [found.power_w for found in mappings]),
-        scaled("energy\n{}J", [found.energy_j for found in mappings]),
-        Column("proof", tuple(_proof(found) for found in mappings), is_text=True),
-    ]
+def _chips(mapping: MappingSummary) -> str:
+    return f"{mapping.chips} of {mapping.chips_available}"
 
 
 def _proof(mapping: MappingSummary) -> str:
     return f"optimal ({mapping.solver})" if mapping.optimal else f"gap {100 * mapping.gap:.2g} % ({mapping.solver})"
+
+
+SCHEDULE: Final = (Derived("gap\n%", _gap, after="schedule.non_streaming_makespan_cycles"),)
+SIMULATION: Final = (
+    Derived("scheduled\nmakespan", _scheduled_makespan, after="simulation.makespan_cycles"),
+    Derived("error\n%", _replay_error, after="simulation.makespan_cycles"),
+)
+MAPPING: Final = (Derived("proof", _proof, after="energy_j", is_text=True),)
+SEVERAL_CHIPS: Final = (Derived("chips\nused", _chips),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,23 +135,19 @@ class _ConfigurationRow:
     pes: int
     label: str
     number: str
-    time_s: float
-    bound_by: str
+    figures: ConfigurationSummary
     kernels: str
 
 
-def _configuration_columns(report: Report) -> tuple[list[Column], list[Column]]:
-    """Return what tells configurations apart, and what they are."""
+def _configuration_table(report: Report) -> Table:
     rows = [row for result, label in _by_mapping(report) for row in _configuration_rows(result, label)]
     labels = [Column("PEs", tuple(str(row.pes) for row in rows))]
     if _is_comparison(report):
         labels.append(Column("expansions", tuple(row.label for row in rows), is_text=True))
     labels.append(Column("config", tuple(row.number for row in rows)))
-    return labels, [
-        scaled("time\n{}s", [row.time_s for row in rows]),
-        Column("bound by", tuple(row.bound_by for row in rows), is_text=True),
-        Column("kernels", tuple(row.kernels for row in rows), is_text=True),
-    ]
+    kernels = Column("kernels", tuple(row.kernels for row in rows), is_text=True)
+    columns = table_columns("configurations", [row.figures for row in rows])
+    return Table("configurations", tuple(labels), (*columns, kernels))
 
 
 def _configuration_rows(result: Result, label: str) -> Iterator[_ConfigurationRow]:
@@ -212,13 +158,13 @@ def _configuration_rows(result: Result, label: str) -> Iterator[_ConfigurationRo
     shown = numbers if len(numbers) <= MOST_CONFIGURATIONS else sorted(slowest[: MOST_CONFIGURATIONS - 1])
     for number in shown:
         found = configurations[number]
-        yield _ConfigurationRow(result.pes, label, str(number), found.time_s, found.bound_by, _span(found.kernels))
+        yield _ConfigurationRow(result.pes, label, str(number), found, _span(found.kernels))
     others = [configurations[number] for number in numbers if number not in shown]
     if others:
-        count = f"{len(others)} more"
+        names = tuple(name for found in others for name in found.kernels)
         bound_by = ", ".join(dict.fromkeys(found.bound_by for found in others))
-        kernels = f"{sum(len(found.kernels) for found in others)} kernels"
-        yield _ConfigurationRow(result.pes, label, count, sum(found.time_s for found in others), bound_by, kernels)
+        together = ConfigurationSummary(names, sum(found.time_s for found in others), bound_by)
+        yield _ConfigurationRow(result.pes, label, f"{len(others)} more", together, f"{len(names)} kernels")
 
 
 def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:
@@ -250,7 +196,8 @@ def _span(kernels: Sequence[str]) -> str:
     return f"{kernels[0]} … {kernels[-1]} ({len(kernels)})"
 
 
-def _notes(report: Report) -> Iterable[str]:
+def report_notes(report: Report) -> Iterator[str]:
+    """Yield what is to be said below the tables, a text each."""
     model = report.model
     if model.nodes:
         yield (
@@ -272,7 +219,7 @@ def _notes(report: Report) -> Iterable[str]:
         yield f"{BEST} least makespan of its number of PEs"
     seen: dict[str, float] = {}
     for result in report.results:
-        if result.max_abs_error is not None:
-            seen[_compared_label(report, result)] = result.max_abs_error
+        if result.verification is not None:
+            seen[_compared_label(report, result)] = result.verification.max_abs_error
     for label, error in seen.items():
         yield f"verified{f' {label}' if label else ''}: maximal absolute error {error:.2g} against the reference"

@@ -39,6 +39,19 @@ class Column:
         return max(min(self.natural_width, folded), *map(columns_of, words), 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: what tells its rows apart, and the columns beside."""
+
+    title: str
+    labels: tuple[Column, ...]
+    columns: tuple[Column, ...]
+
+    def lines(self, width: int) -> list[str]:
+        """Return its lines; see `table_lines`."""
+        return table_lines(self.title, self.labels, self.columns, width)
+
+
 def columns_of(text: str) -> int:
     """Return how many columns of a terminal a text takes; some scripts take two for a character."""
     if text.isascii():

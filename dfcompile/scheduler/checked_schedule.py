@@ -13,6 +13,7 @@ from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.options import ScheduleOptions
+from dfcompile.scheduler.recomputation import recompute_times
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate
 from dfcompile.scheduler.streaming_schedule import schedule
@@ -64,10 +65,12 @@ class Scheduling:
 
         Raises:
             UserError: no partitioner has the name, or a time does not fit in 64 bits.
+            VerificationError: the checker rejects the schedule, or its times are not those of its assignment.
         """
         baseline = self._baseline(options.pes)
         found = schedule(self._dag, options)
         check(self._dag, found)
+        recompute_times(self._dag, found)
         found = replace(found, fifo_capacity=_fifo_capacity(self._dag, found, options.fifos))
         simulation = simulate(self._dag, replay_of(found)) if options.simulated else None
         return CheckedSchedule(found, figures(self._dag, found, baseline), simulation)

@@ -6,6 +6,8 @@ from dfcompile.testing.front_ends import check_front_end
 from dfcompile.testing.models import model_of_text
 from dfcompile.testing.partitioners import check_partitioner
 from dfcompile.testing.passes import check_pass
+from dfcompile.testing.report_formats import check_report_format
+from dfcompile.testing.reports import sample_reports
 from dfcompile.testing.solvers import check_solver
 from dfcompile.testing.systems import check_system
 from dfcompile.testing.topologies import check_topology
@@ -18,8 +20,10 @@ __all__ = [
     "check_onnx_expansion",
     "check_partitioner",
     "check_pass",
+    "check_report_format",
     "check_solver",
     "check_system",
     "check_topology",
     "model_of_text",
+    "sample_reports",
 ]

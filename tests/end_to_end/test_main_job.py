@@ -175,7 +175,7 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
         "onnx": [".sdfg", ".txt"],
         "library": [".sdfg", ".txt"],
         "maps": [".sdfg", ".txt"],
-        "canonical": [".dag", ".dot", ".json"],
+        "canonical": [".dag", ".dot", ".json", ".svg"],
         "schedule": [".json"],
     }
 

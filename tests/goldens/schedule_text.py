@@ -12,12 +12,12 @@ def schedule_text(dag: CanonicalDag, pes: int, partition: str) -> str:
     """Return the schedule of a DAG with its figures, its tasks by block and start, and its FIFOs."""
     found = schedule(dag, ScheduleOptions(pes, partition))
     result = figures(dag, found, schedule_non_streaming(dag, pes))
+    bounds = f"at least {result.lower_bound_cycles}, without streaming {result.non_streaming_makespan_cycles}"
+    moved = f"{result.io_elements} elements to and from memory, {result.spilled_elements} spilled"
     head = [
         f"{dag.name} on {pes} processing elements, {partition}",
-        f"makespan {result.makespan_cycles} cycles, at least {result.lower_bound_cycles}, "
-        f"without streaming {result.non_streaming_makespan_cycles}, work {result.total_work_cycles}",
-        f"{result.io_elements} elements to and from memory, {result.spilled_elements} spilled, "
-        f"{result.fifo_elements} in FIFOs",
+        f"makespan {result.makespan_cycles} cycles, {bounds}, work {result.total_work_cycles}",
+        f"{moved}, {result.fifo_elements} in FIFOs",
     ]
     return "\n".join([*head, "", *_table(_tasks(dag, found)), "", *_streams(dag, found)]) + "\n"
 

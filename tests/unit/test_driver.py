@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dfcompile import driver
 from dfcompile.driver import explore
 from dfcompile.errors import DisagreementError, UserError, VerificationError
 from dfcompile.frontend import Answer, Model, read_model
@@ -36,9 +35,7 @@ def test_wrong_options_are_found_before_the_model_is_read(tmp_path: Path) -> Non
         explore(Options(tmp_path / "missing.onnx", (4,), parse_expand(["MatMul=nope"])))
 
 
-def test_lowered_model_that_computes_something_else_is_told_with_the_reference(
-    convolution: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lowered_model_that_computes_something_else_is_told_with_the_reference(convolution: Path) -> None:
     def wrong(inputs: object) -> Answer:
         del inputs
         return Answer((np.zeros((1, 2, 6, 6), np.float32),), "a sloth", "wake it")
@@ -47,10 +44,9 @@ def test_lowered_model_that_computes_something_else_is_told_with_the_reference(
         del options
         return replace(read_model(path), reference=wrong)
 
-    monkeypatch.setattr(driver, "read_model", read_wrong)
     told = r"output 'y': \S+ at \[0, \d, \d, \d\] against 0.0 of a sloth, tolerance 5.\d+e-05 \(wake it\)"
     with pytest.raises(DisagreementError, match=told):
-        explore(Options(convolution, (4,), verify=True))
+        explore(Options(convolution, (4,), verify=True), read=read_wrong)
 
 
 def test_schedule_that_the_checker_rejects_is_a_bug(convolution: Path, monkeypatch: pytest.MonkeyPatch) -> None:

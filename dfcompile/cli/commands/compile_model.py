@@ -6,23 +6,21 @@ from pathlib import Path
 import click
 
 import dfcompile
-from dfcompile.cli.commands.schedule import FORMATS, PARTITIONS, reject_several_schedules
-from dfcompile.cli.completion import PROGRAM, complete_expansion, complete_from, complete_solver, complete_system
-from dfcompile.cli.endings import warn
-from dfcompile.cli.strict_command import StrictCommand, joined, target_of
-from dfcompile.errors import UserError
-from dfcompile.host.outputs import check_folder, check_targets, output_width, write_folder, write_text
-from dfcompile.options import (
-    OVERLAPS,
-    Options,
-    Timing,
-    Volumes,
-    parse_chips,
-    parse_expand,
-    parse_passes,
-    parse_pes,
-    parse_shapes,
+from dfcompile.api.requests import compile_options
+from dfcompile.cli.commands.schedule import PARTITIONS, reject_several_schedules
+from dfcompile.cli.completion import (
+    PROGRAM,
+    complete_expansion,
+    complete_format,
+    complete_from,
+    complete_solver,
+    complete_system,
 )
+from dfcompile.cli.endings import warn
+from dfcompile.cli.strict_command import StrictCommand, target_of
+from dfcompile.errors import UserError
+from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
+from dfcompile.options import OVERLAPS, Timing, Volumes
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
@@ -83,7 +81,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
 @click.option("--gantt", type=click.Path(path_type=Path), metavar="FILE", help="Draw the one schedule as an SVG.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--format", "format_", default="table", show_default=True, metavar="NAME", shell_complete=complete_format,
+              help="Of the report: table, json, csv or a plug-in's.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
               help="Write there, not to stdout (-).")  # fmt: skip
@@ -117,22 +116,22 @@ def compile_model(
     MODEL is a Python file with model() and example_inputs(), which is run as code with your rights, or an .onnx
     file, which is data.
     """
-    options = Options(
-        model=model,
-        pes=parse_pes(joined(pes)),
-        expand=parse_expand(expand),
-        passes=parse_passes(joined(passes)) if passes else (),
-        shapes=parse_shapes(shapes),
-        volumes=Volumes(volumes),
+    options = compile_options(
+        model,
+        pes=pes,
+        expand=expand,
+        passes=passes,
+        shapes=shapes,
+        volumes=volumes,
         partition=partition,
         barrier=barrier,
-        timing=Timing(timing),
+        timing=timing,
         granularity=granularity,
         system=system,
+        chips=chips,
         overlap=overlap,
         solver=solver,
         verify=verify,
-        chips=parse_chips(joined(chips)),
     )
     output = target_of(output)
     for option, target in (("--trace", trace), ("--gantt", gantt)):
@@ -143,20 +142,21 @@ def compile_model(
         check_folder(folder)
     _reject_one_folder_twice([folder for _, folder in emissions])
 
+    from dfcompile.cli.forms import find_format, page_of
+
+    form = find_format(format_)
+
+    from dfcompile.api.compile_model import run_of
     from dfcompile.cli.emissions import emitted_files, schedule_pictures
     from dfcompile.cli.progress import show_stage
-    from dfcompile.driver import explore
-    from dfcompile.report.rendering import render
-    from dfcompile.report.summary import summarize
 
-    exploration = explore(options, show_stage)
-    report = summarize(exploration)
-    for warning in report.warnings:
+    run = run_of(options, show_stage)
+    for warning in run.report.warnings:
         warn(warning)
-    text = render(report, format_, width=output_width(), verbose=verbose)
-    pictures = schedule_pictures(exploration, trace, gantt)
+    text = form.text_of(run.report, page_of(verbose=verbose))
+    pictures = schedule_pictures(run.schedules[0], trace, gantt)
     for kind, folder in emissions:
-        write_folder(emitted_files(exploration, kind), folder)
+        write_folder(emitted_files(run.exploration, kind), folder)
     for target, picture in pictures.items():
         write_text(picture, target)
     write_text(text, output)

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import click
 
-from dfcompile.cli.completion import PROGRAM, complete_solver
+from dfcompile.cli.completion import PROGRAM, complete_format, complete_solver
 from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand
 from dfcompile.host.outputs import check_folder, output_width, write_folder, write_text
 
 SUFFIXES = (".txt", ".pbtxt", ".txtpb", ".textproto", ".prototxt", ".pb", ".binpb", ".bin")
-FORMATS = ("table", "json")
 OBJECTIVES = ("bytes", "time")
 STANDARD_INPUT = "-"
 INPUTS = (".py", ".onnx")
@@ -37,7 +36,8 @@ def is_design_call(words: Sequence[str]) -> bool:
               "or a plug-in's.")  # fmt: skip
 @click.option("--sharding-objective", type=click.Choice(OBJECTIVES), default="bytes", show_default=True,
               help="What the sharding minimises: bytes between chips, or time.")  # fmt: skip
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--format", "format_", default="table", show_default=True, metavar="NAME", shell_complete=complete_format,
+              help="Of the report: table, json, csv or a plug-in's.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
               help="Write the solved file, the report and pictures there. The folder is new, empty or an earlier one.",
@@ -52,43 +52,31 @@ def solve_design_file(
     if output is not None:
         check_folder(output)
 
-    from dfcompile.dfmodel_backend.check.designs import check_design
-    from dfcompile.dfmodel_backend.check.placement import check_placements
-    from dfcompile.dfmodel_backend.compatibility import parse_compatibility
-    from dfcompile.dfmodel_backend.design_file.message import bytes_of, read_message, text_of
-    from dfcompile.dfmodel_backend.design_file.second_memory import solve_message
-    from dfcompile.dfmodel_backend.design_file.solved import solved_message
-    from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
-    from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
-    from dfcompile.dfmodel_backend.placement.placed_design import place_design
-    from dfcompile.report.design.figures import to_json
-    from dfcompile.report.design.summary import summarize_design
-    from dfcompile.report.design.tables import design_table
-    from dfcompile.visualization.design import to_dot, to_svg
-    from dfcompile.visualization.placement import placement_svg
+    from dfcompile.cli.forms import find_format, page_of
 
-    options = DesignOptions(
-        find_solver(solver).name, ShardingObjective(sharding_objective), parse_compatibility(compat)
-    )
-    message = read_message(setup)
-    solution = solve_message(message, str(setup), options)
-    check_design(solution.design, solution.decision, solution.figures, options.compatibility)
-    placed = place_design(solution.design, solution.decision, solution.figures, options.compatibility)
-    check_placements(solution.design, solution.figures, placed)
-    report = summarize_design("stdin" if str(setup) == STANDARD_INPUT else setup.stem, solution, placed)
-    for warning in (*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in report.warnings)):
+    form = find_format(format_)
+
+    from dfcompile.api.solve_design import solve
+    from dfcompile.dfmodel_backend.design_file.message import bytes_of, text_of
+    from dfcompile.dfmodel_backend.design_file.solved import solved_message
+    from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers
+    from dfcompile.report.plain_values import to_json
+    from dfcompile.visualization.design import to_dot
+
+    run = solve(setup, compat=compat, solver=solver, sharding_objective=sharding_objective)
+    for warning in (*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings)):
         warn(warning)
-    text = to_json(report) if format_ == "json" else design_table(report, output_width(), verbose=verbose)
+    text = form.text_of(run.report, page_of(verbose=verbose))
     if output is not None:
-        solved = solved_message(message, solution)
+        solved = solved_message(run.message, run.solution)
         files: dict[str, str | bytes] = {
             "solved.txt": text_of(solved),
             "solved.pb": bytes_of(solved),
-            "report.txt": design_table(report, output_width()),
-            "report.json": to_json(report),
-            "graph.dot": to_dot(solution),
-            "graph.svg": to_svg(solution),
+            "report.txt": run.render("table", width=output_width()),
+            "report.json": to_json(run.report),
+            "graph.dot": to_dot(run.solution),
+            "graph.svg": run.graph().svg,
         }
-        files |= {f"placement-{one.configuration}.svg": placement_svg(solution.design, one) for one in placed}
+        files |= {f"placement-{number}.svg": picture.svg for number, picture in run.placements().items()}
         write_folder(files, output)
     write_text(text, None)

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-from dfcompile.cli.completion import complete_from
+from dfcompile.api.requests import counts_of, partitions_of
+from dfcompile.cli.completion import complete_format, complete_from
 from dfcompile.cli.endings import warn
-from dfcompile.cli.strict_command import StrictCommand, joined, target_of
+from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
-from dfcompile.host.outputs import check_targets, output_width, write_text
-from dfcompile.options import Timing, parse_fifos, parse_partitions, parse_pes
+from dfcompile.host.outputs import check_targets, write_text
+from dfcompile.options import Timing, parse_fifos
 
-FORMATS = ("table", "json", "csv")
 PARTITIONS = ("sb-rlx", "sb-lts", "work-ordered", "best")
 
 
@@ -55,7 +55,8 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
 @click.option("--gantt", type=click.Path(path_type=Path), metavar="FILE", help="Draw the one schedule as an SVG.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--format", "format_", default="table", show_default=True, metavar="NAME", shell_complete=complete_format,
+              help="Of the report: table, json, csv or a plug-in's.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
               help="Write there, not to stdout (-).")  # fmt: skip
@@ -75,7 +76,7 @@ def schedule_dag_file(
     output: Path | None,
 ) -> None:
     """Schedule a canonical DAG, given as its text or JSON file; - is standard input."""
-    counts, partitions, fifos = parse_pes(joined(pes)), parse_partitions(joined(partition)), parse_fifos(fifo)
+    counts, partitions, fifos = counts_of(pes), partitions_of(partition), parse_fifos(fifo)
     output = target_of(output)
     for option, target in (("--trace", trace), ("--gantt", gantt)):
         if target is not None:
@@ -84,36 +85,27 @@ def schedule_dag_file(
     for target in (output, trace, gantt):
         reject_overwriting(target, dag)
 
-    from dfcompile.canonical_dag.forms.dag_file import read_dag_file
-    from dfcompile.cli.progress import show_stage
-    from dfcompile.report.rendering import render
-    from dfcompile.report.schedule_summary import summarize_schedules
-    from dfcompile.scheduler import ScheduleOptions, registered_partitioners
-    from dfcompile.scheduler.checked_schedule import Scheduling
-    from dfcompile.visualization.gantt import check_drawable, schedule_to_svg
-    from dfcompile.visualization.trace import schedule_to_trace
+    from dfcompile.cli.forms import find_format, page_of
 
-    known = registered_partitioners()
-    for name in partitions:
-        known.find(name, "--partition")
-    for warning in known.warnings:
+    form = find_format(format_)
+
+    from dfcompile.api.schedule_dag import schedule_choices, scheduled_run
+    from dfcompile.canonical_dag.forms.dag_file import read_dag_file
+    from dfcompile.cli.emissions import schedule_pictures
+    from dfcompile.cli.progress import show_stage
+    from dfcompile.visualization.gantt import check_drawable
+
+    choices, warnings = schedule_choices(
+        counts, partitions, barrier=barrier, timing=timing, fifo=fifos, simulate=simulate
+    )
+    for warning in warnings:
         warn(warning)
-    choices = [
-        ScheduleOptions(count, name, barrier=barrier, timing=Timing(timing), fifos=fifos, simulated=simulate)
-        for count in counts
-        for name in partitions
-    ]
     with show_stage(f"reading {dag}"):
         graph = read_dag_file(dag)
     if gantt is not None:
         check_drawable(graph)
-    scheduling, found = Scheduling(graph), []
-    for chosen in choices:
-        with show_stage(f"scheduling on {chosen.pes} processing elements with {chosen.partition}"):
-            found.append(scheduling.on(chosen))
-    text = render(summarize_schedules(scheduling, found, known.warnings), format_, output_width(), verbose=verbose)
-    if trace is not None:
-        write_text(schedule_to_trace(graph, found[0].schedule), trace)
-    if gantt is not None:
-        write_text(schedule_to_svg(graph, found[0].schedule), gantt)
+    run = scheduled_run(graph, choices, warnings, show_stage)
+    text = form.text_of(run.report, page_of(verbose=verbose))
+    for target, picture in schedule_pictures(run.schedules[0], trace, gantt).items():
+        write_text(picture, target)
     write_text(text, output)

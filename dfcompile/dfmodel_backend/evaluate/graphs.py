@@ -1,18 +1,20 @@
 """The pure evaluator: graph, system and assignment of kernels to configurations give all figures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration, ConfigurationModel
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
+from dfcompile.dfmodel_backend.workload.chip_workload import NO_SOURCE, Workload, one_chip_workload
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError, UserError, nearest
 
 Assignment = tuple[tuple[str, ...], ...]  # names of the kernels of each configuration, in order of execution
 
 NS_PER_S = 1e9
+NOWHERE = -1  # where an input of the graph is born: before the first configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +41,81 @@ def evaluate(
         UserError: a kernel is unknown, missing or assigned twice, or an edge runs backwards.
         InfeasibleError: a configuration breaks a limit of cores or SRAM.
     """
-    model = ConfigurationModel(one_chip_workload(graph), system, options or MappingOptions())
-    before = 0
+    return total_figures(graph, system, _configurations(graph, system, assignment, options or MappingOptions()))
+
+
+def evaluate_shares(
+    graph: DataflowGraph, share: DataflowGraph, system: System, assignment: Assignment, options: MappingOptions
+) -> Figures:
+    """Return the figures of an assignment on all chips of a system, each of which has a share of the graph.
+
+    Args:
+        graph: that is mapped.
+        share: of it, what one chip has; the graph itself if there is one chip.
+        system: with the chips in use.
+        assignment: of the share's kernels.
+        options: of the mapping.
+
+    Raises:
+        UserError: as `evaluate`.
+        InfeasibleError: as `evaluate`.
+    """
+    return shared_figures(graph, share, system, _configurations(share, system, assignment, options))
+
+
+def _configurations(
+    graph: DataflowGraph, system: System, assignment: Assignment, options: MappingOptions
+) -> tuple[Configuration, ...]:
+    model = ConfigurationModel(one_chip_workload(graph), system, options)
+    masks = _masks(graph, assignment)
+    live = _live_bytes(model.workload, masks)
     configs = []
-    for number, kernels in enumerate(_masks(graph, assignment)):
-        found = model.figures(before, kernels)
+    for number, kernels in enumerate(masks):
+        found = model.figures_beside(live[number], kernels)
         if found is None:
             raise InfeasibleError(f"configuration {number}: kernels {', '.join(assignment[number])} exceed the chip")
         configs.append(found)
-        before |= kernels
-    return total_figures(graph, system, tuple(configs))
+    return tuple(configs)
+
+
+def _live_bytes(workload: Workload, masks: list[int]) -> list[int]:
+    """Return the DRAM bytes alive while each configuration runs: weights and waiting tensors.
+
+    A tensor waits from the configuration that writes it, or the first, to the last that reads it, or the very last; one
+    that is read only where it is written never waits.
+    """
+    place = {kernel: number for number, mask in enumerate(masks) for kernel in workload.members(mask)}
+    change = [0] * (len(masks) + 1)
+    for flow in workload.flows:
+        born = NOWHERE if flow.source == NO_SOURCE else place[flow.source]
+        last = (
+            len(masks) - 1 if flow.leaves else max((place[reading.kernel] for reading in flow.readings), default=born)
+        )
+        if last > born or flow.leaves:
+            change[max(born, 0)] += flow.size_bytes
+            change[last + 1] -= flow.size_bytes
+    weights = sum(weight.size_bytes for weight in workload.weights)
+    return [weights + total for total in accumulate(change[:-1])]
+
+
+def shared_figures(
+    graph: DataflowGraph, share: DataflowGraph, system: System, configs: tuple[Configuration, ...]
+) -> Figures:
+    """Sum the figures of configurations that run one after the other, on all chips of the system."""
+    alone = total_figures(graph, system, configs)
+    if system.chips == 1:
+        return alone
+    power = power_w(system)
+    peak_flop_per_s = system.accelerator.peak_gflops * 1e9 * system.chips
+    return replace(
+        alone,
+        dram_bytes=alone.dram_bytes * system.chips,
+        network_bytes=round(sum(kernel.exchange_bytes for kernel in share.kernels)),
+        cost_usd=cost_usd(system),
+        power_w=power,
+        energy_j=power * alone.time_s,
+        utilization=graph.flop / (alone.time_s * peak_flop_per_s) if alone.time_s else 0.0,
+    )
 
 
 def total_figures(graph: DataflowGraph, system: System, configs: tuple[Configuration, ...]) -> Figures:

@@ -207,6 +207,10 @@ class ConfigurationModel:
 
     def figures(self, before: int, kernels: int) -> Configuration | None:
         """Return all figures of a set that runs after the kernels of ``before``, or None if it breaks a limit."""
+        return self.figures_beside(self.live_bytes(before, kernels), kernels)
+
+    def figures_beside(self, live_bytes: int, kernels: int) -> Configuration | None:
+        """Return all figures of a set while so many bytes are alive in DRAM, or None if it breaks a limit."""
         members = self.workload.members(kernels)
         compute_ns = self.compute_ns(members)
         fitting = self.fitting_tiles(kernels, members)
@@ -227,7 +231,7 @@ class ConfigurationModel:
             bound_by=max(times, key=lambda kind: times[kind]),
             dram_read_bytes=traffic.total_bytes(weight_tiles) - traffic.streams_out_bytes,
             dram_write_bytes=traffic.streams_out_bytes,
-            dram_live_bytes=self.live_bytes(before, kernels),
+            dram_live_bytes=live_bytes,
             sram_bytes=self.sram_bytes(kernels, members, tiles, weight_tiles),
             tiles=tiles,
             weight_tiles=weight_tiles,

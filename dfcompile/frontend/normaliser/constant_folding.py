@@ -17,7 +17,10 @@ _RANDOM = frozenset(
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
 )
 # ONNX's reference implementation is wrong for some forms of these.
-_DOUBTFUL = frozenset(["GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN", "Resize"])
+_DOUBTFUL = frozenset(
+    ["ArgMax", "ArgMin", "AveragePool", "ConvTranspose", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool",
+     "Hardmax", "LRN", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot", "ReduceLogSumExp", "Resize"]
+)  # fmt: skip
 
 
 def fold_constants(draft: Draft) -> Draft:

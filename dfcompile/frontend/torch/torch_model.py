@@ -89,6 +89,21 @@ def is_module(value: object) -> bool:
     return isinstance(value, torch.nn.Module)
 
 
+@contextlib.contextmanager
+def inference_mode(module: object) -> Iterator[None]:
+    """Have a module in inference mode within the body; each part of it is in its own mode again behind it."""
+    import torch
+
+    assert isinstance(module, torch.nn.Module)
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, is_training in modes:
+            part.training = is_training
+
+
 def torch_model(path: Path, module: object, inputs: object) -> TorchModel:
     """Return a module and its inputs as a model in inference mode.
 

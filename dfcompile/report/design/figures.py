@@ -1,197 +1,239 @@
-"""The report on a solved design, frozen, and its JSON contract (docs/report-format.md)."""
+"""The report on a solved design, frozen: each figure with its unit, its meaning and the tables that show it."""
 
-import json
-from dataclasses import dataclass
-from importlib.resources import files
 from typing import Final
 
-from dfcompile.host.printable import json_text
-from dfcompile.report.design.placement import PlacementSummary, placement_record
-from dfcompile.report.figures import AssumptionSummary, Json, rounded
+from dfcompile.report.design.placement import PlacementSummary
+from dfcompile.report.figure import figure, record
+from dfcompile.report.figure import figure as described
+from dfcompile.report.figures import BOUND_BY, AssumptionSummary
+from dfcompile.report.json_schema import schema_of
+from dfcompile.report.plain_values import Json
 
 FORMAT: Final = "dfcompile-design/1"
 
 
-@dataclass(frozen=True, slots=True)
+@record
+class DramParts:
+    """What the memory of a chip is used for."""
+
+    weights: float = figure(
+        unit="bytes",
+        meaning="with what the file adds to them",
+        heading="weights\nbytes",
+        table="memory",
+        cell=",.0f",
+        hidden=0,
+    )
+    gradients: float = figure(
+        unit="bytes", meaning="of weights", heading="gradients\nbytes", table="memory", cell=",.0f", hidden=0
+    )
+    optimizer_states: float = figure(
+        unit="bytes", meaning="of parameters", heading="optimizer\nstates\nbytes", table="memory", cell=",.0f", hidden=0
+    )
+    activations_in_flight: float = figure(
+        unit="bytes",
+        meaning="that wait for the backward pass",
+        heading="activations\nin\nflight\nbytes",
+        table="memory",
+        cell=",.0f",
+        hidden=0,
+    )
+    tables: float = figure(
+        unit="bytes",
+        meaning="embeddings, a matrix or a vector",
+        heading="tables\nbytes",
+        table="memory",
+        cell=",.0f",
+        hidden=0,
+    )
+    waiting_tensors: float = figure(
+        unit="bytes",
+        meaning="between configurations",
+        heading="waiting\ntensors\nbytes",
+        table="memory",
+        cell=",.0f",
+        hidden=0,
+    )
+
+
+@record
+class DesignSummary:
+    """Figures of a design; times of a batch unless said, memory of one chip."""
+
+    chips: int = figure(
+        unit="chips",
+        meaning="of the machine, all copies of the workload together",
+        heading="chips",
+        table="design",
+        least=1,
+    )
+    tensor_parallel: int = figure(unit="chips", meaning="that share each kernel", heading="TP", table="design", least=1)
+    pipeline_parallel: int = figure(
+        unit="stages", meaning="that follow one another", heading="PP", table="design", least=1
+    )
+    data_parallel: int = figure(unit="groups", meaning="that share the batch", heading="DP", table="design", least=1)
+    sequence_parallel: int = figure(
+        unit="groups", meaning="that share the sequence", heading="SP", table="design", hidden=1, least=1
+    )
+    micro_batch: int = figure(
+        unit="inputs", meaning="that go through the pipeline together", heading="micro-\nbatch", table="design", least=1
+    )
+    tiles: int = figure(
+        unit="tiles", meaning="parts of the sequence that follow one another", heading="tiles", table="design", least=1
+    )
+    time_s: float = figure(unit="s", meaning="of a batch", heading="batch\n{}s", table="design")
+    step_s: float = figure(
+        unit="s",
+        meaning="of one input in one layer, or in the slowest stage of a graph of all layers",
+        heading="layer\n{}s",
+        table="design",
+    )
+    latency_s: float = figure(unit="s", meaning="of one input through all layers")
+    utilization: float = figure(
+        meaning="floating-point operations / (peak rate × `time_s`)", heading="util.\n%", table="design", cell=".2%"
+    )
+    flop: float = figure(unit="FLOP", meaning="of a batch")
+    cost_usd: float = figure(
+        unit="USD", meaning="price of the machine", heading="cost\nUSD", table="design", cell=",.0f"
+    )
+    power_w: float = figure(unit="W", meaning="power of the machine", heading="power\n{}W", table="design")
+    energy_j: float = figure(unit="J", meaning="`power_w * time_s`", heading="energy\n{}J", table="design")
+    sram_capacity_bytes: float = figure(
+        unit="bytes",
+        meaning="of a chip; 0: unlimited",
+        heading="of",
+        table="memory",
+        cell=",.0f",
+        words=((0, "unlimited"),),
+    )
+    dram_bytes: float = figure(
+        unit="bytes",
+        meaning="of a chip, most that is in use at a time",
+        heading="DRAM\nbytes",
+        table="memory",
+        cell=",.0f",
+    )
+    dram_capacity_bytes: float = figure(
+        unit="bytes",
+        meaning="of a chip; 0: unlimited",
+        heading="of",
+        table="memory",
+        cell=",.0f",
+        words=((0, "unlimited"),),
+    )
+    dram_parts_bytes: DramParts = figure(unit="bytes", meaning="what `dram_bytes` is made of")
+    dram_traffic_bytes: float = figure(unit="bytes", meaning="of a batch, all chips")
+    network_traffic_bytes: float = figure(unit="bytes", meaning="of a batch, all chips")
+    sharding_bytes: float = figure(
+        unit="bytes", meaning="that the sharding moves between chips, per input and layer, before chips share them"
+    )
+
+
+@record
+class SearchSummary:
+    """How a design was found."""
+
+    optimal: bool = figure(
+        meaning="whether it is proved that no other choice of what the file leaves open is faster, with this sharding"
+    )
+    gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `time_s`")
+    bound_time_s: float = figure(unit="s", meaning="that no choice can fall below")
+    solver: str = figure(meaning="what found the configurations")
+    solver_s: float = figure(unit="s", meaning="wall time; the one field that differs between runs", decimals=3)
+    points: int = figure(unit="choices", meaning="of degrees, micro-batch size and tiles that there are", least=1)
+    fused_points: int = figure(unit="choices", meaning="of them that the lower bound did not rule out", least=1)
+
+
+@record
 class StepSummary:
     """One configuration, per input and layer."""
 
-    number: int
-    stage: int
-    kernels: tuple[str, ...]
-    time_s: float
-    compute_s: float
-    memory_s: float
-    network_s: float
-    bound_by: str
-    sram_bytes: float
-    weight_tiles: int
+    configuration: int = figure(meaning="its number, in order of execution; those without kernels are left out")
+    stage: int = figure(meaning="of the pipeline")
+    kernels: tuple[str, ...] = figure(meaning="names of those that are on the chip together", least=1)
+    time_s: float = figure(unit="s", meaning="of one input in one layer", heading="time\n{}s", table="configurations")
+    compute_s: float = figure(
+        unit="s",
+        meaning="its part in compute; the parts overlap as the file says",
+        heading="compute\n{}s",
+        table="configurations",
+    )
+    memory_s: float = figure(unit="s", meaning="its part in memory", heading="memory\n{}s", table="configurations")
+    network_s: float = figure(
+        unit="s", meaning="its part in the network", heading="network\n{}s", table="configurations"
+    )
+    bound_by: str = figure(
+        meaning="the largest of them: `compute`, `memory` or `network`",
+        heading="bound by",
+        table="configurations",
+        choices=BOUND_BY,
+    )
+    sram_bytes: float = figure(
+        unit="bytes", meaning="in use", heading="SRAM\nbytes", table="configurations", cell=",.0f"
+    )
+    weight_tiles: int = figure(
+        unit="parts",
+        meaning="in which its weights are loaded",
+        heading="weight\ntiles",
+        table="configurations",
+        cell="d",
+        least=1,
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelSummary:
     """One kernel and its share on one chip."""
 
-    name: str
-    configuration: int
-    sharding: str  # O, M, K, N or - for none
-    rows: int
-    k: int
-    n: int
-    exchange: str  # what it all-reduces or its output is converted by; empty if nothing
+    name: str = figure(meaning="as in the file")
+    configuration: int = figure(meaning="that it is in", heading="config", table="kernels", cell="d")
+    sharding: str = figure(
+        meaning="dimension that is split over chips: `O`, `M`, `K`, `N`, or `-` for none",
+        heading="split",
+        table="kernels",
+        choices=("O", "M", "K", "N", "-"),
+    )
+    rows: int = figure(unit="elements", meaning="of a tile on one chip", heading="rows", table="kernels", least=1)
+    k: int = figure(unit="elements", meaning="contracted, of a tile on one chip", heading="k", table="kernels", least=1)
+    n: int = figure(unit="elements", meaning="columns of a tile on one chip", heading="n", table="kernels", least=1)
+    exchange: str = figure(
+        meaning="collectives of the kernel and of what it hands on, with commas; empty if there are none",
+        heading="exchange",
+        table="kernels",
+        words=(("", "-"),),
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CorrectionSummary:
     """A figure that is another without one correction; see docs/dfmodel.md."""
 
-    switch: str
-    text: str
-    is_applied: bool
-    figure: str
-    value: float
-    other_value: float
+    switch: str = figure(meaning="of `--compat`")
+    text: str = figure(meaning="what is right")
+    applied: bool = figure(meaning="whether `value` is the right one")
+    figure: str = described(meaning="what it changes, with its unit")
+    value: float = described(meaning="as reported")
+    other_value: float = described(meaning="with the switch turned")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DesignReport:
-    """Figures of a solved design; times of a batch unless said, memory of one chip."""
+    """The report on a solved design."""
 
-    name: str
-    chips: int
-    tensor_parallel: int
-    pipeline_parallel: int
-    data_parallel: int
-    sequence_parallel: int
-    micro_batch: int
-    tiles: int
-    time_s: float
-    step_s: float
-    latency_s: float
-    utilization: float
-    flop: float
-    cost_usd: float
-    power_w: float
-    energy_j: float
-    sram_capacity_bytes: float
-    dram_bytes: float
-    dram_capacity_bytes: float
-    dram_parts_bytes: tuple[tuple[str, float], ...]
-    dram_traffic_bytes: float
-    network_traffic_bytes: float
-    sharding_bytes: float
-    optimal: bool
-    gap: float
-    bound_time_s: float
-    solver: str
-    solver_s: float
-    points: int
-    fused_points: int
-    configurations: tuple[StepSummary, ...]
-    kernels: tuple[KernelSummary, ...]
-    placements: tuple[PlacementSummary, ...]  # none without a grid of PCUs and PMUs
-    corrections: tuple[CorrectionSummary, ...]
-    assumptions: tuple[AssumptionSummary, ...]
-    warnings: tuple[str, ...] = ()  # what is probably not as it was meant
+    format: str = figure(meaning="name and version of this contract", choices=(FORMAT,), default=FORMAT, init=False)
+    name: str = figure(meaning="of the file, without its suffix")
+    figures: DesignSummary = figure(meaning="of the design")
+    search: SearchSummary = figure(meaning="how it was found")
+    configurations: tuple[StepSummary, ...] = figure(meaning="in their order", least=1)
+    kernels: tuple[KernelSummary, ...] = figure(meaning="in the order of the file", least=1)
+    placements: tuple[PlacementSummary, ...] = figure(
+        meaning="units on the grid of the chip, per configuration; empty if nothing is placed"
+    )
+    corrections: tuple[CorrectionSummary, ...] = figure(meaning="figures that a switch of `--compat` changes")
+    assumptions: tuple[AssumptionSummary, ...] = figure(meaning="as above")
+    warnings: tuple[str, ...] = figure(meaning="as above", is_optional=True, default=())
 
 
 def design_schema() -> dict[str, Json]:
-    """Return the JSON Schema of the report, as shipped with the package."""
-    schema: dict[str, Json] = json.loads(
-        files("dfcompile.report.design").joinpath("design.schema.json").read_text(encoding="utf-8")
-    )
-    return schema
-
-
-def to_json(report: DesignReport) -> str:
-    """Return the report as JSON text: the same bytes for the same input, but for ``solver_s``."""
-    return json_text(to_record(report), indent=2) + "\n"
-
-
-def to_record(report: DesignReport) -> dict[str, Json]:
-    """Return the report as the plain values of its JSON contract."""
-    record: dict[str, Json] = {
-        "format": FORMAT,
-        "name": report.name,
-        "figures": _figures(report),
-        "search": {
-            "optimal": report.optimal,
-            "gap": rounded(report.gap),
-            "bound_time_s": rounded(report.bound_time_s),
-            "solver": report.solver,
-            "solver_s": round(report.solver_s, 3),
-            "points": report.points,
-            "fused_points": report.fused_points,
-        },
-        "configurations": [_step(step) for step in report.configurations],
-        "kernels": [
-            {
-                "name": kernel.name,
-                "configuration": kernel.configuration,
-                "sharding": kernel.sharding,
-                "rows": kernel.rows,
-                "k": kernel.k,
-                "n": kernel.n,
-                "exchange": kernel.exchange,
-            }
-            for kernel in report.kernels
-        ],
-        "placements": [placement_record(placement) for placement in report.placements],
-        "corrections": [
-            {
-                "switch": found.switch,
-                "text": found.text,
-                "applied": found.is_applied,
-                "figure": found.figure,
-                "value": rounded(found.value),
-                "other_value": rounded(found.other_value),
-            }
-            for found in report.corrections
-        ],
-        "assumptions": [
-            {"name": found.name, "value": found.value, "source": found.source} for found in report.assumptions
-        ],
-    }
-    return {**record, "warnings": list(report.warnings)} if report.warnings else record
-
-
-def _figures(report: DesignReport) -> dict[str, Json]:
-    return {
-        "chips": report.chips,
-        "tensor_parallel": report.tensor_parallel,
-        "pipeline_parallel": report.pipeline_parallel,
-        "data_parallel": report.data_parallel,
-        "sequence_parallel": report.sequence_parallel,
-        "micro_batch": report.micro_batch,
-        "tiles": report.tiles,
-        "time_s": rounded(report.time_s),
-        "step_s": rounded(report.step_s),
-        "latency_s": rounded(report.latency_s),
-        "utilization": rounded(report.utilization),
-        "flop": rounded(report.flop),
-        "cost_usd": rounded(report.cost_usd),
-        "power_w": rounded(report.power_w),
-        "energy_j": rounded(report.energy_j),
-        "sram_capacity_bytes": rounded(report.sram_capacity_bytes),
-        "dram_bytes": rounded(report.dram_bytes),
-        "dram_capacity_bytes": rounded(report.dram_capacity_bytes),
-        "dram_parts_bytes": {name: rounded(size) for name, size in report.dram_parts_bytes},
-        "dram_traffic_bytes": rounded(report.dram_traffic_bytes),
-        "network_traffic_bytes": rounded(report.network_traffic_bytes),
-        "sharding_bytes": rounded(report.sharding_bytes),
-    }
-
-
-def _step(step: StepSummary) -> Json:
-    return {
-        "configuration": step.number,
-        "stage": step.stage,
-        "kernels": list(step.kernels),
-        "time_s": rounded(step.time_s),
-        "compute_s": rounded(step.compute_s),
-        "memory_s": rounded(step.memory_s),
-        "network_s": rounded(step.network_s),
-        "bound_by": step.bound_by,
-        "sram_bytes": rounded(step.sram_bytes),
-        "weight_tiles": step.weight_tiles,
-    }
+    """Return the JSON Schema of the report."""
+    return schema_of(DesignReport, FORMAT)

@@ -1,105 +1,79 @@
-"""The placement of one configuration in the report on a design, and its part of the JSON contract."""
+"""The placement of one configuration in the report on a design; a cell is the number ``y * columns + x``."""
 
-from dataclasses import dataclass
-from typing import assert_never
-
-from dfcompile.dfmodel_backend.machine.memory_unit_grid import PmuGrid
-from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration
-from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedTensor, Role
-from dfcompile.dfmodel_backend.workload.design import Design
-from dfcompile.report.figures import Json
+from dfcompile.report.figure import figure, record
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementSummary:
-    """One configuration on the grid, with names.
+@record
+class PlacedKernelSummary:
+    """A kernel on the grid."""
 
-    Attributes:
-        grid: of the chip.
-        placed: units, wires and links.
-        kernels: name of each kernel, in the order of ``placed``.
-        ends: names of writer and reader of each tensor, in the order of ``placed``; empty for none.
-    """
-
-    grid: PmuGrid
-    placed: PlacedConfiguration
-    kernels: tuple[str, ...]
-    ends: tuple[tuple[str, str], ...]
-
-    @property
-    def pcus(self) -> int:
-        """PCUs in use."""
-        return sum(len(kernel.cells) for kernel in self.placed.units.kernels)
-
-    @property
-    def pmus(self) -> int:
-        """PMUs in use."""
-        return sum(len(tensor.cells) for tensor in self.placed.units.tensors)
+    name: str = figure(meaning="as in the file")
+    lanes: int = figure(unit="PCUs", meaning="that share its rows", least=1)
+    stages: int = figure(unit="PCUs", meaning="that share its columns", least=1)
+    cells: tuple[int, ...] = figure(meaning="of its PCUs, lane by lane")
 
 
-def summarize_placement(design: Design, placed: PlacedConfiguration) -> PlacementSummary:
-    """Return the summary of a placed configuration of a design."""
-    assert design.machine.pmu is not None
-    return PlacementSummary(
-        grid=design.machine.pmu,
-        placed=placed,
-        kernels=tuple(design.kernels[kernel.kernel].name for kernel in placed.units.kernels),
-        ends=tuple(_ends(design, tensor) for tensor in placed.units.tensors),
+@record
+class PlacedTensorSummary:
+    """What PMUs hold."""
+
+    role: str = figure(
+        meaning="`tensor`; `weights` of the reader; `added`, which the file adds to its SRAM",
+        choices=("tensor", "weights", "added"),
     )
+    writer: str = figure(meaning="kernel; empty for weights and what is added")
+    reader: str = figure(meaning="kernel")
+    cells: tuple[int, ...] = figure(meaning="of its PMUs")
 
 
-def _ends(design: Design, tensor: PlacedTensor) -> tuple[str, str]:
-    match tensor.role:
-        case Role.WEIGHTS | Role.ADDED:
-            return "", design.kernels[tensor.number].name
-        case Role.TENSOR:
-            names = {kernel.id: kernel.name for kernel in design.kernels}
-            edge = design.edges[tensor.number]
-            return names[edge.source], names[edge.target]
-    assert_never(tensor.role)
+@record
+class WiresSummary:
+    """Wires between the PMUs of a tensor and the PCUs of a kernel."""
+
+    tensor: int = figure(meaning="its number in `tensors`")
+    kernel: int = figure(meaning="its number in `kernels`")
+    direction: str = figure(
+        meaning="`in`: PMUs feed PCUs; `out`: PCUs write to PMUs",
+        choices=("in", "out"),
+    )
+    pmu_cells: tuple[int, ...] = figure(meaning="one end of each wire")
+    pcu_cells: tuple[int, ...] = figure(meaning="the other end of each wire, in the same order")
 
 
-def placement_record(summary: PlacementSummary) -> Json:
-    """Return the plain values of the JSON contract; a cell is the number ``y * columns + x``."""
-    units = summary.placed.units
+@record
+class LinkSummary:
+    """What goes off the chip, or comes to it."""
 
-    def numbers(cells: tuple[Cell, ...]) -> list[Json]:
-        return [cell.y * summary.grid.x + cell.x for cell in cells]
+    tensor: int | None = figure(
+        meaning="its number in `tensors`; `null`: the results of the kernel, which it exchanges"
+    )
+    kernel: int = figure(meaning="number in `kernels` of the one that reads or writes it")
+    direction: str = figure(meaning="as the chip sees it: `in` or `out`", choices=("in", "out"))
+    dimension: int | None = figure(meaning="of the network, from 0; `null`: DRAM")
+    border: str = figure(
+        meaning="of the grid, with the router: `left`, `right`, `top` or `bottom`",
+        choices=("left", "right", "top", "bottom"),
+    )
+    cells: tuple[int, ...] = figure(meaning="that use it")
 
-    return {
-        "configuration": summary.placed.configuration,
-        "columns": summary.grid.x,
-        "rows": summary.grid.y,
-        "walk": summary.grid.placement.value,
-        "pcus": summary.pcus,
-        "pmus": summary.pmus,
-        "kernels": [
-            {"name": name, "lanes": kernel.split.lanes, "stages": kernel.split.stages, "cells": numbers(kernel.cells)}
-            for name, kernel in zip(summary.kernels, units.kernels, strict=True)
-        ],
-        "tensors": [
-            {"role": tensor.role.value, "writer": writer, "reader": reader, "cells": numbers(tensor.cells)}
-            for (writer, reader), tensor in zip(summary.ends, units.tensors, strict=True)
-        ],
-        "wires": [
-            {
-                "tensor": wires.tensor,
-                "kernel": wires.kernel,
-                "direction": "out" if wires.is_write else "in",
-                "pmu_cells": numbers(tuple(pmu for pmu, _ in wires.pairs)),
-                "pcu_cells": numbers(tuple(pcu for _, pcu in wires.pairs)),
-            }
-            for wires in units.wires
-        ],
-        "links": [
-            {
-                "tensor": link.tensor,
-                "kernel": link.kernel,
-                "direction": "in" if link.is_incoming else "out",
-                "dimension": link.dimension,
-                "border": link.border.value,
-                "cells": numbers(link.cells),
-            }
-            for link in summary.placed.links
-        ],
-    }
+
+@record
+class PlacementSummary:
+    """One configuration on the grid."""
+
+    configuration: int = figure(meaning="its number")
+    columns: int = figure(unit="cells", meaning="of the grid", least=1)
+    rows: int = figure(unit="cells", meaning="of the grid", least=1)
+    walk: str = figure(
+        meaning="order in which cells are taken: `rowwise` or `diagonalwise`",
+        heading="order",
+        table="placements",
+        after="pmus",
+        choices=("rowwise", "diagonalwise"),
+    )
+    pcus: int = figure(unit="units", meaning="in use", heading="PCUs", table="placements")
+    pmus: int = figure(unit="units", meaning="in use", heading="PMUs", table="placements")
+    kernels: tuple[PlacedKernelSummary, ...] = figure(meaning="on the chip, in topological order")
+    tensors: tuple[PlacedTensorSummary, ...] = figure(meaning="in the SRAM of the chip")
+    wires: tuple[WiresSummary, ...] = figure(meaning="between PMUs and PCUs")
+    links: tuple[LinkSummary, ...] = figure(meaning="with DRAM and other chips")

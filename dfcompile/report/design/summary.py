@@ -11,55 +11,34 @@ from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguratio
 from dfcompile.dfmodel_backend.solve.corrections import corrections_of
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import WorkloadKind
-from dfcompile.report.design.figures import CorrectionSummary, DesignReport, KernelSummary, StepSummary
-from dfcompile.report.design.placement import summarize_placement
+from dfcompile.report.design.figures import (
+    CorrectionSummary,
+    DesignReport,
+    DesignSummary,
+    DramParts,
+    KernelSummary,
+    SearchSummary,
+    StepSummary,
+)
+from dfcompile.report.design.placement_summary import summarize_placement
 from dfcompile.report.figures import AssumptionSummary
 
 
 def summarize_design(name: str, solution: DesignSolution, placed: tuple[PlacedConfiguration, ...] = ()) -> DesignReport:
     """Return the report on a solution and its placement."""
-    design, figures, decision = solution.design, solution.figures, solution.decision
-    degrees = degrees_of(design)
-    need = figures.dram
-    waiting = max((step.live_bytes for step in figures.steps), default=0.0)
+    design, figures = solution.design, solution.figures
     return DesignReport(
         name=name,
-        chips=design.machine.chips,
-        tensor_parallel=degrees.tensor,
-        pipeline_parallel=degrees.pipeline,
-        data_parallel=degrees.data,
-        sequence_parallel=degrees.sequence,
-        micro_batch=max(1, design.execution.batch.micro_batch),
-        tiles=decision.tiles,
-        time_s=figures.batch_s,
-        step_s=figures.step_ns / NS_PER_S,
-        latency_s=figures.latency_ns / NS_PER_S,
-        utilization=figures.utilization,
-        flop=figures.flop,
-        cost_usd=figures.cost_usd,
-        power_w=figures.power_w,
-        energy_j=figures.energy_j,
-        sram_capacity_bytes=design.machine.sram_bytes,
-        dram_bytes=figures.dram_bytes,
-        dram_capacity_bytes=design.machine.dram_bytes,
-        dram_parts_bytes=(
-            ("weights", need.weights),
-            ("gradients", need.gradients),
-            ("optimizer_states", need.optimizer),
-            ("activations_in_flight", need.activations),
-            ("tables", need.tables),
-            ("waiting_tensors", waiting),
+        figures=_figures(solution),
+        search=SearchSummary(
+            optimal=solution.optimal,
+            gap=solution.gap,
+            bound_time_s=solution.bound_ns / NS_PER_S,
+            solver=solution.solver,
+            solver_s=solution.solver_s,
+            points=solution.points,
+            fused_points=solution.fused_points,
         ),
-        dram_traffic_bytes=figures.dram_traffic_bytes,
-        network_traffic_bytes=figures.network_traffic_bytes,
-        sharding_bytes=solution.communication_bytes,
-        optimal=solution.optimal,
-        gap=solution.gap,
-        bound_time_s=solution.bound_ns / NS_PER_S,
-        solver=solution.solver,
-        solver_s=solution.solver_s,
-        points=solution.points,
-        fused_points=solution.fused_points,
         configurations=tuple(_step(number, step) for number, step in enumerate(figures.steps) if step.kernels),
         kernels=_kernels(solution),
         placements=tuple(summarize_placement(design, one) for one in placed),
@@ -79,9 +58,45 @@ def summarize_design(name: str, solution: DesignSolution, placed: tuple[PlacedCo
     )
 
 
+def _figures(solution: DesignSolution) -> DesignSummary:
+    design, figures, need = solution.design, solution.figures, solution.figures.dram
+    degrees = degrees_of(design)
+    return DesignSummary(
+        chips=design.machine.chips,
+        tensor_parallel=degrees.tensor,
+        pipeline_parallel=degrees.pipeline,
+        data_parallel=degrees.data,
+        sequence_parallel=degrees.sequence,
+        micro_batch=max(1, design.execution.batch.micro_batch),
+        tiles=solution.decision.tiles,
+        time_s=figures.batch_s,
+        step_s=figures.step_ns / NS_PER_S,
+        latency_s=figures.latency_ns / NS_PER_S,
+        utilization=figures.utilization,
+        flop=figures.flop,
+        cost_usd=figures.cost_usd,
+        power_w=figures.power_w,
+        energy_j=figures.energy_j,
+        sram_capacity_bytes=design.machine.sram_bytes,
+        dram_bytes=figures.dram_bytes,
+        dram_capacity_bytes=design.machine.dram_bytes,
+        dram_parts_bytes=DramParts(
+            weights=need.weights,
+            gradients=need.gradients,
+            optimizer_states=need.optimizer,
+            activations_in_flight=need.activations,
+            tables=need.tables,
+            waiting_tensors=max((step.live_bytes for step in figures.steps), default=0.0),
+        ),
+        dram_traffic_bytes=figures.dram_traffic_bytes,
+        network_traffic_bytes=figures.network_traffic_bytes,
+        sharding_bytes=solution.communication_bytes,
+    )
+
+
 def _step(number: int, step: StepFigures) -> StepSummary:
     return StepSummary(
-        number=number,
+        configuration=number,
         stage=step.stage,
         kernels=step.kernels,
         time_s=step.time_ns / NS_PER_S,

@@ -10,7 +10,7 @@ import pytest
 
 from dfcompile.cli import main as cli
 from dfcompile.generators.catalogue import GENERATORS
-from dfcompile.report.figures import Json
+from dfcompile.report.plain_values import Json
 from tests.locations import DESIGNS
 from tests.onnx_files import save_convolution
 

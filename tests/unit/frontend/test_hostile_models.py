@@ -1,5 +1,6 @@
 """Small files that ask for much: they are refused, or read within stated bounds of time and memory."""
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -253,3 +254,13 @@ def test_hint_for_long_or_many_names_takes_no_time() -> None:
     nearest("convolution_12345x", [f"convolution_{n}" for n in range(10**5)])
 
     assert time.process_time() - begin < 5.0
+
+
+def test_nodes_without_operands_or_results(tmp_path: Path) -> None:
+    """Optional results allow a node without any; nothing allows a GroupNormalization without operands."""
+    for op_type in sorted({schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}):
+        for inputs, outputs in ([], ["z"]), (["x"] * 3, []):
+            nodes = [helper.make_node(op_type, inputs, outputs), helper.make_node("Relu", ["x"], ["y"])]
+            graph = helper.make_graph(nodes, "g", [value("x")], [value("y")])
+            with contextlib.suppress(UserError):
+                read(helper.make_model(graph, opset_imports=OPSETS[:1], ir_version=8), tmp_path)

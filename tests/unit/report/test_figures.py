@@ -16,12 +16,11 @@ from dfcompile.report.figures import (
     Report,
     Result,
     ScheduleSummary,
+    VerificationSummary,
     report_schema,
-    rounded,
-    to_json,
-    to_record,
 )
-from dfcompile.report.rendering import render, to_csv
+from dfcompile.report.plain_values import rounded, to_json, to_record
+from dfcompile.report.report_format import Page, registered_formats
 
 SCHEDULE = ScheduleSummary(
     partition="sb-rlx",
@@ -45,7 +44,10 @@ SCHEDULE = ScheduleSummary(
     tasks=582,
 )
 MAPPING = MappingSummary(
+    chips=1,
+    chips_available=1,
     time_s=0.1 + 0.2,
+    configs=1,
     dram_bytes=4096.0,
     network_bytes=0.0,
     cost_usd=12.5,
@@ -59,12 +61,16 @@ MAPPING = MappingSummary(
     solver_s=0.012345,
     configurations=(ConfigurationSummary(("conv1.im2col", "conv1.matmul", "conv1.bias"), 0.3, "memory"),),
 )
-RESULT = Result(16, {"MatMul": "mv"}, SCHEDULE, MAPPING)
+RESULT = Result(16, {"MatMul": "mv"}, SCHEDULE, mapping=MAPPING)
 REPORT = Report(
-    ModelSummary("lenet", nodes=13, nodes_as_tasks=11, nodes_as_views=1, nodes_folded=1),
+    ModelSummary("lenet", nodes=13, nodes_costed=13, nodes_as_tasks=11, nodes_as_views=1, nodes_folded=1),
     (RESULT,),
     (AssumptionSummary("accelerator.frequency_ghz", "1", "dematteis23"),),
 )
+
+
+def render(report: Report, form: str, width: int) -> str:
+    return registered_formats().by_name[form].text_of(report, Page(width))
 
 
 def faster(result: Result, makespan_cycles: int, **expansions: str) -> Result:
@@ -74,7 +80,9 @@ def faster(result: Result, makespan_cycles: int, **expansions: str) -> Result:
 
 def test_json_follows_the_schema_that_is_shipped() -> None:
     validator = jsonschema.Draft202012Validator(report_schema())
-    verified = replace(REPORT, results=(replace(RESULT, max_abs_error=1e-8), replace(RESULT, mapping=None)))
+    verified = replace(
+        REPORT, results=(replace(RESULT, verification=VerificationSummary(1e-8)), replace(RESULT, mapping=None))
+    )
 
     validator.validate(to_record(REPORT))
     validator.validate(to_record(verified))
@@ -138,7 +146,7 @@ def test_best_is_the_least_makespan_of_each_number_of_pes() -> None:
 
 def test_csv_has_one_row_per_result_with_units_in_the_headings() -> None:
     report = replace(REPORT, results=(RESULT, faster(RESULT, 7, MatMul="op")))
-    rows = list(csv.DictReader(to_csv(report).splitlines()))
+    rows = list(csv.DictReader(render(report, "csv", 120).splitlines()))
 
     assert [(row["pes"], row["expansions"], row["makespan_cycles"]) for row in rows] == [
         ("16", "MatMul=mv", "145730"),
@@ -175,7 +183,9 @@ def test_table_marks_the_best_expansion_of_each_number_of_pes() -> None:
 
 
 def test_table_says_what_was_verified() -> None:
-    text = render(replace(REPORT, results=(replace(RESULT, max_abs_error=3.2e-8),)), "table", width=120)
+    text = render(
+        replace(REPORT, results=(replace(RESULT, verification=VerificationSummary(3.2e-8)),)), "table", width=120
+    )
 
     assert "verified: maximal absolute error 3.2e-08 against the reference" in text
 

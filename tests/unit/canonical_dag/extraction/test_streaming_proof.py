@@ -134,6 +134,32 @@ def test_normal_form_visits_the_same_offsets_in_the_same_order(nest: list[Loop],
     assert not traversal.is_injective or len(set(visited(traversal))) == traversal.accesses
 
 
+@st.composite
+def pairs_of_nests(draw: st.DrawFn) -> tuple[Traversal, Traversal]:
+    """Two nests, the second perhaps the first with loops cut in two: few strides, so that orders are often equal."""
+    small = st.lists(st.builds(Loop, st.integers(1, 4), st.sampled_from([0, 1, 2, 3, 4, 6])), max_size=3)
+    first = draw(small)
+    if draw(st.booleans()):
+        return Traversal(0, tuple(first)), Traversal(0, tuple(draw(small)))
+    cut = [
+        draw(st.sampled_from([part for part in range(1, loop.extent + 1) if loop.extent % part == 0])) for loop in first
+    ]
+    second = [
+        part
+        for loop, inner in zip(first, cut, strict=True)
+        for part in (Loop(loop.extent // inner, loop.stride * inner), Loop(inner, loop.stride))
+    ]
+    return Traversal(0, tuple(first)), Traversal(0, tuple(second))
+
+
+@given(pairs_of_nests())
+def test_orders_are_equal_exactly_if_their_normal_forms_are(pair: tuple[Traversal, Traversal]) -> None:
+    first, second = pair
+    event(f"equal: {first.normal == second.normal}")
+
+    assert (visited(first) == visited(second)) == (first.normal == second.normal)
+
+
 def test_order_texts() -> None:
     shape, strides = (4, 1, 6, 5), (30, 30, 5, 1)
 

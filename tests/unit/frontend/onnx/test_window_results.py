@@ -101,3 +101,18 @@ def test_reference_of_an_old_hardmax_knows_it_too(monkeypatch: pytest.MonkeyPatc
 
     assert answer.outputs[0].tolist() == [[0, 0], [1, 0]]
     assert answer.source == "onnx's reference implementation"
+
+
+@examples(60)
+@given(st.data(), st.sampled_from(["SAME_UPPER", "SAME_LOWER"]), st.sampled_from([7, 11, 22]))
+def test_transposed_convolution_that_is_padded_to_a_size(data: st.DataObject, auto_pad: str, opset: int) -> None:
+    extent, kernel, stride, dilation = (data.draw(st.integers(1, most)) for most in (4, 3, 3, 2))
+    attributes: dict[str, Attribute] = {
+        "auto_pad": auto_pad,
+        "strides": [stride],
+        "dilations": [dilation],
+        "output_padding": [data.draw(st.integers(0, stride - 1))],
+    }
+    operands = [random((1, 2, extent)), random((2, 1, kernel), seed=1)]
+
+    _check(Node("ConvTranspose", operands, attributes=attributes, opset=opset))

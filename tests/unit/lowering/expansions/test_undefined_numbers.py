@@ -78,3 +78,42 @@ def test_clip(low: float, high: float) -> None:
     bounds = [np.array(bound, np.float32) for bound in (low, high)]
 
     _check(Node("Clip", [np.array([NAN, -1, 2], np.float32), *bounds]))
+
+
+def _check_signs(node: Node) -> None:
+    """Check values, and the signs of zeros: a reciprocal shows them."""
+    answer = evaluated(node.model(), node.feeds)
+    assert answer is not None
+    (found,) = interpret(lowered(node.model()), node.feeds).values()
+    np.testing.assert_allclose(np.asarray(found, float), np.asarray(answer[1][0], float), rtol=1e-6)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(answer[1][0]))
+
+
+@pytest.mark.parametrize("op_type", ["Abs", "Celu", "Ceil", "Elu", "Floor", "Neg", "Round", "Selu", "Sign", "Sqrt"])
+def test_sign_of_zero(op_type: str) -> None:
+    _check_signs(Node(op_type, [np.array([0.0, -0.0], np.float32)]))
+
+
+def test_slope_of_zero_does_not_matter() -> None:
+    slopes = np.array([NAN, np.inf, -1, 2], np.float32)
+
+    _check_signs(Node("PRelu", [np.zeros(4, np.float32), slopes]))
+
+
+@pytest.mark.parametrize("constant", [(), (1,)])
+@pytest.mark.parametrize("exponent", [0.5, -0.5, -1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_powers_of_what_is_infinite_or_zero(exponent: float, dtype: str, constant: tuple[int, ...]) -> None:
+    base = np.array([-np.inf, np.inf, -0.0, 0.0, 2.0], dtype)
+
+    _check_signs(Node("Pow", [base, np.array(exponent, dtype)], constant))
+
+
+@pytest.mark.parametrize("constant", [(), (1,)])
+@pytest.mark.parametrize("exponent", [-3, -1, 0, 5, 2**32 + 1])
+@pytest.mark.parametrize("base", [np.array([-2, -1, 1, 3], np.int64), np.array([-1, 0.5, 1, 2], np.float32)])
+def test_integer_exponents(base: Array, exponent: int, constant: tuple[int, ...]) -> None:
+    if base.dtype.kind == "i" and exponent > 5:
+        base = np.abs(np.sign(base))
+
+    _check(Node("Pow", [base, np.array(exponent, np.int64)], constant))

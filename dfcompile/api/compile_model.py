@@ -1,0 +1,103 @@
+"""From a model to its figures: what ``dfcompile MODEL`` does."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from dfcompile.api.requests import NO_SHAPES, Counts, File, Names, Rules, Shapes, compile_options
+from dfcompile.api.runs import ModelRun, schedule_results
+from dfcompile.driver import ShowStage, explore, show_nothing
+from dfcompile.errors import UserError
+from dfcompile.frontend import ReadModel, read_model
+from dfcompile.frontend.in_memory import reading
+from dfcompile.options import Options
+from dfcompile.report.summary import summarize
+
+if TYPE_CHECKING:
+    import onnx
+    import torch  # noqa: TID251  # for its types alone
+
+
+def compile_model(
+    model: File | onnx.ModelProto | torch.nn.Module,
+    *,
+    pes: Counts,
+    example_inputs: torch.Tensor | tuple[torch.Tensor, ...] | None = None,
+    name: str = "model",
+    expand: Rules = (),
+    passes: Names = (),
+    shapes: Shapes = NO_SHAPES,
+    volumes: str = "exact",
+    partition: str = "sb-rlx",
+    barrier: bool | None = None,
+    timing: str = "steady",
+    granularity: str = "declared",
+    system: File | None = None,
+    chips: Counts = 1,
+    overlap: str = "perfect",
+    solver: str = "dp",
+    verify: bool = False,
+    show: ShowStage = show_nothing,
+) -> ModelRun:
+    """Say what lowerings of a model give on numbers of processing elements: makespan, I/O, cost.
+
+    The options are those of the command line (docs/command-line.md), as Python values or as the texts of the command
+    line: ``pes=[16, 128]`` or ``pes="16,128"``, ``expand={"MatMul": ["mv", "op"]}`` or ``expand=["MatMul=mv,op"]``.
+
+    Args:
+        model: a file (``.py``, ``.onnx``, or what a plug-in reads), or a model in memory: an ``onnx.ModelProto``, or a
+            ``torch.nn.Module`` together with ``example_inputs``.
+        pes: numbers of processing elements, each gives results.
+        example_inputs: tensors that the module takes.
+        name: of a model in memory.
+        expand: expansions to compare, per operator type or ``ORIGIN:OP``; their Cartesian product.
+        passes: names of lowering passes, in order.
+        shapes: sizes of the model's inputs that it leaves open, such as ``{"x": (1, 28)}``.
+        volumes: ``exact`` or ``array``.
+        partition: name of the partitioner.
+        barrier: whether a spatial block waits for the one before; ``None``: as the partitioner has it.
+        timing: ``steady`` or ``exact``.
+        granularity: ``declared``, ``max-tasks=N`` or ``split=N``.
+        system: name or file of the machine; ``None``: the canonical one.
+        chips: numbers of chips at hand.
+        overlap: ``perfect``, ``none`` or ``compute-memory``.
+        solver: for the configurations.
+        verify: compile and run the lowered model, and compare it with a reference.
+        show: gives a context that lasts as long as a stage, for showing progress.
+
+    Raises:
+        UserError: in any stage; the message is the one that the command line prints.
+        InternalError: a bug of dfcompile.
+    """
+    options = compile_options(
+        model if isinstance(model, str | PathLike) else name,
+        pes=pes,
+        expand=expand,
+        passes=passes,
+        shapes=shapes,
+        volumes=volumes,
+        partition=partition,
+        barrier=barrier,
+        timing=timing,
+        granularity=granularity,
+        system=system,
+        chips=chips,
+        overlap=overlap,
+        solver=solver,
+        verify=verify,
+    )
+    if isinstance(model, str | PathLike):
+        if example_inputs is not None:
+            raise UserError(f"example_inputs: given beside the file {str(model)!r} against a model in memory")
+        return run_of(options, show)
+    with reading(model, example_inputs) as read:
+        return run_of(options, show, read)
+
+
+def run_of(options: Options, show: ShowStage = show_nothing, read: ReadModel = read_model) -> ModelRun:
+    """Compile a model with options that were checked already; see `compile_model`."""
+    exploration = explore(options, show, read)
+    report = summarize(exploration)
+    scheduled = ((point.variant.dag, point.scheduled) for point in exploration.points)
+    return ModelRun(report, schedule_results(report, scheduled), exploration)

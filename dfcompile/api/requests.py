@@ -1,0 +1,119 @@
+"""What a caller asks for, in Python's terms or the command line's, as the options of a run. Imports nothing heavy."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias, TypeVar
+
+from dfcompile.errors import UserError, nearest
+from dfcompile.options import (
+    OVERLAPS,
+    Options,
+    Timing,
+    Volumes,
+    parse_chips,
+    parse_expand,
+    parse_partitions,
+    parse_passes,
+    parse_pes,
+    parse_shapes,
+)
+
+Counts: TypeAlias = int | str | Iterable[int | str]  # 16, [16, 128] or "16,128"
+Names: TypeAlias = str | Iterable[str]  # "mv", ["mv", "op"] or "mv,op"
+Rules: TypeAlias = Mapping[str, Names] | Iterable[str]  # {"MatMul": ["mv", "op"]} or ["MatMul=mv,op"]
+Shapes: TypeAlias = Mapping[str, Sequence[int]] | Iterable[str]  # {"x": (1, 28)} or ["x=1x28"]
+File: TypeAlias = str | PathLike[str]
+
+Word = TypeVar("Word", bound=str)
+NO_SHAPES: Mapping[str, Sequence[int]] = MappingProxyType({})
+
+
+def compile_options(
+    model: File,
+    *,
+    pes: Counts,
+    expand: Rules = (),
+    passes: Names = (),
+    shapes: Shapes = NO_SHAPES,
+    volumes: str = "exact",
+    partition: str = "sb-rlx",
+    barrier: bool | None = None,
+    timing: str = "steady",
+    granularity: str = "declared",
+    system: File | None = None,
+    chips: Counts = 1,
+    overlap: str = "perfect",
+    solver: str = "dp",
+    verify: bool = False,
+) -> Options:
+    """Return the options of a run; see `dfcompile.api.compile_model.compile_model`.
+
+    Raises:
+        UserError: a number is not positive, a name is given twice, a rule has another form.
+    """
+    named = _joined(passes)
+    return Options(
+        model=Path(model),
+        pes=parse_pes(_joined(pes)),
+        expand=parse_expand(_rules(expand)),
+        passes=parse_passes(named) if named else (),
+        shapes=parse_shapes(_shapes(shapes)),
+        volumes=one_of("volumes", volumes, tuple(Volumes)),
+        partition=partition,
+        barrier=barrier,
+        timing=one_of("timing", timing, tuple(Timing)),
+        granularity=granularity,
+        system=None if system is None else str(system),
+        overlap=one_of("overlap", overlap, OVERLAPS),
+        solver=solver,
+        verify=verify,
+        chips=parse_chips(_joined(chips)),
+    )
+
+
+def counts_of(pes: Counts) -> tuple[int, ...]:
+    """Return numbers of processing elements.
+
+    Raises:
+        UserError: not positive integers, or one of them twice.
+    """
+    return parse_pes(_joined(pes))
+
+
+def partitions_of(partition: Names) -> tuple[str, ...]:
+    """Return names of partitioners.
+
+    Raises:
+        UserError: an empty name or one name twice.
+    """
+    return parse_partitions(_joined(partition))
+
+
+def one_of(what: str, word: str, known: Sequence[Word]) -> Word:
+    """Return a word of a small set.
+
+    Raises:
+        UserError: it is none of them.
+    """
+    for one in known:
+        if word == one:
+            return one
+    raise UserError(f"--{what} {word!r}: unknown{nearest(str(word), map(str, known))}")
+
+
+def _joined(given: Counts | Names) -> str:
+    return ",".join(map(str, given)) if isinstance(given, Iterable) and not isinstance(given, str) else str(given)
+
+
+def _rules(rules: Rules) -> tuple[str, ...]:
+    if isinstance(rules, Mapping):
+        return tuple(f"{key}={_joined(names)}" for key, names in rules.items())
+    return (rules,) if isinstance(rules, str) else tuple(rules)
+
+
+def _shapes(shapes: Shapes) -> tuple[str, ...]:
+    if isinstance(shapes, Mapping):
+        return tuple(f"{name}={'x'.join(map(str, sizes))}" for name, sizes in shapes.items())
+    return (shapes,) if isinstance(shapes, str) else tuple(shapes)

@@ -1,0 +1,96 @@
+"""From a canonical DAG to its schedules: what ``dfcompile schedule`` does."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from dfcompile.api.requests import Counts, Names, counts_of, one_of, partitions_of
+from dfcompile.api.runs import Run, schedule_results
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.forms.dag_file import read_dag_file
+from dfcompile.driver import ShowStage, show_nothing
+from dfcompile.options import Timing, parse_fifos
+from dfcompile.report.schedule_summary import summarize_schedules
+from dfcompile.scheduler import ScheduleOptions, registered_partitioners
+from dfcompile.scheduler.checked_schedule import Scheduling
+
+
+def schedule(
+    dag: CanonicalDag | str | PathLike[str],
+    *,
+    pes: Counts,
+    partition: Names = "sb-rlx",
+    barrier: bool | None = None,
+    timing: str = "steady",
+    fifo: str | int = "rule",
+    simulate: bool = False,
+    show: ShowStage = show_nothing,
+) -> Run:
+    """Schedule a canonical DAG on numbers of processing elements.
+
+    The options are those of ``dfcompile schedule``, as Python values or as its texts.
+
+    Args:
+        dag: the graph, or its file, as text or JSON.
+        pes: numbers of processing elements, each gives results.
+        partition: names of partitioners, which are compared.
+        barrier: whether a spatial block waits for the one before; ``None``: as the partitioner has it.
+        timing: ``steady`` or ``exact``.
+        fifo: ``rule``, ``minimal`` or a number of elements.
+        simulate: replay the schedules with their FIFOs.
+        show: gives a context that lasts as long as a stage, for showing progress.
+
+    Raises:
+        UserError: the file cannot be read, or an option is none.
+        InternalError: a bug of dfcompile.
+    """
+    choices, warnings = schedule_choices(
+        counts_of(pes), partitions_of(partition), barrier=barrier, timing=timing, fifo=fifo, simulate=simulate
+    )
+    if isinstance(dag, CanonicalDag):
+        graph = dag
+    else:
+        with show(f"reading {dag}"):
+            graph = read_dag_file(Path(dag))
+    return scheduled_run(graph, choices, warnings, show)
+
+
+def schedule_choices(
+    counts: Sequence[int],
+    partitions: Sequence[str],
+    *,
+    barrier: bool | None,
+    timing: str,
+    fifo: str | int,
+    simulate: bool,
+) -> tuple[tuple[ScheduleOptions, ...], tuple[str, ...]]:
+    """Return the options of each schedule, and warnings of plug-ins that cannot be imported.
+
+    Raises:
+        UserError: there is no such partitioner or timing, or FIFOs are no such thing.
+    """
+    known = registered_partitioners()
+    for name in partitions:
+        known.find(name, "--partition")
+    chosen, sizes = one_of("timing", timing, tuple(Timing)), parse_fifos(str(fifo))
+    choices = tuple(
+        ScheduleOptions(count, name, barrier=barrier, timing=chosen, fifos=sizes, simulated=simulate)
+        for count in counts
+        for name in partitions
+    )
+    return choices, known.warnings
+
+
+def scheduled_run(
+    dag: CanonicalDag,
+    choices: Sequence[ScheduleOptions],
+    warnings: tuple[str, ...] = (),
+    show: ShowStage = show_nothing,
+) -> Run:
+    """Schedule a canonical DAG with options that were checked already; see `schedule`."""
+    scheduling, found = Scheduling(dag), []
+    for chosen in choices:
+        with show(f"scheduling on {chosen.pes} processing elements with {chosen.partition}"):
+            found.append(scheduling.on(chosen))
+    report = summarize_schedules(scheduling, found, warnings)
+    return Run(report, schedule_results(report, ((dag, one) for one in found)))

@@ -1,0 +1,87 @@
+"""From a set-up file of DFModel to its solution: what ``dfcompile SETUP`` does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+
+from dfcompile.api.pictures import Picture
+from dfcompile.api.requests import one_of
+from dfcompile.api.runs import Reported
+from dfcompile.dfmodel_backend.check.designs import check_design
+from dfcompile.dfmodel_backend.check.placement import check_placements
+from dfcompile.dfmodel_backend.check.recomputation import recompute_design
+from dfcompile.dfmodel_backend.compatibility import parse_compatibility
+from dfcompile.dfmodel_backend.design_file.message import read_message
+from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
+from dfcompile.dfmodel_backend.design_file.second_memory import solve_message
+from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
+from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration, place_design
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
+from dfcompile.report.design.figures import DesignReport
+from dfcompile.report.design.summary import summarize_design
+from dfcompile.visualization.design import to_svg
+from dfcompile.visualization.placement import placement_svg
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DesignRun(Reported):
+    """A solved design.
+
+    Attributes:
+        report: all figures.
+        message: the file as it was read.
+        solution: what was decided.
+        placed: units on the grid, per configuration; none without a grid.
+    """
+
+    report: DesignReport
+    message: schema.DSE
+    solution: DesignSolution
+    placed: tuple[PlacedConfiguration, ...]
+
+    def graph(self) -> Picture:
+        """Return the kernels and the configurations that they are in."""
+        return Picture(to_svg(self.solution))
+
+    def placements(self) -> Mapping[int, Picture]:
+        """Return the grid of the chip under each configuration that is placed, by its number."""
+        design = self.solution.design
+        return MappingProxyType({one.configuration: Picture(placement_svg(design, one)) for one in self.placed})
+
+
+def solve(
+    setup: str | PathLike[str], *, compat: str = "right", solver: str = "dp", sharding_objective: str = "bytes"
+) -> DesignRun:
+    """Solve a DFModel set-up file: shard its kernels, choose what it leaves open, fuse them.
+
+    Args:
+        setup: the file, text or binary.
+        compat: flaws of DFModel to repeat, as in ``--compat``.
+        solver: for the configurations.
+        sharding_objective: what the sharding minimises, ``bytes`` between chips or ``time``.
+
+    Raises:
+        UserError: the file contradicts itself, or nothing fits.
+        InternalError: a bug of dfcompile.
+    """
+    file = Path(setup)
+    options = DesignOptions(
+        find_solver(solver).name,
+        one_of("sharding-objective", sharding_objective, tuple(ShardingObjective)),
+        parse_compatibility(compat),
+    )
+    message = read_message(file)
+    solution = solve_message(message, str(file), options)
+    check_design(solution.design, solution.decision, solution.figures, options.compatibility)
+    recompute_design(
+        solution.design, solution.decision, solution.figures, solution.communication_bytes, options.compatibility
+    )
+    placed = place_design(solution.design, solution.decision, solution.figures, options.compatibility)
+    check_placements(solution.design, solution.figures, placed)
+    report = summarize_design("stdin" if str(file) == STANDARD_INPUT else file.stem, solution, placed)
+    return DesignRun(report, message, solution, placed)

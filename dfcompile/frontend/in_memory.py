@@ -1,0 +1,78 @@
+"""Models that are in memory already: an ONNX model, or a PyTorch module with inputs that it takes."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.model import Model
+from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.reading import ReadModel
+
+if TYPE_CHECKING:
+    import onnx
+    import torch  # noqa: TID251  # for its types alone
+
+
+@contextmanager
+def reading(model: "onnx.ModelProto | torch.nn.Module", example_inputs: object = None) -> Iterator[ReadModel]:
+    """Give what reads a model in memory; the path that it is given is the model's name.
+
+    A PyTorch module is in inference mode within the body, and as before behind it.
+
+    Args:
+        model: the model.
+        example_inputs: of a module: a tensor or a tuple of tensors.
+
+    Raises:
+        UserError: it is no model, or the example inputs are missing, or given beside an ONNX model.
+    """
+    # Whoever has such a value has imported what made it.
+    if "torch" in sys.modules and _is_module(model):
+        if example_inputs is None:
+            raise UserError("model: found a torch.nn.Module without example_inputs (a tensor or a tuple of tensors)")
+        with _module_reader(model, example_inputs) as read:
+            yield read
+    elif "onnx" in sys.modules and isinstance(model, sys.modules["onnx"].ModelProto):
+        if example_inputs is not None:
+            raise UserError("example_inputs: given beside an ONNX model against a torch.nn.Module")
+        yield _onnx_reader(model)
+    else:
+        raise UserError(
+            f"model: found a value of type {type(model).__name__} against a file, an onnx.ModelProto or a "
+            "torch.nn.Module"
+        )
+
+
+def _is_module(value: object) -> bool:
+    from dfcompile.frontend.torch.torch_model import is_module
+
+    return is_module(value)
+
+
+def _onnx_reader(proto: "onnx.ModelProto") -> ReadModel:
+    from dfcompile.frontend.file_kinds.onnx_file import OnnxReference
+    from dfcompile.frontend.onnx_model import program_of
+
+    def read(path: Path, options: ReadOptions) -> Model:
+        return Model(program_of(path.name, proto, options), OnnxReference(proto))
+
+    return read
+
+
+@contextmanager
+def _module_reader(module: object, example_inputs: object) -> Iterator[ReadModel]:
+    from dfcompile.frontend.file_kinds.python_file import TorchReference
+    from dfcompile.frontend.onnx_model import program_of
+    from dfcompile.frontend.torch.torch_model import export_onnx, inference_mode, require_torch, torch_model
+
+    def read(path: Path, options: ReadOptions) -> Model:
+        require_torch(path)
+        found = torch_model(path, module, example_inputs)
+        exported, weights = export_onnx(found)
+        return Model(program_of(path.name, exported, options, weights), TorchReference(found), found.examples)
+
+    with inference_mode(module):
+        yield read

@@ -1,0 +1,169 @@
+"""What is said of a figure once, in the dataclass that holds it; JSON, schema, CSV, tables and documents follow.
+
+    @record
+    class ScheduleSummary:
+        makespan_cycles: int = figure(unit="cycles", meaning="until the last task ends", heading="makespan")
+
+A *record* is a dataclass all of whose fields say what they are; they hold figures or further records.
+"""
+
+import types
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import cache
+from typing import Any, Final, TypeAlias, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+
+from dfcompile.errors import InternalError
+
+_KEY: Final = "figure"
+
+Described = TypeVar("Described")
+Plain: TypeAlias = "bool | int | float | str | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What is said of one figure.
+
+    Attributes:
+        unit: such as ``cycles``; empty for a ratio or a text.
+        meaning: for documents and the JSON Schema; code stands between backticks.
+        heading: of its column in tables, several lines; ``{}`` stands for the prefix of its unit, as in ``{}s``.
+        tables: that have a column for it.
+        after: field of the same record that its column follows; by default columns stand as the fields do.
+        cell: format of a number in tables, as ``format`` has it; with ``%`` at the end it is multiplied by 100.
+        words: pairs of a value and what tables show instead of it.
+        hidden: the column is left out where all rows have this value.
+        csv: name in CSV, where it is not the field's.
+        prefix: of a record: comes before its names in CSV that were taken already.
+        choices: the texts that are possible.
+        least: of a number, or the length of a list; ``None``: no limit.
+        decimals: that are kept in JSON; ``None``: as many as the one rule for all figures gives.
+        is_optional: left out of JSON where it is ``None`` or empty.
+    """
+
+    unit: str = ""
+    meaning: str = ""
+    heading: str = ""
+    tables: tuple[str, ...] = ()
+    after: str = ""
+    cell: str = ","
+    words: tuple[tuple[Plain, str], ...] = ()
+    hidden: Plain = None
+    csv: str = ""
+    prefix: str = ""
+    choices: tuple[str, ...] = ()
+    least: int | None = 0
+    decimals: int | None = None
+    is_optional: bool = False
+
+
+def figure(
+    *,
+    meaning: str,
+    unit: str = "",
+    heading: str = "",
+    table: str | tuple[str, ...] = (),
+    after: str = "",
+    cell: str = ",",
+    words: tuple[tuple[Plain, str], ...] = (),
+    hidden: Plain = None,
+    csv: str = "",
+    prefix: str = "",
+    choices: tuple[str, ...] = (),
+    least: int | None = 0,
+    decimals: int | None = None,
+    is_optional: bool = False,
+    default: object = MISSING,
+    init: bool = True,
+) -> Any:  # what a field holds is what its annotation says, as for dataclasses.field
+    """Return a field of a record.
+
+    The arguments are those of `Figure`, with ``table`` one name or several, and those of ``dataclasses.field``.
+    """
+    said = Figure(
+        unit=unit,
+        meaning=meaning,
+        heading=heading,
+        tables=(table,) if isinstance(table, str) else table,
+        after=after,
+        cell=cell,
+        words=words,
+        hidden=hidden,
+        csv=csv,
+        prefix=prefix,
+        choices=choices,
+        least=least,
+        decimals=decimals,
+        is_optional=is_optional,
+    )
+    return field(default=default, init=init, metadata={_KEY: said})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(figure,))
+def record(described: type[Described]) -> type[Described]:
+    """Make a record of a class: a frozen dataclass with slots."""
+    return dataclass(frozen=True, slots=True)(described)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordField:
+    """A field of a record.
+
+    Attributes:
+        name: of the field, in JSON as well.
+        kind: its type: ``int``, ``str``, ``float``, a record, …; of a list that of its items.
+        is_list: whether it is a tuple of them.
+        is_nullable: whether it may be ``None``.
+        figure: what is said of it.
+    """
+
+    name: str
+    kind: type
+    is_list: bool
+    is_nullable: bool
+    figure: Figure
+
+    @property
+    def record(self) -> type | None:
+        """The record that it holds, or a list of; ``None``: it holds plain values."""
+        return self.kind if is_dataclass(self.kind) else None
+
+    @property
+    def part(self) -> type | None:
+        """The record that it holds; ``None``: it holds plain values or a list."""
+        return None if self.is_list else self.record
+
+
+@cache
+def fields_of(described: type) -> tuple[RecordField, ...]:
+    """Return the fields of a record, in their order.
+
+    Raises:
+        InternalError: a field of the record says nothing of itself, or it has a type that reports do not have.
+    """
+    return tuple(_fields(described))
+
+
+def _fields(described: type) -> Iterator[RecordField]:
+    hints = get_type_hints(described)
+    assert is_dataclass(described)
+    for held in fields(described):
+        found = held.metadata.get(_KEY)
+        if not isinstance(found, Figure):
+            raise InternalError(f"{described.__name__}.{held.name}: found no figure() against one")
+        yield _field(held.name, hints[held.name], found)
+
+
+def _field(name: str, hint: object, found: Figure) -> RecordField:
+    is_list = is_nullable = False
+    if get_origin(hint) in (Union, types.UnionType):
+        (hint,) = (part for part in get_args(hint) if part is not types.NoneType)
+        is_nullable = True
+    if get_origin(hint) is tuple:
+        hint, rest = get_args(hint)
+        is_list = rest is Ellipsis
+    kind = get_origin(hint) or hint
+    if not isinstance(kind, type):
+        raise InternalError(f"figure {name!r}: found {hint} against a type of its own")
+    return RecordField(name, kind, is_list, is_nullable, found)

@@ -1,0 +1,35 @@
+"""A report as HTML, for notebooks: the tables and notes of its text form."""
+
+from html import escape
+
+from dfcompile.host.printable import printable
+from dfcompile.report.design.figures import DesignReport
+from dfcompile.report.design.tables import design_notes, design_tables
+from dfcompile.report.figures import Report
+from dfcompile.report.tables import report_notes, report_tables
+from dfcompile.report.text_tables import Column, Table
+
+
+def report_html(report: Report | DesignReport) -> str:
+    """Return a report as a piece of HTML, without scripts and styles but alignment."""
+    if isinstance(report, DesignReport):
+        tables, notes = design_tables(report), tuple(design_notes(report))
+    else:
+        tables, notes = report_tables(report), tuple(report_notes(report))
+    parts = [_table(table) for table in tables]
+    return "\n".join(["<div>", *parts, *(f"<p>{escape(printable(note))}</p>" for note in notes), "</div>\n"])
+
+
+def _table(table: Table) -> str:
+    columns = (*table.labels, *table.columns)
+    heads = "".join(_cell("th", " ".join(column.heading.split("\n")), column) for column in columns)
+    rows = zip(*(column.shown for column in columns), strict=True)
+    lines = [f"<table>\n<caption>{escape(table.title)}</caption>", f"<tr>{heads}</tr>"]
+    for row in rows:
+        cells = "".join(_cell("td", text, column) for text, column in zip(row, columns, strict=True))
+        lines.append(f"<tr>{cells}</tr>")
+    return "\n".join([*lines, "</table>"])
+
+
+def _cell(tag: str, text: str, column: Column) -> str:
+    return f'<{tag} style="text-align: {"left" if column.is_text else "right"}">{escape(text)}</{tag}>'

@@ -1,0 +1,197 @@
+"""What Python programs call gives what the command line prints, and raises what it tells."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+import dfcompile as df
+from dfcompile.cli.main import main
+from tests.onnx_files import save_convolution
+
+DESIGN = Path("tests/data/dfmodel/fft_a100_1024.txt")
+HEAVY = ("click", "dace", "numpy", "onnx", "pandas", "torch")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_convolution(tmp_path_factory.mktemp("models") / "small.onnx", shape=(1, 1, 8, 8), filters=(2, 1, 3, 3))
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def without_seconds(text: str) -> str:
+    record = json.loads(text)
+    for result in record.get("results", [record]):
+        result.get("mapping", result.get("search", {})).pop("solver_s", None)
+    return json.dumps(record)
+
+
+def test_import_takes_nothing_heavy_with_it() -> None:
+    code = f"import dfcompile, sys; print([name for name in {HEAVY} if name in sys.modules], dir(dfcompile))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert run.stdout.startswith("[] ")
+    assert all(f"'{name}'" in run.stdout for name in ("compile", "schedule", "solve", "UserError"))
+    with pytest.raises(AttributeError, match="module 'dfcompile' has no attribute 'compil'"):
+        getattr(df, "compil")  # noqa: B009  # mypy knows that it is not there
+
+
+@pytest.mark.parametrize("words", [False, True], ids=["values", "texts"])
+def test_a_model_gives_what_the_command_prints(model: Path, capsys: pytest.CaptureFixture[str], words: bool) -> None:
+    command = [str(model), "--pes", "4,2", "--expand", "MatMul=mv,op", "--chips", "1", "--passes", "drop-dead"]
+    if words:
+        run = df.compile(str(model), pes="4,2", expand=["MatMul=mv,op"], chips="1", passes="drop-dead")
+    else:
+        run = df.compile(model, pes=[4, 2], expand={"MatMul": ["mv", "op"]}, chips=1, passes=["drop-dead"])
+
+    assert run.table == printed(capsys, *command)
+    expected = printed(capsys, *command, "--format", "json")
+    assert without_seconds(run.render("json")) == without_seconds(expected)
+    assert without_seconds(json.dumps(run.to_record())) == without_seconds(expected)
+    assert [row["pes"] for row in run.to_rows()] == [4, 4, 2, 2]
+
+
+def test_schedules_are_found_by_their_properties(model: Path, tmp_path: Path) -> None:
+    run = df.compile(model, pes=[4, 2], expand={"MatMul": ["mv", "op"]})
+    best = run.schedule(pes=4)
+    other = run.schedule(pes=2, expansions={"MatMul": "op"})
+
+    assert best.result is run.report.best[4]
+    assert best.figures.makespan_cycles == best.schedule.makespan_cycles == best.result.schedule.makespan_cycles
+    assert (other.result.pes, other.result.expansions["MatMul"]) == (2, "op")
+    assert run.schedule().figures.makespan_cycles == min(one.figures.makespan_cycles for one in run.schedules)
+    with pytest.raises(df.UserError, match=r"schedule: found none like that \(there are: pes=4 partition=sb-rlx .*"):
+        run.schedule(pes=3)
+    chart = best.gantt()
+    chart.save(tmp_path / "gantt.svg")
+    assert chart._repr_svg_() == (tmp_path / "gantt.svg").read_text()
+    assert chart.svg.startswith("<svg")
+    assert json.loads(best.trace())["traceEvents"]
+
+
+def test_pictures_are_those_of_the_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gantt, trace = tmp_path / "gantt.svg", tmp_path / "trace.json"
+    printed(capsys, str(model), "--pes", "4", "--gantt", str(gantt), "--trace", str(trace))
+    found = df.compile(model, pes=4).schedule()
+
+    assert (found.gantt().svg, found.trace()) == (gantt.read_text(), trace.read_text())
+
+
+def test_a_dag_gives_what_the_command_prints(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "chain.dag"
+    printed(capsys, "generate", "chain", "--size", "6", "-o", str(file))
+    options = ("--pes", "2,3", "--partition", "sb-rlx,best", "--simulate", "--fifo", "1", "--timing", "exact")
+    expected = printed(capsys, "schedule", str(file), *options)
+    run = df.schedule(file, pes=[2, 3], partition=["sb-rlx", "best"], simulate=True, fifo=1, timing="exact")
+    again = df.schedule(
+        run.schedules[0].dag, pes="2,3", partition="sb-rlx,best", simulate=True, fifo="1", timing="exact"
+    )
+
+    assert run.table == again.table == expected
+    assert str(run) == run.table
+    assert run.schedule(partition="best", pes=2).schedule.partition == "best"
+
+
+def test_a_design_gives_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    run = df.solve(DESIGN, compat="dfmodel", sharding_objective="time")
+    words = (str(DESIGN), "--compat", "dfmodel", "--sharding-objective", "time")
+
+    assert run.table == printed(capsys, *words)
+    assert without_seconds(run.render("json")) == without_seconds(printed(capsys, *words, "--format", "json"))
+    assert run.graph()._repr_svg_().startswith("<svg")
+    assert dict(run.placements()) == {}
+    assert run._repr_html_().count("<table>") == 4
+
+
+def test_an_onnx_model_in_memory_is_the_one_in_the_file(model: Path) -> None:
+    run = df.compile(onnx.load(str(model)), pes=4, name="small", verify=True)
+
+    assert run.report.results[0].verification is not None
+    assert without_seconds(run.render("json")) == without_seconds(df.compile(model, pes=4, verify=True).render("json"))
+
+
+def test_a_module_in_memory_is_compiled_and_stays_as_it_was() -> None:
+    import torch
+
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop = torch.nn.Dropout(0.5)
+            self.line = torch.nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            found: torch.Tensor = torch.relu(self.line(self.drop(x)))
+            return found
+
+    module = Scaled()
+    module.line.eval()
+    run = df.compile(module, example_inputs=torch.ones(2, 4), pes=4, name="scaled", verify=True)
+
+    verified = run.report.results[0].verification
+    assert verified is not None
+    assert verified.max_abs_error < 1e-6
+    assert run.report.model.name == "scaled"
+    assert (module.training, module.drop.training, module.line.training) == (True, True, False)
+    with pytest.raises(df.UserError, match=r"model: found a torch\.nn\.Module without example_inputs"):
+        df.compile(module, pes=4)
+    with pytest.raises(df.UserError, match=r"scaled.*: the model cannot be exported to ONNX"):
+        df.compile(module, example_inputs=torch.ones(2, 5), pes=4, name="scaled")
+    assert module.training
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pes": 0}, "--pes: found '0' against a positive integer"),
+        ({"pes": []}, "--pes: found '' against a positive integer"),
+        ({"pes": 4, "expand": {"MatMul": "nope"}}, "MatMul has no 'nope'"),
+        ({"pes": 4, "expand": ["MatMul"]}, "--expand: found 'MatMul' against"),
+        ({"pes": 4, "volumes": "exakt"}, r"--volumes 'exakt': unknown \(did you mean 'exact'\?\)"),
+        ({"pes": 4, "timing": "slow"}, "--timing 'slow': unknown"),
+        ({"pes": 4, "overlap": "full"}, "--overlap 'full': unknown"),
+        ({"pes": 4, "partition": "sb"}, "--partition 'sb': unknown"),
+        ({"pes": 4, "solver": "none"}, "--solver 'none': unknown"),
+        ({"pes": 4, "shapes": {"x": (0,)}}, "--shape x: found '0' against a positive integer"),
+        ({"pes": 4, "example_inputs": 1}, "example_inputs: given beside the file"),
+    ],
+)
+def test_wrong_options_are_errors_of_the_user(model: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(df.UserError, match=message):
+        df.compile(model, **options)  # type: ignore[arg-type]  # as a notebook might
+
+
+def test_wrong_values_and_files_are_errors_of_the_user(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(df.UserError, match="model: found a value of type int against a file"):
+        df.compile(7, pes=4)  # type: ignore[arg-type]  # as a notebook might
+    with pytest.raises(df.UserError, match="example_inputs: given beside an ONNX model"):
+        df.compile(onnx.load(str(model)), pes=4, example_inputs=())
+    with pytest.raises(df.UserError, match="no such file"):
+        df.compile(tmp_path / "missing.onnx", pes=4)
+    with pytest.raises(df.UserError, match=r"missing\.dag: No such file"):
+        df.schedule(tmp_path / "missing.dag", pes=4)
+    with pytest.raises(df.UserError, match="--sharding-objective 'bites': unknown"):
+        df.solve(DESIGN, sharding_objective="bites")
+    with pytest.raises(df.UserError, match="format 'xml': unknown"):
+        df.solve(DESIGN).render("xml")
+
+
+def test_rows_become_a_data_frame(model: Path) -> None:
+    frame = df.compile(model, pes=[4, 2]).to_pandas()
+
+    assert frame["pes"].tolist() == [4, 2]
+    assert {"makespan_cycles", "mapping_gap", "energy_j"} <= set(frame.columns)
+
+
+def test_without_pandas_one_line_says_how_to_get_it(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = df.compile(model, pes=4)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+
+    with pytest.raises(df.UserError, match=r"to_pandas: needs pandas, which is not installed \(pip install pandas\)"):
+        run.to_pandas()
