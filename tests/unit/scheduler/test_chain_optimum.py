@@ -104,13 +104,13 @@ def test_the_bound_of_an_elementwise_chain_is_its_optimum(pes: int) -> None:
 volumes = st.lists(st.integers(1, 40), min_size=2, max_size=7)
 
 
-@examples(150)
+@examples(60)
 @given(volumes, st.integers(1, 4))
 def test_no_assignment_of_a_chain_is_shorter_than_turns(volumes: list[int], pes: int) -> None:
     assert _in_turn(volumes, pes) == _shortest(volumes, pes)
 
 
-@examples(100)
+@examples(50)
 @given(volumes, st.integers(1, 4), st.sampled_from(["sb-lts", "sb-rlx", "work-ordered"]), st.booleans())
 def test_no_schedule_of_a_chain_is_shorter_than_turns(
     volumes: list[int], pes: int, partition: str, barrier: bool

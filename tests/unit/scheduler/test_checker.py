@@ -24,7 +24,7 @@ from tests.strategies import canonical_dags
 PARTITIONS = ("sb-lts", "sb-rlx", "work-ordered")
 
 
-@examples(200)
+@examples(100)
 @given(canonical_dags(), st.integers(1, 6), st.sampled_from(PARTITIONS), st.booleans())
 def test_every_schedule_is_accepted(dag: CanonicalDag, pes: int, partition: str, demote: bool) -> None:
     result = schedule(dag, ScheduleOptions(pes, partition, demote))

@@ -96,7 +96,7 @@ def exchanging(draw: st.DrawFn, kernel: DesignKernel, kind: WorkloadKind) -> Des
     )
 
 
-@examples(300)
+@examples(100)
 @given(networked(), compatibilities(), st.data())
 def test_every_network_takes_the_evaluators_time(
     design: Design, compatibility: Compatibility, data: st.DataObject

@@ -177,7 +177,7 @@ NUMBERS = st.sampled_from([0, 1, -1, 2, 3, 7, 77, 2**31, 2**40, 2**62, 2**63 - 1
 REALS = st.sampled_from([0.0, -1.0, 1e-38, 0.5, 1.0, 3e38, float("nan"), float("inf"), float("-inf")])
 
 
-@examples(150)
+@examples(60)
 @given(st.data(), st.sampled_from([LLM, DLRM, HPL, FFT, MAMBA, DECODE]))
 def test_a_design_with_any_three_fields_changed_is_read_or_refused_in_one_line(data: st.DataObject, text: str) -> None:
     message = parse_message(text, "x.txt")

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-import pytest
 from google.protobuf import text_format
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility
+from dfcompile.dfmodel_backend.compatibility import ORIGINAL, Compatibility
 from dfcompile.dfmodel_backend.design_file.message import parse_message, read_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
@@ -78,14 +77,3 @@ def test_a_published_solved_file_comes_back_byte_for_byte() -> None:
     assert solve_text(without_outputs(published), ORIGINAL) == text_of(published)
     assert solve_text(published, ORIGINAL) == text_of(published)
     assert [line for line in raw_lines if line.strip() != "communication_size: -0.0"] == text_of(published).splitlines()
-
-
-@pytest.mark.parametrize("compatibility", [RIGHT, ORIGINAL])
-@pytest.mark.parametrize(
-    "name",
-    ["readme_gpt3_1t_sn30", "llm_175B_fwd_kbk_8x1", "fft_a100_1024", "dlrm_A_zionex_128", "llm_175B_fwd_sramdram_mm"],
-)
-def test_solving_a_solved_file_changes_nothing(name: str, compatibility: Compatibility) -> None:
-    once = solve_text(read_message(DESIGNS / f"{name}.txt"), compatibility)
-
-    assert solve_text(parse_message(once, "x.txt"), compatibility) == once

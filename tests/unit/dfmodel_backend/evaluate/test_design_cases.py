@@ -7,10 +7,8 @@ from pydantic import BaseModel
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, parse_compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
-from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from tests.locations import DESIGNS
 
@@ -97,11 +95,3 @@ def test_parts_of_the_times_are_the_logged_ones() -> None:
         [value for row in logged for value in row], rel=TOLERANCE
     )
     assert figures.dram_bytes == pytest.approx(8766095360.0, rel=TOLERANCE)
-
-
-def test_optimum_of_the_scan_is_the_logged_time() -> None:
-    """Its log states no assignment."""
-    found = solve_design(read_design(DESIGNS / "mamba_scan_256k_rdu.txt"), DesignOptions(compatibility=ORIGINAL))
-
-    assert found.figures.batch_ns == pytest.approx(9019.999865591528, rel=TOLERANCE)
-    assert found.figures.utilization == pytest.approx(0.3362101313320825, rel=TOLERANCE)

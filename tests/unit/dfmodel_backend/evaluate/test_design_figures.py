@@ -84,3 +84,50 @@ def test_more_weights_than_edges_may_take_the_sram_of_other_edges() -> None:
     figures = evaluate_design(one, Decision({}, 1, {1: 0, 2: 0, 3: 0}), ORIGINAL)
 
     assert figures.steps[0].sram_bytes == 3 * 48 + 2 * 64
+
+
+def pipelined(layers: int = 8, global_batch: int = 12) -> Design:
+    """8 layers in 4 stages of 2 chips each, which share a kernel; one input at a time, 0.5 GB/s between chips."""
+    one = design(gemm(1, Dim.NONE))
+    tensor, pipeline = (
+        replace(TEMPLATE.machine.links[0], shape="r", chips=chips, gb_per_s=0.5, parallelism=parallelism)
+        for chips, parallelism in ((2, "TP"), (4, "PP"))
+    )
+    batch = replace(one.execution.batch, layers=layers, global_batch=global_batch, hidden=16, sequence=8)
+    return replace(
+        one,
+        machine=replace(ONE_CHIP, chips=8, links=(tensor, pipeline), topology="r_r", link_latency_ns=7.0),
+        execution=replace(one.execution, batch=batch),
+    )
+
+
+def test_an_input_runs_through_all_stages_and_over_the_links_between() -> None:
+    """Of 16 x 8 elements of 2 bytes each chip of two hands on half, three times."""
+    figures = evaluate_design(pipelined(), Decision({1: Dim.K}, 1, {1: 0}), RIGHT)
+
+    assert figures.latency_ns == pytest.approx(8 * figures.step_ns + 3 * (16 * 8 * 2 / (2 * 0.5) + 7.0))
+
+
+def test_traffic_of_a_batch_is_that_of_all_layers_inputs_and_chips() -> None:
+    """Each of 2 chips reads half of the weight, 4 x 3 elements, and reduces an output of 4 x 8."""
+    figures = evaluate_design(pipelined(), Decision({1: Dim.K}, 1, {1: 0}), RIGHT)
+    (step,) = figures.steps
+
+    assert (step.dram_bytes, step.network_bytes) == (4 * 3 * 2, 4 * 8 * 2)
+    assert figures.dram_traffic_bytes == 12 * 8 * 2 * step.dram_bytes
+    assert figures.network_traffic_bytes == 12 * 8 * 2 * step.network_bytes
+
+
+@pytest.mark.parametrize(("inputs", "expected"), [(0, 48.0), (1, 48.0), (2, 24.0), (4, 12.0)])
+def test_inputs_that_a_kernel_runs_together_share_its_weight(inputs: int, expected: float) -> None:
+    model = DesignModel(design(gemm(1, num_input=inputs)), {}, 2)
+
+    assert model.extra_bytes.tolist() == [expected]
+
+
+def test_the_pipeline_fills_and_drains() -> None:
+    """12 micro-batches of one input; of the two layers of a stage one hides what the other waits for."""
+    figures = evaluate_design(pipelined(), Decision({}, 1, {1: 0}), RIGHT)
+
+    assert figures.bubble == 1 + (4 - 1) / 12
+    assert figures.batch_ns == pytest.approx(figures.step_ns * figures.bubble * 2 * 12)

@@ -16,7 +16,7 @@ def chip_of(cores: int, lanes: int, stages: int) -> Accelerator:
     return Accelerator(cores, lanes, stages, 1.0, ZERO, ZERO, ZERO)
 
 
-@examples(300)
+@examples(100)
 @given(SIZES, SIZES, SIZES, st.booleans(), st.integers(1, 30), st.integers(1, 4), st.integers(1, 4))
 def test_table_is_the_pareto_front_of_every_split(
     rows: int, k: int, n: int, is_systolic: bool, cores: int, lanes_per_core: int, stages_per_core: int

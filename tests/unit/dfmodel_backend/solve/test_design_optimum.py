@@ -7,7 +7,7 @@ import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
+from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.inter_chip.choices import tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
@@ -38,17 +38,6 @@ def solved(name: str, options: DesignOptions) -> DesignSolution:
     return solve_design(read_design(DESIGNS / f"{name}.txt"), options)
 
 
-def test_readme_example() -> None:
-    """A solver of integer programs needed 262 s on 144 threads for it."""
-    found = solved(README, DesignOptions(compatibility=ORIGINAL))
-
-    assert found.figures.step_ns == pytest.approx(24_525_758.08, rel=1e-8)
-    assert found.figures.utilization == pytest.approx(0.7748055154407518, rel=1e-9)
-    assert max(found.decision.configs.values()) == 5
-    assert found.optimal
-    assert found.gap == 0
-
-
 def test_fusion_of_the_3d_torus_equals_its_log() -> None:
     design = read_design(DESIGNS / f"{SN30}.txt")
 
@@ -56,18 +45,6 @@ def test_fusion_of_the_3d_torus_equals_its_log() -> None:
 
     assert fused is not None
     assert fused.time_ns == pytest.approx(24_518_611.549426753, rel=1e-9)
-
-
-def test_sharding_of_ties_makes_the_3d_torus_faster_than_its_log() -> None:
-    """Splitting outputs where it moves no more bytes gives -0.73 %, an objective of time gives more."""
-    split = replace(OLD, sharding_ties_whole=False)
-
-    by_bytes = solved(SN30, DesignOptions(compatibility=split))
-    by_time = solved(SN30, DesignOptions(compatibility=split, objective=ShardingObjective.TIME))
-
-    assert by_bytes.figures.step_ns == pytest.approx(24_339_245.62, rel=1e-8)
-    assert by_time.figures.step_ns < by_bytes.figures.step_ns
-    assert by_time.communication_bytes >= by_bytes.communication_bytes
 
 
 def test_search_over_tile_counts_beats_the_log_of_the_ring() -> None:

@@ -67,7 +67,7 @@ def every_batch_ns(design: Design, compatibility: Compatibility) -> list[tuple[f
     return found
 
 
-@examples(150)
+@examples(30)
 @given(open_designs(), st.sampled_from([RIGHT, ORIGINAL]))
 def test_pruned_search_equals_every_choice(design: Design, compatibility: Compatibility) -> None:
     try:
@@ -87,7 +87,7 @@ def test_pruned_search_equals_every_choice(design: Design, compatibility: Compat
     assert solution.decision.tiles == fewest_tiles
 
 
-@examples(60)
+@examples(30)
 @given(open_designs(), st.integers(1, 4))
 def test_models_of_other_groups_are_those_built_anew(design: Design, tiles: int) -> None:
     try:

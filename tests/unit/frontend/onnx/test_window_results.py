@@ -33,7 +33,7 @@ def _check(node: Node) -> None:
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=1e-5, atol=1e-5)
 
 
-@examples(100)
+@examples(40)
 @given(st.data(), st.sampled_from(sorted(OPSETS)), st.integers(1, 2))
 def test_pooling_in_ceil_mode_as_onnxruntime(data: st.DataObject, op_type: str, rank: int) -> None:
     def numbers(low: int, high: int, count: int = rank) -> list[int]:
@@ -68,7 +68,7 @@ def test_window_that_begins_behind_the_data_is_none(opset: int) -> None:
     _check(node)
 
 
-@examples(60)
+@examples(25)
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(1, 12))
 def test_transposed_convolution_of_a_given_size(
     extent: int, kernel: int, stride: int, dilation: int, size: int
@@ -82,7 +82,7 @@ def test_transposed_convolution_of_a_given_size(
         assert evaluated(node.model(), node.feeds) is None
 
 
-@examples(60)
+@examples(25)
 @given(st.sampled_from(["Hardmax", "Softmax", "LogSoftmax"]), st.data(), st.sampled_from([7, 11, 12]))
 def test_old_softmax_and_hardmax_look_at_all_axes_behind_theirs(op_type: str, data: st.DataObject, opset: int) -> None:
     shape = data.draw(st.lists(st.integers(1, 3), min_size=2, max_size=4))

@@ -54,7 +54,7 @@ def written(draw: st.DrawFn) -> schema.DSE:
     return parse_message(f"{text}{MACHINE}execution {{ {KINDS.get(name, llm)} {execution} }}", name)
 
 
-@examples(150)
+@examples(60)
 @given(written())
 def test_a_generated_graph_is_without_contradictions(message: schema.DSE) -> None:
     design = design_of(message, "x.txt")

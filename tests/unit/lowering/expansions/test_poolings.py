@@ -80,7 +80,7 @@ def automatic_pads(node: Node, counts: list[int]) -> list[int]:
     return begins + ends
 
 
-@examples(120)
+@examples(60)
 @given(poolings())
 def test_kernel_strides_dilations_pads_and_ceil_mode(node: Node) -> None:
     check_node(node, pooled(node))

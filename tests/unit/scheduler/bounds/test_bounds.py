@@ -123,7 +123,7 @@ def test_published_outer_product_is_optimal_on_many_elements() -> None:
     assert result.pe_utilization == result.speedup / 32
 
 
-@examples(150)
+@examples(80)
 @given(canonical_dags(), st.integers(1, 8), st.sampled_from(["sb-rlx", "sb-lts", "work-ordered"]))
 def test_nothing_beats_the_lower_bound(dag: CanonicalDag, pes: int, partition: str) -> None:
     bound = lower_bound_cycles(dag, pes)

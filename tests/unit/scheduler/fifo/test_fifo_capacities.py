@@ -131,7 +131,7 @@ def test_tasks_of_one_element_take_turns_without_a_barrier() -> None:
     assert WaitReason.ELEMENT in {wait.reason for wait in simulate(dag, swapped, barrier=False).wait_cycle}
 
 
-@examples(200)
+@examples(80)
 @given(canonical_dags(), st.integers(1, 8), st.booleans())
 def test_computed_capacities_never_stall(dag: CanonicalDag, pes: int, demote: bool) -> None:
     result = schedule(dag, ScheduleOptions(pes, demote=demote))

@@ -35,7 +35,7 @@ def _on_two_elements() -> tuple[CanonicalDag, Schedule]:
     return dag, schedule(dag, ScheduleOptions(2, "work-ordered", barrier=False))
 
 
-@examples(200)
+@examples(80)
 @given(canonical_dags(), st.integers(1, 6), st.sampled_from(PARTITIONS), st.booleans())
 def test_overlapping_schedules_are_accepted_and_run_without_deadlock(
     dag: CanonicalDag, pes: int, partition: str, demote: bool
@@ -50,7 +50,7 @@ def test_overlapping_schedules_are_accepted_and_run_without_deadlock(
     assert result.makespan_cycles <= with_barriers.makespan_cycles
 
 
-@examples(100)
+@examples(50)
 @given(canonical_dags(DagShape(max_scopes=10)), st.integers(2, 6), st.sampled_from(PARTITIONS))
 def test_what_streams_from_gang_to_gang_leads_on_and_is_held_whole(dag: CanonicalDag, pes: int, partition: str) -> None:
     result = schedule(dag, ScheduleOptions(pes, partition, barrier=False))

@@ -1,6 +1,5 @@
 """The search for a better partition: exact costs, never worse, optimal on chains."""
 
-import statistics
 from itertools import combinations, pairwise
 
 from hypothesis import given
@@ -15,12 +14,11 @@ from dfcompile.scheduler.timing.steady_state import steady_times
 from dfcompile.scheduler.timing.streams import streamable_edges
 from tests.examples import examples
 from tests.strategies import canonical_dags
-from tests.unit.scheduler.reference_schedules import reference_schedules
 
 PLAIN = ("sb-lts", "sb-rlx", "work-ordered")
 
 
-@examples(150)
+@examples(60)
 @given(canonical_dags(), st.integers(1, 6), st.sampled_from(PLAIN))
 def test_block_times_add_up_to_the_makespan(dag: CanonicalDag, pes: int, partition: str) -> None:
     result = schedule(dag, ScheduleOptions(pes, partition))
@@ -35,7 +33,7 @@ def test_block_times_add_up_to_the_makespan(dag: CanonicalDag, pes: int, partiti
     assert total == result.makespan_cycles
 
 
-@examples(100)
+@examples(40)
 @given(canonical_dags(), st.integers(1, 6))
 def test_best_is_accepted_and_never_longer(dag: CanonicalDag, pes: int) -> None:
     result = schedule(dag, ScheduleOptions(pes, "best", barrier=True))
@@ -45,7 +43,7 @@ def test_best_is_accepted_and_never_longer(dag: CanonicalDag, pes: int) -> None:
     assert result.makespan_cycles <= min(others)
 
 
-@examples(25)
+@examples(8)
 @given(canonical_dags(), st.integers(1, 6))
 def test_best_overlaps_by_itself_and_gains_by_it(dag: CanonicalDag, pes: int) -> None:
     result = schedule(dag, ScheduleOptions(pes, "best"))
@@ -77,18 +75,3 @@ def test_best_is_optimal_on_a_chain(volumes: list[int], pes: int) -> None:
 
     found = best.partition(dag, pes)
     assert steady_times(dag, found, streamable_edges(dag, found.block)).makespan_cycles == min(lengths)
-
-
-def test_best_is_five_percent_below_both_published_partitions_on_gaussian_elimination() -> None:
-    records = [each for each in reference_schedules() if each.dag.name == "gaussian" and each.pes == 32]
-    published = [
-        statistics.median(each.makespan for each in records if each.partition == name) for name in ("sb-lts", "sb-rlx")
-    ]
-    dags = [each.dag for each in records if each.partition == "sb-lts"]
-
-    found = [schedule(dag, ScheduleOptions(32, "best")) for dag in dags]
-
-    assert len(found) == 6
-    assert statistics.median(each.makespan_cycles for each in found) <= 0.95 * min(published)
-    for dag, each in zip(dags, found, strict=True):
-        check(dag, each)

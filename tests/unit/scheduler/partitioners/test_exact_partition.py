@@ -24,7 +24,7 @@ def _makespan(dag: CanonicalDag, blocks: Blocks) -> int:
     return steady_times(dag, blocks, streamable_edges(dag, blocks.block)).makespan_cycles
 
 
-@examples(100)
+@examples(40)
 @given(canonical_dags(SMALL), st.integers(1, 5))
 def test_no_other_partition_is_shorter(dag: CanonicalDag, pes: int) -> None:
     assume(dag.tasks_count <= MOST_TASKS)

@@ -108,7 +108,7 @@ def _agrees(case: Case) -> None:
         assert plain.passed == np.where(replay.streamed, dag.edge_volume, 0).tolist()
 
 
-@examples(150)
+@examples(75)
 @given(replays())
 def test_simulation_agrees_with_the_plain_replay(case: Case) -> None:
     _agrees(case)
@@ -130,14 +130,14 @@ def _in_small_parts() -> Iterator[None]:
         yield
 
 
-@examples(150)
+@examples(75)
 @given(replays(most_capacity=6))
 def test_replay_in_parts_agrees_with_the_plain_replay(case: Case) -> None:
     with _in_small_parts():
         _agrees(case)
 
 
-@examples(100)
+@examples(50)
 @given(replays(most_capacity=30))
 def test_replay_in_parts_finds_the_stalls_and_peaks_of_a_whole_one(case: Case) -> None:
     whole = simulate(*case)
@@ -148,7 +148,7 @@ def test_replay_in_parts_finds_the_stalls_and_peaks_of_a_whole_one(case: Case) -
         assert getattr(found, column).tolist() == getattr(whole, column).tolist()
 
 
-@examples(100)
+@examples(50)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(20, 60), st.integers(1, 50))
 def test_parts_between_which_fifos_hold_elements_agree(path: list[int], volume: int, capacity: int) -> None:
     case = (bypass(volume, path), all_streamed(bypass(volume, path), capacity))

@@ -28,13 +28,13 @@ def _replayed(dag: CanonicalDag, result: Schedule) -> None:
     assert simulation.makespan_cycles == result.makespan_cycles
 
 
-@examples(1000)
+@examples(150)
 @given(canonical_dags(DagShape(max_volume=64, fractional=False)), st.integers(1, 8), PARTITIONS, st.booleans())
 def test_exact_times_are_the_simulated_ones(dag: CanonicalDag, pes: int, partition: str, barrier: bool) -> None:
     _replayed(dag, schedule(dag, ScheduleOptions(pes, partition, barrier=barrier, timing=Timing.EXACT)))
 
 
-@examples(300)
+@examples(60)
 @given(canonical_dags(DagShape(max_volume=64)), st.integers(1, 8), PARTITIONS, st.booleans(), st.booleans())
 def test_fractional_rates_are_exact_too(
     dag: CanonicalDag, pes: int, partition: str, barrier: bool, demote: bool
@@ -63,7 +63,7 @@ def test_deadlock_names_the_full_fifo() -> None:
     assert runs.last_out == [13, 11, 21, 22]
 
 
-@examples(100)
+@examples(40)
 @given(canonical_dags(DagShape(max_volume=24)), st.integers(2, 8))
 def test_single_steps_and_whole_sequences_agree(dag: CanonicalDag, pes: int) -> None:
     options = ScheduleOptions(pes, barrier=False, timing=Timing.EXACT)

@@ -63,7 +63,7 @@ def checked_time_s(graph: DataflowGraph, system: System, options: MappingOptions
     return mapping.time_s
 
 
-@examples(40)
+@examples(20)
 @given(
     graph=graphs(),
     system=machines(),
@@ -87,7 +87,7 @@ def test_shortest_path_arc_flow_assignment_and_brute_force_agree(
         assert found is None or found == pytest.approx(expected, rel=1e-6), solver
 
 
-@examples(60)
+@examples(30)
 @given(graph=graphs(most=9), system=machines(), overlap=st.sampled_from(Overlap))
 def test_interval_cuts_are_valid_and_never_below_the_optimum(
     graph: DataflowGraph, system: System, overlap: Overlap
@@ -206,7 +206,7 @@ def test_of_equally_fast_mappings_every_solver_takes_the_same(
         assert found(solver) == expected, solver
 
 
-@examples(60)
+@examples(30)
 @given(graph=graphs(most=7), system=machines(), most=st.integers(0, 60), configurations=st.integers(0, 3))
 def test_a_budget_never_claims_more_than_is_proved(
     graph: DataflowGraph, system: System, most: int, configurations: int
@@ -223,7 +223,7 @@ def test_a_budget_never_claims_more_than_is_proved(
     assert not mapping.optimal or mapping.time_s == pytest.approx(exact, rel=1e-12)
 
 
-@examples(100)
+@examples(40)
 @given(
     graph=graphs(most=7), system=machines(), overlap=st.sampled_from(Overlap), utilization=st.sampled_from([0.0, 0.7])
 )

@@ -49,6 +49,9 @@ def test_a_solved_file_with_memory_units_solves_to_itself_with_the_labels_that_w
     assert text_of(solved_message(solved, resolved)) == text_of(solved)
 
 
+ENOUGH = 5  # switches named
+
+
 def tight(seed: int) -> Design:
     """Return a design of few kernels with weights, or additions to SRAM, that a switch may count or not."""
     design = random_design(random.Random(seed), 3)
@@ -79,4 +82,6 @@ def test_a_switch_that_makes_an_assignment_impossible_is_named_with_what_it_need
                 evaluate_design(solution.design, solution.decision, RIGHT)
             named += 1
             break
-    assert named > 10
+        if named == ENOUGH:
+            break
+    assert named == ENOUGH
