@@ -465,18 +465,20 @@ def test_accumulation_loops_are_not_split() -> None:
     assert extract(low.sdfg, ExtractionOptions(granularity=Granularity(split=4))).tasks_count == 1
 
 
-def test_small_tasks_are_not_split() -> None:
+@pytest.mark.parametrize(("size", "tasks"), [(6, 1), (7, 4), (30, 4)])
+def test_small_tasks_are_not_split(size: int, tasks: int) -> None:
+    """Small is what has no more than one in 4 * 4 of the work of all."""
     low = LoweredSdfg()
     low.border("X", 100)
-    low.border("x", 6)
+    low.border("x", size)
     low.border("Y", 100)
-    low.border("y", 6)
+    low.border("y", size)
     low.scope("big", {"i": 100}, ["X[i]"], "Y[i]")
-    low.scope("small", {"i": 6}, ["x[i]"], "y[i]")
+    low.scope("small", {"i": size}, ["x[i]"], "y[i]")
 
     dag = extract(low.sdfg, ExtractionOptions(granularity=Granularity(split=4)))
 
-    assert [dag.scopes[scope].name for scope in dag.node_scope[dag.is_computational]] == ["big"] * 4 + ["small"]
+    assert [dag.scopes[scope].name for scope in dag.node_scope[dag.is_computational]] == ["big"] * 4 + ["small"] * tasks
 
 
 def test_tasks_that_stream_with_larger_ones_are_not_split() -> None:

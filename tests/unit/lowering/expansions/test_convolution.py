@@ -8,6 +8,7 @@ from dfcompile.canonical_dag.extraction import extract
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from tests.examples import examples
 from tests.interpreter import interpret
+from tests.onnx_nodes import Node, check_node, random, scopes
 from tests.onnx_text import model_from_text, program_from_model
 
 TABLE = registered_expansions()
@@ -94,3 +95,13 @@ def test_published_convolution_has_the_published_memory_traffic() -> None:
         traffic[name] = (dag.tasks_count, int(dag.is_buffer.sum()), int(dag.edge_volume[touches_memory].sum()))
 
     assert traffic == {"mv": (582, 7, 129_474), "op": (30, 8, 222_636), "lmv": (12, 8, 150_636)}
+
+
+@pytest.mark.parametrize(("kernel", "dilation"), [(2, 2), (3, 2), (2, 4)])
+def test_windows_that_fit_need_no_padding(kernel: int, dilation: int) -> None:
+    """Elements of a dilated window span no more than the last of them."""
+    size = (kernel - 1) * dilation + 2
+    node = Node("Conv", [random((1, 1, size)), random((1, 1, kernel))], attributes={"dilations": [dilation]})
+    program = check_node(node)
+
+    assert not any("pad" in scope for scope in scopes(program))

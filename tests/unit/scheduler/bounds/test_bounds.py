@@ -68,6 +68,13 @@ def test_downsampler_delays_what_follows() -> None:
     assert lower_bound_cycles(dag, 2) == 32 + 64
 
 
+def test_an_element_is_there_when_whole_inputs_are() -> None:
+    dag = _graph(("IN", "sum", 10), ("sum", "spread", 4), ("spread", "OUT", 64))
+
+    # two inputs and a half make an element: it is there after three cycles
+    assert lower_bound_cycles(dag, 2) == 3 + 64
+
+
 def test_work_that_cannot_start_early_is_shared_late() -> None:
     tail = [edge for task in "bcdef" for edge in (("MID", task, 50), (task, "OUT", 50))]
     dag = _graph(("IN", "a", 100), ("a", "MID", 100), *tail)
