@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnx
-from onnx import numpy_helper
 
 from tests.fuzz.draw import Array
 
@@ -65,19 +63,6 @@ def load(model: bytes) -> Session | Answer:
         return Session(onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]))
     except Exception as error:  # noqa: BLE001  # its exceptions have no common base
         return Answer({}, _one_line(error))
-
-
-def every_value(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
-    """Return what is known of a model's values, by name: inputs, constants, and results of all nodes if they run."""
-    constants = {entry.name: np.asarray(numpy_helper.to_array(entry)) for entry in model.graph.initializer}
-    shown = onnx.ModelProto()
-    shown.CopyFrom(model)
-    given = {entry.name for entry in model.graph.output}
-    names = [name for node in model.graph.node for name in node.output if name and name not in given]
-    shown.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
-    session = load(shown.SerializeToString())
-    results = session.run(feeds).results if isinstance(session, Session) else {}
-    return {**constants, **feeds, **results}
 
 
 def _one_line(error: Exception) -> str:

@@ -7,18 +7,15 @@ Inputs and constants are exact, and so is what the nodes make of them that do no
 those has one right value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 
 from tests.fuzz.comparison import EXACT, JUMPING, LONGEST, ROUNDING, STASHED, wrong_elements
 from tests.fuzz.draw import Array
-from tests.fuzz.oracle import Session, load
+from tests.fuzz.node_alone import Alone, CannotRunError
 
 UNITS = (1, 2, 4, 8, 16, 32)  # of rounding: the noise of a value, as many roundings make one result
 RUNS = 8  # with each
@@ -42,12 +39,12 @@ def only_rounding(
         longest: elements of the largest operand.
     """
     try:
-        nodes = tuple(_Alone(model, node) for node in model.graph.node)
+        nodes = tuple(Alone(model, node) for node in model.graph.node)
         constants = {entry.name: np.asarray(numpy_helper.to_array(entry)) for entry in model.graph.initializer}
         known = {**constants, **feeds}
         noises = [_Noise(np.random.default_rng(seed), units) for units in UNITS for seed in range(RUNS)]
         runs = [_noisy_run(nodes, known, noise) for noise in noises]
-    except _CannotRunError:
+    except CannotRunError:
         return False
     if any(found[name].shape != value.shape or found[name].dtype != value.dtype for name, value in expected.items()):
         return False
@@ -55,53 +52,6 @@ def only_rounding(
         _is_within(found[name], value, wrong_elements(found[name], value, model, longest), [run[name] for run in runs])
         for name, value in expected.items()
     )
-
-
-_Types: TypeAlias = tuple[tuple[str, str, tuple[int, ...]], ...]
-
-
-class _CannotRunError(Exception):
-    """A node does not run alone."""
-
-
-class _Alone:
-    """A node of a model as a model of its own: what is a constant stays one."""
-
-    def __init__(self, model: onnx.ModelProto, node: onnx.NodeProto) -> None:
-        self.node = node
-        self._model = model
-        self._constants = [entry for entry in model.graph.initializer if entry.name in node.input]
-        self._fixed = {entry.name for entry in self._constants}
-        self._sessions: dict[_Types, Session] = {}
-
-    def run(self, known: Mapping[str, Array], noise: _Noise | None) -> dict[str, Array]:
-        """Return the node's results; its operands are disturbed if there is noise."""
-        names = [name for name in dict.fromkeys(self.node.input) if name and name not in self._fixed]
-        values = {name: known[name] for name in names}
-        if noise is not None:
-            coarse = self.node.op_type in STASHED
-            values = {name: noise.disturbed(value, coarse=coarse) for name, value in values.items()}
-        types = tuple((name, value.dtype.name, value.shape) for name, value in values.items())
-        if types not in self._sessions:
-            self._sessions[types] = self._session(types)
-        answer = self._sessions[types].run(values)
-        if answer.refusal:
-            raise _CannotRunError
-        return dict(answer.results)
-
-    def _session(self, operands: _Types) -> Session:
-        inputs = [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
-            for name, dtype, shape in operands
-        ]
-        outputs = [onnx.ValueInfoProto(name=name) for name in self.node.output if name]
-        alone = onnx.ModelProto()
-        alone.CopyFrom(self._model)
-        alone.graph.CopyFrom(helper.make_graph([self.node], "alone", inputs, outputs, self._constants))
-        session = load(alone.SerializeToString())
-        if not isinstance(session, Session):
-            raise _CannotRunError
-        return session
 
 
 class _Noise:
@@ -122,14 +72,17 @@ class _Noise:
             return np.where(value == 0, np.copysign(value, steps), changed).astype(value.dtype)
 
 
-def _noisy_run(nodes: Sequence[_Alone], known: Mapping[str, Array], noise: _Noise) -> Mapping[str, Array]:
+def _noisy_run(nodes: Sequence[Alone], known: Mapping[str, Array], noise: _Noise) -> Mapping[str, Array]:
     values = dict(known)
     for alone in nodes:
         op_type = alone.node.op_type
         # Rounding within a node is as if its operands were a little otherwise, but for what has steps of its own.
-        results = alone.run(values, noise if op_type not in EXACT | JUMPING else None)
+        coarse = op_type in STASHED
+        operands = {name: values[name] for name in alone.operands}
+        if op_type not in EXACT | JUMPING:
+            operands = {name: noise.disturbed(value, coarse=coarse) for name, value in operands.items()}
+        results = alone.run(operands)
         if op_type not in EXACT:
-            coarse = op_type in STASHED
             results = {name: noise.disturbed(value, coarse=coarse) for name, value in results.items()}
         values.update(results)
     return values

@@ -63,6 +63,11 @@ def test_extremum_depends_on_the_place_of_what_is_undefined() -> None:
     assert onnxruntime_result("ReduceMax", second) == 2
 
 
+def test_sign_of_what_is_undefined_in_half_precision() -> None:
+    assert onnxruntime_result("Sign", np.array([np.nan], np.float16)) == 0
+    assert np.isnan(onnxruntime_result("Sign", np.array([np.nan], np.float32)))
+
+
 def test_place_of_what_is_undefined_counts_in_a_single_row() -> None:
     row = np.array([1, np.nan, 2], np.float32)
 

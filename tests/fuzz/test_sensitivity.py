@@ -110,3 +110,27 @@ def test_fault_in_an_expansion_is_found(
     assert judged() is Verdict.SAME
     monkeypatch.setitem(FORMULAS, op_type, Formula(FAULTS[op_type]))
     assert judged() is Verdict.DIFFERENT
+
+
+INFINITE_SCALE = (
+    "g (float[1,1,4] x) => (bool[1,1,4] y, float[1,1,4] z) {{ n = InstanceNormalization(x, scale, one) "
+    "y = Less(n, one) t = {op_type}(x) z = Neg(t) }}"
+)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "fault", "verdict"),
+    [("Tanh", "tanh(a)", Verdict.KNOWN_DIFFERENCE), ("Tanh", "1.02 * tanh(a)", Verdict.DIFFERENT)],
+)
+def test_what_follows_from_a_listed_difference_is_no_other_one(
+    op_type: str, fault: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A fault elsewhere in the model is not excused with it."""
+    one = np.ones(1, np.float32)
+    model = model_from_text(INFINITE_SCALE.format(op_type=op_type), scale=np.full(1, -np.inf, np.float32), one=one)
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    case = Case(".onnx", model.SerializeToString(), {"x": np.array([[[1, 2, 3, 6]]], np.float32)})
+    monkeypatch.setitem(FORMULAS, op_type, Formula(fault))  # type: ignore[arg-type]
+
+    assert judge_model(path, case, Draw("0"), lambda _: None).verdict is verdict

@@ -19,7 +19,8 @@ _RANDOM = frozenset(
 # ONNX's reference implementation is wrong for some forms of these.
 _DOUBTFUL = frozenset(
     ["ArgMax", "ArgMin", "AveragePool", "ConvTranspose", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool",
-     "Hardmax", "LRN", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot", "ReduceLogSumExp", "Resize"]
+     "Hardmax", "LRN", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot", "PRelu", "ReduceLogSumExp",
+     "Resize"]
 )  # fmt: skip
 
 
@@ -137,4 +138,15 @@ def _gather_elements(node: onnx.NodeProto, operands: Sequence[Constant]) -> Cons
     return np.take_along_axis(data[part], indices.astype(np.int64), axis)
 
 
-_OWN: Mapping[str, Callable[[onnx.NodeProto, Sequence[Constant]], Constant]] = {"GatherElements": _gather_elements}
+def _power(_: onnx.NodeProto, operands: Sequence[Constant]) -> Constant:
+    """``Y = A ** B``, for which numpy takes the square root if B is 1/2 alone; negative infinity has none."""
+    base, exponent = np.broadcast_arrays(*operands)
+    with np.errstate(all="ignore"):
+        found = np.power(np.append(base, base.dtype.type(1)), np.append(exponent, exponent.dtype.type(1)))[:-1]
+    return found.reshape(base.shape).astype(base.dtype)
+
+
+_OWN: Mapping[str, Callable[[onnx.NodeProto, Sequence[Constant]], Constant]] = {
+    "GatherElements": _gather_elements,
+    "Pow": _power,
+}
