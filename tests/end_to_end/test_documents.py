@@ -59,7 +59,7 @@ def test_every_picture_is_drawn_by_a_command_of_the_page_that_shows_it() -> None
 FIGURE = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\d.,])\d+\.\d+(?![\d.])")
 
 
-@pytest.mark.parametrize("page", ["index", "tutorial", "extraction"])
+@pytest.mark.parametrize("page", ["index", "tutorial"])
 def test_figures_in_the_text_stand_in_what_the_commands_of_the_page_print(page: str) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()
     shown = "".join(block["session"] for block in SHOWN.finditer(text))

@@ -1,6 +1,7 @@
 """The site: every page can be reached, formulas are set, nothing is fetched, the example of the reference runs."""
 
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from dfcompile.cli.plugin_listing import KINDS
 from tests.website.formulas import mathml, on_page_content
 
 ROOT = Path(__file__).parent.parent.parent
@@ -26,6 +28,25 @@ def linked(entries: object) -> list[str]:
 
 def test_every_page_stands_in_the_navigation_once() -> None:
     assert sorted(linked(YAML(typ="safe").load(ROOT / "mkdocs.yml")["nav"])) == PAGES
+
+
+def test_every_kind_of_plugin_stands_in_the_overview() -> None:
+    text = (ROOT / "docs" / "plugins" / "index.md").read_text()
+
+    assert set(re.findall(r"^\| .* \| `(dfcompile\.\w+)` \|", text, re.MULTILINE)) == {
+        listed().groups[0] for listed in KINDS
+    }
+
+
+def test_every_package_that_has_a_front_door_is_in_the_reference() -> None:
+    doors = [door for door in (ROOT / "dfcompile").glob("*/__init__.py") if "__all__" in door.read_text()]
+    shown = {
+        found
+        for page in (ROOT / "docs" / "reference").glob("*.md")
+        for found in re.findall(r"^::: ([\w.]+)$", page.read_text(), re.MULTILINE)
+    }
+
+    assert shown == {"dfcompile", "dfcompile.errors", *(f"dfcompile.{door.parent.name}" for door in doors)}
 
 
 def build(folder: Path, site: Path) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,7 @@
 """The checker adds a mapping up: no total of it may be other than its configurations say."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -30,10 +31,10 @@ def mapping() -> Mapping:
 @pytest.mark.parametrize("field", TOTALS)
 def test_every_total_is_added_up_again(mapping: Mapping, field: str, factor: float) -> None:
     check(chain(), SYSTEM, mapping)
-    found = getattr(mapping, field) or 1.0  # the gap of an optimum is 0
+    changed: dict[str, Any] = {field: (getattr(mapping, field) or 1.0) * factor}  # the gap of an optimum is 0
 
     with pytest.raises(VerificationError, match=f"^{TOTALS[field]}: found"):
-        check(chain(), SYSTEM, replace(mapping, **{field: found * factor}))
+        check(chain(), SYSTEM, replace(mapping, **changed))
 
 
 def test_a_bound_above_the_time_is_none(mapping: Mapping) -> None:
