@@ -15,13 +15,13 @@ from tests.examples import examples
 from tests.strategies import canonical_dags
 
 
-@examples(200)
+@examples(80)
 @given(canonical_dags(), st.integers(1, 6), st.sampled_from(["sb-lts", "sb-rlx", "best"]), st.booleans())
 def test_times_of_every_schedule_with_barriers(dag: CanonicalDag, pes: int, partition: str, demote: bool) -> None:
     recompute_times(dag, schedule(dag, ScheduleOptions(pes, partition, demote, barrier=True)))
 
 
-@examples(100)
+@examples(50)
 @given(canonical_dags(), st.integers(1, 6), st.data())
 def test_a_task_at_another_time_is_found(dag: CanonicalDag, pes: int, data: st.DataObject) -> None:
     found = schedule(dag, ScheduleOptions(pes))

@@ -319,6 +319,19 @@ def test_grouped_families_stream_only_if_their_last_members_agree(written: int, 
     assert any(line.startswith("f[") and " -> g[" in line for line in edges(dag)) is streams
 
 
+@pytest.mark.parametrize(("loops", "spatial"), [({"j": 3, "i": 2}, ""), ({"i": 2, "j": 3}, "i")])
+def test_elements_that_two_tasks_write_are_a_buffer(loops: dict[str, int], spatial: str) -> None:
+    """Read as they are written, by one task in turn or by as many: but the first of two writes is not the last."""
+    low = LoweredSdfg()
+    low.border("X", 2, 3)
+    low.border("Y", 2, 3)
+    low.inner("T", 4)
+    low.scope("f", {"i": 2, "j": 3}, ["X[i,j]"], "T[i+j]", spatial="i")
+    low.scope("g", loops, ["T[i+j]"], "Y[i,j]", spatial=spatial)
+
+    assert extract(low.sdfg).is_buffer.sum() == 3
+
+
 def test_whole_array_volumes_fall_back_to_buffers_beside_stored_results() -> None:
     """Each task would hand on 48 elements, and store 6."""
     low = LoweredSdfg()

@@ -8,8 +8,10 @@ from tests.onnx_nodes import Array, Attribute, Node, check_node, lowered, random
 
 
 @pytest.mark.parametrize("transposed", [(0, 0), (0, 1), (1, 0), (1, 1)])
-@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 1.0), (0.5, 1.0), (1.0, -2.5), (0.25, 3.0), (2.0, 0.0)])
-@pytest.mark.parametrize("added", [None, (4,), (3, 1), (3, 4), (1,)])
+@pytest.mark.parametrize(
+    ("alpha", "beta", "added"),
+    [(1.0, 1.0, (4,)), (0.5, 1.0, (3, 1)), (1.0, -2.5, (3, 4)), (0.25, 3.0, (1,)), (2.0, 0.0, (4,)), (3.0, 1.0, None)],
+)
 def test_product_and_sum_are_scaled(
     transposed: tuple[int, int], alpha: float, beta: float, added: tuple[int, ...] | None
 ) -> None:

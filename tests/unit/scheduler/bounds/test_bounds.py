@@ -121,6 +121,14 @@ def test_load_is_tried_at_every_end_where_it_is_not_at_every_start() -> None:
     assert lower_bound_cycles(backward, 2) == 65 + -(-(900 + 85) // 2)
 
 
+def test_what_follows_a_path_waits_for_all_of_it() -> None:
+    """Of a chain no more than two tasks are on the machine: it ends after 200 cycles, then two share 200 more."""
+    tail = [edge for task in "wxyz" for edge in (("MID", task, 50), (task, "OUT", 50))]
+    dag = _graph(("IN", "a", 100), ("a", "b", 100), ("b", "c", 100), ("c", "MID", 100), *tail)
+
+    assert lower_bound_cycles(dag, 2) == 200 + 100
+
+
 def test_published_outer_product_is_optimal_on_many_elements() -> None:
     dag = convolution_dag("op", whole_arrays=False)
     result = figures(dag, schedule(dag, ScheduleOptions(32)), schedule_non_streaming(dag, 32))

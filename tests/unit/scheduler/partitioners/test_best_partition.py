@@ -43,7 +43,7 @@ def test_best_is_accepted_and_never_longer(dag: CanonicalDag, pes: int) -> None:
     assert result.makespan_cycles <= min(others)
 
 
-@examples(8)
+@examples(5)
 @given(canonical_dags(), st.integers(1, 6))
 def test_best_overlaps_by_itself_and_gains_by_it(dag: CanonicalDag, pes: int) -> None:
     result = schedule(dag, ScheduleOptions(pes, "best"))

@@ -28,7 +28,7 @@ def _replayed(dag: CanonicalDag, result: Schedule) -> None:
     assert simulation.makespan_cycles == result.makespan_cycles
 
 
-@examples(150)
+@examples(100)
 @given(canonical_dags(DagShape(max_volume=64, fractional=False)), st.integers(1, 8), PARTITIONS, st.booleans())
 def test_exact_times_are_the_simulated_ones(dag: CanonicalDag, pes: int, partition: str, barrier: bool) -> None:
     _replayed(dag, schedule(dag, ScheduleOptions(pes, partition, barrier=barrier, timing=Timing.EXACT)))

@@ -178,7 +178,7 @@ def test_a_program_at_its_limit_of_nodes_says_no_more_than_is_proved(solver: str
     assert not mapping.optimal or mapping.time_s == best.time_s
 
 
-@examples(25)
+@examples(10)
 @given(
     graph=graphs(),
     system=machines(),
