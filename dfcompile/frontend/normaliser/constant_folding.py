@@ -143,7 +143,8 @@ def _power(_: onnx.NodeProto, operands: Sequence[Constant]) -> Constant:
     base, exponent = np.broadcast_arrays(*operands)
     with np.errstate(all="ignore"):
         found = np.power(np.append(base, base.dtype.type(1)), np.append(exponent, exponent.dtype.type(1)))[:-1]
-    return found.reshape(base.shape).astype(base.dtype)
+    powers: Constant = found.reshape(base.shape).astype(base.dtype)
+    return powers
 
 
 _OWN: Mapping[str, Callable[[onnx.NodeProto, Sequence[Constant]], Constant]] = {

@@ -32,7 +32,7 @@ def test_rates_follow_from_makespan_work_and_bound() -> None:
 def test_rates_of_nothing_are_those_of_an_optimum() -> None:
     nothing = replace(FIGURES, makespan_cycles=0, lower_bound_cycles=0, total_work_cycles=0)
 
-    assert (nothing.speedup, nothing.gap) == (1, 0)
+    assert (nothing.speedup, nothing.gap) == (Fraction(1), Fraction(0))
 
 
 def pipeline() -> CanonicalDag:

@@ -165,7 +165,8 @@ def test_a_unit_has_a_cell_of_its_kind_for_itself() -> None:
     first, *others = placed
     grid = solution.design.machine.pmu
     assert grid is not None
-    used = {cell for one in (*first.units.kernels, *first.units.tensors) for cell in one.cells}
+    used = {cell for kernel in first.units.kernels for cell in kernel.cells}
+    used |= {cell for tensor in first.units.tensors for cell in tensor.cells}
     free = [Cell(x, y) for y in range(grid.y) for x in range(grid.x) if Cell(x, y) not in used]
     core, memory = (next(cell for cell in free if (cell.x + cell.y) % 2 == kind) for kind in (1, 0))
     cells = [cell for kernel in first.units.kernels for cell in kernel.cells]

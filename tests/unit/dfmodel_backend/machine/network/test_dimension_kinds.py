@@ -215,9 +215,7 @@ network: {kind: KIND, dimensions: [{chips: 4, link_bandwidth_gb_per_s: 1}]}
 """
 
     assert parse_system(text.replace("KIND", "line"), "row.yaml").network.kind == "line"
-    message = (
-        r"row.yaml:5: key 'network.kind': topology 'mesh': unknown \(known: fc, line, r, sw\)"
-    )
+    message = r"row.yaml:5: key 'network.kind': topology 'mesh': unknown \(known: fc, line, r, sw\)"
     with pytest.raises(UserError, match=message):
         parse_system(text.replace("KIND", "mesh"), "row.yaml")
 
