@@ -131,6 +131,6 @@ def test_what_follows_from_a_listed_difference_is_no_other_one(
     path = tmp_path / "model.onnx"
     onnx.save(model, path)
     case = Case(".onnx", model.SerializeToString(), {"x": np.array([[[1, 2, 3, 6]]], np.float32)})
-    monkeypatch.setitem(FORMULAS, op_type, Formula(fault))  # type: ignore[arg-type]
+    monkeypatch.setitem(FORMULAS, op_type, Formula(fault))
 
     assert judge_model(path, case, Draw("0"), lambda _: None).verdict is verdict
