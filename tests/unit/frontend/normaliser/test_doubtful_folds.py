@@ -41,6 +41,7 @@ CEILED: Mapping[str, Attribute] = {"kernel_shape": [2], "strides": [2], "auto_pa
         Node("ArgMin", [np.array([[1], [np.nan]], np.float32)]),
         Node("Pow", [np.array([-np.inf, 4], np.float32), np.array(0.5, np.float32)]),
         Node("PRelu", [np.array([0, -1], np.float32), np.array([np.nan, 2], np.float32)]),
+        Node("ReduceMin", [np.array([1, np.nan], np.float32)]),
         Node("Hardmax", [np.array([[1, np.nan]], np.float32)]),
         Node("LogSoftmax", [np.array([[0, 400]], np.float32)]),
         Node("OneHot", [np.array([0, 1]), np.array(2), np.array([-np.inf, 2], np.float32)]),
