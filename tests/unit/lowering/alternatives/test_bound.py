@@ -23,7 +23,7 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import expansion_bound, expansion_hints
 from dfcompile.lowering.alternatives.outline import affine
-from dfcompile.options import Options, parse_expand
+from dfcompile.options import Options, Volumes, parse_expand
 from dfcompile.report.summary import summarize
 from dfcompile.scheduler import ScheduleOptions, figures, schedule, schedule_non_streaming
 from tests.examples import examples
@@ -160,7 +160,7 @@ def test_report_states_the_gap_over_expansions_and_hints(depthwise_file: Path) -
 
 
 @pytest.mark.parametrize(
-    "changed", [{"passes": ("fuse-elementwise",)}, {"volumes": "array"}, {"granularity": "split=4"}]
+    "changed", [{"passes": ("fuse-elementwise",)}, {"volumes": Volumes.ARRAY}, {"granularity": "split=4"}]
 )
 def test_no_bound_over_expansions_is_claimed_where_options_change_the_tasks(
     depthwise_file: Path, changed: dict[str, object]
