@@ -75,6 +75,30 @@ def test_place_of_what_is_undefined_counts_in_a_single_row() -> None:
     assert onnxruntime_result("ArgMax", row[:, None]).tolist() == [[2]]
 
 
+def test_largest_number_is_not_found_behind_what_is_undefined() -> None:
+    """The same numbers in another order: 2 is the largest one, or is not."""
+    places = ([1.0, np.nan, 2.0, 0.0], [2.0, 1.0, np.nan, 0.0], [np.nan, 2.0, 1.0, 0.0], [0.0, 1.0, 2.0, np.nan])
+    found = {float(onnxruntime_result("Hardmax", np.array([row], np.float32))[0, row.index(2.0)]) for row in places}
+
+    assert found == {0.0, 1.0}
+
+
+def test_loss_of_a_row_with_an_infinite_element_in_double_precision() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("SoftmaxCrossEntropyLoss", ["x", "t"], ["y"], reduction="none")],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.DOUBLE, [1, 3]),
+         helper.make_tensor_value_info("t", TensorProto.INT64, [1])],
+        [onnx.ValueInfoProto(name="y")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    found = session.run({"x": np.array([[np.inf, 1.0, 2.0]]), "t": np.array([1])}).results["y"]
+
+    assert found.tolist() == [np.inf]  # by its definition the row's sum has exp(inf - inf), which is NaN
+
+
 def test_maximum_of_a_window_depends_on_the_place_of_what_is_undefined() -> None:
     first = np.array([[[[np.nan, 4], [3, 2]]]], np.float32)
     last = np.array([[[[5, 4], [3, np.nan]]]], np.float32)
