@@ -13,7 +13,7 @@ export NO_MKDOCS_2_WARNING := 1
 # DaCe calls cmake and ninja, which pip puts beside python.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check fuzz bench clean
+.PHONY: demo test unit check docs screenshots fuzz nightly mutants bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128
@@ -21,7 +21,11 @@ demo: $(INSTALLED)
 test: check
 	$(BIN)/pytest -q -n auto --maxprocesses 4
 
-check: $(INSTALLED)
+# A minute: what is told by tests of single modules alone.
+unit: $(INSTALLED)
+	$(BIN)/pytest -q -n auto --maxprocesses 4 tests/unit
+
+check: $(INSTALLED) docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -29,11 +33,27 @@ check: $(INSTALLED)
 	rm -rf build/wheel
 	$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel .
 	$(BIN)/check-wheel-contents build/wheel
-	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
+
+# The site in build/site; open build/site/index.html. Not --quiet: that hides the warnings from --strict as well.
+docs: $(INSTALLED)
+	$(BIN)/mkdocs build --strict --site-dir build/site
+
+# Pictures of pages in build/screenshots, and a check that nothing is cut off; needs Chromium on PATH.
+screenshots: docs
+	$(BIN)/python -m tests.website.screenshots
 
 # 20,000 models, 5,000 DAGs and 5,000 set-up and system files; less or again: make fuzz FUZZ='--count 1000 --seed 7'
 fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
+
+# Property tests with 20 times as many examples as in `make test`, then the fuzzer: hours.
+nightly: $(INSTALLED)
+	PROPERTY_EXAMPLES=20 $(BIN)/pytest -q -n auto --maxprocesses 4 tests/unit
+	$(BIN)/python -m tests.fuzz $(FUZZ)
+
+# 100 wrong versions of the package: the unit tests have to notice 90 at least. Less: make mutants MUTANTS='checkers'
+mutants: $(INSTALLED)
+	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.command_line

@@ -1,14 +1,23 @@
-"""Commands, files and fields that documents show: taken anew, so that no document shows what is not so.
+"""Commands, files and pictures that documents show: taken anew, so that no document shows what is not so.
 
-``python -m tests.documents`` writes what the commands print, the files hold and the records say now, and the table of
-the canonical operators.
+A fenced block that begins with ``$ `` shows a command and all that it prints; several may follow one another. (A block
+of commands alone says what may be typed, and promises nothing; for a new one write anything as its output.) The
+commands of a document run in order in one folder, which has the examples and keeps what they write. A picture
+``pictures/NAME`` is the file of that name that a command of the document wrote.
+
+``python -m tests.documents`` writes what the commands print and draw and the files hold now, the tables of the
+canonical operators and of the fields of reports, and what the code of the Python API prints.
 """
 
 import io
 import re
 import shlex
+import subprocess
+from collections.abc import Mapping
 from contextlib import chdir, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from dfcompile.cli import main as cli
 from dfcompile.lowering.operators import SHIPPED
@@ -18,18 +27,18 @@ from dfcompile.report.field_table import field_table, records_in
 from dfcompile.report.figures import Report
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = (ROOT / "README.md", ROOT / "examples" / "lenet" / "README.md")
+# A fenced block whose first line is a command. What follows the first bar is a shell's: `| head`.
+SHOWN = re.compile(r"^```(?P<language>(?:console)?)\n(?P<session>(?:\$ .*\n)+(?!\$ |```$)(?:.*\n)*?)```$", re.MULTILINE)
 FIELDS_DOCUMENT = ROOT / "docs" / "report-format.md"
 # A comment that names a record, and the table of its fields.
 FIELDS = re.compile(r"^<!-- fields of (?P<record>\w+) -->\n\n(?:\|.*\n)*", re.MULTILINE)
 RECORDS = {record.__name__: record for report in (Report, DesignReport) for record in records_in(report).values()}
-# A fenced block whose first line is a command.
-SHOWN = re.compile(r"^```\n\$ dfcompile (?P<words>.*)\n(?P<output>(?:.*\n)*?)```$", re.MULTILINE)
 SESSION = ROOT / "docs" / "python-api.md"
 # Code, and what it prints; what one block defines the next ones know.
 CODE = re.compile(r"^```python\n(?P<code>(?:.*\n)*?)```\n\nprints\n\n```\n(?:.*\n)*?```$", re.MULTILINE)
 # A fenced block whose first line names the file whose content follows.
 CONTENT = re.compile(r"^```python\n# (?P<file>[\w/.]+)\n(?:(?:.*\n)*?)```$", re.MULTILINE)
+PICTURE = re.compile(r"\((?P<path>(?:\.\./)*pictures/(?P<name>[\w.-]+))\)")
 
 CANONICAL_OPERATORS = ROOT / "docs" / "canonical-operators.md"
 TABLE_BEGIN, TABLE_END = "<!-- from here on: python -m tests.documents -->\n", "<!-- end -->\n"
@@ -61,9 +70,32 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def shown_now(text: str) -> str:
-    """Return a document with the output that its commands print and the content that its files hold now."""
-    return CONTENT.sub(_content_again, SHOWN.sub(_shown_again, text))
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A document as it would be now."""
+
+    text: str
+    pictures: Mapping[Path, str]
+
+
+def documents() -> tuple[Path, ...]:
+    """Return the documents that show commands."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "examples").rglob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+    return tuple(page for page in pages if SHOWN.search(page.read_text()))
+
+
+def taken_now(document: Path) -> Taken:
+    """Return a document with what its commands print and draw and its files hold now."""
+    text = document.read_text()
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "examples").symlink_to(ROOT / "examples")
+        with chdir(folder):
+            fresh = CONTENT.sub(_content_again, SHOWN.sub(_shown_again, text))
+        pictures = {
+            (document.parent / found["path"]).resolve(): _written(Path(folder), found["name"])
+            for found in PICTURE.finditer(text)
+        }
+    return Taken(fresh, pictures)
 
 
 def session_now(text: str) -> str:
@@ -92,20 +124,38 @@ def _content_again(block: re.Match[str]) -> str:
 
 
 def _shown_again(block: re.Match[str]) -> str:
-    output = _output(shlex.split(block["words"]))
-    return f"```\n$ dfcompile {block['words']}\n{output}```"
+    commands = [line.removeprefix("$ ") for line in block["session"].splitlines() if line.startswith("$ ")]
+    session = "".join(f"$ {command}\n{_output(command)}" for command in commands)
+    return f"```{block['language']}\n{session}```"
 
 
-def _output(words: list[str]) -> str:
-    with chdir(ROOT), redirect_stdout(io.StringIO()) as printed:
-        status = cli.main(words)
-    assert status == 0, words
-    return printed.getvalue()
+def _output(command: str) -> str:
+    program, bar, rest = command.partition(" | ")
+    if not program.startswith("dfcompile "):
+        return _shell(command, "")
+    with redirect_stdout(io.StringIO()) as printed:
+        status = cli.main(shlex.split(program)[1:])
+    assert status == 0, command
+    return _shell(rest, printed.getvalue()) if bar else printed.getvalue()
+
+
+def _shell(command: str, text: str) -> str:
+    done = subprocess.run(["sh", "-c", command], input=text, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def _written(folder: Path, name: str) -> str:
+    (file,) = folder.rglob(name)
+    return file.read_text()
 
 
 if __name__ == "__main__":
-    for document in DOCUMENTS:
-        document.write_text(shown_now(document.read_text()))
+    for page in documents():
+        taken = taken_now(page)
+        page.write_text(taken.text)
+        for picture, drawing in taken.pictures.items():
+            picture.parent.mkdir(exist_ok=True)
+            picture.write_text(drawing)
     SESSION.write_text(session_now(SESSION.read_text()))
     FIELDS_DOCUMENT.write_text(fields_now(FIELDS_DOCUMENT.read_text()))
     CANONICAL_OPERATORS.write_text(with_canonical_operators(CANONICAL_OPERATORS.read_text()))

@@ -153,8 +153,12 @@ def _divide(a: Array, b: Array) -> Array:
 
 
 def _pow(a: Array, b: Array) -> Array:
-    if np.result_type(a, b).kind == "f":
-        return np.asarray(np.power(np.asarray(a, np.float64), b))
+    """A signed exponent, be it of an integer, gives a real number, as DaCe's ``pow`` does."""
+    if np.result_type(a, b).kind == "f" or np.asarray(b).dtype.kind == "i":
+        base, exponent = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
+        # Side by side in memory, and two at least: if all are one exponent of 1/2, numpy takes the square root instead.
+        found = np.power(np.append(base, 1.0), np.append(exponent, 1.0))
+        return np.asarray(found[:-1].reshape(base.shape))
     return np.asarray(np.power(a, b))
 
 

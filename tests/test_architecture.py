@@ -10,7 +10,6 @@ import tomllib
 from pathlib import Path
 
 import click
-import pytest
 
 from dfcompile.cli import main as cli
 from dfcompile.cli.commands.compile_model import compile_model
@@ -22,7 +21,9 @@ from dfcompile.report.plain_values import Json
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "dfcompile").rglob("*.py"))
 DOCUMENTS = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
-LONGEST_MODULE = 400
+UNIT_TESTS = ROOT / "tests" / "unit"
+LONGEST_MODULE = 400  # lines
+FEWEST_MODULES = 250
 NAMELESS = ("common", "helpers", "manager", "misc", "utils")
 CITATION = re.compile(r"""source=["']([\w-]+)["']|\[([a-z]+(?:-[a-z]+)?\d\d[a-z]?)(?=[\]:, ])""")
 
@@ -30,6 +31,7 @@ CITATION = re.compile(r"""source=["']([\w-]+)["']|\[([a-z]+(?:-[a-z]+)?\d\d[a-z]
 PLANTED = (
     ("imports point back along the flow of data", "frontend/planted.py", "dfcompile.lowering"),
     ("rooms of the frontend", "frontend/onnx/planted.py", "dfcompile.frontend.sdfg.importer"),
+    ("rooms of lowering", "lowering/operators/planted.py", "dfcompile.lowering.expansions.matmul"),
     ("rooms of the canonical DAG", "canonical_dag/analysis/planted.py", "dfcompile.canonical_dag.builder"),
     ("rooms of the scheduler", "scheduler/timing/planted.py", "dfcompile.scheduler.partitioners.spatial"),
     ("rooms of the back end", "dfmodel_backend/machine/planted.py", "dfcompile.dfmodel_backend.fusion.fuse"),
@@ -70,10 +72,30 @@ def test_every_import_contract_holds_and_fails_on_a_planted_violation(tmp_path: 
         assert f"{contract} BROKEN" in after
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_module_is_one_concept(module: Path) -> None:
-    assert len(module.read_text().splitlines()) <= LONGEST_MODULE
-    assert module.stem not in NAMELESS
+def test_modules_are_one_concept_each() -> None:
+    too_long = {name_of(module): lines for module in MODULES if (lines := lines_of(module)) > LONGEST_MODULE}
+    nameless = [name_of(module) for module in MODULES if module.stem in NAMELESS]
+
+    assert len(MODULES) > FEWEST_MODULES
+    assert too_long == {}
+    assert nameless == []
+
+
+def lines_of(module: Path) -> int:
+    return len(module.read_text().splitlines())
+
+
+def name_of(module: Path) -> str:
+    return str(module.relative_to(ROOT))
+
+
+def test_unit_tests_stand_in_the_room_of_what_they_test() -> None:
+    rooms = {module.parent.relative_to(ROOT / "dfcompile") for module in MODULES}
+    folders = {test.parent.relative_to(UNIT_TESTS) for test in UNIT_TESTS.rglob("*.py")}
+    at_the_root = {f"test_{module.name}" for module in MODULES if module.parent == ROOT / "dfcompile"}
+
+    assert folders - rooms == set()
+    assert {test.name for test in UNIT_TESTS.glob("*.py")} - at_the_root == set()
 
 
 def test_every_cited_source_stands_in_the_references() -> None:

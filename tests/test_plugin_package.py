@@ -135,8 +135,9 @@ def test_passes_of_the_plug_in_take_options_and_its_partitioner_schedules(packag
 
 BROKEN = """
 from dfcompile.lowering import expansion
+from dfcompile.lowering.operators import MatMul
 
-@expansion("MatMul", "broken", source="lab")
+@expansion(MatMul, "broken", source="lab")
 def broken(op, build):
     raise ZeroDivisionError("of the plug-in")
 """

@@ -12,6 +12,7 @@ from dfcompile.driver import Exploration, Variant
 from dfcompile.frontend import Program
 from dfcompile.lowering.program_text import format_program
 from dfcompile.scheduler.json_form import schedule_to_json
+from dfcompile.visualization.dag_drawing import dag_to_svg
 from dfcompile.visualization.dot import to_dot
 
 Files = Iterator[tuple[str, str]]  # name and text; several variants have a folder each
@@ -52,6 +53,7 @@ def _canonical(exploration: Exploration) -> Files:
         yield f"{folder}{variant.dag.name}.dag", format_dag(variant.dag)
         yield f"{folder}{variant.dag.name}.json", dag_to_json(variant.dag)
         yield f"{folder}{variant.dag.name}.dot", to_dot(variant.dag)
+        yield f"{folder}{variant.dag.name}.svg", dag_to_svg(variant.dag)
 
 
 def _schedule(exploration: Exploration) -> Files:

@@ -14,7 +14,7 @@ class Level(IntEnum):
     """How far a program has been lowered."""
 
     ONNX = 0  # ONNX library nodes, as imported
-    CANONICAL = 1  # canonical library nodes: a small closed set
+    CANONICAL = 1  # canonical operators: a small set
     MAPS = 2  # one state, only map scopes at top level
 
 

@@ -68,7 +68,7 @@ def test_model_that_cannot_be_compiled(name: str, capsys: Capture, tmp_path: Pat
         (["--expand", "Matmul=mv"], "no operator type 'Matmul' (did you mean 'MatMul'?)"),
         (["--expand", "conv2:MatMul=mv"], "no operator 'conv2' (did you mean 'conv1'?)"),
         (["--expand", "conv1:Softmax=stable"], "operator 'conv1' has no Softmax"),
-        (["--passes", "nothing"], "--pass 'nothing': unknown"),
+        (["--passes", "nothing"], "--passes 'nothing': unknown"),
         (["--partition", "sb-lst"], "--partition 'sb-lst': unknown (did you mean 'sb-lts'?)"),
         (["--solver", "gurobi"], "--solver 'gurobi': unknown"),
         (["--granularity", "split=0"], "split '0' against a whole number"),

@@ -10,26 +10,79 @@ import pytest
 
 from tests.documents import (
     CANONICAL_OPERATORS,
-    DOCUMENTS,
     FIELDS,
     FIELDS_DOCUMENT,
+    PICTURE,
     RECORDS,
     ROOT,
     SESSION,
+    SHOWN,
+    documents,
     fields_now,
     session_now,
-    shown_now,
+    taken_now,
     with_canonical_operators,
 )
+
+DOCUMENTS = documents()
+STALE = "run `python -m tests.documents` and look at the difference"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_document_shows_what_its_commands_print(document: Path) -> None:
-    text = document.read_text()
+def test_document_shows_what_its_commands_print_and_draw(document: Path) -> None:
+    taken = taken_now(document)
 
-    assert "$ dfcompile " in text
-    assert shown_now(text) == text, "run `python -m tests.documents` and look at the difference"
+    assert taken.text == document.read_text(), STALE
+    for picture, drawing in taken.pictures.items():
+        assert picture.read_text() == drawing, STALE
+
+
+def test_documents_that_show_commands_are_found() -> None:
+    assert {str(path.relative_to(ROOT)) for path in DOCUMENTS} >= {
+        "README.md",
+        "docs/extraction.md",
+        "docs/index.md",
+        "docs/tutorial.md",
+        "examples/lenet/README.md",
+    }
+
+
+def test_every_picture_is_drawn_by_a_command_of_the_page_that_shows_it() -> None:
+    drawn = {
+        (page.parent / found["path"]).resolve() for page in DOCUMENTS for found in PICTURE.finditer(page.read_text())
+    }
+
+    assert drawn == set((ROOT / "docs" / "pictures").iterdir())
+
+
+FIGURE = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\d.,])\d+\.\d+(?![\d.])")
+
+
+@pytest.mark.parametrize("page", ["index", "tutorial"])
+def test_figures_in_the_text_stand_in_what_the_commands_of_the_page_print(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    shown = "".join(block["session"] for block in SHOWN.finditer(text))
+    drawn = "".join((ROOT / "docs" / found["path"]).read_text() for found in PICTURE.finditer(text))
+    claimed = set(FIGURE.findall(SHOWN.sub("", text)))
+
+    assert claimed
+    assert claimed <= set(FIGURE.findall(shown + drawn))
+
+
+def test_what_is_not_so_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "![](pictures/chain.svg)\n\n```console\n$ dfcompile generate chain --size 2 -o dag.json\n"
+        "$ dfcompile schedule dag.json --pes 2 --gantt chain.svg | tail -n 1\nnothing\n$ echo a  b\n```\n"
+        "```python\n# examples/softmax.py\n```\n"
+    )
+    taken = taken_now(page)
+
+    assert "\nnothing\n" not in taken.text
+    assert "\n3 assumptions: -v lists them\n$ echo a  b\na b\n```\n" in taken.text
+    assert f"# examples/softmax.py\n{(ROOT / 'examples' / 'softmax.py').read_text()}```" in taken.text
+    assert taken.pictures[tmp_path / "pictures" / "chain.svg"].startswith("<svg")
 
 
 @pytest.mark.slow
@@ -53,7 +106,7 @@ def test_canonical_operators_are_documented_as_their_classes_are() -> None:
 
 
 # A fenced block of commands to paste in a shell.
-PASTED = re.compile(r"^```\n(?P<commands>dfcompile generate (?:.*\n)*?)```$", re.MULTILINE)
+PASTED = re.compile(r"^```\n(?P<commands>dfcompile (?:generate|examples/)(?:.*\n)*?)```$", re.MULTILINE)
 BLOCKS = [
     pytest.param(block["commands"], id=f"{path.stem}-{number}")
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -70,6 +123,7 @@ def test_commands_of_documents_run_as_they_are_pasted(commands: str, tmp_path: P
     program.chmod(0o755)
     work = tmp_path / "work"
     work.mkdir()
+    (work / "examples").symlink_to(ROOT / "examples")
     done = subprocess.run(
         ["sh", "-e", "-c", commands],
         cwd=work,
@@ -83,4 +137,4 @@ def test_commands_of_documents_run_as_they_are_pasted(commands: str, tmp_path: P
 
 
 def test_documents_have_commands_to_paste() -> None:
-    assert {str(block.id).rpartition("-")[0] for block in BLOCKS} >= {"README", "command-line", "dfmodel"}
+    assert {str(block.id).rpartition("-")[0] for block in BLOCKS} >= {"README", "command-line", "dfmodel", "tutorial"}

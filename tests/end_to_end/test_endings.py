@@ -176,8 +176,9 @@ def test_full_temporary_folder_during_compilation_is_one_line(limit_kb: int, tmp
     """A limit on the size of files stands for a full folder: to a program both are a write that fails."""
     save_convolution(tmp_path / "conv.onnx", shape=(1, 1, 6, 6))
     code = (
-        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from dfcompile import cli; "
-        "from dfcompile.lowering import execution; build = execution._compiled\n"
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "from dfcompile.cli import main as cli; "
+        "from dfcompile.lowering.execution import compiled_run as execution; build = execution._compiled\n"
         "def limited(sdfg):\n"
         f"    resource.setrlimit(resource.RLIMIT_FSIZE, ({limit_kb * 1024}, {limit_kb * 1024}))\n"
         "    return build(sdfg)\n"

@@ -33,7 +33,7 @@ def test_model_of_constants_alone_has_a_report(form: str, capsys: Capture, tmp_p
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("kind: r_r", "kind: W.", "key 'network.kind': found 'W.' against: a topology (known: "),
+        ("kind: r_r", "kind: W.", "key 'network.kind': topology 'W.': unknown (known: "),
         ("kind: r_r", "kind: r", "against: 1 dimensions of kind 'r', not 2"),
     ],
 )

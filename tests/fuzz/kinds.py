@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import onnx
+from onnx import helper, numpy_helper
+
 from tests.fuzz.compiled_cases import compiled_nodes, judge_compiled
 from tests.fuzz.dag_cases import judge_dag, mutated_dag
 from tests.fuzz.draw import Draw
@@ -31,6 +34,19 @@ def _published(draw: Draw) -> Case:
     return mutated(published_model(draw), draw)
 
 
+def _folded(draw: Draw) -> Case:
+    """Return a model of constants alone, which are folded: no result is an output as it is."""
+    model = generated_model(draw, draw.choice([1, 1, 2, 3]))
+    graph = model.model.graph
+    graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in model.feeds.items())
+    names = [output.name for output in graph.output]
+    del graph.input[:], graph.output[:]
+    for name in names:
+        graph.node.append(helper.make_node("Identity", [name], [f"{name}_kept"]))
+        graph.output.append(onnx.ValueInfoProto(name=f"{name}_kept"))
+    return Case(".onnx", model.model.SerializeToString())
+
+
 def _case(model: ModelCase) -> Case:
     return Case(".onnx", model.model.SerializeToString(), model.feeds)
 
@@ -39,6 +55,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         "node": Kind(_node, judge_model),
         "graph": Kind(_graph, judge_model),
+        "folded": Kind(_folded, judge_model),
         "mutated": Kind(_mutated, judge_model),
         "published": Kind(_published, judge_model),
         "compiled": Kind(compiled_nodes, judge_compiled),

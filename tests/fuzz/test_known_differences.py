@@ -63,6 +63,18 @@ def test_extremum_depends_on_the_place_of_what_is_undefined() -> None:
     assert onnxruntime_result("ReduceMax", second) == 2
 
 
+def test_sign_of_what_is_undefined_in_half_precision() -> None:
+    assert onnxruntime_result("Sign", np.array([np.nan], np.float16)) == 0
+    assert np.isnan(onnxruntime_result("Sign", np.array([np.nan], np.float32)))
+
+
+def test_place_of_what_is_undefined_counts_in_a_single_row() -> None:
+    row = np.array([1, np.nan, 2], np.float32)
+
+    assert onnxruntime_result("ArgMax", row).tolist() == [1]
+    assert onnxruntime_result("ArgMax", row[:, None]).tolist() == [[2]]
+
+
 def test_maximum_of_a_window_depends_on_the_place_of_what_is_undefined() -> None:
     first = np.array([[[[np.nan, 4], [3, 2]]]], np.float32)
     last = np.array([[[[5, 4], [3, np.nan]]]], np.float32)
@@ -100,3 +112,52 @@ def test_variance_of_zero() -> None:
     x = np.full((2, 1), 1.125, np.float32)
 
     assert np.isnan(onnxruntime_result("MeanVarianceNormalization", x, "axes", [1])).all()
+
+
+def test_remainder_of_an_integer_that_double_precision_does_not_hold() -> None:
+    node = helper.make_node("Mod", ["x", "x2"], ["y"], fmod=1)
+    x, x2 = np.array([2**63 - 1], np.int64), np.array([-6], np.int64)
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, [1]) for name in ("x", "x2")]
+    graph = helper.make_graph([node], "one", inputs, [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+
+    assert session.run({"x": x, "x2": x2}).results["y"].tolist() == [2]
+    assert (2**63 - 1) % 6 == 1
+
+
+def test_mean_of_a_row_with_an_infinite_element() -> None:
+    x, scale = np.array([[-np.inf, 1.5]], np.float32), np.ones(2, np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("LayerNormalization", ["x", "s"], ["y", "m"])],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [onnx.ValueInfoProto(name="m")],
+        [numpy_helper.from_array(scale, "s")],
+    )
+    session = load(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8).SerializeToString()
+    )
+    assert isinstance(session, Session)
+
+    assert np.isnan(session.run({"x": x}).results["m"]).all()
+
+
+def test_clip_without_bounds_is_finite() -> None:
+    found = onnxruntime_result("Clip", np.array([np.inf, -np.inf], np.float32))
+
+    assert np.abs(found).tolist() == [np.finfo(np.float32).max] * 2
+
+
+def test_no_elements_along_an_axis_from_the_end() -> None:
+    x = np.zeros((0, 2), np.float32)
+    node = helper.make_node("ReduceMax", ["x"], ["y"], axes=[0, -1])
+    graph = helper.make_graph(
+        [node], "one", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)], [onnx.ValueInfoProto(name="y")]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+
+    assert session.run({"x": x}).results["y"].shape == (1, 2)

@@ -3,8 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column, Members
-from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles
+from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewest_pmus
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.intra_chip.weight_tiling import exceeds, fewest_weight_tiles
@@ -38,24 +37,8 @@ def least_limits(model: DesignModel, members: Members) -> SetLimits:
         fitting=rows.astype(np.int32),
         weight_tiles=np.ones(len(rows), np.int32),
         crossing=model.crossing_bytes(members[rows]),
-        compute_ns=_compute_of_cores_ns(model, members[rows]),
+        compute_ns=model.core_compute_ns(members[rows]),
     )
-
-
-def _compute_of_cores_ns(model: DesignModel, members: Members) -> Column:
-    """Return the compute time of a tile of sets that have cores enough, whatever memory units they need."""
-    machine = model.design.machine
-    shapes = {table: number for number, table in enumerate(dict.fromkeys(model.tables))}
-    tables = tuple(shapes)
-    of_kernel = np.array([shapes[table] for table in model.tables])
-    counts = members.astype(np.int64) @ (of_kernel[:, None] == np.arange(len(tables)))
-    different, place = np.unique(counts, axis=0, return_inverse=True)
-    cycles = [
-        least_cycles([(tables[shape], int(row[shape])) for shape in np.flatnonzero(row)], machine.cores)
-        for row in different
-    ]
-    column: Column = np.array(cycles, float)[place.reshape(-1)] / machine.frequency_ghz
-    return column
 
 
 def _fits_cores(model: DesignModel, members: Members) -> npt.NDArray[np.bool_]:

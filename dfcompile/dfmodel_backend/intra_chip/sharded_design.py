@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import assert_never
 
 import numpy as np
@@ -15,10 +16,11 @@ from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
 from dfcompile.dfmodel_backend.inter_chip.micro_batches import micro_batches
 from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, NetworkTime
 from dfcompile.dfmodel_backend.inter_chip.shares import Share, edge_shares, in_micro_batches, shares_of
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table, least_cycles
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import PmuNeeds
 from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
+from dfcompile.dfmodel_backend.intra_chip.set_cycles import SetCycles
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount
 from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
@@ -296,11 +298,13 @@ class DesignModel:
 
     @cached_property
     def tables(self) -> tuple[CoreTable, ...]:
-        """Pareto table of cores and cycles of each kernel."""
+        """Pareto table of cores and cycles of each kernel; equal ones are one object."""
         known: dict[tuple[KernelWork, Accelerator], CoreTable] = {}
+        different: dict[CoreTable, CoreTable] = {}
         for work in self._core_works:
             if work not in known:
-                known[work] = core_table(*work)
+                table = core_table(*work)
+                known[work] = different.setdefault(table, table)
         return tuple(known[work] for work in self._core_works)
 
     @cached_property
@@ -327,19 +331,28 @@ class DesignModel:
             flop = np.array([share.flop for share in self.shares], float)
             column: Column = members.astype(float) @ flop / (execution.compute_utilization * machine.peak_gflops)
             return column
+        if self.pmu is None:
+            return self.core_compute_ns(members)
         parts = [1] * len(members) if weight_tiles is None else weight_tiles.tolist()
         cycles = [
-            self._least_cycles(np.flatnonzero(row).tolist(), part) for row, part in zip(members, parts, strict=True)
+            self._cycles_of_units(self.pmu, np.flatnonzero(row).tolist(), part, found)
+            for row, part, found in zip(members, parts, self._set_cycles.of(members), strict=True)
         ]
         return np.array(cycles, float) / machine.frequency_ghz
 
-    def _least_cycles(self, inside: Sequence[int], parts: int) -> float:
-        if not inside:
-            return 0.0
-        found = least_cycles([(self.tables[position], 1) for position in inside], self.design.machine.cores)
-        if self.pmu is not None and found is not None:
-            found = self.pmu.least_cycles(inside, parts, found)
-        return float("inf") if found is None else float(found)
+    def core_compute_ns(self, members: Members) -> Column:
+        """Return the same where cores are the only limit, whatever memory units the sets need."""
+        cycles = [inf if found is None else float(found) for found in self._set_cycles.of(members)]
+        return np.array(cycles, float) / self.design.machine.frequency_ghz
+
+    @cached_property
+    def _set_cycles(self) -> SetCycles:
+        return SetCycles(self.tables, self.design.machine.cores)
+
+    @staticmethod
+    def _cycles_of_units(pmu: PmuModel, inside: Sequence[int], parts: int, cycles: int | None) -> float:
+        found = pmu.least_cycles(inside, parts, cycles) if inside and cycles is not None else cycles
+        return inf if found is None else float(found)
 
     def _exchanged(self, inside: npt.NDArray[np.float64], tiles: Column) -> Exchanged:
         sizes, sequence, reductions = self._exchange_rows

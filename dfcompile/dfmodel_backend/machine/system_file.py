@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -20,6 +20,7 @@ from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amou
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
 
+_WHOLE_MESSAGE = "whole_message"  # of an error that says what was found by itself
 DEFAULT_SYSTEM = "canonical"
 LARGEST_BYTES = 2**20
 SHOWN = 60  # characters of a value in an error
@@ -82,7 +83,7 @@ class _NetworkModel(_Model):
         try:
             topology(kind)
         except UserError as error:
-            raise ValueError(str(error)) from error
+            raise PydanticCustomError(_WHOLE_MESSAGE, "{message}", {"message": str(error)}) from error
         return kind
 
     @field_validator("dimensions")
@@ -188,6 +189,8 @@ def _explain(detail: ErrorDetails, document: CommentedMap, where: str) -> str:
         return f"{at}: unknown key {key!r}{nearest(str(location[-1]), _known_keys(location))}"
     if detail["type"] == "missing":
         return f"{at}: key {key!r} is missing"
+    if detail["type"] == _WHOLE_MESSAGE:
+        return f"{at}: key {key!r}: {detail['msg']}"
     message = detail["msg"].removeprefix("Value error, ")
     return f"{at}: key {key!r}: found {_shown(detail['input'])} against: {message[0].lower()}{message[1:]}"
 

@@ -17,7 +17,11 @@ _RANDOM = frozenset(
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
 )
 # ONNX's reference implementation is wrong for some forms of these.
-_DOUBTFUL = frozenset(["GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN", "Resize"])
+_DOUBTFUL = frozenset(
+    ["ArgMax", "ArgMin", "AveragePool", "ConvTranspose", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool",
+     "Hardmax", "LRN", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot", "PRelu", "ReduceLogSumExp",
+     "Resize"]
+)  # fmt: skip
 
 
 def fold_constants(draft: Draft) -> Draft:
@@ -134,4 +138,16 @@ def _gather_elements(node: onnx.NodeProto, operands: Sequence[Constant]) -> Cons
     return np.take_along_axis(data[part], indices.astype(np.int64), axis)
 
 
-_OWN: Mapping[str, Callable[[onnx.NodeProto, Sequence[Constant]], Constant]] = {"GatherElements": _gather_elements}
+def _power(_: onnx.NodeProto, operands: Sequence[Constant]) -> Constant:
+    """``Y = A ** B``, for which numpy takes the square root if B is 1/2 alone; negative infinity has none."""
+    base, exponent = np.broadcast_arrays(*operands)
+    with np.errstate(all="ignore"):
+        found = np.power(np.append(base, base.dtype.type(1)), np.append(exponent, exponent.dtype.type(1)))[:-1]
+    powers: Constant = found.reshape(base.shape).astype(base.dtype)
+    return powers
+
+
+_OWN: Mapping[str, Callable[[onnx.NodeProto, Sequence[Constant]], Constant]] = {
+    "GatherElements": _gather_elements,
+    "Pow": _power,
+}

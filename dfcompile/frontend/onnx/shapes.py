@@ -96,7 +96,7 @@ def _correct(proto: onnx.ModelProto, types: Mapping[str, TensorType], values: se
     stand_ins = []
     for node in proto.graph.node:
         right = window_result(node, tuple(types[name].known_shape if name in types else None for name in node.input))
-        result = types.get(node.output[0])
+        result = types.get(node.output[0]) if node.output else None
         if right is None or result is None or result.shape == right or any(node.output[1:]):
             continue
         name = free_name(f"{node.output[0]}.stand-in", values)

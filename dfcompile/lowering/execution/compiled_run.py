@@ -7,6 +7,7 @@ import shutil
 import sysconfig
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from itertools import count
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def run_program(program: Program, inputs: Values, *, optimised: bool = True) -> 
             arguments[port.array] = np.zeros(_shape(program, port.array), dtype=dtype)
     used = program.sdfg.arglist()
     with _build_environment(optimised=optimised) as folder, ending_with_us():
-        sdfg = dace.SDFG.from_json(program.sdfg.to_json())  # compiling changes an SDFG
+        sdfg = deepcopy(program.sdfg)  # compiling changes an SDFG
         widen_accumulators(sdfg)
         sdfg.build_folder = str(folder)
         compiled = _compiled(sdfg)

@@ -21,10 +21,19 @@ _FORMULAS: Mapping[str, str] = {
     "LessOrEqual": "a <= b",
     "Mul": "a * b",
     "Or": "a or b",
-    "PRelu": "a if a > 0 else a * b",
+    "PRelu": "a if a >= 0 else a * b",
     "Sub": "a - b",
     "Where": "b if a else c",
     "Xor": "a != b",
+}
+# A power is not a root for negative infinity, and none is for a negative zero.
+_SIMPLE_POWERS: Mapping[float, str] = {
+    1.0: "a",
+    2.0: "a * a",
+    3.0: "a * a * a",
+    0.5: "inf if a == -inf else sqrt(a + 0)",
+    -1.0: "1 / a",
+    -0.5: "0 if a == -inf else 1 / sqrt(a + 0)",
 }
 
 
@@ -89,17 +98,20 @@ def mod(op: Operator, build: CanonicalFragment) -> None:
 
 @onnx_expansion("Pow", "map", default=True)
 def power(op: Operator, build: CanonicalFragment) -> None:
-    """``Y = A ** B`` in the data type of A; products and roots for the simple constant exponents."""
+    """``Y = A ** B`` in the data type of A; products and roots for the simple constant exponents.
+
+    An exponent is a real number, whatever its data type: DaCe multiplies as often as an integer says, modulo 2^32.
+    """
     base, exponent = op.input(0), op.input(1)
     if exponent.value is not None and exponent.elements == 1:
         value = float(exponent.value.item())
-        simple = {1.0: "a", 2.0: "a * a", 3.0: "a * a * a", 0.5: "sqrt(a)", -1.0: "1 / a", -0.5: "1 / sqrt(a)"}
-        is_real = base.dtype.startswith("float")
-        if is_real or value in (1.0, 2.0, 3.0):
-            source = simple.get(value, f"pow(a, {literal(exponent.value.item(), exponent.dtype)})")
+        if is_real(base.dtype) or value in (1.0, 2.0, 3.0):
+            dtype = exponent.dtype if is_real(exponent.dtype) else "float64"
+            source = _SIMPLE_POWERS.get(value, f"pow(a, {literal(value, dtype)})")
             build.elementwise(source, [base], op.output())
             return
-    build.elementwise("pow(a, b)", [base, exponent], op.output())
+    source = "pow(a, b)" if is_real(exponent.dtype) else "pow(a, dace.float64(b))"
+    build.elementwise(source, [base, exponent], op.output())
 
 
 def _operands(op: Operator) -> tuple[Tensor, ...]:

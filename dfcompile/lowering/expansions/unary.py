@@ -19,6 +19,7 @@ class Formula:
     defaults: Mapping[str, float] = field(default_factory=lambda: _NONE)
 
 
+# Where a zero has a sign: that of ONNX's formulas, hence `+ 0`, which makes a negative zero a positive one.
 _SIGMOID = "1 / (1 + exp(-a))"
 _SOFTPLUS = "max(a, 0) + log1p(exp(-abs(a)))"  # exp of what is never positive: no overflow
 
@@ -32,7 +33,7 @@ FORMULAS: Mapping[str, Formula] = {
     "Atanh": Formula("atanh(a)"),
     "BitwiseNot": Formula("~a"),
     "Ceil": Formula("ceil(a)"),
-    "Celu": Formula("a if a > 0 else alpha * expm1(a / alpha)", {"alpha": 1.0}),
+    "Celu": Formula("a if a > 0 else alpha * expm1(a / alpha) + 0", {"alpha": 1.0}),
     "Cos": Formula("cos(a)"),
     "Cosh": Formula("cosh(a)"),
     "Elu": Formula("a if a > 0 else alpha * expm1(a)", {"alpha": 1.0}),
@@ -51,12 +52,12 @@ FORMULAS: Mapping[str, Formula] = {
     "Relu": Formula("max(0, a)"),  # in this order a NaN stays one
     "Round": Formula("rint(a)"),
     "Selu": Formula(
-        "gamma * (a if a > 0 else alpha * expm1(a))",
+        "gamma * (a if a > 0 else alpha * expm1(a) + 0)",
         {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
     ),
     "Shrink": Formula("a + bias if a < -lambd else a - bias if a > lambd else 0", {"bias": 0.0, "lambd": 0.5}),
     "Sigmoid": Formula(_SIGMOID),
-    "Sign": Formula("1 if a > 0 else -1 if a < 0 else a"),
+    "Sign": Formula("1 if a > 0 else -1 if a < 0 else 0 if a == 0 else a"),
     "Sin": Formula("sin(a)"),
     "Sinh": Formula("sinh(a)"),
     "Softplus": Formula(_SOFTPLUS),

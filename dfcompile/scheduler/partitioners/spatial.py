@@ -32,7 +32,8 @@ class _Filler:
     A node without an ancestor in the open block is *free*: it becomes a block source at once, smallest number
     first. Any other node is compared with the first of the block's sources among its ancestors: with no more
     work than that it is a *candidate* (largest work first, among equals the largest number), else a *spill*
-    (relaxed: smallest work first, else largest; among equals the smallest number).
+    (smallest work first, among equals the smallest number). Without free nodes and candidates the next spill is taken,
+    if relaxed; else all spills wait for the next block, where they are free.
 
     All predecessors of a ready node are placed, and blocks are filled one after another. Hence every path from
     a source of the open block to a ready node stays inside that block, and the first source among the ancestors
@@ -68,7 +69,7 @@ class _Filler:
         """Place all nodes."""
         for _ in range(self._nodes):
             if not (self._free or self._candidates or self._relaxed):
-                self._open_block(first=heappop(self._spills)[1])
+                self._open_block()
             if self._free:
                 node = heappop(self._free)
                 if not self._pseudo[node]:
@@ -108,15 +109,14 @@ class _Filler:
         if not self._computational[node] or work <= self._work[self._block_sources[first]]:
             heappush(self._candidates, (-work, -node))
         else:
-            heappush(self._spills, (work if self._relaxed else -work, node))
+            heappush(self._spills, (work, node))
 
-    def _open_block(self, first: int | None = None) -> None:
+    def _open_block(self) -> None:
         """Close the open block; what waited in it has no ancestor in the next one."""
         self._open_number += 1
         self._placed_tasks = 0
         self._block_sources = []
-        waiting = [-node for _, node in self._candidates] + [node for _, node in self._spills]
-        for node in waiting if first is None else [*waiting, first]:
+        for node in [-node for _, node in self._candidates] + [node for _, node in self._spills]:
             heappush(self._free, node)
         self._candidates = []
         self._spills = []

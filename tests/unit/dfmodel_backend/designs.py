@@ -1,7 +1,6 @@
 """Small random designs for the tests of this stage."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from hypothesis import strategies as st
 
@@ -14,9 +13,9 @@ from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
+from tests.locations import DESIGNS
 
-DATA = Path(__file__).parents[2] / "data" / "dfmodel"
-TEMPLATE = read_design(DATA / "llm_175B_fwd_kbk_8x1.txt")
+TEMPLATE = read_design(DESIGNS / "llm_175B_fwd_kbk_8x1.txt")
 
 SMALL = st.integers(1, 6)
 VARIANTS = (

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from dfcompile.cli.main import main
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions, System, TensorKind, evaluate, map_graph
@@ -18,15 +18,16 @@ from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.solve import chip_counts
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, VerificationError
+from tests.examples import examples
+from tests.locations import DESIGNS
 from tests.onnx_files import save_convolution
-from tests.unit.dfmodel_backend.designs import DATA
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines, tensor
 
 NUMBERS = tuple(field.name for field in fields(Figures) if field.name != "configs")
 NAMES = ("llm_175B_fwd_sramdram_mm", "serve_gpt3_prefill_genz_f10_4x", "mamba_scan_256k_rdu")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(graphs(), machines())
 def test_every_mapping_is_what_the_evaluator_says(graph: DataflowGraph, system: System) -> None:
     try:
@@ -87,7 +88,7 @@ def test_the_command_tells_a_difference_as_a_bug(
 
 @pytest.fixture(scope="module", params=NAMES)
 def solution(request: pytest.FixtureRequest) -> DesignSolution:
-    return solve_design(read_design(DATA / f"{request.param}.txt"), DesignOptions())
+    return solve_design(read_design(DESIGNS / f"{request.param}.txt"), DesignOptions())
 
 
 def test_a_design_is_what_the_evaluator_says(solution: DesignSolution) -> None:
@@ -104,7 +105,7 @@ def test_a_design_is_what_the_evaluator_says(solution: DesignSolution) -> None:
 
 def test_bytes_of_a_sharding_that_was_chosen_for_its_time() -> None:
     options = DesignOptions(objective=ShardingObjective.TIME)
-    found = solve_design(read_design(DATA / f"{NAMES[0]}.txt"), options)
+    found = solve_design(read_design(DESIGNS / f"{NAMES[0]}.txt"), options)
 
     recompute_design(found.design, found.decision, found.figures, found.communication_bytes, RIGHT)
 

@@ -3,7 +3,6 @@
 import json
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +12,7 @@ from dfcompile.scheduler import Schedule, Timing
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.fifo.sizes import fifo_capacities
 from dfcompile.scheduler.timing.steady_state import steady_times
-
-_FILE = Path(__file__).parents[2] / "data" / "canonical" / "schedules.json"
+from tests.locations import SCHEDULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class ReferenceSchedule:
 @cache
 def reference_schedules() -> tuple[ReferenceSchedule, ...]:
     """Read all records."""
-    return tuple(_read(record) for record in json.loads(_FILE.read_text()))
+    return tuple(_read(record) for record in json.loads(SCHEDULES.read_text()))
 
 
 def _read(record: dict[str, object]) -> ReferenceSchedule:

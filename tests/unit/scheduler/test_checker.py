@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
@@ -18,12 +18,13 @@ from dfcompile.scheduler import (
     schedule,
     schedule_non_streaming,
 )
+from tests.examples import examples
 from tests.strategies import canonical_dags
 
 PARTITIONS = ("sb-lts", "sb-rlx", "work-ordered")
 
 
-@settings(max_examples=200, deadline=None)
+@examples(100)
 @given(canonical_dags(), st.integers(1, 6), st.sampled_from(PARTITIONS), st.booleans())
 def test_every_schedule_is_accepted(dag: CanonicalDag, pes: int, partition: str, demote: bool) -> None:
     result = schedule(dag, ScheduleOptions(pes, partition, demote))
@@ -33,7 +34,7 @@ def test_every_schedule_is_accepted(dag: CanonicalDag, pes: int, partition: str,
     assert result.makespan_cycles >= max(longest, -(-int(dag.work.sum()) // pes))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(canonical_dags(), st.integers(1, 6))
 def test_every_non_streaming_schedule_is_accepted(dag: CanonicalDag, pes: int) -> None:
     check_non_streaming(dag, schedule_non_streaming(dag, pes))

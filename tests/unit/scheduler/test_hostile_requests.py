@@ -19,7 +19,7 @@ NAME = json.dumps("a\x01\x1b[31m<b>&\"'\n\u2028\ufffe\U0001f600")
 @pytest.mark.parametrize("partition", ["sb-rlx", "sb-lts", "work-ordered", "best"])
 @pytest.mark.parametrize("barrier", [True, False])
 def test_more_processing_elements_than_tasks_cost_nothing(partition: str, barrier: bool) -> None:
-    dag = gaussian(6, 64, 1)
+    dag = gaussian(4, 64, 1)
     tracemalloc.start()
     found = schedule(dag, ScheduleOptions(10**6, partition, barrier=barrier))
     baseline = schedule_non_streaming(dag, 10**6)

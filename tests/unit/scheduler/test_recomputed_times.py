@@ -4,23 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler import ScheduleOptions, schedule
 from dfcompile.scheduler.recomputation import recompute_times
+from tests.examples import examples
 from tests.strategies import canonical_dags
 
 
-@settings(max_examples=200, deadline=None)
+@examples(80)
 @given(canonical_dags(), st.integers(1, 6), st.sampled_from(["sb-lts", "sb-rlx", "best"]), st.booleans())
 def test_times_of_every_schedule_with_barriers(dag: CanonicalDag, pes: int, partition: str, demote: bool) -> None:
     recompute_times(dag, schedule(dag, ScheduleOptions(pes, partition, demote, barrier=True)))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(50)
 @given(canonical_dags(), st.integers(1, 6), st.data())
 def test_a_task_at_another_time_is_found(dag: CanonicalDag, pes: int, data: st.DataObject) -> None:
     found = schedule(dag, ScheduleOptions(pes))

@@ -119,11 +119,17 @@ def arcs_by_slot(shape: FusionShape, arcs: PathArcs) -> list[npt.NDArray[np.bool
     columns = []
     for mask in shape.allowed:
         if mask not in known:
-            is_any = mask == shape.every_kernel
-            fitting = (True if is_any else arcs.mask(arc) & ~mask == 0 for arc in range(len(arcs.before)))
-            known[mask] = np.ones(len(arcs.before), bool) if is_any else np.array(list(fitting), bool)
+            known[mask] = _arcs_without(shape.every_kernel & ~mask, arcs)
         columns.append(known[mask])
     return columns
+
+
+def _arcs_without(kernels: int, arcs: PathArcs) -> npt.NDArray[np.bool_]:
+    """Return which arcs hold none of some kernels: the same of these have run before and after."""
+    parts: dict[int, int] = {}
+    part = np.array([parts.setdefault(down_set & kernels, len(parts)) for down_set in arcs.down_sets], np.int64)
+    same: npt.NDArray[np.bool_] = part[arcs.before] == part[arcs.after]
+    return same
 
 
 @dataclass(frozen=True, eq=False, slots=True)

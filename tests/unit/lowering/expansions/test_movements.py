@@ -2,19 +2,20 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import UnsupportedOpError
 from dfcompile.lowering import Choice
+from tests.examples import examples
 from tests.onnx_nodes import Array, Attribute, Node, check_node, random, scopes
 
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
 extents = st.lists(st.integers(2, 5), min_size=1, max_size=3).map(tuple)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(shapes, st.sampled_from(["result-order", "data-order"]), st.data())
 def test_transpose_by_any_permutation(shape: tuple[int, ...], name: str, data: st.DataObject) -> None:
     permutation = data.draw(st.permutations(range(len(shape))))
@@ -32,7 +33,7 @@ def test_transpose_that_moves_only_extents_of_one_is_a_view() -> None:
     assert len(scopes(program)) == 1  # the copy from an input to an output, which must be two arrays
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(extents, st.data())
 def test_slice_with_any_start_and_step(shape: tuple[int, ...], data: st.DataObject) -> None:
     axes = data.draw(st.lists(st.integers(0, len(shape) - 1), min_size=1, unique=True))
@@ -77,7 +78,7 @@ def test_split_into_a_number_of_parts(count: int) -> None:
         check_node(node)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(extents, st.integers(1, 4), st.data())
 def test_concatenation_along_any_axis(shape: tuple[int, ...], count: int, data: st.DataObject) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -89,7 +90,7 @@ def test_concatenation_along_any_axis(shape: tuple[int, ...], count: int, data: 
     check_node(Node("Concat", operands, attributes={"axis": axis}))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(shapes, st.data())
 def test_expand_in_both_directions(shape: tuple[int, ...], data: st.DataObject) -> None:
     target = [data.draw(st.sampled_from([1, extent] if extent > 1 else [1, 3])) for extent in shape]
@@ -97,14 +98,14 @@ def test_expand_in_both_directions(shape: tuple[int, ...], data: st.DataObject) 
     check_node(Node("Expand", [random(shape), np.array(target, np.int64)], [1]))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(shapes, st.data())
 def test_tile_repeats_every_axis(shape: tuple[int, ...], data: st.DataObject) -> None:
     repeats = data.draw(st.lists(st.integers(1, 3), min_size=len(shape), max_size=len(shape)))
     check_node(Node("Tile", [random(shape), np.array(repeats, np.int64)], [1]))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(extents, st.sampled_from(["constant", "edge", "reflect", "wrap"]), st.data())
 def test_pad_in_any_mode(shape: tuple[int, ...], mode: str, data: st.DataObject) -> None:
     pads = [data.draw(st.integers(-1 if mode == "constant" else 0, extent - 1)) for extent in shape * 2]
@@ -150,7 +151,7 @@ def test_border_that_the_model_computes_is_refused() -> None:
         check_node(Node("Pad", [random((3,)), np.array([1, 0]), np.array(1, np.float32)], [1]))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(extents, st.data())
 def test_gather_of_constant_indices(shape: tuple[int, ...], data: st.DataObject) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -227,7 +228,7 @@ def test_resize_by_a_fraction_is_refused() -> None:
         check_node(Node("Resize", [random((1, 2, 3)), None, scales], [2]))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(1, 2), st.integers(1, 2), st.booleans(), st.data())
 def test_transposed_convolution(rank: int, group: int, has_bias: bool, data: st.DataObject) -> None:
     sizes = st.lists(st.integers(1, 3), min_size=rank, max_size=rank)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from dace.sdfg.nodes import MapEntry, Tasklet
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.errors import UnsupportedOpError
 from dfcompile.frontend import Program
+from tests.examples import examples
 from tests.onnx_nodes import Array, Attribute, Node, check_node, random, scopes
 
 
@@ -79,7 +80,7 @@ def automatic_pads(node: Node, counts: list[int]) -> list[int]:
     return begins + ends
 
 
-@settings(max_examples=120, deadline=None)
+@examples(60)
 @given(poolings())
 def test_kernel_strides_dilations_pads_and_ceil_mode(node: Node) -> None:
     check_node(node, pooled(node))

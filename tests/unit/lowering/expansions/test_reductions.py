@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
@@ -10,6 +10,7 @@ from dfcompile.errors import UserError
 from dfcompile.lowering import Reduction
 from dfcompile.lowering.operators import Reduce
 from dfcompile.testing.expansions import check_expansion
+from tests.examples import examples
 from tests.interpreter import interpret
 from tests.onnx_nodes import Node, check_node, lowered, random, scopes
 
@@ -20,7 +21,7 @@ REDUCTIONS = (
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.sampled_from(REDUCTIONS), shapes, st.booleans(), st.data())
 def test_any_axes_of_any_shape(op_type: str, shape: tuple[int, ...], keepdims: bool, data: st.DataObject) -> None:
     axes = data.draw(st.lists(st.integers(0, len(shape) - 1), min_size=1, unique=True))
@@ -79,7 +80,7 @@ def test_axes_named_twice_are_refused() -> None:
         check_node(Node("ReduceSum", [random((2, 3)), np.array([0, 0])], [1]))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.sampled_from(["Softmax", "LogSoftmax", "Hardmax"]), shapes, st.data())
 def test_softmax_along_any_axis(op_type: str, shape: tuple[int, ...], data: st.DataObject) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -108,7 +109,7 @@ def test_softmax_is_four_tasks_of_which_the_last_two_stream() -> None:
     assert extract(program.sdfg).nodes_count > 4
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.sampled_from(["ArgMax", "ArgMin"]), shapes, st.booleans(), st.booleans(), st.data())
 def test_positions_of_extrema(
     op_type: str, shape: tuple[int, ...], keepdims: bool, last: bool, data: st.DataObject

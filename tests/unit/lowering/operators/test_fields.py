@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.errors import OperatorFieldError, RegistrationError
@@ -28,6 +28,7 @@ from dfcompile.lowering.operators import (
     Window,
 )
 from dfcompile.lowering.operators.base import schema_of
+from tests.examples import examples
 from tests.unit.lowering.operators.drawn_operators import operators
 
 EVERY = list(SHIPPED.values())
@@ -35,7 +36,7 @@ EVERY = list(SHIPPED.values())
 
 @pytest.mark.parametrize("operator", EVERY, ids=lambda each: each.__name__)
 @given(data=st.data())
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_what_is_written_is_read_again(operator: type[CanonicalOperator], data: st.DataObject) -> None:
     drawn = data.draw(operators(operator))
     saved = json.dumps(drawn.attributes(), sort_keys=True)
@@ -48,7 +49,7 @@ def test_what_is_written_is_read_again(operator: type[CanonicalOperator], data: 
 
 @pytest.mark.parametrize("operator", EVERY, ids=lambda each: each.__name__)
 @given(data=st.data())
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_an_attribute_too_many_or_too_few_is_named(operator: type[CanonicalOperator], data: st.DataObject) -> None:
     attributes = data.draw(operators(operator)).attributes()
     with pytest.raises(OperatorFieldError, match=rf"^{operator.__name__} has no field 'surplus'"):

@@ -1,0 +1,188 @@
+"""A drawing of a canonical DAG as an SVG picture: a shape per family, an arrow per pair of families."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from itertools import cycle, pairwise
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import CanonicalDag
+from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.visualization.gantt import PALETTE, escape
+from dfcompile.visualization.layered_layout import Layout, lay_out
+
+CHARACTER = 6.4  # pixels, of small letters
+HEIGHT, PITCH = 26, 68  # pixels of a shape, and from layer to layer
+GAP, BEND = 22.0, 34.0
+MARGIN, TOP, LEAST_WIDTH = 20, 66, 470
+SLANT = 8  # pixels by which a side of a down- or upsampler leans
+LID = 4  # half the height of the lid of a buffer
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """The nodes of a scope, as one shape."""
+
+    name: str
+    kind: NodeKind
+    origin: str
+    label: str
+
+    @property
+    def width(self) -> float:
+        return CHARACTER * len(self.label) + 28
+
+    @property
+    def in_memory(self) -> bool:
+        return self.kind is NodeKind.BUFFER
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrow:
+    """The edges from one family to another that carry one volume."""
+
+    source: int
+    target: int
+    labels: tuple[str, ...]
+
+
+class _At(Enum):
+    """Where along the first or last part of an arrow its label stands: how far across, how far down."""
+
+    SOURCE = (0.216, 0.342)  # three tenths along the curve
+    MIDDLE = (0.5, 0.5)
+    TARGET = (0.784, 0.658)
+
+
+def dag_to_svg(dag: CanonicalDag) -> str:
+    """Return a drawing: tasks coloured by operator, buffers white; arrows through memory dashed, with volumes.
+
+    Args:
+        dag: whose families depend on families before them alone, as extraction makes it.
+    """
+    families, arrows = _families(dag), _arrows(dag)
+    layout = lay_out(
+        [family.width for family in families], [(arrow.source, arrow.target) for arrow in arrows], GAP, BEND
+    )
+    width = max(round(layout.width) + 2 * MARGIN, LEAST_WIDTH)
+    left = (width - layout.width) / 2
+    height = TOP + max(layout.layers - 1, 0) * PITCH + HEIGHT + MARGIN
+    colours = _colours(families)
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        'font-family="Helvetica, Arial, sans-serif" font-size="11">'
+    )
+    parts = [
+        opening,
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+        *_head(dag),
+        *(
+            part
+            for number, (arrow, at) in enumerate(zip(arrows, _label_places(arrows), strict=True))
+            for part in _arrow(arrow, families, layout, number, left, at)
+        ),
+        *(part for number, family in enumerate(families) for part in _shape(family, layout, number, left, colours)),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _head(dag: CanonicalDag) -> Iterator[str]:
+    buffers = int(np.count_nonzero(dag.is_buffer))
+    yield f'<text x="{MARGIN}" y="22" font-size="14" font-weight="bold">{escape(dag.name)}</text>'
+    yield (
+        f'<text x="{MARGIN}" y="40" fill="#555555">{dag.tasks_count:,} tasks, {buffers:,} buffers; '
+        "volumes in elements; dashed: through memory</text>"
+    )
+
+
+def _families(dag: CanonicalDag) -> list[_Family]:
+    """Return the families in the order of their first nodes, which is one of dependence."""
+    numbers, first, counts = np.unique(dag.node_scope, return_index=True, return_counts=True)
+    found = []
+    for number, node, count in zip(numbers.tolist(), first.tolist(), counts.tolist(), strict=True):
+        scope, kind = dag.scopes[number], NodeKind(dag.kind[node])
+        found.append(_Family(scope.name, kind, scope.origin, scope.name if count == 1 else f"{scope.name} ×{count}"))
+    return found
+
+
+def _colours(families: list[_Family]) -> Mapping[str, str]:
+    """Return the colour of each operator, as in the Gantt chart."""
+    operators = dict.fromkeys(family.origin for family in families if not family.in_memory)
+    return dict(zip(operators, cycle(PALETTE), strict=False))
+
+
+def _arrows(dag: CanonicalDag) -> list[_Arrow]:
+    family = np.unique(dag.node_scope, return_inverse=True)[1]
+    columns = (family[dag.edge_source], family[dag.edge_target], dag.edge_volume)
+    rows, counts = np.unique(
+        np.stack([column.astype(np.int64) for column in columns], axis=1), axis=0, return_counts=True
+    )
+    labels: dict[tuple[int, int], list[str]] = {}
+    for (source, target, volume), count in zip(rows.tolist(), counts.tolist(), strict=True):
+        labels.setdefault((source, target), []).append(f"{volume:,}" if count == 1 else f"{volume:,} ×{count}")
+    return [_Arrow(source, target, tuple(texts)) for (source, target), texts in labels.items()]
+
+
+def _label_places(arrows: list[_Arrow]) -> list[_At]:
+    """Return where labels stand: away from the end at which several arrows meet."""
+    leaving, arriving = Counter(arrow.source for arrow in arrows), Counter(arrow.target for arrow in arrows)
+    return [
+        (_At.MIDDLE, _At.TARGET, _At.SOURCE, _At.MIDDLE)[(leaving[arrow.source] > 1) + 2 * (arriving[arrow.target] > 1)]
+        for arrow in arrows
+    ]
+
+
+def _shape(family: _Family, layout: Layout, number: int, left: float, colours: Mapping[str, str]) -> Iterator[str]:
+    middle, top = left + layout.centre[number], TOP + layout.layer[number] * PITCH
+    x0, x1, bottom = middle - family.width / 2, middle + family.width / 2, top + HEIGHT
+    fill = "#ffffff" if family.in_memory else colours[family.origin]
+    title = f"<title>{escape(family.label)}: {family.kind.name.lower()} of {escape(family.origin)}</title>"
+    style = f'fill="{fill}" stroke="#444444" stroke-width="0.8"'
+    if family.in_memory:
+        round_ = f"A{family.width / 2:.1f} {LID} 0 0"
+        yield (
+            f'<path d="M{x0:.1f} {top + LID}V{bottom - LID}{round_} 0 {x1:.1f} {bottom - LID}V{top + LID}'
+            f'{round_} 0 {x0:.1f} {top + LID}{round_} 1 {x1:.1f} {top + LID}" {style}>{title}</path>'
+        )
+    else:
+        upper = SLANT if family.kind is NodeKind.UPSAMPLER else 0
+        lower = SLANT if family.kind is NodeKind.DOWNSAMPLER else 0
+        yield (
+            f'<path d="M{x0 + upper:.1f} {top}H{x1 - upper:.1f}L{x1 - lower:.1f} {bottom}H{x0 + lower:.1f}Z" '
+            f"{style}>{title}</path>"
+        )
+    drop = 2 if family.in_memory else 0  # the lid of a buffer takes room
+    yield (
+        f'<text x="{middle:.1f}" y="{top + HEIGHT / 2 + 4 + drop:.1f}" text-anchor="middle" fill="#111111">'
+        f"{escape(family.label)}</text>"
+    )
+
+
+def _arrow(arrow: _Arrow, families: list[_Family], layout: Layout, number: int, left: float, at: _At) -> Iterator[str]:
+    first, last = layout.layer[arrow.source], layout.layer[arrow.target]
+    places = [layout.centre[arrow.source], *layout.bends[number], layout.centre[arrow.target]]
+    rows = [first, *range(first + 1, first + 1 + len(layout.bends[number])), last]
+    points = [(left + x, TOP + row * PITCH + HEIGHT / 2) for x, row in zip(places, rows, strict=True)]
+    points[0] = (points[0][0], points[0][1] + HEIGHT / 2)
+    points[-1] = (points[-1][0], points[-1][1] - HEIGHT / 2 - 5)
+    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
+    for (x0, y0), (x1, y1) in pairwise(points):
+        half = (y1 - y0) / 2
+        path += f"C{x0:.1f} {y0 + half:.1f} {x1:.1f} {y1 - half:.1f} {x1:.1f} {y1:.1f}"
+    through_memory = families[arrow.source].in_memory or families[arrow.target].in_memory
+    colour = "#888888" if through_memory else "#222222"
+    dashes = ' stroke-dasharray="4 3"' if through_memory else ""
+    yield f'<path d="{path}" fill="none" stroke="{colour}"{dashes}/>'
+    x, y = points[-1]
+    yield f'<path d="M{x - 3.5:.1f} {y - 1:.1f}L{x:.1f} {y + 5:.1f}L{x + 3.5:.1f} {y - 1:.1f}Z" fill="{colour}"/>'
+    (x0, y0), (x1, y1) = points[-2:] if at is _At.TARGET else points[:2]
+    across, down = at.value
+    x, y = x0 + across * (x1 - x0), y0 + down * (y1 - y0)
+    label = escape(", ".join(arrow.labels))
+    yield (
+        f'<text x="{x + 4:.1f}" y="{y + 4:.1f}" fill="#333333" stroke="white" stroke-width="3" '
+        f'paint-order="stroke">{label}</text>'
+    )

@@ -1,0 +1,117 @@
+"""ONNX's own node tests: those of every operator that can be compiled pass, or are refused for a reason listed here."""
+
+import re
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dfcompile.errors import UserError
+from dfcompile.frontend import Program
+from dfcompile.lowering.execution.compiled_run import run_program
+from tests.interpreter import interpret
+from tests.onnx_node_cases import NodeCase, merged, node_cases
+from tests.onnx_nodes import TABLE, Node, assert_same, lowered, random
+
+BATCH, BATCHES = 125, 11
+TOGETHER = 50  # cases of one compiled program: DaCe takes a second for any, and the square of their number for many
+LEAST = 20  # cases of a batch that pass; a batch may be of data types that no array holds
+
+WITHOUT_CASE = {"GlobalLpPool"}  # a test of its own is below
+
+# By reason: a published case, and what the refusal says.
+REFUSED = {
+    "a data type that no array holds": ("cast_FLOAT_to_BFLOAT16", r"element type '\w+' against"),
+    "an empty array": ("castlike_FLOAT_to_FLOAT16", "dimension . is 0 against a positive size"),
+    "training": (
+        "batchnorm_example_training_mode",
+        r"attribute 'training_mode' is 1 against 0|'training_mode' is true against false",
+    ),
+    "positions of maxima": ("maxpool_with_argmax_2d_precomputed_pads", "the result 'Indices' has no expansion"),
+    "mask of a dropout": ("dropout_default_mask", "the result 'mask' has no expansion"),
+    "operators of 2015": ("not_2d", r"operator set 1 against 7 to \d+"),
+    "resize that interpolates": (
+        "resize_upsample_scales_linear",
+        "'mode' is '(linear|cubic)' against 'nearest'|against whole factors|coordinates '",
+    ),
+}
+
+
+def tolerance(case: NodeCase) -> float:
+    """ONNX's own is 1e-3; half precision needs more, as an Attention rounds after each of its parts."""
+    half = any(value.dtype == np.float16 for value in (*case.feeds.values(), *case.expected.values()))
+    return 4e-3 if half else 1e-3
+
+
+def lowering(case: NodeCase, reasons: Counter[str]) -> Program | None:
+    """Return the case as map scopes, or count the reason why it is refused."""
+    try:
+        return lowered(case.model)
+    except UserError as error:
+        refusal = str(error)
+    found = [reason for reason, (_, pattern) in REFUSED.items() if re.search(pattern, refusal)]
+    assert found, f"{case.name}: refused without a listed reason: {refusal}"
+    reasons[found[0]] += 1
+    return None
+
+
+@cache
+def batches(size: int) -> list[list[NodeCase]]:
+    """Return all cases that have inputs, in the order of their operator sets."""
+    cases = [case for constants in (False, True) for case in node_cases(constants=constants) if case.feeds]
+    cases.sort(key=lambda case: case.opset)
+    return [cases[at : at + size] for at in range(0, len(cases), size)]
+
+
+def parts(cases: list[NodeCase]) -> list[list[NodeCase]]:
+    """Return the cases in as few parts as possible, all about as large."""
+    number = -(-len(cases) // TOGETHER)
+    return [cases[at::number] for at in range(number)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(BATCHES))
+def test_cases_pass_interpreted_and_compiled_or_are_refused_for_a_listed_reason(number: int) -> None:
+    every = batches(BATCH)
+    assert len(every) == BATCHES
+    reasons: Counter[str] = Counter()
+    passed: dict[int, list[NodeCase]] = {}
+    for case in every[number]:
+        program = lowering(case, reasons)
+        if program is not None:
+            found = interpret(program, case.feeds)
+            assert_same(found, case.expected, tolerance(case), tolerance(case) * 1e-2)
+            passed.setdefault(case.opset, []).append(case)
+    for together in (some for cases in passed.values() for some in parts(cases)):
+        model, feeds, expected = merged(together)
+        compiled = run_program(lowered(model), feeds, optimised=False)
+        assert list(compiled) == list(expected)
+        for number_of_case, case in enumerate(together):
+            prefix = f"v{number_of_case}_"
+            one = {name: value for name, value in compiled.items() if name.startswith(prefix)}
+            assert_same(one, {name: expected[name] for name in one}, tolerance(case), tolerance(case) * 1e-2)
+
+    assert sum(map(len, passed.values())) > LEAST
+
+
+@pytest.mark.slow
+def test_every_claimed_operator_has_a_case_and_every_refusal_is_met() -> None:
+    cases = {case.name: case for case in node_cases(constants=False)}
+    reasons: Counter[str] = Counter()
+    for example in REFUSED.values():
+        assert lowering(cases[example[0]], reasons) is None
+
+    assert set(reasons) == set(REFUSED)
+    assert set(TABLE.op_types("onnx")) - {case.node.op_type for case in cases.values()} == WITHOUT_CASE
+
+
+@pytest.mark.slow
+def test_operator_without_published_case_passes_compiled() -> None:
+    x = random((2, 3, 4, 5))
+    node = Node("GlobalLpPool", [x], attributes={"p": 3})
+    expected = {"y0": (np.abs(x) ** 3).sum((2, 3), keepdims=True) ** np.float32(1 / 3)}
+    program = lowered(node.model())
+
+    assert_same(interpret(program, node.feeds), expected, 1e-5, 1e-5)
+    assert_same(run_program(program, node.feeds), expected, 1e-5, 1e-5)

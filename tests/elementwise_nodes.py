@@ -1,0 +1,82 @@
+"""Every element-wise operator in every data type that ONNX allows it."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from onnx import defs
+
+from dfcompile.lowering.expansions.broadcasting import EXPANSIONS as BINARY
+from dfcompile.lowering.expansions.broadcasting import VARIADIC
+from dfcompile.lowering.expansions.unary import FORMULAS
+from tests.onnx_nodes import Array, Node, random
+
+DTYPES = (
+    "float32",
+    "float64",
+    "float16",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+)
+ONNX_NAMES = {"float32": "float", "float64": "double"}
+OPSET = 24
+ABOVE_ONE = {"Acosh"}
+WITHIN_ONE = {"Acos", "Asin", "Atanh"}
+POSITIVE = {"Log", "Reciprocal", "Sqrt"}
+
+
+def allowed_dtypes(op_type: str) -> list[str]:
+    schema = defs.get_schema(op_type, OPSET)
+    operand_types = next(
+        (
+            constraint.allowed_type_strs
+            for constraint in schema.type_constraints
+            if constraint.type_param_str == schema.inputs[-1].type_str
+        ),
+        [schema.inputs[-1].type_str],
+    )
+    return [dtype for dtype in DTYPES if f"tensor({ONNX_NAMES.get(dtype, dtype)})" in operand_types]
+
+
+def operand(op_type: str, dtype: str, seed: int = 0) -> Array:
+    values = random((2, 3), dtype, seed)
+    if np.dtype(dtype).kind != "f":
+        return values
+    if op_type in WITHIN_ONE:
+        return np.tanh(values)
+    return 1 + np.abs(values) if op_type in ABOVE_ONE | POSITIVE else values
+
+
+def unary_nodes() -> Iterator[Node]:
+    for op_type in [*FORMULAS, "Gelu", "IsInf"]:
+        for dtype in allowed_dtypes(op_type):
+            yield Node(op_type, [operand(op_type, dtype)], opset=OPSET)
+
+
+def binary_nodes() -> Iterator[Node]:
+    for op_type in [*(found.op_type for found in (*BINARY, *VARIADIC)), "Mod"]:
+        for dtype in allowed_dtypes(op_type):
+            first, second = operand(op_type, dtype), operand(op_type, dtype, 1)[:1]
+            if op_type in ("Div", "Mod") and np.dtype(dtype).kind in "iu":
+                second = second + (second == 0).astype(dtype)
+            condition = [random((2, 3), "bool", 2)] if op_type == "Where" else []
+            attributes = {"fmod": 1} if np.dtype(dtype).kind == "f" and op_type == "Mod" else {}
+            yield Node(op_type, [*condition, first, second], attributes=attributes, opset=OPSET)
+
+
+def nodes() -> list[Node]:
+    return [*unary_nodes(), *binary_nodes()]
+
+
+def tolerance(node: Node) -> float:
+    return 4e-3 if any(value is not None and value.dtype == np.float16 for value in node.operands) else 1e-5
+
+
+def name_of(node: Node) -> str:
+    return f"{node.op_type}-{node.operands[-1].dtype if node.operands[-1] is not None else ''}"

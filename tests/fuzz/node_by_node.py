@@ -1,0 +1,73 @@
+"""Which nodes of a model differ: each by itself, of the operands that dfcompile computes before it."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from dfcompile.errors import UserError
+from dfcompile.frontend import Program
+from tests.fuzz.comparison import difference
+from tests.fuzz.draw import Array
+from tests.fuzz.known_differences import known_reason
+from tests.fuzz.node_alone import Alone, CannotRunError, with_every_result
+from tests.fuzz.sensitivity import only_rounding
+from tests.interpreter import interpret
+
+
+def reason_node_by_node(
+    model: onnx.ModelProto,
+    feeds: Mapping[str, Array],
+    found: Mapping[str, Array],
+    lowered: Callable[[onnx.ModelProto], Program],
+) -> str:
+    """Return the listed reason why a node differs, if there is one and no other node differs; else nothing.
+
+    What follows from a listed difference, such as a comparison with a NaN, is thus told from another one.
+
+    Args:
+        model: the original.
+        feeds: its inputs by name.
+        found: dfcompile's results of the model.
+        lowered: gives the program of a model.
+    """
+    try:
+        known = _every_value(model, feeds, lowered)
+        if difference(
+            found, {name: known[name] for name in found}, model
+        ):  # it computes otherwise where all results are outputs
+            return ""
+        reasons = [_reason(Alone(model, node), known) for node in model.graph.node]
+    except (CannotRunError, UserError):
+        return ""
+    different = [reason for reason in reasons if reason is not None]
+    return "; ".join(dict.fromkeys(filter(None, different))) if all(different) else ""
+
+
+def _every_value(
+    model: onnx.ModelProto, feeds: Mapping[str, Array], lowered: Callable[[onnx.ModelProto], Program]
+) -> dict[str, Array]:
+    """Return the values of a model by name: inputs, constants, and what dfcompile makes of them."""
+    shown = with_every_result(model)
+    program = lowered(shown)
+    results = interpret(program, feeds)
+    names = [entry.name for entry in shown.graph.output]
+    if len(names) != len(program.outputs):
+        raise CannotRunError
+    constants = {entry.name: np.asarray(numpy_helper.to_array(entry)) for entry in model.graph.initializer}
+    outputs = {name: results[port.name] for name, port in zip(names, program.outputs, strict=True)}
+    return {**constants, **feeds, **outputs}
+
+
+def _reason(alone: Alone, known: Mapping[str, Array]) -> str | None:
+    """Return why a node differs: nothing if that is not listed, None if it does not differ by more than rounding."""
+    operands = {name: known[name] for name in alone.node.input if name in known}
+    expected = alone.run(operands)
+    found = {name: known[name] for name in expected}
+    model = alone.model(operands)
+    if not difference(found, expected, model):
+        return None
+    feeds = {name: known[name] for name in alone.operands}
+    reason = known_reason(model, operands, found, expected)
+    return reason or (None if only_rounding(model, feeds, found, expected) else "")

@@ -1,0 +1,107 @@
+"""What rounding may change: the original, run by onnxruntime node by node, with noise of the size of rounding.
+
+Results of different implementations differ by rounding, and a chain of nodes may magnify that without bound: a step
+between two integers, a difference of what is nearly equal, a function that is steep. No tolerance tells that from a
+wrong value; the original itself does. Only onnxruntime is asked: what dfcompile makes of a model cannot excuse itself.
+Inputs and constants are exact, and so is what the nodes make of them that do not round: a step function that reads
+those has one right value.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from tests.fuzz.comparison import EXACT, JUMPING, LONGEST, ROUNDING, STASHED, wrong_elements
+from tests.fuzz.draw import Array
+from tests.fuzz.node_alone import Alone, CannotRunError
+
+UNITS = (1, 2, 4, 8, 16, 32)  # of rounding: the noise of a value, as many roundings make one result
+RUNS = 8  # with each
+BEYOND = 0.5  # of what noise changes: how far an element may lie outside of all that it gives
+
+
+def only_rounding(
+    model: onnx.ModelProto,
+    feeds: Mapping[str, Array],
+    found: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    longest: int = LONGEST,
+) -> bool:
+    """Return whether rounding in the original changes every element that differs about as much.
+
+    Args:
+        model: the original.
+        feeds: its inputs by name.
+        found: results by name.
+        expected: onnxruntime's results by name.
+        longest: elements of the largest operand.
+    """
+    try:
+        nodes = tuple(Alone(model, node) for node in model.graph.node)
+        constants = {entry.name: np.asarray(numpy_helper.to_array(entry)) for entry in model.graph.initializer}
+        known = {**constants, **feeds}
+        noises = [_Noise(np.random.default_rng(seed), units) for units in UNITS for seed in range(RUNS)]
+        runs = [_noisy_run(nodes, known, noise) for noise in noises]
+    except CannotRunError:
+        return False
+    if any(found[name].shape != value.shape or found[name].dtype != value.dtype for name, value in expected.items()):
+        return False
+    return all(
+        _is_within(found[name], value, wrong_elements(found[name], value, model, longest), [run[name] for run in runs])
+        for name, value in expected.items()
+    )
+
+
+class _Noise:
+    """Disturbs values as rounding does."""
+
+    def __init__(self, generator: np.random.Generator, units: int) -> None:
+        self._generator = generator
+        self._units = units
+
+    def disturbed(self, value: Array, *, coarse: bool) -> Array:
+        """Return the value with every element a little larger, or smaller, or as it was; a zero of either sign."""
+        if value.dtype.kind != "f":
+            return value
+        unit = ROUNDING["float32" if coarse and value.dtype == np.float64 else value.dtype.name]
+        steps = self._generator.integers(-1, 2, value.shape)
+        with np.errstate(all="ignore"):
+            changed = value.astype(np.float64) * (1 + self._units * unit * steps)
+            return np.where(value == 0, np.copysign(value, steps), changed).astype(value.dtype)
+
+
+def _noisy_run(nodes: Sequence[Alone], known: Mapping[str, Array], noise: _Noise) -> Mapping[str, Array]:
+    values = dict(known)
+    for alone in nodes:
+        op_type = alone.node.op_type
+        # Rounding within a node is as if its operands were a little otherwise, but for what has steps of its own.
+        coarse = op_type in STASHED
+        operands = {name: values[name] for name in alone.operands}
+        if op_type not in EXACT | JUMPING:
+            operands = {name: noise.disturbed(value, coarse=coarse) for name, value in operands.items()}
+        results = alone.run(operands)
+        if op_type not in EXACT:
+            results = {name: noise.disturbed(value, coarse=coarse) for name, value in results.items()}
+        values.update(results)
+    return values
+
+
+def _is_within(found: Array, expected: Array, wrong: Array, runs: Sequence[Array]) -> bool:
+    """Return whether each wrong element is among what noise gives, or between, or not much farther off."""
+    if not wrong.any():
+        return True
+    if any(run.shape != expected.shape for run in runs):
+        return False
+    samples = np.stack([expected[wrong], *(run[wrong] for run in runs)]).astype(np.float64)
+    value = found[wrong].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        same = (samples == value) | (np.isnan(samples) & np.isnan(value))
+        finite = np.isfinite(samples)
+        least = np.where(finite, samples, np.inf).min(axis=0)
+        most = np.where(finite, samples, -np.inf).max(axis=0)
+        # Whole numbers, of any type, do not lie beyond.
+        beyond = np.where(np.all(~finite | (samples == np.rint(samples)), axis=0), 0.0, BEYOND * (most - least))
+        between = np.isfinite(value) & (value >= least - beyond) & (value <= most + beyond)
+    return bool(np.all(same.any(axis=0) | between))

@@ -1,0 +1,136 @@
+"""Rounding is told from a wrong value: what the original magnifies is excused, a fault in an expansion is not."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from dfcompile.lowering.expansions.unary import FORMULAS, Formula
+from tests.fuzz.comparison import difference
+from tests.fuzz.draw import Array, Draw
+from tests.fuzz.kind import Case
+from tests.fuzz.model_judge import judge_model
+from tests.fuzz.oracle import Session, load
+from tests.fuzz.outcome import Verdict
+from tests.fuzz.sensitivity import only_rounding
+from tests.onnx_text import model_from_text
+
+X = np.array([0.5, 1.0, 2.0], np.float32)
+
+
+def excused(graph: str, changes: dict[int, float], x: Array = X) -> bool:
+    """Return whether other values at some places of the result of a graph of x are put down to rounding."""
+    model = model_from_text(graph)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    expected = session.run({"x": x}).results
+    found = {name: np.array(value) for name, value in expected.items()}
+    for place, value in changes.items():
+        found["y"].reshape(-1)[place] = value
+    assert difference(found, expected, model)
+    return only_rounding(model, {"x": x}, found, expected)
+
+
+def test_step_at_what_was_rounded() -> None:
+    graph = "g (float[3] x) => (float[3] y) { e = Exp(x) l = Log(e) y = Floor(l) }"
+
+    assert excused(graph, {1: 1.0})  # log(exp(1)) is a little less in onnxruntime
+    assert not excused(graph, {0: 1.0})  # log(exp(1/2)) is not
+    assert not excused(graph, {1: 2.0})
+
+
+def test_step_at_what_is_exact() -> None:
+    assert not excused("g (float[3] x) => (float[3] y) { n = Neg(x) y = Floor(n) }", {1: -2.0})
+
+
+def test_difference_of_what_is_nearly_equal() -> None:
+    steep = "g (float[3] x) => (float[3] y) { e = Exp(x) l = Log(e) d = Sub(l, x) y = Div(d, d) }"
+    flat = "g (float[3] x) => (float[3] y) { s = Sigmoid(x) t = Add(s, s) d = Sub(t, s) y = Exp(d) }"
+
+    assert excused(steep, {1: np.nan})  # 0 / 0, or what is nearly 0
+    assert not excused(flat, {0: 1.01})
+
+
+def test_reciprocal_of_a_rounded_zero() -> None:
+    graph = "g (float[3] x) => (float[3] y) { s = Sin(x) z = Sub(s, s) m = Selu(z) y = Reciprocal(m) }"
+
+    assert excused(graph, {0: -np.inf})
+    assert not excused(graph, {0: 3.0})
+    assert not excused("g (float[3] x) => (float[3] y) { y = Reciprocal(x) }", {0: -2.0})
+
+
+def test_what_is_infinite_is_no_number() -> None:
+    far = np.array([-800, 0.5, 800], np.float32)
+
+    assert not excused("g (float[3] x) => (float[3] y) { s = Sigmoid(x) y = Reciprocal(s) }", {0: 7.0}, far)
+    assert not excused("g (float[3] x) => (float[3] y) { y = Exp(x) }", {2: 7.0}, far)
+    assert not excused("g (float[3] x) => (float[3] y) { s = Sigmoid(x) y = Log(s) }", {1: np.nan}, far)
+
+
+def test_position_of_equal_elements() -> None:
+    ties = np.array([2.0, 2.0, 1.0], np.float32)
+    exact = "g (float[3] x) => (int64[1] y) { n = Neg(x) m = Neg(n) y = ArgMax(m) }"
+    rounded = "g (float[3] x) => (int64[1] y) { s = Sigmoid(x) y = ArgMax(s) }"
+
+    assert not excused(exact, {0: 1}, ties)
+    assert excused(rounded, {0: 1}, ties)
+    assert not excused(rounded, {0: 2}, ties)
+
+
+FAULTS = {
+    "Sigmoid": "1.02 / (1 + exp(-a))",
+    "Tanh": "tanh(a * 1.02)",
+    "Exp": "1.02 * exp(a)",
+    "Softsign": "a / (1.02 + abs(a))",
+    "Sqrt": "1.02 * sqrt(a)",
+    "Ceil": "floor(a) + 1",
+    "Round": "floor(a + 0.5)",
+}
+READERS = ("y = Identity(f)", "s = Mul(f, hundred) y = Floor(s)", "s = Div(hundred, f) y = Round(s)", "y = Sigmoid(f)")
+
+
+@pytest.mark.parametrize("op_type", FAULTS)
+@pytest.mark.parametrize("reader", READERS)
+def test_fault_in_an_expansion_is_found(
+    op_type: str, reader: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The last nodes are steps that read what was rounded: a rule that looks at operators alone excuses all of them."""
+    model = model_from_text(
+        f"g (float[9] x) => (float[9] y) {{ z = Add(x, x) f = {op_type}(z) {reader} }}",
+        hundred=np.array(100, np.float32),
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    case = Case(".onnx", model.SerializeToString(), {"x": np.arange(1, 10, dtype=np.float32) / 4})
+
+    def judged() -> Verdict:
+        return judge_model(path, case, Draw("0"), lambda _: None).verdict
+
+    assert judged() is Verdict.SAME
+    monkeypatch.setitem(FORMULAS, op_type, Formula(FAULTS[op_type]))
+    assert judged() is Verdict.DIFFERENT
+
+
+INFINITE_SCALE = (
+    "g (float[1,1,4] x) => (bool[1,1,4] y, float[1,1,4] z) {{ n = InstanceNormalization(x, scale, one) "
+    "y = Less(n, one) t = {op_type}(x) z = Neg(t) }}"
+)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "fault", "verdict"),
+    [("Tanh", "tanh(a)", Verdict.KNOWN_DIFFERENCE), ("Tanh", "1.02 * tanh(a)", Verdict.DIFFERENT)],
+)
+def test_what_follows_from_a_listed_difference_is_no_other_one(
+    op_type: str, fault: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A fault elsewhere in the model is not excused with it."""
+    one = np.ones(1, np.float32)
+    model = model_from_text(INFINITE_SCALE.format(op_type=op_type), scale=np.full(1, -np.inf, np.float32), one=one)
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    case = Case(".onnx", model.SerializeToString(), {"x": np.array([[[1, 2, 3, 6]]], np.float32)})
+    monkeypatch.setitem(FORMULAS, op_type, Formula(fault))
+
+    assert judge_model(path, case, Draw("0"), lambda _: None).verdict is verdict

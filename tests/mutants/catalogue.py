@@ -1,0 +1,56 @@
+"""All mutants by area, and the unit tests that ought to kill each, the most telling ones first."""
+
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from tests.mutants.checkers import CHECKERS
+from tests.mutants.evaluators import EVALUATORS
+from tests.mutants.expansions import EXPANSIONS
+from tests.mutants.extraction import EXTRACTION
+from tests.mutants.mutant import Mutant
+from tests.mutants.scheduler import SCHEDULER
+
+MUTANTS: Mapping[str, tuple[Mutant, ...]] = {
+    "extraction": EXTRACTION,
+    "scheduler": SCHEDULER,
+    "evaluators": EVALUATORS,
+    "checkers": CHECKERS,
+    "expansions": EXPANSIONS,
+}
+
+UNIT_TESTS = "tests/unit"
+# Below the folder of unit tests; where nothing is said, the room of the module and then its stage.
+_TELLING: Mapping[str, tuple[str, ...]] = {
+    "canonical_dag/analysis/streaming_depth.py": ("canonical_dag/analysis",),
+    "canonical_dag/verifier.py": ("canonical_dag/test_verifier.py",),
+    "dfmodel_backend/evaluate/graphs.py": ("dfmodel_backend/evaluate/test_evaluator.py",),
+    "dfmodel_backend/intra_chip/configuration.py": ("dfmodel_backend/evaluate/test_evaluator.py",),
+    "dfmodel_backend/intra_chip": ("dfmodel_backend/evaluate", "dfmodel_backend/intra_chip"),
+    "lowering/expansions/broadcasting.py": ("lowering/expansions/test_elementwise_operators.py",),
+    "lowering/expansions/conv.py": ("lowering/expansions/test_convolution.py",),
+    "lowering/expansions/cumsum.py": ("lowering/expansions/test_indexed_operators.py",),
+    "lowering/expansions/depth_to_space.py": ("lowering/expansions/test_movements.py",),
+    "lowering/expansions/gather.py": ("lowering/expansions/test_movements.py",),
+    "lowering/expansions/gemm.py": ("lowering/expansions/test_matmul.py",),
+    "lowering/expansions/matmul.py": ("lowering/expansions/test_matmul.py",),
+    "lowering/expansions/normalization.py": ("lowering/expansions/test_normalizations.py",),
+    "lowering/expansions/pad.py": ("lowering/expansions/test_movements.py",),
+    "lowering/expansions/pooling.py": ("lowering/expansions/test_poolings.py",),
+    "lowering/expansions/reduce.py": ("lowering/expansions/test_reductions.py",),
+    "lowering/expansions/slice.py": ("lowering/expansions/test_movements.py",),
+    "lowering/expansions/softmax.py": ("lowering/expansions/test_reductions.py",),
+    "lowering/expansions/transpose.py": ("lowering/expansions/test_movements.py",),
+    "lowering/expansions/unary.py": ("lowering/expansions/test_elementwise_operators.py",),
+    "lowering/windows.py": ("lowering/expansions/test_poolings.py", "lowering/expansions"),
+    "scheduler/checker.py": ("scheduler/test_checker.py", "scheduler/gangs"),
+    "scheduler/evaluation.py": ("scheduler/test_evaluation.py", "scheduler/bounds"),
+}
+
+
+def concerned_tests(file: str) -> tuple[str, ...]:
+    """Return folders and files of unit tests, in the order in which they are run on a mutant of a module."""
+    path = PurePath(file)
+    parents = [str(parent) for parent in path.parents][:-1]
+    telling = next((_TELLING[name] for name in (file, *parents) if name in _TELLING), ())
+    stages = [parent for parent in parents if parent != "lowering"] or parents
+    return tuple(dict.fromkeys(f"{UNIT_TESTS}/{name}" for name in (*telling, *stages)))

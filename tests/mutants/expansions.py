@@ -1,0 +1,48 @@
+"""Mutants of the expansions: formulas, indices, orders of loops, what attributes mean."""
+
+from tests.mutants.mutant import Mutant
+
+_FOLDER = "lowering/expansions"
+
+EXPANSIONS = (
+    Mutant(f"{_FOLDER}/reduce.py", '(Reduction.SUM, "a * a", "sqrt(a)")', '(Reduction.SUM, "a * a", "a")'),
+    Mutant(
+        f"{_FOLDER}/reduce.py",
+        "order = [*(axis for axis in range(len(shape)) if axis not in axes), *axes]",
+        "order = [*axes, *(axis for axis in range(len(shape)) if axis not in axes)]",
+    ),
+    Mutant(
+        f"{_FOLDER}/matmul.py",
+        '("j", "k") if self.transpose_b else ("k", "j")',
+        '("k", "j") if self.transpose_b else ("j", "k")',
+    ),
+    Mutant(f"{_FOLDER}/matmul.py", 'loops={**by_columns, "k": p.k},', 'loops={"k": p.k, **by_columns},'),
+    Mutant(f"{_FOLDER}/gemm.py", 'added = "b" if beta == 1.0 else f"{beta!r} * b"', 'added = "b"'),
+    Mutant(
+        f"{_FOLDER}/conv.py",
+        'linear_index(["i0", *spatial], (batch, *counts))',
+        'linear_index([*spatial, "i0"], (*counts, batch))',
+    ),
+    Mutant("lowering/windows.py", "+ (extent - 1) * dilation + 1", "+ extent * dilation"),
+    Mutant("lowering/windows.py", '(total + (auto_pad == "SAME_LOWER")) // 2', "total // 2"),
+    Mutant(
+        f"{_FOLDER}/conv_transpose.py",
+        'total // 2 if auto_pad == "SAME_UPPER" else total - total // 2',
+        'total - total // 2 if auto_pad == "SAME_UPPER" else total // 2',
+    ),
+    Mutant(f"{_FOLDER}/softmax.py", '"exp(a - b)"', '"exp(a)"'),
+    Mutant(
+        f"{_FOLDER}/normalization.py",
+        "known[0] / np.sqrt(known[3] + epsilon)",
+        "known[0] / (np.sqrt(known[3]) + epsilon)",
+    ),
+    Mutant(f"{_FOLDER}/pooling.py", "(inside < extent + behind[axis])", "(inside <= extent + behind[axis])"),
+    Mutant(f"{_FOLDER}/pad.py", 'last = f"{extent - 2} - i"', 'last = f"{extent - 1} - i"'),
+    Mutant(f"{_FOLDER}/gather.py", "progressions([index % extent for index in indices])", "progressions(indices)"),
+    Mutant(f"{_FOLDER}/slice.py", "start + x.shape[axis] if start < 0 else start", "start"),
+    Mutant(f"{_FOLDER}/cumsum.py", "is_summed = first < last if op", "is_summed = first <= last if op"),
+    Mutant(f"{_FOLDER}/depth_to_space.py", "(0, 1, 4, 2, 5, 3)", "(0, 1, 4, 3, 5, 2)"),
+    Mutant(f"{_FOLDER}/unary.py", "max(a, 0) + log1p(exp(-abs(a)))", "log1p(exp(a))"),
+    Mutant(f"{_FOLDER}/broadcasting.py", "(b if fmod(a, b) * b < 0 else 0)", "(b if fmod(a, b) < 0 else 0)"),
+    Mutant(f"{_FOLDER}/transpose.py", 'f"i{permutation.index(axis)}"', 'f"i{permutation[axis]}"'),
+)

@@ -1,0 +1,56 @@
+"""Mutants of the scheduler: bounds, blocks, times, FIFOs, gangs, the baseline, the simulator."""
+
+from tests.mutants.mutant import Mutant
+
+_BOUND = "scheduler/bounds/makespan.py"
+_SPATIAL = "scheduler/partitioners/spatial.py"
+_STEADY = "scheduler/timing/steady_state.py"
+
+SCHEDULER = (
+    Mutant(
+        _BOUND,
+        "return max(longest, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))",
+        "return max(longest, _loaded(dag, head, tail, pes))",
+    ),
+    Mutant(_BOUND, "gone = path.task_beyond(node, pes)", "gone = path.task_beyond(node, pes + 1)"),
+    Mutant(_BOUND, "after = tail[target] + work[target]", "after = tail[target]"),
+    Mutant(_BOUND, "rounds = -(-(len(producers) - pes + 1) // pes)", "rounds = (len(producers) - pes + 1) // pes"),
+    Mutant(
+        _BOUND,
+        "np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)",
+        "np.maximum(dag.volume_in // np.maximum(dag.volume_out, 1), 1)",
+    ),
+    Mutant(_SPATIAL, "work <= self._work[self._block_sources[first]]", "work < self._work[self._block_sources[first]]"),
+    Mutant(_SPATIAL, "heappush(self._spills, (work, node))", "heappush(self._spills, (-work, node))"),
+    Mutant(_SPATIAL, "heappush(self._candidates, (-work, -node))", "heappush(self._candidates, (work, -node))"),
+    Mutant("scheduler/partitioners/best.py", "max(end - pes // step, 0) - 1", "max(end - pes // step + 1, 0) - 1"),
+    Mutant("scheduler/partitioners/block_clock.py", "reading = pace - pace // reads", "reading = pace"),
+    Mutant("scheduler/partitioners/exact.py", "cycles < least[after]", "cycles > least[after]"),
+    Mutant(_STEADY, "open_block, barrier = block[node], latest", "open_block, barrier = block[node], barrier"),
+    Mutant(_STEADY, "np.where(upsampler & (writing < reading), (", "np.where(upsampler, ("),
+    Mutant(
+        _STEADY,
+        "awaited = (volume_in[reducing] - 1) // volume_out[reducing]",
+        "awaited = volume_in[reducing] // volume_out[reducing]",
+    ),
+    Mutant(
+        "scheduler/timing/streams.py",
+        "np.maximum(dag.volume_in, np.where(emits_inside, 0, dag.volume_out))",
+        "np.where(emits_inside, dag.volume_in, dag.volume_out)",
+    ),
+    Mutant(
+        "scheduler/fifo/sizes.py",
+        "skew = np.maximum(streams_at, memory_at)[join] - emits_at",
+        "skew = streams_at[join] - emits_at",
+    ),
+    Mutant("scheduler/timing/cycles.py", "lowest[node] <= seen_at[parent]", "lowest[node] < seen_at[parent]"),
+    Mutant(
+        "scheduler/gangs/placing.py",
+        "in_relay = np.maximum(first_out[producer], last_out[producer] - gangs.reading[consumer])",
+        "in_relay = first_out[producer]",
+    ),
+    Mutant(
+        "scheduler/baseline/gaps.py", "max(gap.start, ready) + duration <= gap.end", "gap.start + duration <= gap.end"
+    ),
+    Mutant("scheduler/simulation/occupancy.py", "(read + self._side > written)", "(read + self._side >= written)"),
+)

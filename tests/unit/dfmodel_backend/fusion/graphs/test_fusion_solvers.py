@@ -1,0 +1,270 @@
+"""Every solver finds the same optimum, and the checker accepts what each of them returns."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.dfmodel_backend import (
+    DataflowGraph,
+    Mapping,
+    MappingOptions,
+    Overlap,
+    System,
+    TensorKind,
+    check,
+    evaluate,
+    fusion_solvers,
+    map_graph,
+)
+from dfcompile.dfmodel_backend.fusion.graphs.arcs import graph_arcs
+from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
+from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
+from dfcompile.dfmodel_backend.milp import Outcome
+from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
+from dfcompile.errors import InfeasibleError
+from tests.examples import examples
+from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines, tensor
+
+EXACT = ("dp", "cbc", "highs", "assignment-cbc", "assignment-highs")
+
+
+def brute_force_time_s(graph: DataflowGraph, system: System, options: MappingOptions) -> float | None:
+    """Try every assignment of kernels to configurations."""
+    names = [kernel.name for kernel in graph.kernels]
+    times = []
+    for places in itertools.product(range(options.max_configurations or len(names)), repeat=len(names)):
+        if sorted(set(places)) != list(range(len(set(places)))):
+            continue
+        if any(places[graph.index[e.source]] > places[graph.index[e.target]] for e in graph.connections):
+            continue
+        assignment = tuple(
+            tuple(name for name, place in zip(names, places, strict=True) if place == number)
+            for number in range(max(places) + 1)
+        )
+        try:
+            figures = evaluate(graph, system, assignment, options)
+        except InfeasibleError:
+            continue
+        capacity = system.dram_capacity_bytes
+        if not capacity or all(config.dram_live_bytes <= capacity for config in figures.configs):
+            times.append(figures.time_s)
+    return min(times, default=None)
+
+
+def checked_time_s(graph: DataflowGraph, system: System, options: MappingOptions) -> float | None:
+    try:
+        mapping = map_graph(graph, system, options)
+    except InfeasibleError:
+        return None
+    check(graph, system, mapping)
+    assert mapping.bound_time_s <= mapping.time_s
+    return mapping.time_s
+
+
+@examples(20)
+@given(
+    graph=graphs(),
+    system=machines(),
+    overlap=st.sampled_from(Overlap),
+    utilization=st.sampled_from([0.0, 0.7]),
+    configurations=st.integers(0, 3),
+)
+def test_shortest_path_arc_flow_assignment_and_brute_force_agree(
+    graph: DataflowGraph, system: System, overlap: Overlap, utilization: float, configurations: int
+) -> None:
+    def options(solver: str) -> MappingOptions:
+        return MappingOptions(
+            solver=solver, overlap=overlap, compute_utilization=utilization, max_configurations=configurations
+        )
+
+    expected = brute_force_time_s(graph, system, options("dp"))
+    for solver in EXACT:
+        found = checked_time_s(graph, system, options(solver))
+
+        assert (found is None) == (expected is None), solver
+        assert found is None or found == pytest.approx(expected, rel=1e-6), solver
+
+
+@examples(30)
+@given(graph=graphs(most=9), system=machines(), overlap=st.sampled_from(Overlap))
+def test_interval_cuts_are_valid_and_never_below_the_optimum(
+    graph: DataflowGraph, system: System, overlap: Overlap
+) -> None:
+    exact = checked_time_s(graph, system, MappingOptions(overlap=overlap))
+    cut = checked_time_s(graph, system, MappingOptions(overlap=overlap, solver="intervals"))
+
+    if cut is not None:
+        assert exact is not None
+        assert cut >= exact * (1 - 1e-12)
+
+
+def test_too_many_down_sets_fall_back_to_intervals_with_a_bound() -> None:
+    kernels = tuple(elementwise(f"k{number}", 8) for number in range(12))
+    graph = DataflowGraph.of("independent", kernels, ())
+
+    mapping = map_graph(graph, machine(cores=3), MappingOptions(max_down_sets=100))
+
+    check(graph, machine(cores=3), mapping)
+    assert mapping.solver == "intervals"
+    assert not mapping.optimal or mapping.gap == 0.0
+    assert mapping.time_s == pytest.approx(32e-9)  # 12 kernels of 8 elements: 96 cycles on 3 cores
+    assert mapping.bound_time_s == pytest.approx(32e-9)
+
+
+def test_same_mapping_twice() -> None:
+    graph = chain()
+
+    def settled(solver: str) -> Mapping:
+        return map_graph(graph, machine(sram_bytes=300), MappingOptions(solver=solver))
+
+    for solver in fusion_solvers().by_name:
+        assert settled(solver).configs == settled(solver).configs
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_sram_of_a_fraction_of_a_byte_holds_weight_tiles(solver: str) -> None:
+    """`a` fits 32 bytes only with its weights in tiles, and the capacity is no whole number of bytes."""
+    mapping = map_graph(chain(), machine(sram_bytes=32.7), MappingOptions(solver=solver))
+
+    assert [config.weight_tiles for config in mapping.configs] == [4, 1]
+
+
+@pytest.mark.parametrize("solver", EXACT)
+def test_an_elementwise_kernel_alone_may_cut_its_weight(solver: str) -> None:
+    """A table of positions, say: 400 bytes of weights against 110 of SRAM; what streams in is read once per part."""
+    tensors = (
+        tensor("x", TensorKind.INPUT, 400, "", "a"),
+        tensor("w", TensorKind.WEIGHT, 400, "", "a"),
+        tensor("y", TensorKind.OUTPUT, 400, "a"),
+    )
+    graph = DataflowGraph.of("positions", (elementwise("a", 100),), tensors)
+    system = machine(sram_bytes=110)
+
+    mapping = map_graph(graph, system, MappingOptions(solver=solver))
+
+    check(graph, system, mapping)
+    (config,) = mapping.configs
+    assert config.weight_tiles == 4
+    assert config.dram_read_bytes == 4 * 400 + 400
+
+
+@pytest.mark.parametrize(("solver", "program"), [("cbc", "arc_flow"), ("assignment-cbc", "assignment")])
+def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest_path(
+    solver: str, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"dfcompile.dfmodel_backend.fusion.solvers.{program}.solve", lambda *_: Outcome.NOTHING)
+    graph = chain()
+
+    mapping = map_graph(graph, machine(sram_bytes=80), MappingOptions(solver=solver, time_limit_s=1.0))
+
+    check(graph, machine(sram_bytes=80), mapping)
+    assert mapping.solver == "dp"
+    assert mapping.time_s == map_graph(graph, machine(sram_bytes=80)).time_s
+    assert mapping.optimal
+
+
+@pytest.mark.parametrize("solver", ["assignment-cbc", "assignment-highs"])
+def test_a_program_at_its_limit_of_nodes_says_no_more_than_is_proved(solver: str) -> None:
+    kernels = tuple(elementwise(f"k{number}", 5 + number * 3) for number in range(7))
+    graph = DataflowGraph.of("independent", kernels, ())
+
+    best = map_graph(graph, machine(cores=3))
+    mapping = map_graph(graph, machine(cores=3), MappingOptions(solver=solver, max_nodes=1))
+
+    check(graph, machine(cores=3), mapping)
+    assert mapping.bound_time_s <= best.time_s <= mapping.time_s
+    assert not mapping.optimal or mapping.time_s == best.time_s
+
+
+@examples(10)
+@given(
+    graph=graphs(),
+    system=machines(),
+    overlap=st.sampled_from(Overlap),
+    utilization=st.sampled_from([0.0, 0.7]),
+    configurations=st.integers(0, 3),
+)
+def test_of_equally_fast_mappings_every_solver_takes_the_same(
+    graph: DataflowGraph, system: System, overlap: Overlap, utilization: float, configurations: int
+) -> None:
+    """Fewest DRAM bytes, then fewest configurations."""
+
+    def found(solver: str) -> tuple[int, int, int] | None:
+        options = MappingOptions(
+            solver=solver, overlap=overlap, compute_utilization=utilization, max_configurations=configurations
+        )
+        try:
+            mapping = map_graph(graph, system, options)
+        except InfeasibleError:
+            return None
+        return round(mapping.time_s * 1e15), mapping.dram_bytes, len(mapping.configs)
+
+    expected = found("dp")
+    for solver in EXACT:
+        assert found(solver) == expected, solver
+
+
+@examples(30)
+@given(graph=graphs(most=7), system=machines(), most=st.integers(0, 60), configurations=st.integers(0, 3))
+def test_a_budget_never_claims_more_than_is_proved(
+    graph: DataflowGraph, system: System, most: int, configurations: int
+) -> None:
+    exact = checked_time_s(graph, system, MappingOptions(max_configurations=configurations))
+    options = MappingOptions(max_configurations=configurations, max_arcs=most)
+    try:
+        mapping = map_graph(graph, system, options)
+    except InfeasibleError:
+        return
+
+    assert exact is not None
+    assert mapping.bound_time_s <= exact * (1 + 1e-12) <= mapping.time_s * (1 + 2e-12)
+    assert not mapping.optimal or mapping.time_s == pytest.approx(exact, rel=1e-12)
+
+
+@examples(40)
+@given(
+    graph=graphs(most=7), system=machines(), overlap=st.sampled_from(Overlap), utilization=st.sampled_from([0.0, 0.7])
+)
+def test_columns_have_the_figures_of_each_set(
+    graph: DataflowGraph, system: System, overlap: Overlap, utilization: float
+) -> None:
+    options = MappingOptions(overlap=overlap, compute_utilization=utilization)
+    model = ConfigurationModel(one_chip_workload(graph), system, options)
+    shape = GraphSets(model).shape
+    lattice = shape.lattice(1000)
+    assert lattice is not None
+    down_sets = tuple(lattice)
+    expected = {
+        (before, after): figures
+        for before in down_sets
+        for after in down_sets
+        if before & ~after == 0 and before != after
+        for figures in [model.time_and_bytes(before ^ after)]
+        if figures is not None and model.fits_dram(before, before ^ after)
+    }
+
+    arcs = graph_arcs(model, down_sets, shape.most_kernels, 10**6)
+
+    assert arcs is not None
+    pairs = zip(arcs.before.tolist(), arcs.after.tolist(), strict=True)
+    figures = zip(arcs.time_ns.tolist(), arcs.dram_bytes.tolist(), strict=True)
+    found = {(down_sets[one], down_sets[other]): pair for (one, other), pair in zip(pairs, figures, strict=True)}
+    assert found == expected
+
+
+@examples(30)
+@given(graphs(), machines())
+def test_intervals_hold_all_chains_of_a_line(graph: DataflowGraph, system: System) -> None:
+    """Kernels one after the other have one order, whose prefixes are all down-sets."""
+    tensors = tuple(
+        tensor(f"t{number}", TensorKind.INTERMEDIATE, 40, one.name, other.name)
+        for number, (one, other) in enumerate(itertools.pairwise(graph.kernels))
+    )
+    line = DataflowGraph.of("line", graph.kernels, tensors)
+
+    exact = checked_time_s(line, system, MappingOptions())
+    cut = checked_time_s(line, system, MappingOptions(solver="intervals"))
+
+    assert cut == exact

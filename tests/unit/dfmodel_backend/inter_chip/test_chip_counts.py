@@ -1,0 +1,149 @@
+"""Graphs of models on several chips: parts of networks, exchanges along several dimensions, shares, degrees."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions, Overlap, System, TensorKind
+from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.network.all_to_all import exchange_ns_per_byte
+from dfcompile.dfmodel_backend.machine.network.topologies import topology
+from dfcompile.dfmodel_backend.machine.system import Dimension, Network
+from dfcompile.dfmodel_backend.sharding.graphs import find_sharding, require_whole_products, share_graph
+from dfcompile.dfmodel_backend.workload.design import Dim
+from dfcompile.errors import InfeasibleError, UserError
+from tests.examples import examples
+from tests.unit.dfmodel_backend.graphs import elementwise, gemm, graphs, machine, machines, tensor
+
+GB_PER_S = 10.0
+
+
+def networked(kind: str, *chips: int, alone: System | None = None) -> System:
+    dimensions = tuple(Dimension(count, GB_PER_S, 0.1) for count in chips)
+    return replace(alone or machine(), network=Network(kind, dimensions, 1.0, 1.0, 0.1, link_latency_ns=3.0))
+
+
+def extents(system: System, chips: int) -> list[tuple[str, tuple[int, ...]]]:
+    return [
+        (part.network.kind, tuple(dimension.chips for dimension in part.network.dimensions))
+        for part in system.parts(chips)
+    ]
+
+
+def test_parts_take_few_dimensions_and_inner_ones_first() -> None:
+    assert extents(networked("r_sw", 4, 8), 4) == [("r", (4,)), ("sw", (4,)), ("r_sw", (2, 2))]
+    assert extents(networked("r_r", 4, 4), 16) == [("r_r", (4, 4))]
+    assert extents(networked("r_r", 4, 4), 5) == []
+
+
+def test_more_chips_than_a_network_has_are_refused() -> None:
+    with pytest.raises(UserError, match="system 'test': found 17 chips against the 4 x 4 of its network"):
+        networked("r_r", 4, 4).require_chips(17)
+
+
+@pytest.mark.parametrize("collective", [Collective.ALL_REDUCE, Collective.ALL_GATHER])
+def test_a_torus_reduces_as_many_bytes_as_one_ring_of_all_chips(collective: Collective) -> None:
+    phases, latency_ns = (2, 2 * (3 + 3) * 3.0) if collective is Collective.ALL_REDUCE else (1, 0.0)
+    group = TensorGroup.of(networked("r_r", 4, 4))
+
+    assert group.time_ns(collective, 1600.0) == pytest.approx(phases * 15 / 16 * 1600 / GB_PER_S + latency_ns)
+
+
+def test_in_a_hierarchy_the_whole_tensor_passes_each_gateway() -> None:
+    group = TensorGroup.of(networked("r_sw", 4, 2))
+
+    assert group.time_ns(Collective.ALL_GATHER, 1600.0) == pytest.approx((3 / 4 + 1 / 2) * 1600 / GB_PER_S)
+
+
+@pytest.mark.parametrize("chips", [2, 4, 6, 8])
+def test_an_exchange_on_a_ring_takes_the_load_of_its_busiest_link(chips: int) -> None:
+    loads = dict.fromkeys([(chip, way) for chip in range(chips) for way in (1, -1)], 0.0)
+    for start in range(chips):
+        for hops in range(1, chips):
+            ways = [(hops, 1)] if hops < chips - hops else [(chips - hops, -1)]
+            if 2 * hops == chips:
+                ways = [(hops, 1), (hops, -1)]
+            for steps, way in ways:
+                for step in range(steps):
+                    loads[(start + way * step) % chips, way] += 1 / chips**2 / len(ways)
+
+    assert exchange_ns_per_byte(topology("r"), [chips], [GB_PER_S]) == pytest.approx(max(loads.values()) / GB_PER_S)
+
+
+def test_an_exchange_over_a_switch_leaves_through_one_port_and_a_full_group_has_a_link_to_each_chip() -> None:
+    assert exchange_ns_per_byte(topology("sw"), [4], [GB_PER_S]) == pytest.approx(3 / 16 / GB_PER_S)
+    assert exchange_ns_per_byte(topology("fc"), [4], [GB_PER_S]) == pytest.approx(1 / 16 / GB_PER_S)
+
+
+def one_product(m: int, outer: int = 1) -> DataflowGraph:
+    return DataflowGraph.of(
+        "one",
+        (gemm("a", m, 4, 2, outer),),
+        (
+            tensor("x", TensorKind.INPUT, 32, "", "a"),
+            tensor("w", TensorKind.WEIGHT, 16 * m * outer, "", "a"),
+            tensor("y", TensorKind.OUTPUT, 8 * m * outer, "a"),
+        ),
+    )
+
+
+def test_a_share_that_does_not_divide_evenly_is_the_largest_one() -> None:
+    graph = one_product(m=5)
+    share = share_graph(graph, networked("r", 2).parts(2)[0], {"a": Dim.M})
+
+    assert share.kernels[0].m == 3
+    assert [one.size_bytes for one in share.tensors] == [32, 16 * 3, 8 * 3]
+
+
+def test_chips_share_whole_products() -> None:
+    with pytest.raises(InfeasibleError, match=r"kernel 'a': found 4 chips against a divisor of its 6 products \(3 div"):
+        require_whole_products(one_product(m=2, outer=6), 4)
+
+    graph = one_product(m=2, outer=6)
+    found = ChipCounts(graph, networked("r", 8)).fastest(4)
+    said = {one.name: one.value for one in found.assumptions if one.source == "--chips"}
+
+    assert find_sharding(graph) == {"a": Dim.OUTER}
+    assert found.chips == 3
+    assert "found 4 chips against a divisor of its 6 products" in said["4 of 4 chips, not possible"]
+
+
+def test_the_fastest_part_of_the_network_is_taken() -> None:
+    """Along two dimensions latencies are shorter than along one: 1 + 1 hops against 3."""
+    graph = DataflowGraph.of(
+        "contraction",
+        (gemm("a", 1, 4000, 1), elementwise("b", 1)),
+        (
+            tensor("x", TensorKind.INPUT, 16_000, "", "a"),
+            tensor("w", TensorKind.WEIGHT, 16_000, "", "a"),
+            tensor("t", TensorKind.INTERMEDIATE, 4, "a", "b"),
+            tensor("y", TensorKind.OUTPUT, 4, "b"),
+        ),
+    )
+    found = ChipCounts(graph, networked("r_r", 4, 4), MappingOptions(overlap=Overlap.NO_OVERLAP)).fastest(4)
+
+    assert found.chips == 4
+    assert found.configs[0].network_ns == pytest.approx(2 * (1 + 1) * 3.0 + 4 * 2 * 3 / 4 / GB_PER_S)
+
+
+@examples(20)
+@given(graphs(4), machines(), st.sampled_from([("r", (6,)), ("r_r", (2, 3)), ("r_sw", (2, 3)), ("fc", (6,))]))
+def test_more_chips_at_hand_are_never_slower(
+    graph: DataflowGraph, alone: System, network: tuple[str, tuple[int, ...]]
+) -> None:
+    counts = ChipCounts(graph, networked(network[0], *network[1], alone=alone))
+    times: list[float] = []
+    for chips in range(1, 7):
+        try:
+            found = counts.fastest(chips)
+        except InfeasibleError:
+            assert not times
+            continue
+        times.append(found.time_s)
+
+        assert found.chips <= chips
+
+    assert times == sorted(times, reverse=True)

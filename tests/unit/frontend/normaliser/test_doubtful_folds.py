@@ -1,0 +1,80 @@
+"""What ONNX's reference implementation computes otherwise than onnxruntime is not folded."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from dfcompile.errors import UnsupportedOpError
+from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated
+from dfcompile.lowering import lower_to_canonical, registered_expansions
+from tests.interpreter import interpret
+from tests.onnx_nodes import Array, Attribute, Node, lowered, random
+from tests.onnx_text import program_from_text
+
+
+def test_resize_of_a_constant_is_lowered_or_refused_but_not_folded() -> None:
+    program = program_from_text(
+        'g (float[1,2] x) => (float[1,2] y) { r = Resize<mode="nearest", nearest_mode="floor", '
+        'coordinate_transformation_mode="align_corners">(c, , scales) y = Add(x, r) }',
+        c=np.arange(5, dtype=np.float32).reshape(1, 5),
+        scales=np.array([1, 0.5], np.float32),
+    )
+
+    with pytest.raises(UnsupportedOpError, match="'Resize_0'"):
+        lower_to_canonical(program, registered_expansions())
+
+
+CEILED: Mapping[str, Attribute] = {"kernel_shape": [2], "strides": [2], "auto_pad": "VALID", "ceil_mode": 1}
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Node("LpNormalization", [np.array([-3, 1], np.float32)], attributes={"p": 1}),
+        Node("LpNormalization", [np.array([-2, -2], np.float32)], attributes={"p": 1}),
+        Node("ConvTranspose", [random((1, 2, 3)), random((2, 1, 2)), random((2,))], attributes={"group": 2}),
+        Node("ReduceLogSumExp", [np.array([-np.inf, -np.inf], np.float32)]),
+        Node("ArgMax", [np.array([[1], [np.nan]], np.float32)]),
+        Node("ArgMin", [np.array([[1], [np.nan]], np.float32)]),
+        Node("Pow", [np.array([-np.inf, 4], np.float32), np.array(0.5, np.float32)]),
+        Node("PRelu", [np.array([0, -1], np.float32), np.array([np.nan, 2], np.float32)]),
+        Node("Hardmax", [np.array([[1, np.nan]], np.float32)]),
+        Node("LogSoftmax", [np.array([[0, 400]], np.float32)]),
+        Node("OneHot", [np.array([0, 1]), np.array(2), np.array([-np.inf, 2], np.float32)]),
+        Node("AveragePool", [random((1, 1, 5))], attributes=CEILED, opset=19),
+        Node("LpPool", [random((1, 1, 5))], attributes=CEILED),
+    ],
+)
+def test_result_that_is_read_of_constants(node: Node) -> None:
+    model = _of_constants(node)
+    answer = evaluated(model, {})
+    assert answer is not None
+
+    (found,) = interpret(lowered(model), {}).values()
+
+    np.testing.assert_allclose(np.asarray(found, float), np.asarray(answer[1][0], float), rtol=1e-5)
+
+
+def _of_constants(node: Node) -> onnx.ModelProto:
+    """Return the model of a node whose operands are constants, and whose result another node reads."""
+    constants = range(len(node.operands))
+    model = Node(node.op_type, node.operands, constants, node.attributes, node.results, node.opset).model()
+    del model.graph.output[:], model.graph.value_info[:]
+    model.graph.node.append(helper.make_node("Neg", ["y0"], ["z"]))
+    model.graph.output.append(onnx.ValueInfoProto(name="z"))
+    return model
+
+
+def test_indices_of_a_pooling_of_constants() -> None:
+    data: Array = np.array([[[[1, 2], [3, 9]]]], np.float32)
+    attributes: dict[str, Attribute] = {"kernel_shape": [1, 1], "storage_order": 1}
+    model = Node("MaxPool", [data], [0], attributes, results=(1, 1)).model()
+    del model.graph.output[:], model.graph.value_info[:]
+    model.graph.node.append(helper.make_node("Neg", ["y1"], ["z"]))
+    model.graph.output.append(onnx.ValueInfoProto(name="z"))
+
+    with pytest.raises(UnsupportedOpError, match="'op'"):
+        lowered(model)

@@ -1,0 +1,150 @@
+"""The lower bound against closed forms and against schedules."""
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder, critical_path
+from dfcompile.scheduler import (
+    ScheduleOptions,
+    figures,
+    lower_bound_cycles,
+    schedule,
+    schedule_non_streaming,
+)
+from tests.examples import examples
+from tests.strategies import canonical_dags
+from tests.unit.scheduler.convolution import convolution_dag
+from tests.unit.scheduler.element_simulator import simulate
+
+
+def _graph(*edges: tuple[str, str, int]) -> CanonicalDag:
+    """Return a graph in which nodes with a capital name are buffers."""
+    builder = DagBuilder("graph")
+    number: dict[str, int] = {}
+    for name in dict.fromkeys(name for source, target, _ in edges for name in (source, target)):
+        scope = builder.add_scope(name)
+        number[name] = builder.add_memory(scope) if name.isupper() else builder.add_task(scope)
+    for source, target, volume in edges:
+        builder.add_edge(number[source], number[target], volume)
+    return builder.finish()
+
+
+def test_elementwise_chain_takes_volume_plus_levels_or_all_its_work() -> None:
+    dag = _graph(("IN", "a", 100), ("a", "b", 100), ("b", "c", 100), ("c", "OUT", 100))
+
+    assert lower_bound_cycles(dag, 3) == 102
+    assert lower_bound_cycles(dag, 2) == 200  # c cannot start before a has ended: less than all work shared by two
+    assert lower_bound_cycles(dag, 1) == 300
+
+
+def test_components_behind_each_other_add_up() -> None:
+    dag = _graph(
+        ("IN", "a", 100),
+        ("a", "b", 100),
+        ("b", "MID", 100),
+        ("MID", "c", 40),
+        ("c", "OUT", 40),
+        ("IN", "d", 60),
+        ("d", "OUT", 60),
+    )
+
+    assert lower_bound_cycles(dag, 4) == 101 + 40
+
+
+def test_stream_past_a_memory_waits_for_it() -> None:
+    dag = _graph(
+        ("IN", "a", 10), ("a", "sum", 10), ("sum", "TOTAL", 1), ("TOTAL", "b", 10), ("a", "b", 10), ("b", "OUT", 10)
+    )
+
+    assert lower_bound_cycles(dag, 3) == 11 + 10
+
+
+def test_downsampler_delays_what_follows() -> None:
+    dag = _graph(("IN", "sum", 64), ("sum", "spread", 2), ("spread", "OUT", 64))
+
+    # the first sum is there after 32 cycles; spreading takes 64
+    assert lower_bound_cycles(dag, 2) == 32 + 64
+
+
+def test_an_element_is_there_when_whole_inputs_are() -> None:
+    dag = _graph(("IN", "sum", 10), ("sum", "spread", 4), ("spread", "OUT", 64))
+
+    # two inputs and a half make an element: it is there after three cycles
+    assert lower_bound_cycles(dag, 2) == 3 + 64
+
+
+def test_work_that_cannot_start_early_is_shared_late() -> None:
+    tail = [edge for task in "bcdef" for edge in (("MID", task, 50), (task, "OUT", 50))]
+    dag = _graph(("IN", "a", 100), ("a", "MID", 100), *tail)
+
+    assert lower_bound_cycles(dag, 2) == 100 + 125
+    assert lower_bound_cycles(dag, 5) == 150
+
+
+def test_consumer_of_more_tasks_than_can_run_beside_it_waits_for_the_others() -> None:
+    rows = [edge for task in "abcdefgh" for edge in (("IN", task, 100), (task, "sum", 100))]
+    dag = _graph(*rows, ("sum", "OUT", 100))
+
+    # three of the eight run beside the sum, the other five share four elements before it
+    assert lower_bound_cycles(dag, 4) == 200 + 100
+    assert lower_bound_cycles(dag, 9) == 101
+
+
+def test_work_between_a_first_and_a_last_task_is_shared() -> None:
+    rows = [edge for task in "bcdef" for edge in (("MID", task, 40), (task, "LATE", 40))]
+    dag = _graph(("IN", "a", 100), ("a", "MID", 100), *rows, ("LATE", "g", 70), ("g", "OUT", 70))
+
+    assert lower_bound_cycles(dag, 2) == 100 + 100 + 70
+
+
+def _spine(steps: int, at: int, wide: int, work: int) -> list[tuple[str, str, int]]:
+    """Small tasks in a row, each behind a memory of its own; many large ones behind the memory at one place."""
+    row = [("IN", "s0", 1), *((f"s{step}", f"M{step}", 1) for step in range(steps))]
+    row += [(f"M{step}", f"s{step + 1}", 1) for step in range(steps - 1)]
+    return row + [
+        edge for number in range(wide) for edge in ((f"M{at}", f"w{number}", work), (f"w{number}", "OUT", work))
+    ]
+
+
+def test_load_is_tried_at_every_end_where_it_is_not_at_every_start() -> None:
+    """Of 150 starts 64 are tried, all ends are: that of the large tasks at the start of a step that is not among them.
+
+    Backwards the same graph has 150 ends, and only as many starts as are tried.
+    """
+    forward = _graph(*_spine(150, 64, 9, 100))
+    backward = _graph(*((target, source, volume) for source, target, volume in _spine(150, 64, 9, 100)))
+
+    # 65 steps before the large tasks; those and the other 85 steps on two elements
+    assert lower_bound_cycles(forward, 2) == 65 + -(-(900 + 85) // 2)
+    assert lower_bound_cycles(backward, 2) == 65 + -(-(900 + 85) // 2)
+
+
+def test_what_follows_a_path_waits_for_all_of_it() -> None:
+    """Of a chain no more than two tasks are on the machine: it ends after 200 cycles, then two share 200 more."""
+    tail = [edge for task in "wxyz" for edge in (("MID", task, 50), (task, "OUT", 50))]
+    dag = _graph(("IN", "a", 100), ("a", "b", 100), ("b", "c", 100), ("c", "MID", 100), *tail)
+
+    assert lower_bound_cycles(dag, 2) == 200 + 100
+
+
+def test_published_outer_product_is_optimal_on_many_elements() -> None:
+    dag = convolution_dag("op", whole_arrays=False)
+    result = figures(dag, schedule(dag, ScheduleOptions(32)), schedule_non_streaming(dag, 32))
+
+    assert (result.makespan_cycles, result.lower_bound_cycles, result.gap) == (24_769, 24_769, Fraction(0))
+    assert result.speedup == Fraction(111_318, 24_769)
+    assert result.pe_utilization == result.speedup / 32
+
+
+@examples(80)
+@given(canonical_dags(), st.integers(1, 8), st.sampled_from(["sb-rlx", "sb-lts", "work-ordered"]))
+def test_nothing_beats_the_lower_bound(dag: CanonicalDag, pes: int, partition: str) -> None:
+    bound = lower_bound_cycles(dag, pes)
+    result = schedule(dag, ScheduleOptions(pes, partition))
+    baseline = schedule_non_streaming(dag, pes)
+
+    assert bound <= result.makespan_cycles
+    assert bound <= simulate(dag, result, barrier=False).makespan_cycles
+    assert max(bound, critical_path(dag)) <= baseline.makespan_cycles

@@ -1,0 +1,131 @@
+"""Options, demotion, order and size of what `schedule` returns."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.errors import UserError, VerificationError
+from dfcompile.scheduler import ScheduleOptions, collect_partitioners, schedule, schedule_non_streaming
+from dfcompile.scheduler.baseline.gaps import Gap, GapIndex
+from dfcompile.scheduler.blocks import Blocks
+from dfcompile.scheduler.timing.exact_integers import ceil_ratio, int64_column
+from tests.examples import examples
+from tests.strategies import canonical_dags
+
+
+def _join(volume: int) -> CanonicalDag:
+    """Fork -> join directly and past a sum and a spread."""
+    builder = DagBuilder("join")
+    memory = builder.add_memory(builder.add_scope("memory"))
+    fork, total, spread, join = builder.add_tasks(builder.add_scope("task"), 4)
+    for source, target, elements in (
+        (memory, fork, volume),
+        (fork, join, volume),
+        (fork, total, volume),
+        (total, spread, 1),
+        (spread, join, volume),
+    ):
+        builder.add_edge(source, target, elements)
+    return builder.finish()
+
+
+@pytest.mark.parametrize("pes", [0, -4])
+def test_machine_without_elements_is_rejected(pes: int) -> None:
+    with pytest.raises(UserError, match=f"pes: found {pes}, expected at least 1"):
+        ScheduleOptions(pes)
+    with pytest.raises(UserError, match=f"pes: found {pes}, expected at least 1"):
+        schedule_non_streaming(_join(8), pes)
+
+
+def test_unknown_partition_names_the_nearest() -> None:
+    with pytest.raises(UserError, match=r"partition 'sb-rxl': unknown \(did you mean 'sb-rlx'\?\)"):
+        schedule(_join(8), ScheduleOptions(2, "sb-rxl"))
+
+
+def test_demotion_sends_streams_that_a_fifo_would_hold_whole_through_memory() -> None:
+    dag = _join(8)
+    kept, demoted = (schedule(dag, ScheduleOptions(4, demote=demote)) for demote in (False, True))
+
+    assert kept.streamed.tolist() == [False, True, True, True, True]
+    assert kept.fifo_capacity.tolist() == [0, 8, 1, 1, 1]
+    assert demoted.streamed.tolist() == [False, False, True, False, True]
+    assert demoted.makespan_cycles >= kept.makespan_cycles
+
+
+@examples(100)
+@given(canonical_dags(), st.integers(1, 5))
+def test_relaxed_blocks_are_full_but_the_last(dag: CanonicalDag, pes: int) -> None:
+    blocks = collect_partitioners()["sb-rlx"].partition(dag, pes)
+
+    tasks = np.bincount(blocks.block[dag.is_computational], minlength=1)
+    assert (tasks[:-1] == pes).all()
+    assert Blocks.of(dag, blocks.block.tolist()).block.tolist() == blocks.block.tolist()
+
+
+def test_partition_that_leads_back_is_rejected() -> None:
+    dag = _join(8)
+
+    with pytest.raises(VerificationError, match=r"edge 'task\[0\]' -> 'task\[3\]': leads back to an earlier block"):
+        Blocks.of(dag, [0, 1, 1, 1, 0])
+
+
+def test_products_beyond_64_bits_are_exact() -> None:
+    big = np.array([2**62, 7], dtype=np.int64)
+
+    assert ceil_ratio(big, big, big).tolist() == [2**62, 7]
+    assert ceil_ratio(big, big, big - 1).tolist() == [2**62 + 2, 9]
+    with pytest.raises(UserError, match=f"a time of {2**63} cycles does not fit in 64 bits"):
+        int64_column([1, 2**63])
+
+
+def test_gaps_are_found_as_in_a_plain_list() -> None:
+    choice = np.random.default_rng(5)
+    index, plain = GapIndex(), list[Gap]()
+    for number in range(2000):
+        start = int(choice.integers(0, 5000))
+        gap = Gap(start, start + int(choice.integers(0, 60)), number)
+        index.add(gap)
+        plain += [gap] if gap.end > gap.start else []
+        ready, duration = int(choice.integers(0, 5200)), int(choice.integers(1, 60))
+        fitting = [g for g in sorted(plain) if max(g.start, ready) + duration <= g.end]
+        found = index.find(ready, duration)
+        assert found == min(fitting, key=lambda g: (max(g.start, ready), g), default=None)
+        if found is not None and number % 2:
+            index.remove(found)
+            plain.remove(found)
+
+
+_DIGEST = """
+import hashlib
+from dfcompile.scheduler import ScheduleOptions, schedule, schedule_non_streaming
+from tests.unit.scheduler.convolution import convolution_dag
+digest = hashlib.sha256()
+for partition in ("sb-rlx", "sb-lts", "work-ordered"):
+    result = schedule(convolution_dag("mv", whole_arrays=False), ScheduleOptions(16, partition))
+    for column in (result.block, result.pe, result.start, result.last_out, result.streamed, result.fifo_capacity):
+        digest.update(column.tobytes())
+baseline = schedule_non_streaming(convolution_dag("mv", whole_arrays=False), 16)
+digest.update(baseline.pe.tobytes() + baseline.start.tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_schedules_do_not_depend_on_the_hash_seed() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", _DIGEST],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+
+    assert len(digests) == 1

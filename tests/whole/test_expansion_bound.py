@@ -1,0 +1,40 @@
+"""The bound over the known expansions of a whole network."""
+
+from itertools import product
+
+import pytest
+
+from dfcompile.canonical_dag.extraction import extract
+from dfcompile.frontend import Program, read_model
+from dfcompile.lowering import (
+    Choice,
+    known_alternatives,
+    lower_to_canonical,
+    lower_to_maps,
+    registered_expansions,
+)
+from dfcompile.lowering.alternatives.bound import expansion_bound
+from dfcompile.scheduler import ScheduleOptions, figures, schedule, schedule_non_streaming
+from tests.locations import EXAMPLES
+
+TABLE = registered_expansions()
+
+
+def makespan(program: Program, choices: list[Choice], pes: int, partition: str, *, barrier: bool | None = None) -> int:
+    maps = lower_to_maps(lower_to_canonical(program, TABLE, choices), TABLE, choices)
+    dag = extract(maps.sdfg)
+    found = schedule(dag, ScheduleOptions(pes=pes, partition=partition, barrier=barrier))
+    return figures(dag, found, schedule_non_streaming(dag, pes)).makespan_cycles
+
+
+@pytest.mark.parametrize("pes", [16, 128])
+def test_bound_holds_for_lenet_and_is_near_its_best_expansions(pes: int) -> None:
+    program = read_model(EXAMPLES / "lenet" / "model.py").program
+    bound = expansion_bound(known_alternatives(program, TABLE), pes).cycles
+
+    least = min(
+        makespan(program, [Choice("Conv", conv), Choice("MatMul", name)], pes, "sb-rlx")
+        for conv, name in product(["im2col", "direct"], ["mv", "op", "ip"])
+    )
+
+    assert bound <= least <= 1.6 * bound

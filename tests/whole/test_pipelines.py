@@ -1,0 +1,44 @@
+"""All layers of a transformer on the stages of a pipeline."""
+
+import time
+
+from dfcompile.dfmodel_backend.check.designs import check_design
+from dfcompile.dfmodel_backend.compatibility import RIGHT
+from dfcompile.dfmodel_backend.design_file.reading import parse_design
+from dfcompile.dfmodel_backend.design_options import DesignOptions
+from dfcompile.dfmodel_backend.solve.design_search import solve_design
+from dfcompile.generators.workloads.llm_forward import llm_forward
+from dfcompile.generators.workloads.text_form import design_text
+from tests.unit.dfmodel_backend.pipelined_machine import MACHINE
+
+
+def test_a_transformer_of_24_layers_on_16_chips() -> None:
+    graph = llm_forward(hidden=4096, seq=2048, num_head=32, head_dim=128, word=2, layers=24)
+    design = parse_design(design_text(graph) + MACHINE, "x.txt")
+    assert len(design.kernels) == 432
+    started = time.process_time()
+
+    found = solve_design(design, DesignOptions())
+
+    assert time.process_time() - started < 120
+    assert found.gap <= 0.01
+    check_design(found.design, found.decision, found.figures, RIGHT)
+    stages = [
+        sum(step.time_ns for step in found.figures.steps if step.stage == stage) for stage in range(4)
+    ]  # fmt: skip
+    assert max(stages) <= found.figures.step_ns
+    assert min(stages) > 0.9 * max(stages)
+
+
+def test_all_degrees_of_24_layers_are_searched_in_seconds() -> None:
+    """The bound of a pipeline has whole kernels, so that few choices are fused."""
+    graph = llm_forward(hidden=4096, seq=2048, num_head=32, head_dim=128, word=2, layers=24)
+    machine = MACHINE.replace("x: 4 y: 4", "x: 0 y: 0").replace("micro_batch_size: 1 tile_size: 256", "")
+    started = time.process_time()
+
+    found = solve_design(parse_design(design_text(graph) + machine, "x.txt"), DesignOptions())
+
+    assert time.process_time() - started < 30
+    assert found.points == 3150
+    assert found.fused_points < 20
+    assert found.optimal

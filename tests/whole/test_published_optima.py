@@ -1,0 +1,58 @@
+"""Published designs of many choices, without their assignment: the optimum is the published one, or better."""
+
+from dataclasses import replace
+
+import pytest
+
+from dfcompile.dfmodel_backend.compatibility import ORIGINAL
+from dfcompile.dfmodel_backend.design_file.reading import read_design
+from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
+from tests.locations import DESIGNS
+
+SN30, README, RING = "llm_1T_sn30_3dtorus_dataflow", "readme_gpt3_1t_sn30", "llm_175B_fwd_kbk_8x1"
+
+
+OLD = replace(
+    ORIGINAL,
+    all_reduce_factor=2,
+    periodic_factor=2,
+    network_is_sum=True,
+    sram_of_other_edges=False,
+    streams_read_once=True,
+)
+
+
+def solved(name: str, options: DesignOptions) -> DesignSolution:
+    return solve_design(read_design(DESIGNS / f"{name}.txt"), options)
+
+
+def test_readme_example() -> None:
+    """A solver of integer programs needed 262 s on 144 threads for it."""
+    found = solved(README, DesignOptions(compatibility=ORIGINAL))
+
+    assert found.figures.step_ns == pytest.approx(24_525_758.08, rel=1e-8)
+    assert found.figures.utilization == pytest.approx(0.7748055154407518, rel=1e-9)
+    assert max(found.decision.configs.values()) == 5
+    assert found.optimal
+    assert found.gap == 0
+
+
+def test_sharding_of_ties_makes_the_3d_torus_faster_than_its_log() -> None:
+    """Splitting outputs where it moves no more bytes gives -0.73 %, an objective of time gives more."""
+    split = replace(OLD, sharding_ties_whole=False)
+
+    by_bytes = solved(SN30, DesignOptions(compatibility=split))
+    by_time = solved(SN30, DesignOptions(compatibility=split, objective=ShardingObjective.TIME))
+
+    assert by_bytes.figures.step_ns == pytest.approx(24_339_245.62, rel=1e-8)
+    assert by_time.figures.step_ns < by_bytes.figures.step_ns
+    assert by_time.communication_bytes >= by_bytes.communication_bytes
+
+
+def test_optimum_of_the_scan_is_the_logged_time() -> None:
+    """Its log states no assignment."""
+    found = solve_design(read_design(DESIGNS / "mamba_scan_256k_rdu.txt"), DesignOptions(compatibility=ORIGINAL))
+
+    assert found.figures.batch_ns == pytest.approx(9019.999865591528, rel=1e-9)
+    assert found.figures.utilization == pytest.approx(0.3362101313320825, rel=1e-9)
