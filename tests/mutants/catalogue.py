@@ -23,6 +23,7 @@ UNIT_TESTS = "tests/unit"
 _TELLING: Mapping[str, tuple[str, ...]] = {
     "canonical_dag/analysis/streaming_depth.py": ("canonical_dag/analysis",),
     "canonical_dag/verifier.py": ("canonical_dag/test_verifier.py",),
+    "dfmodel_backend/check": ("dfmodel_backend/check/test_limits.py", "dfmodel_backend/check"),
     "dfmodel_backend/evaluate/graphs.py": ("dfmodel_backend/evaluate/test_evaluator.py",),
     "dfmodel_backend/intra_chip/configuration.py": ("dfmodel_backend/evaluate/test_evaluator.py",),
     "dfmodel_backend/intra_chip": ("dfmodel_backend/evaluate", "dfmodel_backend/intra_chip"),
@@ -31,7 +32,7 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "lowering/expansions/cumsum.py": ("lowering/expansions/test_indexed_operators.py",),
     "lowering/expansions/depth_to_space.py": ("lowering/expansions/test_movements.py",),
     "lowering/expansions/gather.py": ("lowering/expansions/test_movements.py",),
-    "lowering/expansions/gemm.py": ("lowering/expansions/test_matmul.py",),
+    "lowering/expansions/gemm.py": ("lowering/expansions/test_gemm.py",),
     "lowering/expansions/matmul.py": ("lowering/expansions/test_matmul.py",),
     "lowering/expansions/normalization.py": ("lowering/expansions/test_normalizations.py",),
     "lowering/expansions/pad.py": ("lowering/expansions/test_movements.py",),
@@ -41,8 +42,13 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "lowering/expansions/softmax.py": ("lowering/expansions/test_reductions.py",),
     "lowering/expansions/transpose.py": ("lowering/expansions/test_movements.py",),
     "lowering/expansions/unary.py": ("lowering/expansions/test_elementwise_operators.py",),
-    "lowering/windows.py": ("lowering/expansions/test_poolings.py", "lowering/expansions"),
-    "scheduler/checker.py": ("scheduler/test_checker.py", "scheduler/gangs"),
+    "lowering/windows.py": (
+        "lowering/expansions/test_poolings.py",
+        "lowering/expansions/test_convolution.py",
+        "lowering/expansions",
+    ),
+    "scheduler/checker.py": ("scheduler/test_checker_limits.py", "scheduler/test_checker.py"),
+    "scheduler/fifo": ("scheduler/fifo", "scheduler/test_reference_schedules.py"),
     "scheduler/evaluation.py": ("scheduler/test_evaluation.py", "scheduler/bounds"),
 }
 
