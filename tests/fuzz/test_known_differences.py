@@ -8,7 +8,7 @@ from tests.fuzz.draw import Array
 from tests.fuzz.oracle import Session, load
 
 
-def onnxruntime_result(op_type: str, x: Array, name: str = "", values: list[int] | int | None = None) -> Array:
+def onnxruntime_result(op_type: str, x: Array, name: str = "", values: list[int] | float | None = None) -> Array:
     node = helper.make_node(op_type, ["x"], ["y"])
     node.attribute.extend([helper.make_attribute(name, values)] if values else [])
     graph = helper.make_graph(
@@ -66,6 +66,12 @@ def test_extremum_depends_on_the_place_of_what_is_undefined() -> None:
 def test_sign_of_what_is_undefined_in_half_precision() -> None:
     assert onnxruntime_result("Sign", np.array([np.nan], np.float16)) == 0
     assert np.isnan(onnxruntime_result("Sign", np.array([np.nan], np.float32)))
+
+
+def test_integer_that_single_precision_does_not_hold() -> None:
+    found = onnxruntime_result("Shrink", np.array([2**24 + 1], np.int32), "bias", 1.0)
+
+    assert found.tolist() == [2**24 - 1]
 
 
 def test_place_of_what_is_undefined_counts_in_a_single_row() -> None:
