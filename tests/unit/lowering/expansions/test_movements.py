@@ -255,3 +255,13 @@ def test_transposed_convolution(rank: int, group: int, has_bias: bool, data: st.
     kept = sums[(slice(None), slice(None), *inside)]
     shift = bias[0].reshape(-1, *[1] * rank) if bias else 0
     check_node(Node("ConvTranspose", [x, w, *bias], [1, 2], attributes), (kept + shift).astype(np.float32))
+
+
+@pytest.mark.parametrize(("auto_pad", "first"), [("SAME_UPPER", 1), ("SAME_LOWER", 2)])
+def test_what_a_transposed_convolution_crops_unevenly_is_more_on_one_side(auto_pad: str, first: int) -> None:
+    """Of 4 + 3 elements 4 are left: one more is cut off behind, or before."""
+    x, w = np.array([[[1, 10, 100, 1000]]], np.float32), np.array([[[1, 2, 3, 4]]], np.float32)
+    whole = np.convolve(x[0, 0], w[0, 0])
+    node = Node("ConvTranspose", [x, w], attributes={"auto_pad": auto_pad, "strides": [1]})
+
+    check_node(node, whole[first : first + 4].reshape(1, 1, 4).astype(np.float32))

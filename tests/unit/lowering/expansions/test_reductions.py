@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import UserError
-from dfcompile.lowering import Reduction
+from dfcompile.lowering import Reduction, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.operators import Reduce
 from dfcompile.testing.expansions import check_expansion
 from tests.examples import examples
 from tests.interpreter import interpret
-from tests.onnx_nodes import Node, check_node, lowered, random, scopes
+from tests.onnx_nodes import TABLE, Node, check_node, lowered, random, scopes
+from tests.onnx_text import program_from_text
 
 REDUCTIONS = (
     "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
@@ -73,6 +74,20 @@ def test_a_sum_over_the_last_axis_reads_its_operand_as_a_stream() -> None:
     )
 
     assert dag.nodes_count == 3  # two memories and one downsampler
+
+
+@pytest.mark.parametrize(("axis", "buffers"), [(1, ["data", "result"]), (0, ["data", "positive", "result"])])
+def test_a_reduction_streams_on_both_sides_where_what_it_reduces_is_innermost(axis: int, buffers: list[str]) -> None:
+    """Relu, sum, negation: each row is summed as it comes; a column is whole when the last row is there."""
+    shape = [6] if axis == 1 else [4]
+    program = program_from_text(
+        f"g (float[6,4] data) => (float{shape} result) "
+        "{ positive = Relu(data)  total = ReduceSum<keepdims = 0>(positive, axis)  result = Neg(total) }",
+        axis=np.array([axis]),
+    )
+    dag = extract(lower_to_maps(lower_to_canonical(program, TABLE), TABLE).sdfg)
+
+    assert [dag.node_name(node) for node in range(dag.nodes_count) if dag.is_buffer[node]] == buffers
 
 
 def test_axes_named_twice_are_refused() -> None:
