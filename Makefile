@@ -21,7 +21,7 @@ demo: $(INSTALLED)
 test: check
 	$(BIN)/pytest -q -n auto --maxprocesses 4
 
-# A minute: what is told by tests of single modules alone.
+# Two minutes: what is told by tests of single modules alone.
 unit: $(INSTALLED)
 	$(BIN)/pytest -q -n auto --maxprocesses 4 tests/unit
 
