@@ -60,6 +60,15 @@ def test_reciprocal_of_a_rounded_zero() -> None:
     assert not excused("g (float[3] x) => (float[3] y) { y = Reciprocal(x) }", {0: -2.0})
 
 
+def test_bias_that_a_normalization_swallows() -> None:
+    body = "s = Constant<value = float[1] {1.0}>() n = InstanceNormalization(x, s, b) y = Log(n)"
+    graph = "g (float[1,1,1] x) => (float[1,1,1] y) { b = Constant<value = float[1] {BIAS}>() " + body + " }"
+    one = np.array([[[3.0]]], np.float32)
+
+    assert excused(graph.replace("BIAS", "1e-30"), {0: float(np.log(1e-30))}, one)
+    assert not excused(graph.replace("BIAS", "2.0"), {0: 1.0}, one)
+
+
 def test_what_is_infinite_is_no_number() -> None:
     far = np.array([-800, 0.5, 800], np.float32)
 
