@@ -6,6 +6,7 @@ from typing import TypeAlias
 import onnx
 from onnx import helper
 
+from dfcompile.frontend.onnx.free_name import free_name
 from tests.fuzz.draw import Array
 from tests.fuzz.oracle import Session, load
 
@@ -65,10 +66,22 @@ class Alone:
 
 
 def with_every_result(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model with all results of its nodes as outputs, behind those that it has."""
+    """Return the model with copies of all results of its nodes as outputs, behind those that it has, in their order.
+
+    The results themselves are no outputs: a constant that is one is not computed before the model runs.
+    """
     shown = onnx.ModelProto()
     shown.CopyFrom(model)
     given = {entry.name for entry in model.graph.output}
-    names = [name for node in model.graph.node for name in node.output if name and name not in given]
-    shown.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    taken = {name for node in model.graph.node for name in (*node.input, *node.output)} | given
+    for name in shown_results(model):
+        copy = free_name(f"{name}.shown", taken)
+        shown.graph.node.append(helper.make_node("Identity", [name], [copy]))
+        shown.graph.output.append(onnx.ValueInfoProto(name=copy))
     return shown
+
+
+def shown_results(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Return the names of all results of the model's nodes that are no outputs of it."""
+    given = {entry.name for entry in model.graph.output}
+    return tuple(name for node in model.graph.node for name in node.output if name and name not in given)

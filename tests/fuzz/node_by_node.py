@@ -11,7 +11,7 @@ from dfcompile.frontend import Program
 from tests.fuzz.comparison import difference
 from tests.fuzz.draw import Array
 from tests.fuzz.known_differences import known_reason
-from tests.fuzz.node_alone import Alone, CannotRunError, with_every_result
+from tests.fuzz.node_alone import Alone, CannotRunError, shown_results, with_every_result
 from tests.fuzz.sensitivity import only_rounding
 from tests.interpreter import interpret
 
@@ -52,7 +52,7 @@ def _every_value(
     shown = with_every_result(model)
     program = lowered(shown)
     results = interpret(program, feeds)
-    names = [entry.name for entry in shown.graph.output]
+    names = [*(entry.name for entry in model.graph.output), *shown_results(model)]
     if len(names) != len(program.outputs):
         raise CannotRunError
     constants = {entry.name: np.asarray(numpy_helper.to_array(entry)) for entry in model.graph.initializer}

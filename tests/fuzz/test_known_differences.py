@@ -2,9 +2,11 @@
 
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.fuzz.draw import Array
+from tests.fuzz.known_differences import known_reason
 from tests.fuzz.oracle import Session, load
 
 
@@ -27,6 +29,53 @@ def test_logarithm_of_an_exponential_is_less_than_the_integer() -> None:
     found = onnxruntime_result("ReduceLogSumExp", np.array([2, 1, 3], np.uint64), "noop_with_empty_axes", 1)
 
     assert found.tolist() == [1, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("op_type", "row", "expected"),
+    [
+        ("ReduceSum", [2**30, 2**30], 2**31 - 1),
+        ("ReduceL1", [2**30, -(2**30)], 2**31 - 1),
+        ("ReduceL2", [2**31 - 1, 2**31 - 1], 2**31 - 1),
+        ("ReduceProd", [2**16, 2**16], 2**31 - 1),
+        ("ReduceSumSquare", [2**16, 3], 2**31 - 1),
+    ],
+)
+def test_integers_that_overflow_give_the_largest(op_type: str, row: list[int], expected: int) -> None:
+    assert onnxruntime_result(op_type, np.array(row, np.int32)) == expected
+
+
+@pytest.mark.parametrize("op_type", ["ReduceL1", "ReduceSum"])
+def test_integers_are_reduced_in_double_precision(op_type: str) -> None:
+    assert onnxruntime_result(op_type, np.array([2**53 + 1, 0], np.int64)) == 2**53
+
+
+def test_mean_of_integers_is_of_a_sum_in_double_precision() -> None:
+    assert onnxruntime_result("ReduceMean", np.array([2**60 + 1, 4], np.int64)) == 2**59
+
+
+def test_exponentials_of_integers_without_a_sign_overflow() -> None:
+    assert onnxruntime_result("ReduceLogSumExp", np.array([800, 3], np.uint32)) == 0
+
+
+@pytest.mark.parametrize(
+    ("op_type", "row", "is_known"),
+    [
+        ("ReduceSum", [2**30, 2**30], True),
+        ("ReduceSum", [2**30, 2**30 - 1], False),
+        ("ReduceSumSquare", [2**16, 3], True),
+        ("ReduceSumSquare", [2**15, 3], False),
+        ("ReduceL2", [2**16, 3], False),  # whose sum of squares is no result
+        ("ReduceMean", [2**31 - 1, 2**31 - 1], False),
+        ("ReduceLogSum", [2**31 - 1, 2**31 - 1], False),
+    ],
+)
+def test_only_a_result_that_overflows_is_excused(op_type: str, row: list[int], *, is_known: bool) -> None:
+    x = np.array(row, np.int32)
+    graph = helper.make_graph([helper.make_node(op_type, ["x"], ["y"])], "one", [], [])
+    results = {"y": np.array([0], np.int32)}, {"y": np.array([1], np.int32)}
+
+    assert bool(known_reason(helper.make_model(graph), {"x": x}, *results)) == is_known
 
 
 def test_row_with_something_undefined_is_not_undefined_in_double_precision() -> None:

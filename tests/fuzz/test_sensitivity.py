@@ -60,6 +60,13 @@ def test_reciprocal_of_a_rounded_zero() -> None:
     assert not excused("g (float[3] x) => (float[3] y) { y = Reciprocal(x) }", {0: -2.0})
 
 
+def test_every_one_of_many_rounded_zeros() -> None:
+    """Each may have either sign, whatever the others have."""
+    graph = "g (float[999] x) => (float[999] y) { s = Sin(x) z = Sub(s, s) m = Selu(z) y = Reciprocal(m) }"
+
+    assert excused(graph, dict.fromkeys(range(999), -np.inf), np.arange(999, dtype=np.float32))
+
+
 def test_bias_that_a_normalization_swallows() -> None:
     body = "s = Constant<value = float[1] {1.0}>() n = InstanceNormalization(x, s, b) y = Log(n)"
     graph = "g (float[1,1,1] x) => (float[1,1,1] y) { b = Constant<value = float[1] {BIAS}>() " + body + " }"
@@ -143,3 +150,19 @@ def test_what_follows_from_a_listed_difference_is_no_other_one(
     monkeypatch.setitem(FORMULAS, op_type, Formula(fault))
 
     assert judge_model(path, case, Draw("0"), lambda _: None).verdict is verdict
+
+
+def test_listed_difference_of_what_is_computed_before_the_model_runs(tmp_path: Path) -> None:
+    """As an output of the model, which an inner result is not, it would be computed otherwise."""
+    model = model_from_text(
+        "g () => (float[1,1] z) { y = BatchNormalization(x, s, b, m, v) z = Identity(y) }",
+        x=np.full((1, 1), -1, np.float32),
+        **{
+            name: np.full(1, value, np.float32) for name, value in (("s", np.inf), ("b", -1.5), ("m", -3.625), ("v", 2))
+        },
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    case = Case(".onnx", model.SerializeToString(), {})
+
+    assert judge_model(path, case, Draw("0"), lambda _: None).verdict is Verdict.KNOWN_DIFFERENCE

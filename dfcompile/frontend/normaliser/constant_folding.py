@@ -18,9 +18,11 @@ _RANDOM = frozenset(
 )
 # ONNX's reference implementation is wrong for some forms of these.
 _DOUBTFUL = frozenset(
-    ["AveragePool", "ConvTranspose", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN", "LogSoftmax",
-     "LpNormalization", "LpPool", "MaxPool", "OneHot", "PRelu", "ReduceLogSumExp", "Resize"]
+    ["AveragePool", "ConvTranspose", "Elu", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN", "LeakyRelu",
+     "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot", "PRelu", "ReduceLogSumExp", "Resize"]
 )  # fmt: skip
+# It sums in the type of the result, which holds that but perhaps not the sum.
+_OF_SUMS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceMean"])
 
 
 def fold_constants(draft: Draft) -> Draft:
@@ -91,7 +93,12 @@ def _computed(
 ) -> Mapping[str, Constant] | None:
     """Return the results of a node by name; None if they cannot be computed, or are of another type than inferred."""
     results = [name for name in node.output if name]
-    computed = _own(node, operands) if node.op_type in _OWN else _by_reference(node, results, operands, proto)
+    if node.op_type in _OWN:
+        computed = _own(node, operands)
+    elif node.op_type in _OF_SUMS:
+        computed = _of_sums(node, results, operands, proto)
+    else:
+        computed = _by_reference(node, results, operands, proto)
     if computed is None:
         return None
     values = {}
@@ -103,6 +110,18 @@ def _computed(
         value.flags.writeable = False
         values[name] = value
     return values
+
+
+def _of_sums(
+    node: onnx.NodeProto, results: Sequence[str], operands: Mapping[str, Constant], proto: onnx.ModelProto
+) -> tuple[Constant, ...] | None:
+    """Compute in double precision what is of half precision or of integers."""
+    data = operands[node.input[0]]
+    if data.dtype.kind not in "iu" and data.dtype != np.float16:
+        return _by_reference(node, results, operands, proto)
+    found = _by_reference(node, results, {**operands, node.input[0]: data.astype(np.float64)}, proto)
+    with np.errstate(all="ignore"):
+        return None if found is None else tuple(value.astype(data.dtype) for value in found)
 
 
 def _by_reference(

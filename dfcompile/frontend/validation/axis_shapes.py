@@ -23,13 +23,23 @@ def _check_softmax(operands: Operands) -> None:
         front_axis(operands, operands.integer("axis", default), len(data))
 
 
-def _check_reduction(operands: Operands) -> None:
-    data, axes = operands.shape(0), operands.numbers("axes", 1)
+def check_axes(operands: Operands) -> None:
+    """Check that a list of axes names axes of the data, each once.
+
+    Squeeze alone may name one twice: it goes once.
+
+    Raises:
+        UserError: it names another axis, or one twice, such as -2 and 2 of four.
+    """
+    position = _AXES.get(operands.node.op_type)
+    data, axes = operands.shape(0), None if position is None else operands.numbers("axes", position)
     if data is None or axes is None:
         return
-    found = [front_axis(operands, axis, len(data)) for axis in axes]
-    if len(set(found)) != len(found):
-        raise operands.wrong(f"axes {list(axes)} against different ones")
+    rank = len(data) + (len(axes) if operands.node.op_type == "Unsqueeze" else 0)
+    found = [front_axis(operands, axis, rank) for axis in axes]
+    if len(set(found)) != len(found) and operands.node.op_type != "Squeeze":
+        what = "attribute 'axes'" if operands.has("axes") else f"{operands.name(position or 0)} (axes)"
+        raise operands.wrong(f"{what} is {list(axes)} against {len(axes)} different ones of {rank}")
 
 
 def _check_concat(operands: Operands) -> None:
@@ -139,8 +149,20 @@ def _check_transpose(operands: Operands) -> None:
         raise operands.wrong(f"attribute 'perm' is {list(order)} against an order of {len(data)} axes")
 
 
-_AXIS_DEFAULTS = {"ArgMax": 0, "ArgMin": 0, "LpNormalization": -1}
 _REDUCTIONS = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare"
+# Position of the list of axes where it is an operand, in some version; beyond the operands where it never is.
+_NEVER = 9
+_AXES: Mapping[str, int] = {
+    "CenterCropPad": _NEVER,
+    "MeanVarianceNormalization": _NEVER,
+    "Pad": 3,
+    "Resize": _NEVER,
+    "Slice": 3,
+    "Squeeze": 1,
+    "Unsqueeze": 1,
+    **dict.fromkeys((f"Reduce{name}" for name in _REDUCTIONS.split()), 1),
+}
+_AXIS_DEFAULTS = {"ArgMax": 0, "ArgMin": 0, "LpNormalization": -1}
 AXIS_CHECKS: Mapping[str, Callable[[Operands], None]] = {
     "Concat": _check_concat,
     "CumSum": _check_running_sum,
@@ -155,5 +177,4 @@ AXIS_CHECKS: Mapping[str, Callable[[Operands], None]] = {
     "Transpose": _check_transpose,
     **{op_type: _check_axis(default) for op_type, default in _AXIS_DEFAULTS.items()},
     **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), _check_softmax),
-    **{f"Reduce{name}": _check_reduction for name in _REDUCTIONS.split()},
 }

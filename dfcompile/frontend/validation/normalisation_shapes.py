@@ -11,6 +11,7 @@ from dfcompile.frontend.validation.operands import (
     shape_text,
 )
 
+_MOMENT_AXES = (0, 2, 3)  # of MeanVarianceNormalization by default: all but the channels of an image
 _GROUP_PARAMETERS_PER_CHANNEL = 21  # version of the operators since which that is so
 
 
@@ -57,10 +58,23 @@ def _check_last_axes(operands: Operands) -> None:
             )
 
 
+def _check_moments(operands: Operands) -> None:
+    data, axes = operands.shape(0), operands.integers("axes")
+    if data is None:
+        return
+    check_least_rank(operands, 0, 1)
+    if axes is None:
+        for axis in _MOMENT_AXES:
+            front_axis(operands, axis, len(data))
+    elif not axes:
+        raise operands.wrong("attribute 'axes' is [] against at least one axis")
+
+
 NORMALISATION_CHECKS: Mapping[str, Callable[[Operands], None]] = {
     "BatchNormalization": _check_channel_parameters,
     "GroupNormalization": _check_group_normalization,
     "InstanceNormalization": _check_instance_normalization,
     "LayerNormalization": _check_last_axes,
+    "MeanVarianceNormalization": _check_moments,
     "RMSNormalization": _check_last_axes,
 }

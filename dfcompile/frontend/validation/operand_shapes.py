@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from dfcompile.frontend.validation.axis_shapes import AXIS_CHECKS
+from dfcompile.frontend.validation.axis_shapes import AXIS_CHECKS, check_axes
 from dfcompile.frontend.validation.function_shapes import FUNCTION_CHECKS
 from dfcompile.frontend.validation.normalisation_shapes import NORMALISATION_CHECKS
 from dfcompile.frontend.validation.operands import (
@@ -27,6 +27,7 @@ def check_operand_shapes(operands: Operands) -> None:
         check_least(operands, WINDOW_LEAST)
     _check_vectors(operands)
     _check_flags(operands)
+    check_axes(operands)
     check = _CHECKS.get(op_type)
     if check is not None:
         check(operands)

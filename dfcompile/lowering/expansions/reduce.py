@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from math import prod
 
+import numpy as np
+
 from dfcompile.lowering import (
     CanonicalFragment,
     CanonicalNode,
@@ -12,7 +14,7 @@ from dfcompile.lowering import (
     expansion,
     onnx_expansion,
 )
-from dfcompile.lowering.expressions import operand_names, sum_dtype
+from dfcompile.lowering.expressions import operand_names, substitute, sum_dtype
 from dfcompile.lowering.operators import Reduce
 from dfcompile.lowering.operators.reduce import kept_shape
 
@@ -75,13 +77,27 @@ _KINDS = {
 }
 
 
+# The sum of whose mean, root or logarithm an integer can hold may be too large for it.
 _WIDER: Mapping[str, str] = {"int32": "int64", "uint32": "uint64"}
+_OF_REALS = ("sqrt(a)", "log(a)")
+
+
+def _real_sum(dtype: str) -> str:
+    """Return the data type of sums of which a function of real numbers is computed."""
+    return "float64" if np.dtype(dtype).kind in "iu" else sum_dtype(dtype)
+
+
+def _of_real(expression: str, dtype: str) -> str:
+    """Compute in double precision what is stored as integers."""
+    return substitute(expression, {"a": "dace.float64(a)"}) if np.dtype(dtype).kind in "iu" else expression
 
 
 def reduction(op: Operator, build: CanonicalFragment) -> None:
     """``Y[kept] = after(reduce over axes of before(X[i, …]))``: a downsampler, and an element-wise task if need be."""
     x, y, axes = op.input(0), op.output(), reduced_axes(op)
     kind, before, after = _KINDS[op.op_type]
+    if after in _OF_REALS:
+        before = _of_real(before, x.dtype)
     if not axes:
         _nothing_reduced(op, build, before, after)
         return
@@ -89,8 +105,7 @@ def reduction(op: Operator, build: CanonicalFragment) -> None:
         build.reduce(kind, [x], y, axes, before)
         return
     is_mean = after == "a / n"
-    # The sum of whose mean an integer can hold may be too large for it.
-    dtype = _WIDER.get(x.dtype, sum_dtype(x.dtype)) if is_mean else sum_dtype(x.dtype)
+    dtype = _WIDER.get(x.dtype, sum_dtype(x.dtype)) if is_mean else _real_sum(x.dtype)
     reduced = build.array("reduced", y.shape, dtype)
     build.reduce(kind, [x], reduced, axes, before, step="reduce")
     count = prod(x.shape[axis] for axis in axes)
@@ -98,7 +113,7 @@ def reduction(op: Operator, build: CanonicalFragment) -> None:
 
 
 def _nothing_reduced(op: Operator, build: CanonicalFragment, before: str, after: str) -> None:
-    source = after.replace("a", f"({before})") if after in ("sqrt(a)", "log(a)") else before
+    source = after.replace("a", f"({before})") if after in _OF_REALS else before
     if source == "a":
         build.view_as(op.input(0), op.output())
     else:
@@ -117,11 +132,13 @@ def reduce_log_sum_exp(op: Operator, build: CanonicalFragment) -> None:
         return
     kept = kept_shape(x.shape, axes)
     largest, top = build.array("largest", kept), build.array("top", kept)
-    total = build.array("total", kept, sum_dtype(x.dtype))
+    # As onnxruntime, which cuts off what it adds where integers have a sign.
+    dtype = sum_dtype(x.dtype) if np.dtype(x.dtype).kind == "i" else _real_sum(x.dtype)
+    total = build.array("total", kept, dtype)
     build.reduce(Reduction.MAX, [x], largest, axes, step="max")
     # An infinite maximum would make its own difference undefined.
     build.elementwise("0 if isinf(a) else a", [largest], top, step="top")
-    build.reduce(Reduction.SUM, [x, top], total, axes, "exp(a - b)", step="sum")
+    build.reduce(Reduction.SUM, [x, top], total, axes, _of_real("exp(a - b)", x.dtype), step="sum")
     logarithm = y if y.shape == kept else build.array("logarithm", kept)
     build.elementwise("b + log(a)", [total, top], logarithm, step="log")
     if logarithm is not y:

@@ -47,6 +47,12 @@ CEILED: Mapping[str, Attribute] = {"kernel_shape": [2], "strides": [2], "auto_pa
         Node("OneHot", [np.array([0, 1]), np.array(2), np.array([-np.inf, 2], np.float32)]),
         Node("AveragePool", [random((1, 1, 5))], attributes=CEILED, opset=19),
         Node("LpPool", [random((1, 1, 5))], attributes=CEILED),
+        Node("ReduceL2", [np.array([65536, 3], np.int32)]),
+        Node("ReduceMean", [np.full(4, 2**30, np.int32)]),
+        Node("ReduceLogSum", [np.full(4, 2**30, np.int32)]),
+        Node("ReduceL2", [np.array([300, 400], np.float16)]),
+        Node("ReduceLogSum", [np.array([60000, 60000], np.float16)]),
+        Node("ReduceMean", [np.full(5000, 30, np.float16)]),
     ],
 )
 def test_result_that_is_read_of_constants(node: Node) -> None:
@@ -57,6 +63,16 @@ def test_result_that_is_read_of_constants(node: Node) -> None:
     (found,) = interpret(lowered(model), {}).values()
 
     np.testing.assert_allclose(np.asarray(found, float), np.asarray(answer[1][0], float), rtol=1e-5)
+
+
+@pytest.mark.parametrize("op_type", ["Elu", "LeakyRelu"])
+def test_sign_of_a_zero_that_is_read_of_constants(op_type: str) -> None:
+    """ONNX's reference implementation multiplies it with alpha."""
+    model = _of_constants(Node(op_type, [np.zeros(1, np.float32)], attributes={"alpha": -1.0}))
+
+    (found,) = interpret(lowered(model), {}).values()
+
+    assert np.signbit(found).tolist() == [True]
 
 
 def _of_constants(node: Node) -> onnx.ModelProto:

@@ -74,7 +74,45 @@ CONTRADICTIONS = {
     ),
     "g (float[2,3] x) => (y) <int64[1,1] a = {1}> { [r] y = ReduceSum(x, a) }": "node 'r': 'a' is 1×1 against a vector",
     "g (float[2,3] x) => (y) <int64[2] a = {1,-1}> { [r] y = ReduceMax(x, a) }": (
-        "node 'r': axes [1, -1] against different ones"
+        "node 'r': 'a' (axes) is [1, -1] against 2 different ones of 2"
+    ),
+    "g (float[2,3,4,1] x) => (y) { [m] y = MeanVarianceNormalization<axes=[-1,2,2,0]>(x) }": (
+        "node 'm': attribute 'axes' is [-1, 2, 2, 0] against 4 different ones of 4"
+    ),
+    "g (float[2,3,4,1] x) => (y) { [m] y = MeanVarianceNormalization<axes=[0,-2,2]>(x) }": (
+        "node 'm': attribute 'axes' is [0, -2, 2] against 3 different ones of 4"
+    ),
+    "g (float[2,3,4,1] x) => (y) { [m] y = MeanVarianceNormalization<axes=[4]>(x) }": (
+        "node 'm': axis 4 against 4 dimensions of 'x'"
+    ),
+    "g (float[2,3] x) => (y) { [m] y = MeanVarianceNormalization(x) }": "node 'm': axis 2 against 2 dimensions of 'x'",
+    "g (float[2,3] x) => (y) { [m] y = MeanVarianceNormalization<axes: ints = []>(x) }": (
+        "node 'm': attribute 'axes' is [] against at least one axis"
+    ),
+    "g (float x) => (y) { [m] y = MeanVarianceNormalization<axes=[0]>(x) }": (
+        "node 'm': input 'x' has 0 dimensions against at least 1"
+    ),
+    "g (float[2,3] x) => (y) <int64[2] s = {1,0}, int64[2] e = {3,2}, int64[2] a = {-1,1}> "
+    "{ [s] y = Slice(x, s, e, a) }": "node 's': 'a' (axes) is [-1, 1] against 2 different ones of 2",
+    '<ir_version: 8, opset_import: ["": 9]> g (float[2,3] x) => (y) '
+    "{ [s] y = Slice<axes=[0,-2], starts=[0,1], ends=[1,2]>(x) }": (
+        "node 's': attribute 'axes' is [0, -2] against 2 different ones of 2"
+    ),
+    "g (float[2,3] x) => (y) <int64[4] p = {1,0,1,2}, int64[2] a = {-1,1}> { [p] y = Pad(x, p, , a) }": (
+        "node 'p': 'a' (axes) is [-1, 1] against 2 different ones of 2"
+    ),
+    "g (float[2,3] x) => (y) <float[2] f = {2,3}> { [r] y = Resize<axes=[-1,1]>(x, , f) }": (
+        "node 'r': attribute 'axes' is [-1, 1] against 2 different ones of 2"
+    ),
+    "g (float[2,3] x) => (y) <int64[2] s = {4,5}> { [c] y = CenterCropPad<axes=[-1,1]>(x, s) }": (
+        "node 'c': attribute 'axes' is [-1, 1] against 2 different ones of 2"
+    ),
+    "g (float[2,3] x) => (y) <int64[2] a = {-1,3}> { [u] y = Unsqueeze(x, a) }": (
+        "node 'u': 'a' (axes) is [-1, 3] against 2 different ones of 4"
+    ),
+    "g (float[2,3] x) => (y) <int64[1] a = {1}, int64[1] b = {-1}> "
+    "{ c = Concat<axis=0>(a, b) [r] y = ReduceL2(x, c) }": (
+        "node 'r': 'c' (axes) is [1, -1] against 2 different ones of 2"
     ),
     "g (float[2,3] x) => (y) <int64[3] p = {1,1,1}> { [p] y = Pad(x, p) }": "node 'p': 3 pads against 4 (2 axes)",
     "g (float[2,3] x) => (y) <int64[3] r = {1,1,1}> { [t] y = Tile(x, r) }": "node 't': 3 repeats against 2 (2 axes)",
@@ -114,6 +152,13 @@ def test_contradiction_is_one_line(text: str, message: str, write_model: Callabl
 
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_squeeze_may_name_an_axis_twice(write_model: Callable[[str], Path]) -> None:
+    """ONNX's inference and onnxruntime let it, and there is only one thing that it can mean."""
+    path = write_model("g (float[2,3,1] x) => (y) <int64[2] a = {-1,2}> { y = Squeeze(x, a) }")
+
+    assert read_model(path).program.outputs[0].shape == (2, 3)
 
 
 def test_valid_padding_may_be_spelled_out_twice(write_model: Callable[[str], Path]) -> None:

@@ -1,5 +1,7 @@
 """Reductions, softmax and positions of extrema against ONNX's reference implementation."""
 
+from math import isqrt, log
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,6 +49,37 @@ def test_integers_and_double_precision(op_type: str, dtype: str) -> None:
     check_node(Node(op_type, [value], attributes={"keepdims": 0}), expected)
 
 
+@examples(40)
+@given(st.sampled_from(["int32", "int64", "uint32", "uint64"]), st.data())
+def test_norm_and_logarithm_of_integers_whose_sum_their_type_does_not_hold(dtype: str, data: st.DataObject) -> None:
+    most = int(np.iinfo(dtype).max)
+    rows = st.lists(st.integers(most // 2**12, most // 4), min_size=2, max_size=9)
+    value = np.array([data.draw(rows)], dtype)
+    exact = [int(element) for element in value[0]]
+    norm = isqrt(sum(element * element for element in exact))
+
+    found = {op_type: row_reduced(op_type, value) for op_type in ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")}
+
+    # As far as double precision tells.
+    assert abs(found["ReduceL2"] - norm) <= max(1, norm >> 51)
+    assert found["ReduceLogSum"] == int(log(sum(exact)))
+    assert abs(found["ReduceLogSumExp"] - max(exact)) <= max(log(9), max(exact) >> 51)
+
+
+def row_reduced(op_type: str, row: np.ndarray) -> int:
+    """Return a reduction of a row."""
+    node = Node(op_type, [row, np.array([1])], [1], {"keepdims": 0})
+    (found,) = interpret(lowered(node.model()), node.feeds).values()
+    return int(found.item())
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_norm_along_no_axis_is_of_no_product_of_integers(dtype: str) -> None:
+    value = np.array([65536, 3], dtype)
+
+    check_node(Node("ReduceL2", [value], attributes={"noop_with_empty_axes": 1}), value)
+
+
 @pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceMin"])
 @pytest.mark.parametrize("value", [-np.inf, np.inf])
 def test_extrema_of_nothing_but_infinities(op_type: str, value: float) -> None:
@@ -91,7 +124,7 @@ def test_a_reduction_streams_on_both_sides_where_what_it_reduces_is_innermost(ax
 
 
 def test_axes_named_twice_are_refused() -> None:
-    with pytest.raises(UserError, match=r"node 'op': axes \[0, 0\] against different ones"):
+    with pytest.raises(UserError, match=r"node 'op': 'x1' \(axes\) is \[0, 0\] against 2 different ones"):
         check_node(Node("ReduceSum", [random((2, 3)), np.array([0, 0])], [1]))
 
 

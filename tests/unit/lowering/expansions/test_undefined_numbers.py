@@ -94,6 +94,11 @@ def test_sign_of_zero(op_type: str) -> None:
     _check_signs(Node(op_type, [np.array([0.0, -0.0], np.float32)]))
 
 
+@pytest.mark.parametrize("op_type", ["Elu", "LeakyRelu"])
+def test_negative_slope_does_not_change_the_sign_of_zero(op_type: str) -> None:
+    _check_signs(Node(op_type, [np.array([0.0, -0.0, 1, -1], np.float32)], attributes={"alpha": -1.125}))
+
+
 def test_slope_of_zero_does_not_matter() -> None:
     slopes = np.array([NAN, np.inf, -1, 2], np.float32)
 
