@@ -29,6 +29,14 @@ def test_mean_whose_sum_half_precision_cannot_hold() -> None:
     assert _both(Node("ReduceMean", [np.full(5000, 30, np.float16)])).tolist() == [30]
 
 
+@pytest.mark.parametrize(
+    ("op_type", "row", "expected"),
+    [("ReduceL2", [65536, 3], 65536), ("ReduceLogSum", [2**30] * 4, 22), ("ReduceLogSumExp", [5, *[4] * 6], 6)],
+)
+def test_integers_whose_sum_their_type_does_not_hold(op_type: str, row: list[int], expected: int) -> None:
+    assert _both(Node(op_type, [np.array(row, np.uint32)])).tolist() == [expected]
+
+
 def test_average_pool_whose_sum_half_precision_cannot_hold() -> None:
     node = Node("GlobalAveragePool", [np.full((1, 2, 90, 90), 30, np.float16)])
 

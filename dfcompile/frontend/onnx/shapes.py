@@ -16,7 +16,10 @@ from dfcompile.frontend.onnx.window_results import window_result
 # Inference looks into constants only for shapes, axes and the like, which are short.
 _LARGEST_VISIBLE_CONSTANT = 1024
 
-_VECTOR_MAKERS = frozenset(["Concat", "Range"])
+# Whose vectors ONNX follows element by element: those that they make, and those that they read.
+_FOLLOWED = frozenset(
+    ["Add", "Cast", "Concat", "Gather", "Mul", "Range", "Size", "Slice", "Squeeze", "Sub", "Unsqueeze"]
+)
 _LONGEST_VECTOR = 2**20
 # Operators for which ONNX infers nothing, or fails: their result is of the type of their first operand.
 _LIKE_FIRST_OPERAND = frozenset(["GroupNormalization", "MeanVarianceNormalization"])
@@ -108,14 +111,16 @@ def _correct(proto: onnx.ModelProto, types: Mapping[str, TensorType], values: se
 
 def _has_long_vectors(proto: onnx.ModelProto) -> bool:
     """Whether following the elements of vectors, any of which might be a shape, would take ONNX forever."""
-    if not any(node.op_type in _VECTOR_MAKERS for node in proto.graph.node):
+    followed = [node for node in proto.graph.node if node.op_type in _FOLLOWED]
+    if not followed:
         return False
     try:
         inferred = shape_inference.infer_shapes(proto)
     except (shape_inference.InferenceError, ValueError):
         return False  # the inference proper says what is wrong
-    makers = {name for node in proto.graph.node if node.op_type in _VECTOR_MAKERS for name in node.output}
-    shapes = [_shape(value) for value in inferred.graph.value_info if value.name in makers]
+    names = {name for node in followed for name in (*node.input, *node.output)}
+    values = (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output)
+    shapes = [_shape(value) for value in values if value.name in names]
     return any(shape is not None and len(shape) == 1 and (shape[0] or 0) > _LONGEST_VECTOR for shape in shapes)
 
 

@@ -208,6 +208,30 @@ def test_long_vectors_take_no_time(body: str, write_model: ModelWriter) -> None:
     assert read_model(path).program.outputs[0].shape[0] >= 2**40
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = Add(v, v)",
+        "y = Mul(v, one)",
+        "y = Sub(one, v)",
+        "y = Cast<to=7>(v)",
+        "y = Gather<axis=0>(v, at)",
+        "y = Slice(v, at, end)",
+        "y = Unsqueeze(v, at)",
+        "c = Size(v) y = Add(c, one)",
+        "n = Neg(v) y = Slice(n, at, end)",
+    ],
+)
+@pytest.mark.parametrize("dtype", ["int32", "float"])
+def test_long_vectors_that_are_read_take_no_memory(body: str, dtype: str, write_model: ModelWriter) -> None:
+    """ONNX's inference makes a dimension of each element of what might be a shape, whatever its type."""
+    count = "int64" if "Size" in body else dtype
+    path = write_model(f"""g ({dtype}[1099511627776] v, {count}[1] one) => (y)
+    <int64[1] at = {{0}}, int64[1] end = {{5}}> {{ {body} }}""")
+
+    assert read_model(path).program.outputs[0].shape[-1] in {1, 5, 2**40}
+
+
 def test_file_kinds_are_plugins() -> None:
     kinds = {plugin.value.suffix: plugin.origin for plugin in file_kind_plugins()}
 
