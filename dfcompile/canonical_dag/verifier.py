@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from dfcompile.canonical_dag.analysis.node_order import nodes_on_a_cycle
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, Bool, CanonicalDag, Int64
+from dfcompile.canonical_dag.kernel import LoopKind, LoopPart
 from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.errors import DfcompileError, VerificationError
 
@@ -97,11 +98,35 @@ def _names(dag: CanonicalDag) -> Iterator[str]:
                 yield f"kernel {kernel.name!r}: {dimension} {size} against 1 or more"
         if kernel.memory_bytes < 0:
             yield f"kernel {kernel.name!r}: memory_bytes {kernel.memory_bytes} against 0 or more"
+    yield from _loops(dag)
     for tensor in dag.tensors:
         if tensor.elements < 1 or tensor.element_bytes < 1:
             held = f"{tensor.elements} elements of {tensor.element_bytes} bytes"
             yield f"tensor {tensor.name!r}: {held} against 1 or more"
     yield from _repeated_nodes(dag)
+
+
+def _loops(dag: CanonicalDag) -> Iterator[str]:
+    elements = {tensor.name: tensor.elements for tensor in dag.tensors}
+    for kernel in dag.kernels:
+        sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
+        for loop in kernel.loops:
+            where = f"kernel {kernel.name!r}: loop {loop.name!r}"
+            size = sizes[loop.part] if kernel.variant.is_gemm else loop.extent
+            if loop.extent < 1 or size % loop.extent:
+                yield f"{where}: extent {loop.extent} against a divisor of {loop.part} {size}"
+            for arrays, digits in ((kernel.inputs, loop.inputs), (kernel.outputs, loop.outputs)):
+                if len(arrays) != len(digits):
+                    yield f"{where}: {len(digits)} digits against {len(arrays)} arrays"
+                for array, digit in zip(arrays, digits, strict=False):
+                    if digit is None or array not in elements:
+                        continue
+                    if digit.stride < 1 or elements[array] % max(1, digit.stride * loop.extent):
+                        period = f"stride {digit.stride} x extent {loop.extent}"
+                        yield f"{where}: {period} against a divisor of {elements[array]} elements of {array!r}"
+            is_parallel = loop.kind is LoopKind.PARALLEL
+            if any((digit is not None) is not is_parallel for digit in loop.outputs):
+                yield f"{where}: {loop.kind} against digits of {'every' if is_parallel else 'no'} result"
 
 
 def _repeated_nodes(dag: CanonicalDag) -> Iterator[str]:

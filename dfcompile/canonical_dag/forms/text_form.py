@@ -22,6 +22,7 @@ from typing import TypeVar
 
 from dfcompile.canonical_dag.builder import UNORDERED
 from dfcompile.canonical_dag.dag import CanonicalDag
+from dfcompile.canonical_dag.forms.loops_form import format_loops, parse_loops
 from dfcompile.canonical_dag.forms.reader import FORMAT, DagReader
 from dfcompile.canonical_dag.forms.reference import items, quoted, shortened, tokens, unquoted
 from dfcompile.canonical_dag.forms.runs import EdgeRun, NodeRun, edge_runs, node_runs
@@ -72,11 +73,12 @@ def _lines(dag: CanonicalDag) -> Iterator[str]:
 def _kernel_line(kernel: Kernel) -> str:
     sizes = f"outer={kernel.outer} m={kernel.m} k={kernel.k} n={kernel.n}"
     memory = f" memory_bytes={kernel.memory_bytes}" if kernel.memory_bytes else ""
+    loops = f" loops={quoted(format_loops(kernel.loops))}" if kernel.loops else ""
     inputs, outputs = (",".join(map(quoted, names)) for names in (kernel.inputs, kernel.outputs))
     return (
         f"kernel {quoted(kernel.name)} op={quoted(kernel.op)} origin={quoted(kernel.origin)} "
         f"expansion={quoted(kernel.expansion)} variant={kernel.variant} {sizes} "
-        f"inputs={inputs} outputs={outputs}{memory}"
+        f"inputs={inputs} outputs={outputs}{memory}{loops}"
     )
 
 
@@ -145,14 +147,17 @@ def _parse_tensor(reader: DagReader, words: list[str], where: str) -> None:
 
 def _parse_kernel(reader: DagReader, words: list[str], where: str) -> None:
     texts, sizes, lists = ("op", "origin", "expansion"), ("outer", "m", "k", "n"), ("inputs", "outputs")
-    fields = _fields(words[2:], (*texts, "variant", *sizes, "memory_bytes", *lists), where)
+    fields = _fields(words[2:], (*texts, "variant", *sizes, "memory_bytes", "loops", *lists), where)
     op, origin, expansion = (unquoted(_field(fields, key, where), where) for key in texts)
     outer, m, k, n = (_number(fields, key, where) for key in sizes)
     inputs, outputs = (items(_field(fields, key, where), where) for key in lists)
     variant = _choice(fields, "variant", {variant.value: variant for variant in KernelVariant}, where)
     name = unquoted(words[1], where)
     memory_bytes = _number(fields, "memory_bytes", where) if "memory_bytes" in fields else 0
-    reader.kernel(Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs, memory_bytes), where)
+    loops = parse_loops(unquoted(fields.get("loops", ""), where), where)
+    reader.kernel(
+        Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs, memory_bytes, loops), where
+    )
 
 
 _RECORDS: Mapping[str, Callable[[DagReader, list[str], str], None]] = {
