@@ -1,7 +1,6 @@
 """The kernel that a canonical operator is: what the DFModel back end will map."""
 
 from collections.abc import Mapping
-
 from dataclasses import replace
 
 from dfcompile.canonical_dag import Kernel, KernelLoop, KernelVariant

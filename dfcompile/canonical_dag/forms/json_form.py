@@ -29,7 +29,8 @@ _LARGEST_NUMBER = 2**63 - 1
 
 _TOP = ("format", "name", "kernels", "tensors", "orders", "nodes", "edges")
 _KERNEL = (
-    "name", "op", "origin", "expansion", "variant", "outer", "m", "k", "n", "memory_bytes", "inputs", "outputs", "loops",
+    "name", "op", "origin", "expansion", "variant", "outer", "m", "k", "n",
+    "memory_bytes", "inputs", "outputs", "loops",
 )  # fmt: skip
 _TENSOR = ("name", "elements", "element_bytes", "role")
 _NODES = ("nodes", "kind", "scope", "kernel", "origin")

@@ -13,7 +13,8 @@ from dfcompile.errors import UserError
 
 _DIGITS = r"(?:-|\d{1,18}@\d{1,3})(?:,(?:-|\d{1,18}@\d{1,3}))*|"
 _LOOP = re.compile(
-    rf"(?P<name>[^\s;]+) (?P<part>\w+) (?P<extent>\d{{1,18}}) (?P<kind>\w+) (?P<inputs>{_DIGITS}) (?P<outputs>{_DIGITS})"
+    r"(?P<name>[^\s;]+) (?P<part>\w+) (?P<extent>\d{1,18}) (?P<kind>\w+) "
+    rf"(?P<inputs>{_DIGITS}) (?P<outputs>{_DIGITS})"
 )
 
 

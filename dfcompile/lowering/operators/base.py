@@ -65,7 +65,7 @@ class CanonicalOperator:
         return None
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest | None:  # noqa: ARG002
-        """Return the loops that may be split over chips; None of an operator that does not say: it runs on every chip."""
+        """Return the loops that may be split over chips; None of an operator that does not say: every chip runs it."""
         return None
 
     def attributes(self) -> dict[str, AttributeValue]:

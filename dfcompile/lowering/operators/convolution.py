@@ -146,7 +146,7 @@ class TransposedConvolution(CanonicalOperator):
         positions = x.shape[0] * prod(x.shape[2:])
         return Contraction(self.group, w.shape[1] * prod(w.shape[2:]), w.shape[0] // self.group, positions)
 
-    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
         """Return batch, groups, filters of a group, and channels, over which is summed."""
         x, w = operands
         extents = {"b": x.shape[0], "g": self.group, "o": w.shape[1], "c": w.shape[0] // self.group}

@@ -44,7 +44,7 @@ class Window(CanonicalOperator):
             if span > extent:
                 raise self.fault(f"{count} windows span {span} elements against {extent} of axis {axis} of {x}")
 
-    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
         """Return batch, channels, windows and the elements of a window; windows that overlap need all of X."""
         write = ("b", "c", *(f"y{axis}" for axis in range(len(self.kernel))))
         loops = {name: Loop(extent) for name, extent in zip(write, result.shape, strict=True)}
