@@ -145,13 +145,11 @@ class Conversions:
         if len(needed) > MOST_ORDERED:
             nearest = min(needed, key=lambda one: _rank(self.way(given, one, elements, element_bytes)))
             order = (nearest, *(one for one in needed if one != nearest))
-            return self._in_order(given, order, needed, elements, element_bytes)
-        plans = (self._in_order(given, order, needed, elements, element_bytes) for order in permutations(needed))
+            return self._in_order(given, order, elements, element_bytes)
+        plans = (self._in_order(given, order, elements, element_bytes) for order in permutations(needed))
         return min(plans, key=lambda ways: _rank([step for way in ways for step in way]))
 
-    def _in_order(
-        self, given: Layout, order: Sequence[Layout], needed: Sequence[Layout], elements: int, element_bytes: int
-    ) -> tuple[Way, ...]:
+    def _in_order(self, given: Layout, order: Sequence[Layout], elements: int, element_bytes: int) -> tuple[Way, ...]:
         there = {given: None}
         ways: dict[Layout, Way] = {}
         for target in order:

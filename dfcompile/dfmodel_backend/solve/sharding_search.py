@@ -1,9 +1,9 @@
 """The sharding with which a graph takes the least time on chips of a system, and a bound on all shardings.
 
 What every mapping takes at least adds up over kernels and tensors: compute with no core idle, DRAM bytes that none
-avoids, exchanges. A beam over kernels in topological order finds shardings that are good by that; the best are fused and
-improved kernel by kernel. A search tree over all shardings with the same sums as bounds then proves the optimum, if its
-nodes suffice. All budgets count work, never time.
+avoids, exchanges. A beam over kernels in topological order finds shardings that are good by that; the best are fused
+and improved kernel by kernel. A search tree over all shardings with the same sums as bounds then proves the optimum, if
+its nodes suffice. All budgets count work, never time.
 """
 
 import math
@@ -27,7 +27,7 @@ NS_PER_S = 1e9
 BEAM = 500  # partial shardings times choices of a kernel that are looked at, per kernel
 WIDEST = 48  # partial shardings that are kept
 NODES = 100_000  # of the search tree, times the number of kernels
-EVALUATIONS = 40_000  # shardings that are fused, times the square of the number of kernels
+EVALUATIONS = 20_000  # shardings that are fused, times the square of the number of kernels
 TIE = 1e-12
 
 Evaluate = Callable[[SharedGraph], Mapping]
@@ -259,10 +259,7 @@ class ShardingSearch:
         for chosen, _ in beam[: max(2, budget // 8)]:
             self._look(chosen, best)
         self._improve(best, budget // 2)
-        if best.time_s > self.bound_s * (1 + TIE):
-            self._tree(best, budget)
-        else:
-            best.bound_s = self.bound_s
+        self._tree(best, budget)
         bound_s = min(best.bound_s, best.time_s)
         return best.found, bound_s, best.refused
 
@@ -369,7 +366,7 @@ class ShardingSearch:
         while heap:
             chosen, sums = heap.pop()
             least_s = self._least_ns(sums, len(chosen)) / NS_PER_S
-            if least_s >= best.time_s * (1 - TIE):
+            if _cannot_be_better(least_s, sums, best):
                 continue
             if nodes <= 0 or len(best.seen) - looked >= evaluations:
                 best.bound_s = min(best.bound_s, least_s)
@@ -386,6 +383,12 @@ class ShardingSearch:
             nodes -= len(grown)
             grown.sort(key=lambda state: self._score(state[1], len(state[0])), reverse=True)
             heap += grown
+
+
+def _cannot_be_better(least_s: float, sums: Sums, best: _Best) -> bool:
+    if best.found is None or least_s < best.time_s * (1 - TIE):
+        return False
+    return least_s > best.time_s * (1 + TIE) or (sums.message_bytes, sums.splits) >= best.found.rank[1:]
 
 
 def _is_better(one: Found, other: Found) -> bool:
