@@ -5,6 +5,8 @@ from dfcompile.dfmodel_backend.check.mappings import check
 from dfcompile.dfmodel_backend.evaluate.graphs import Figures, evaluate
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
+from dfcompile.dfmodel_backend.inter_chip.conversions import ExchangeKind
+from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
 from dfcompile.dfmodel_backend.machine.named_systems import named_systems
 from dfcompile.dfmodel_backend.machine.system import System
@@ -31,6 +33,8 @@ __all__ = [
     "Connection",
     "DataflowGraph",
     "DataflowKernel",
+    "Exchange",
+    "ExchangeKind",
     "Figures",
     "KernelType",
     "Mapping",

@@ -11,6 +11,7 @@ from dfcompile.report.plain_values import Json
 
 FORMAT: Final = "dfcompile-report/1"
 BOUND_BY: Final = ("compute", "memory", "network")
+COLLECTIVES: Final = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 
 
 @record
@@ -189,6 +190,30 @@ class ConfigurationSummary:
 
 
 @record
+class ExchangeSummary:
+    """A collective by which chips change the layout of a tensor."""
+
+    tensor: str = figure(meaning="that is exchanged")
+    source: str = figure(meaning="the kernel that makes it, in whose configuration it is exchanged")
+    readers: tuple[str, ...] = figure(
+        meaning="kernels that need it so; none of an output of the model that is completed"
+    )
+    collective: str = figure(
+        meaning="`all-gather`, `reduce-scatter`, `all-reduce` or `all-to-all`", choices=COLLECTIVES
+    )
+    dimensions: tuple[int, ...] = figure(meaning="of the network, along which chips take part; 0 is the innermost")
+    before: str = figure(
+        meaning="layout along them, such as `split by axis 0`, `whole`, `partial, to be combined by sum`"
+    )
+    after: str = figure(meaning="layout along them then")
+    message_bytes: int = figure(
+        unit="bytes", meaning="that the chips of one group have of the tensor together, at most"
+    )
+    moved_bytes: int = figure(unit="bytes", meaning="that all chips together receive")
+    time_s: float = figure(unit="s", meaning="of it")
+
+
+@record
 class MappingSummary:
     """Figures of a mapping to a machine [ko24]."""
 
@@ -206,29 +231,38 @@ class MappingSummary:
         unit="bytes", meaning="read from and written to DRAM", heading="DRAM\nbytes", table="mapping", cell=",.0f"
     )
     network_bytes: float = figure(
-        unit="bytes", meaning="between chips", heading="network\nbytes", table="mapping", cell=",.0f"
+        unit="bytes",
+        meaning="of the messages between chips: of each exchange what the chips of one group have together [ko24]",
+        heading="network\nbytes",
+        table="mapping",
+        cell=",.0f",
     )
+    moved_bytes: float = figure(unit="bytes", meaning="that all chips together receive from others")
     cost_usd: float = figure(
         unit="USD", meaning="price of the machine", heading="cost\nUSD", table="mapping", cell=",.2f"
     )
     power_w: float = figure(unit="W", meaning="power of the machine", heading="power\n{}W", table="mapping")
     energy_j: float = figure(unit="J", meaning="`power_w * time_s`", heading="energy\n{}J", table="mapping")
     utilization: float = figure(
-        meaning="floating-point operations / (peak rate × `time_s`)",
+        meaning="operations of the model, each once however many chips repeat it / (peak rate of all chips × `time_s`)",
         heading="util.\n%",
         table="mapping",
         after="network_bytes",
         cell=".1%",
         csv="mapping_utilization",
     )
-    optimal: bool = figure(meaning="whether it is proved that no assignment of kernels to configurations is faster")
+    optimal: bool = figure(
+        meaning="whether it is proved that no assignment of kernels to configurations is faster, under no sharding over "
+        "a number of chips that was tried"
+    )
     gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `time_s`")
-    bound_time_s: float = figure(unit="s", meaning="that no assignment can fall below")
+    bound_time_s: float = figure(unit="s", meaning="that no assignment, under no sharding, can fall below")
     solver: str = figure(meaning="what found the assignment")
     solver_s: float = figure(
         unit="s", meaning="wall time of the solver; the one field that differs between runs", decimals=3
     )
     configurations: tuple[ConfigurationSummary, ...] = figure(meaning="in their order")
+    exchanges: tuple[ExchangeSummary, ...] = figure(meaning="between chips; none on one chip")
 
 
 @record

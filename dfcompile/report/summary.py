@@ -11,6 +11,7 @@ from dfcompile.options import Options
 from dfcompile.report.figures import (
     AssumptionSummary,
     ConfigurationSummary,
+    ExchangeSummary,
     ExpansionsSummary,
     HintSummary,
     MappingSummary,
@@ -81,6 +82,7 @@ def _mapping(mapping: backend.Mapping, chips: int) -> MappingSummary:
         configs=len(mapping.configs),
         dram_bytes=mapping.dram_bytes,
         network_bytes=mapping.network_bytes,
+        moved_bytes=mapping.moved_bytes,
         cost_usd=mapping.cost_usd,
         power_w=mapping.power_w,
         energy_j=mapping.energy_j,
@@ -94,6 +96,22 @@ def _mapping(mapping: backend.Mapping, chips: int) -> MappingSummary:
             ConfigurationSummary(config.kernels, config.time_ns / NS_PER_S, config.bound_by)
             for config in mapping.configs
         ),
+        exchanges=tuple(_exchange(exchange) for exchange in mapping.exchanges),
+    )
+
+
+def _exchange(exchange: backend.Exchange) -> ExchangeSummary:
+    return ExchangeSummary(
+        tensor=exchange.tensor,
+        source=exchange.source,
+        readers=exchange.readers,
+        collective=exchange.kind.value,
+        dimensions=exchange.dimensions,
+        before=exchange.before,
+        after=exchange.after,
+        message_bytes=exchange.message_bytes,
+        moved_bytes=exchange.moved_bytes,
+        time_s=exchange.time_ns / NS_PER_S,
     )
 
 

@@ -10,6 +10,7 @@ from dfcompile.dfmodel_backend.check.mappings import check
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import shared_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions
@@ -156,11 +157,25 @@ def _explanation(tried: dict[int, _Found | InfeasibleError], best: Mapping, chip
         parts = ", ".join(f"{kind} {_part(found.mapping, f'{kind}_ns')}" for kind in ("compute", "memory", "network"))
         fastest = ", the fastest" if mapping is best else ""
         yield Assumption(f"{name}{fastest}", f"{found.mapping.time_s * 1e6:.4g} µs: {parts} µs", "--chips")
+    for exchange in best.exchanges:
+        yield Assumption(
+            f"exchange of {exchange.tensor!r} on {best.chips} chips", _in_words(exchange), "[ko24, section 3]"
+        )
     yield Assumption(
         "kernels on several chips",
         "split so that the mapping takes the least time; an all-reduce is a reduce-scatter and an all-gather; "
         "a chip's share is rounded up; a kernel that is not split runs on every chip, and its operations count once",
         "[ko24, section 3]",
+    )
+
+
+def _in_words(exchange: Exchange) -> str:
+    along = " and ".join(str(dimension) for dimension in exchange.dimensions)
+    readers = f"for {', '.join(exchange.readers)}" if exchange.readers else "as an output of the model"
+    return (
+        f"{exchange.kind} of {exchange.message_bytes:,} bytes along dimension {along} of the network, from "
+        f"{exchange.before} to {exchange.after}, {readers}: {exchange.time_ns / 1e3:.4g} µs, "
+        f"{exchange.moved_bytes:,} bytes moved"
     )
 
 

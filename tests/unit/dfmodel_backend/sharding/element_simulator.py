@@ -151,7 +151,7 @@ class ElementSimulator:
         return set(np.flatnonzero(mine).tolist())
 
     def _play(self, step: Step, before: Held, elements: int, combine: str) -> Held:
-        """Give every chip what it has after a step, from chips that differ from it along the step's dimensions alone."""
+        """Give every chip what it has after a step, from chips of its group alone."""
         after: Held = {chip: {} for chip in self._chips}
         moved = 0
         largest = 0

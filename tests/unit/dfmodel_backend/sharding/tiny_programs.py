@@ -88,7 +88,7 @@ class _Builder:
     def reshaped(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         if self.rng.random() < 0.6:
             return shape
-        left, found = prod(shape), []
+        left, found = prod(shape), list[int]()
         while left > 1 and len(found) < 3:
             extent = self.rng.choice([divisor for divisor in range(2, left + 1) if left % divisor == 0])
             found.append(extent)

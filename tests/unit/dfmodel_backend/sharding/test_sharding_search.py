@@ -1,0 +1,93 @@
+"""The sharding that is found against every sharding, each with its own fusion."""
+
+import math
+import random
+from dataclasses import replace
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dfcompile.dfmodel_backend import Mapping, MappingOptions, Overlap, System, TensorKind, map_graph
+from dfcompile.dfmodel_backend.machine.system import Amount
+from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, SplitGraph
+from dfcompile.dfmodel_backend.solve.sharding_search import ShardingSearch
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
+from dfcompile.errors import InfeasibleError
+from tests.examples import examples
+from tests.unit.dfmodel_backend.graphs import floats, split_gemm
+from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked
+from tests.unit.dfmodel_backend.sharding.element_simulator import every_choice
+from tests.unit.dfmodel_backend.sharding.tiny_programs import random_program, random_system
+
+RELATIVE = 1e-9
+
+
+def search(graph: DataflowGraph, system: System, options: MappingOptions) -> ShardingSearch:
+    def mapped(share: SharedGraph) -> Mapping:
+        return map_graph(share.graph, system, options)
+
+    return ShardingSearch(graph, system, options, mapped)
+
+
+def least_of_all(split: SplitGraph, system: System, options: MappingOptions) -> tuple[float, float, int] | None:
+    """Return time, bytes of messages and splits of the best of all shardings."""
+    found = []
+    for sharding in every_choice(split):
+        share = split.shared(sharding)
+        try:
+            time_s = map_graph(share.graph, system, options).time_s
+        except InfeasibleError:
+            continue
+        splits = sum(number >= 0 for choice in sharding.values() for number in choice)
+        found.append((time_s, share.network_bytes, splits))
+    least = min((time_s for time_s, _, _ in found), default=0.0)
+    return min((one for one in found if one[0] <= least * (1 + RELATIVE)), key=lambda one: one[1:], default=None)
+
+
+@examples(15)
+@given(st.integers(0, 2**40), st.sampled_from(list(Overlap)), st.sampled_from([0, 0, 150, 300]))
+def test_no_sharding_is_faster(seed: int, overlap: Overlap, sram_bytes: int) -> None:
+    rng = random.Random(seed)
+    program, system = random_program(rng, 3), random_system(rng)
+    system = replace(system, accelerator=replace(system.accelerator, sram=Amount(sram_bytes)))
+    options = MappingOptions(overlap=overlap)
+    split = SplitGraph(program.graph, system)
+    assume(math.prod(len(choices) for choices in split.choices.values()) <= 200)
+    best = least_of_all(split, system, options)
+    found, bound_s, refused = search(program.graph, system, options).best()
+
+    if best is None:
+        assert found is None
+        assert refused is not None
+        return
+    assert found is not None
+    assert math.isclose(found.mapping.time_s, best[0], rel_tol=RELATIVE)
+    assert math.isclose(bound_s, best[0], rel_tol=RELATIVE)  # proved
+
+
+def test_of_equally_fast_shardings_the_one_with_fewer_bytes_and_fewer_splits_is_taken() -> None:
+    """The weight takes all the time: by its rows nothing is exchanged, by the contraction the result is."""
+    graph = DataflowGraph.of(
+        "one",
+        (split_gemm("a", 8, 8, 4),),
+        (
+            floats("x", TensorKind.WEIGHT, 32, "", "a"),
+            floats("w", TensorKind.WEIGHT, 64, "", "a"),
+            floats("y", TensorKind.OUTPUT, 32, "a"),
+        ),
+    )
+    system = networked("r", 2).parts(2)[0]
+    found, _, _ = search(graph, system, MappingOptions()).best()
+
+    assert found is not None
+    assert found.share.sharding == (("a", (0,)),)
+    assert found.share.network_bytes == 0
+
+
+def test_a_bound_that_is_known_is_not_looked_below() -> None:
+    graph = DataflowGraph.of("one", (split_gemm("a", 8, 8, 4),), (floats("w", TensorKind.WEIGHT, 64, "", "a"),))
+    kept = search(graph, networked("r", 2).parts(2)[0], MappingOptions())
+
+    found, bound_s, _ = kept.best(below_s=1e-12)
+    assert found is None
+    assert bound_s >= 1e-12
