@@ -252,8 +252,8 @@ class MappingSummary:
         csv="mapping_utilization",
     )
     optimal: bool = figure(
-        meaning="whether it is proved that no assignment of kernels to configurations is faster, under no sharding over "
-        "a number of chips that was tried"
+        meaning="whether it is proved that no assignment of kernels to configurations is faster, under no sharding "
+        "over a number of chips that was tried"
     )
     gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `time_s`")
     bound_time_s: float = figure(unit="s", meaning="that no assignment, under no sharding, can fall below")

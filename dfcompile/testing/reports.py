@@ -14,6 +14,7 @@ from dfcompile.report.design.figures import (
 from dfcompile.report.figures import (
     AssumptionSummary,
     ConfigurationSummary,
+    ExchangeSummary,
     ExpansionsSummary,
     HintSummary,
     MappingSummary,
@@ -82,6 +83,7 @@ def _mapping() -> MappingSummary:
         configs=2,
         dram_bytes=4096.0,
         network_bytes=0.0,
+        moved_bytes=0.0,
         cost_usd=12.5,
         power_w=1.5,
         energy_j=4.5e-6,
@@ -94,6 +96,9 @@ def _mapping() -> MappingSummary:
         configurations=(
             ConfigurationSummary((HOSTILE,), 1e-6, "memory"),
             ConfigurationSummary(("a", "b", "c"), 2e-6, "compute"),
+        ),
+        exchanges=(
+            ExchangeSummary(HOSTILE, "a", ("b", "c"), "all-gather", (0,), "split by axis 0", "whole", 64, 192, 1e-7),
         ),
     )
 

@@ -50,6 +50,7 @@ MAPPING = MappingSummary(
     configs=1,
     dram_bytes=4096.0,
     network_bytes=0.0,
+    moved_bytes=0.0,
     cost_usd=12.5,
     power_w=1.5,
     energy_j=0.45,
@@ -60,6 +61,7 @@ MAPPING = MappingSummary(
     solver="dp",
     solver_s=0.012345,
     configurations=(ConfigurationSummary(("conv1.im2col", "conv1.matmul", "conv1.bias"), 0.3, "memory"),),
+    exchanges=(),
 )
 RESULT = Result(16, {"MatMul": "mv"}, SCHEDULE, mapping=MAPPING)
 REPORT = Report(
