@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from dfcompile.dfmodel_backend.inter_chip.conversions import (
     Conversions,
+    Held,
     Layout,
-    Partial,
     Step,
     Way,
     is_complete,
@@ -28,6 +28,7 @@ from dfcompile.dfmodel_backend.sharding.kernel_splits import (
 )
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, Tensor, TensorKind
 
+Words = Mapping[tuple[int, Held], str]  # by dimension of the network
 Sharding = Mapping[str, Choice]  # by name of the kernel; one that is missing is whole
 
 
@@ -202,9 +203,9 @@ class SplitGraph:
                         time_ns=step.time_ns,
                     )
 
-    def _words(self, tensor: Tensor, chosen: Sharding) -> dict[Split, str]:
-        """Return what people call each split of a tensor: an axis as its source, or as a reader, sees it."""
-        words: dict[Split, str] = {}
+    def _words(self, tensor: Tensor, chosen: Sharding) -> Words:
+        """Return what people call the parts of a tensor: an axis as its source, or as a reader, sees it."""
+        words: dict[tuple[int, Held], str] = {}
         ends = [(self._kernels[tensor.source], True)] if tensor.source else []
         ends += [(self._kernels[use.kernel], False) for use in tensor.uses]
         for kernel, is_result in ends:
@@ -215,22 +216,17 @@ class SplitGraph:
                 choice = chosen[kernel.name]
                 digits = [(loop.outputs if is_result else loop.inputs)[place] for loop in kernel.loops]
                 layout = layout_of(kernel, place, choice, tensor.elements, self.chips)
-                for held, number in zip(layout, choice, strict=True):
-                    if isinstance(held, Split):
-                        words.setdefault(held, held_in_words(kernel, digits, number, is_result=is_result))
+                for dimension, (held, number) in enumerate(zip(layout, choice, strict=True)):
+                    words.setdefault((dimension, held), held_in_words(kernel, digits, number, is_result=is_result))
         return words
 
 
-def _in_words(step: Step, layout: Layout, words: Mapping[Split, str]) -> str:
+def _in_words(step: Step, layout: Layout, words: Words) -> str:
     found = []
     for dimension in step.dimensions:
-        match layout[dimension]:
-            case None:
-                found.append("whole")
-            case Partial(kind):
-                found.append(f"partial, to be combined by {kind}")
-            case Split() as split:
-                found.append(words.get(split, f"split in blocks of {split.block} elements"))
+        held = layout[dimension]
+        unknown = f"split in blocks of {held.block} elements" if isinstance(held, Split) else "whole"
+        found.append(words.get((dimension, held), unknown))
     return ", ".join(dict.fromkeys(found))
 
 

@@ -104,5 +104,5 @@ def held_in_words(kernel: DataflowKernel, digits: Sequence[Digit | None], number
     if digit is not None:
         return f"split by axis {digit.axis}"
     if is_result and loop.kind is not LoopKind.PARALLEL:
-        return f"partial, to be combined by {loop.kind}"
+        return f"partial over {loop.name}, to be combined by {loop.kind}"
     return "whole"
