@@ -4,6 +4,7 @@ import math
 import random
 from dataclasses import replace
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -91,3 +92,23 @@ def test_a_bound_that_is_known_is_not_looked_below() -> None:
     found, bound_s, _ = kept.best(below_s=1e-12)
     assert found is None
     assert bound_s >= 1e-12
+
+
+def test_what_is_not_looked_at_bounds_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without nodes nothing is proved but that kernels and tensors take what they must."""
+    monkeypatch.setattr("dfcompile.dfmodel_backend.solve.sharding_search.NODES", 0)
+    graph = DataflowGraph.of(
+        "one",
+        (split_gemm("a", 3, 5, 7),),
+        (
+            floats("x", TensorKind.INPUT, 35, "", "a"),
+            floats("w", TensorKind.WEIGHT, 15, "", "a"),
+            floats("y", TensorKind.OUTPUT, 21, "a"),
+        ),
+    )
+    kept = search(graph, networked("r", 2).parts(2)[0], MappingOptions(overlap=Overlap.NO_OVERLAP))
+    found, bound_s, _ = kept.best()
+
+    assert found is not None
+    assert kept.bound_s < found.mapping.time_s
+    assert bound_s == kept.bound_s
