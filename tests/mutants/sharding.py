@@ -9,6 +9,7 @@ _KERNELS = "dfmodel_backend/sharding/kernel_splits.py"
 _GRAPHS = "dfmodel_backend/sharding/graphs.py"
 _SEARCH = "dfmodel_backend/solve/sharding_search.py"
 _MAPPINGS = "dfmodel_backend/check/mappings.py"
+_EXCHANGES = "dfmodel_backend/check/exchanges.py"
 _NESTS = "lowering/operators/loop_nest.py"
 
 SHARDING = (
@@ -33,5 +34,13 @@ SHARDING = (
     Mutant(_KERNELS, "sizes[loop.part] = sizes[loop.part] // loop.extent * left", "pass"),
     Mutant(_SEARCH, "return one.rank[1:] < other.rank[1:]", "return one.rank[1:] > other.rank[1:]"),
     Mutant(_SEARCH, "best.bound_s = min(best.bound_s, least_s)", "pass"),
+    Mutant(_EXCHANGES, "if exchange.time_ns < at_least_ns", "if exchange.time_ns < 0 * at_least_ns"),
+    Mutant(
+        _SEARCH,
+        "is_unavoidable = tensor.kind is TensorKind.OUTPUT or (",
+        "is_unavoidable = tensor.kind is not None or (",
+    ),
+    Mutant(_SPLITS, "if key[:half] != key[half:]", "if key[:half] == key[half:]"),
+    Mutant(_NESTS, "if stride < 1 or self.elements % period:", "if stride < 1:"),
     Mutant(_NESTS, "if 0 <= low <= high < stride else None", "if 0 <= low <= high else None"),
 )

@@ -17,7 +17,7 @@ from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
 from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, SplitGraph
+from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph, SplitGraph
 from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE, Choice
 from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, Tensor, TensorKind
@@ -243,6 +243,11 @@ class ShardingSearch:
         """A time that no mapping of any sharding beats."""
         return self._least_ns(Sums(), 0) / NS_PER_S
 
+    def least_s(self, sharding: Sharding) -> float:
+        """Return a time that no mapping of one sharding beats."""
+        chosen = tuple(sharding[name] for name in self._names)
+        return self._least_ns(self._sums(chosen), len(chosen)) / NS_PER_S
+
     # -- search
 
     def best(self, below_s: float = math.inf) -> tuple[Found | None, float, InfeasibleError | None]:
@@ -257,7 +262,8 @@ class ShardingSearch:
         budget = max(4, EVALUATIONS // max(1, len(self._names)) ** 2)
         beam = self._beam()
         for chosen, _ in beam[: max(2, budget // 8)]:
-            self._look(chosen, best)
+            if self.least_s(dict(zip(self._names, chosen, strict=True))) <= best.time_s * (1 + TIE):
+                self._look(chosen, best)
         self._improve(best, budget // 2)
         self._tree(best, budget)
         bound_s = min(best.bound_s, best.time_s)

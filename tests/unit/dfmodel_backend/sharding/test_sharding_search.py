@@ -55,7 +55,8 @@ def test_no_sharding_is_faster(seed: int, overlap: Overlap, sram_bytes: int) -> 
     split = SplitGraph(program.graph, system)
     assume(math.prod(len(choices) for choices in split.choices.values()) <= 200)
     best = least_of_all(split, system, options)
-    found, bound_s, refused = search(program.graph, system, options).best()
+    kept = search(program.graph, system, options)
+    found, bound_s, refused = kept.best()
 
     if best is None:
         assert found is None
@@ -64,6 +65,23 @@ def test_no_sharding_is_faster(seed: int, overlap: Overlap, sram_bytes: int) -> 
     assert found is not None
     assert math.isclose(found.mapping.time_s, best[0], rel_tol=RELATIVE)
     assert math.isclose(bound_s, best[0], rel_tol=RELATIVE)  # proved
+    assert kept.bound_s <= best[0] * (1 + RELATIVE)
+
+
+@examples(30)
+@given(st.integers(0, 2**40), st.sampled_from(list(Overlap)), st.sampled_from([0.0, 0.5]))
+def test_no_mapping_beats_the_bound_of_its_sharding(seed: int, overlap: Overlap, utilization: float) -> None:
+    rng = random.Random(seed)
+    program, system = random_program(rng, 5), random_system(rng)
+    options = MappingOptions(overlap=overlap, compute_utilization=utilization)
+    split, kept = SplitGraph(program.graph, system), search(program.graph, system, options)
+    for _ in range(4):
+        sharding = {name: rng.choice(choices) for name, choices in split.choices.items()}
+        least_s = kept.least_s(sharding)
+        mapping = map_graph(split.shared(sharding).graph, system, options)
+
+        assert kept.bound_s <= least_s * (1 + RELATIVE)
+        assert least_s <= mapping.time_s * (1 + RELATIVE)
 
 
 def test_of_equally_fast_shardings_the_one_with_fewer_bytes_and_fewer_splits_is_taken() -> None:

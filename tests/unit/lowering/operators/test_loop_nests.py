@@ -69,6 +69,8 @@ CASES: list[tuple[CanonicalOperator, list[Shape], Shape, dict[str, tuple[int | N
     (Pad((0, 1, 0, 1)), [(2, 3)], (2, 5), {"i0": (3, 5)}),
     (Window(Reduction.MAX, (2, 2), (2, 2), (1, 1)), [(1, 3, 4, 4)], (1, 3, 2, 2),
      {"c": (16, 4), "y0": (8, 2), "y1": (2, 1), "k0": (4, None), "k1": (1, None)}),
+    (Window(Reduction.SUM, (2,), (2,), (1,)), [(1, 1, 5)], (1, 1, 2),  # no window has any of the last element
+     {"y0": (None, 1), "k0": (None, None)}),
     (Window(Reduction.SUM, (3,), (1,), (1,)), [(1, 3, 6)], (1, 3, 4),
      {"c": (6, 4), "y0": (None, 1), "k0": (None, None)}),
     (Im2col((2,), (1,), (1,), (3,), group=2), [(2, 4, 4)], (2, 4, 6),
