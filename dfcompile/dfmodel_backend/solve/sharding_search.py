@@ -24,8 +24,10 @@ from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKern
 from dfcompile.errors import InfeasibleError
 
 NS_PER_S = 1e9
-BEAM = 500  # partial shardings times choices of a kernel that are looked at, per kernel
-WIDEST = 48  # partial shardings that are kept
+BEAM = 200  # partial shardings times choices of a kernel that are looked at, per kernel
+WIDEST = 24  # partial shardings that are kept
+# Of compute, memory and network; the first are told apart by the least time before.
+WEIGHTS = ((1.0, 1.0, 1.0), (1.0, 1.0, 4.0), (1.0, 4.0, 1.0))
 NODES = 100_000  # of the search tree, times the number of kernels
 EVALUATIONS = 20_000  # shardings that are fused, times the square of the number of kernels
 TIE = 1e-12
@@ -260,7 +262,7 @@ class ShardingSearch:
         if self.bound_s >= below_s:
             return None, self.bound_s, None
         budget = max(4, EVALUATIONS // max(1, len(self._names)) ** 2)
-        beam = self._beam()
+        beam = self._beams()
         for chosen, _ in beam[: max(2, budget // 8)]:
             if self.least_s(dict(zip(self._names, chosen, strict=True))) <= best.time_s * (1 + TIE):
                 self._look(chosen, best)
@@ -269,8 +271,17 @@ class ShardingSearch:
         bound_s = min(best.bound_s, best.time_s)
         return best.found, bound_s, best.refused
 
-    def _beam(self) -> list[tuple[tuple[Choice, ...], Sums]]:
-        """Return shardings that take the least by their sums, the best first."""
+    def _beams(self) -> list[tuple[tuple[Choice, ...], Sums]]:
+        """Return shardings that take the least by their sums, the best first: each found under one of several weights.
+
+        What overlaps takes the longest of three times; whether a kernel should read more or exchange more depends on
+        which of them that will be, and is settled for all kernels alike by weights.
+        """
+        found = {state[0]: state for weights in WEIGHTS for state in self._beam(weights)}
+        return sorted(found.values(), key=lambda state: self._score(state[1], len(self._names), WEIGHTS[0]))
+
+    def _beam(self, weights: tuple[float, float, float]) -> list[tuple[tuple[Choice, ...], Sums]]:
+        """Return shardings that are good under weights of compute, memory and network."""
         states: list[tuple[tuple[Choice, ...], Sums]] = [((), Sums())]
         for number, name in enumerate(self._names):
             grown = [
@@ -279,15 +290,18 @@ class ShardingSearch:
                 for choice in self._split.choices[name]
             ]
             kept: dict[tuple[Choice, ...], tuple[tuple[Choice, ...], Sums]] = {}
-            for chosen, sums in sorted(grown, key=lambda state: self._score(state[1], number + 1)):
+            for chosen, sums in sorted(grown, key=lambda state: self._score(state[1], number + 1, weights)):
                 kept.setdefault(tuple(chosen[place] for place in self._open[number]), (chosen, sums))
             width = max(4, min(WIDEST, BEAM // len(self._split.choices[name])))
             states = list(kept.values())[:width]
         return states
 
-    def _score(self, sums: Sums, settled: int) -> tuple[float, float, float, int]:
-        total = sums.compute_ns + sums.memory_ns + sums.network_ns
-        return (self._least_ns(sums, settled), total, sums.message_bytes, sums.splits)
+    def _score(
+        self, sums: Sums, settled: int, weights: tuple[float, float, float]
+    ) -> tuple[float, float, float, int]:
+        least_ns = self._least_ns(sums, settled) if weights is WEIGHTS[0] else 0.0
+        parts = zip(weights, (sums.compute_ns, sums.memory_ns, sums.network_ns), strict=True)
+        return (least_ns, sum(weight * part for weight, part in parts), sums.message_bytes, sums.splits)
 
     @cached_property
     def _open(self) -> list[list[int]]:
@@ -344,7 +358,7 @@ class ShardingSearch:
                     changed = (*chosen[:number], choice, *chosen[number + 1 :])
                     sums = rest.plus(self._around(number, changed))
                     if self._least_ns(sums, len(changed)) <= found.mapping.time_s * NS_PER_S * (1 + TIE):
-                        ranked.append((self._score(sums, len(changed)), changed))
+                        ranked.append((self._score(sums, len(changed), WEIGHTS[0]), changed))
         for _, changed in sorted(ranked, key=lambda one: one[0]):
             yield changed
 
@@ -387,7 +401,7 @@ class ShardingSearch:
                 ((*chosen, choice), sums.plus(self._added(chosen, choice))) for choice in self._split.choices[name]
             ]
             nodes -= len(grown)
-            grown.sort(key=lambda state: self._score(state[1], len(state[0])), reverse=True)
+            grown.sort(key=lambda state: self._score(state[1], len(state[0]), WEIGHTS[0]), reverse=True)
             heap += grown
 
 
