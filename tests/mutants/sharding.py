@@ -8,6 +8,7 @@ _CONVERSIONS = "dfmodel_backend/inter_chip/conversions.py"
 _KERNELS = "dfmodel_backend/sharding/kernel_splits.py"
 _GRAPHS = "dfmodel_backend/sharding/graphs.py"
 _SEARCH = "dfmodel_backend/solve/sharding_search.py"
+_SUMS = "dfmodel_backend/solve/sharding_sums.py"
 _MAPPINGS = "dfmodel_backend/check/mappings.py"
 _EXCHANGES = "dfmodel_backend/check/exchanges.py"
 _NESTS = "lowering/operators/loop_nest.py"
@@ -36,7 +37,7 @@ SHARDING = (
     Mutant(_SEARCH, "best.bound_s = min(best.bound_s, least_s)", "pass"),
     Mutant(_EXCHANGES, "if exchange.time_ns < at_least_ns", "if exchange.time_ns < 0 * at_least_ns"),
     Mutant(
-        _SEARCH,
+        _SUMS,
         "is_unavoidable = tensor.kind is TensorKind.OUTPUT or (",
         "is_unavoidable = tensor.kind is not None or (",
     ),
