@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
@@ -11,7 +11,6 @@ from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import shared_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
-from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph
@@ -95,7 +94,7 @@ class ChipCounts:
         refused: InfeasibleError | None = None
         known: dict[tuple[object, ...], None] = {}
         for part in self._system.parts(count):
-            like = _wiring(part)
+            like = (part.network.kind, part.network.dimensions)
             if like in known:
                 continue
             known[like] = None
@@ -128,12 +127,6 @@ class ChipCounts:
         check(share.graph, part, whole, self._graph)
         check_exchanges(share.graph, share.exchanges, part)
         return whole
-
-
-def _wiring(part: System) -> tuple[object, ...]:
-    """Return what parts have in common that are alike: of a grid the dimensions in any order."""
-    kinds = zip(part.network.kind.split("_"), map(astuple, part.network.dimensions), strict=True)
-    return tuple(sorted(kinds) if topology(part.network.kind).is_grid else kinds)
 
 
 def _bounded(mapping: Mapping, bound_s: float) -> Mapping:
