@@ -79,5 +79,5 @@ def _kernel(scope: str, text: str) -> Kernel:
         found = json.loads(text)
         names = {side: tuple(found[side]) for side in ("inputs", "outputs")}
         return Kernel(**{**found, **names, "variant": KernelVariant(found["variant"])})
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise UserError(f"scope {scope!r}: kernel {text!r} against the fields of a kernel: {error}") from error

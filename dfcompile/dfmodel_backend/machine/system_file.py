@@ -19,6 +19,7 @@ from dfcompile.dfmodel_backend.machine.plausibility import implausible
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dimension, Dram, Network, System
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
+from dfcompile.host.reasons import reason_of
 
 _WHOLE_MESSAGE = "whole_message"  # of an error that says what was found by itself
 DEFAULT_SYSTEM = "canonical"
@@ -124,8 +125,8 @@ def load_system(system: str | Path | None = None) -> System:
     try:
         text = read_text(path, LARGEST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise UserError(f"system file {asked!r}: cannot be read: {(reason or 'unknown reason').lower()}") from error
+        reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
+        raise UserError(f"system file {asked!r}: cannot be read: {reason}") from error
     return parse_system(text, asked)
 
 
