@@ -144,7 +144,10 @@ class _Search:
         sharding = self._sharding(design).sharding
         models = [self._model(design, tiles) for tiles in tile_counts(design, self._compatibility)]
         bounds = [(self._least_batch_ns(model), model.tiles, model) for model in models]
+        enough = 0  # tiles, as far as it is known
         for bound_ns, tiles, model in sorted(bounds, key=lambda one: one[:2]):
+            if tiles < enough:
+                continue
             self._bound_ns = min(self._bound_ns, bound_ns)
             if self._is_beaten(bound_ns):
                 break
@@ -153,11 +156,22 @@ class _Search:
             self._fused += 1
             found = self._fusion.fuse(model, self._below_ns(tiles, order) / batch_time_ns(model, 1.0))
             if found is None:
+                enough = max(enough, self._enough_tiles(models))
                 continue
             decision = Decision(sharding, tiles, found.configs, found.stages)
             time_ns = batch_time_ns(model, found.time_ns)
             if self._best is None or self._is_better((time_ns, tiles, order)):
                 self._best = _Best((time_ns, tiles, order), model, decision)
+
+    def _enough_tiles(self, models: list[DesignModel]) -> int:
+        """Return the fewest tiles of which configurations may fit SRAM; more than all if there are none."""
+        low, high = 0, len(models) - 1
+        if not self._fusion.may_fit(models[high]):
+            return models[high].tiles + 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._fusion.may_fit(models[middle]) else (middle + 1, high)
+        return models[low].tiles
 
     def _below_ns(self, tiles: int, order: int) -> float:
         """Return the time of a batch that a choice must not exceed to be of interest."""
