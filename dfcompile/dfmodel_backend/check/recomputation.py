@@ -53,7 +53,8 @@ def recompute_design(
         VerificationError: naming the figure, found against expected.
     """
     _reject_differences(figures, evaluate_design(design, decision, compatibility))
-    _reject_differences({"sharding_bytes": moved_bytes}, {"sharding_bytes": sharding_bytes(design, decision.sharding)})
+    expected_bytes = sharding_bytes(design, decision.sharding, compatibility)
+    _reject_differences({"sharding_bytes": moved_bytes}, {"sharding_bytes": expected_bytes})
 
 
 def _reject_differences(found: object, expected: object) -> None:

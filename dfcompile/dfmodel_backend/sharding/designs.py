@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dfcompile.dfmodel_backend.inter_chip.layouts import conversion, given_layout, needed_layout
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
+from dfcompile.dfmodel_backend.inter_chip.layer_boundary import layer_edges
+from dfcompile.dfmodel_backend.inter_chip.layouts import Needs, conversion, given_layout
+from dfcompile.dfmodel_backend.inter_chip.needs import needs_of
+from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statistics
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.milp import MilpOptions
 from dfcompile.dfmodel_backend.sharding.elimination import label_by_elimination
@@ -44,11 +47,12 @@ def shard(
     options: MilpOptions,
     pinned: Mapping[int, Dim] | None = None,
     times: SplitTimes | None = None,
-    *,
-    ties_whole: bool = False,
+    compatibility: Compatibility = RIGHT,
 ) -> InterChip:
     """Choose the sharding of a design's kernels; see `shard_kernels`."""
-    return shard_kernels(design.kernels, design.edges, options, pinned, times, ties_whole=ties_whole)
+    word_bytes = design.execution.word_bytes
+    edges = design.edges if compatibility.layouts_by_letter else (*design.edges, *layer_edges(design))
+    return shard_kernels(design.kernels, edges, options, pinned, times, compatibility, word_bytes)
 
 
 def shard_kernels(
@@ -57,21 +61,22 @@ def shard_kernels(
     options: MilpOptions,
     pinned: Mapping[int, Dim] | None = None,
     times: SplitTimes | None = None,
-    *,
-    ties_whole: bool = False,
+    compatibility: Compatibility = RIGHT,
+    word_bytes: int = 1,
 ) -> InterChip:
     """Choose the sharding that moves the fewest bytes between chips, or takes the least time if ``times`` are given.
 
-    A kernel that is split along k all-reduces its output; an edge whose ends disagree on the layout converts it. Ties
+    A kernel that is split along k all-reduces its output, one that reduces along its split dimension its statistics; an
+    edge whose ends disagree on the layout converts it. Ties
     go to splitting as many bytes of output as possible, then to an all-reduce in a kernel before a conversion behind
-    it, then to rows before columns, so that every solver gives the same sharding. With ``ties_whole`` they go to
-    splitting as little as possible instead.
+    it, then to rows before columns, so that every solver gives the same sharding. Of the original they go to splitting
+    as little as possible instead.
 
     Raises:
         InfeasibleError: the pinned shardings contradict what a kernel allows.
         UserError: the graph is so wide that it takes integer programs, and their solver proves no optimum.
     """
-    problem = _ShardingProblem(kernels, edges, pinned or {}, times, ties_whole=ties_whole)
+    problem = _ShardingProblem(kernels, edges, pinned or {}, times, compatibility, word_bytes)
     sharding = label_by_elimination(problem.labelling)
     if sharding is None:
         sharding = label_by_integer_programs(problem.labelling, options)
@@ -91,18 +96,19 @@ class _ShardingProblem:
         edges: Sequence[DesignEdge],
         pinned: Mapping[int, Dim],
         times: SplitTimes | None,
-        *,
-        ties_whole: bool,
+        compatibility: Compatibility,
+        word_bytes: int,
     ) -> None:
         self._kernels = {kernel.id: kernel for kernel in kernels}
         self._times = times
-        self._ties_whole = ties_whole
+        self._compatibility = compatibility
+        self._word_bytes = word_bytes
         self._choice = {kernel.id: _choice(kernel, pinned.get(kernel.id)) for kernel in kernels}
         self._largest_ns = max([*times.kernels.values(), *times.edges.values(), 0.0]) or 1.0 if times else 1.0
         between: dict[tuple[int, int], dict[tuple[Dim, Dim], Levels]] = {}
-        for edge in edges:
+        for edge, needs in zip(edges, needs_of(kernels, edges, compatibility), strict=True):
             costs = between.setdefault((edge.source, edge.target), {})
-            for pair, cost in self._pairs(edge).items():
+            for pair, cost in self._pairs(edge, needs).items():
                 costs[pair] = tuple(map(sum, zip(cost, costs.get(pair, NOTHING), strict=True)))
         alone = {(number, dim): self._alone(number, dim) for number, dims in self._choice.items() for dim in dims}
         self.labelling = Labelling(self._choice, alone, between, len(NOTHING))
@@ -117,7 +123,7 @@ class _ShardingProblem:
     def _alone(self, number: int, dim: Dim) -> Levels:
         kernel, choice = self._kernels[number], self._choice[number]
         aim = self._reduced_bytes(number, dim) if self._times is None else self._taken(self._times, number, dim)
-        is_worse = Dim.NONE in choice and (dim is Dim.NONE) is not self._ties_whole
+        is_worse = Dim.NONE in choice and (dim is Dim.NONE) is not self._compatibility.sharding_ties_whole
         return aim, is_worse * round(kernel.output_bytes), 0, _PREFERRED.index(dim)
 
     def _taken(self, times: SplitTimes, number: int, dim: Dim) -> int:
@@ -126,16 +132,18 @@ class _ShardingProblem:
     def _reduced_bytes(self, number: int, dim: Dim) -> int:
         kernel = self._kernels[number]
         is_reduced = dim is Dim.K and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE)
-        return round(kernel.output_bytes) if is_reduced else 0
+        moved = round(kernel.output_bytes) if is_reduced else 0
+        if not self._compatibility.layouts_by_letter:
+            moved += exchanged_statistics(kernel, dim, kernel.outer * kernel.m, kernel.n) * self._word_bytes
+        return moved
 
-    def _pairs(self, edge: DesignEdge) -> dict[tuple[Dim, Dim], Levels]:
+    def _pairs(self, edge: DesignEdge, needs: Needs) -> dict[tuple[Dim, Dim], Levels]:
         """Return what an edge costs for each split of its ends that needs a change of layout."""
-        giver, taker = self._kernels[edge.source], self._kernels[edge.target]
-        size = giver.output_bytes
+        size = self._kernels[edge.source].output_bytes
         found: dict[tuple[Dim, Dim], Levels] = {}
         for given in self._choice[edge.source]:
             for taken in self._choice[edge.target]:
-                change = conversion(given_layout(given), needed_layout(taker, taken, size))
+                change = conversion(given_layout(given), needs[taken])
                 if change is Collective.NONE:
                     continue
                 aim = round(size)
@@ -166,24 +174,3 @@ def allowed_dims(kernel: DesignKernel) -> tuple[Dim, ...]:
         if extent > 1 and dim is not kernel.tiling.shard and (dim is not Dim.K or kernel.variant.is_gemm)
     )
     return allowed if kernel.has_weight and allowed else (*allowed, Dim.NONE)
-
-
-def split_times(model: DesignModel) -> SplitTimes:
-    """Return what each split of each kernel costs on the chips of a model; its own sharding plays no part."""
-    kernels: dict[tuple[int, Dim], float] = {}
-    edges: dict[tuple[int, Dim, Collective], float] = {}
-    design = model.design
-    for dim in Dim:
-        sharding = {kernel.id: dim for kernel in design.kernels if dim in allowed_dims(kernel)}
-        split = DesignModel(design, sharding, model.tiles, model.compatibility)
-        for position, share in enumerate(split.shares):
-            if share.kernel.id not in sharding:
-                continue
-            reduced = sum(size for collective, size in share.exchange if collective is Collective.ALL_REDUCE)
-            network_ns = model.tiles * reduced * model.network.ratio_ns_per_byte(Collective.ALL_REDUCE)
-            kernels[share.kernel.id, dim] = float(split.least_parts[position, 0]) + network_ns
-            whole_bytes = share.output_bytes * split.chips_of_output(share)
-            for change in (Collective.ALL_GATHER, Collective.ALL_TO_ALL):
-                ratio = model.network.ratio_ns_per_byte(change)
-                edges[share.kernel.id, dim, change] = split.tiles * whole_bytes * ratio
-    return SplitTimes(kernels, edges)

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.inter_chip.layouts import Layout, conversion, given_layout, needed_layout
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective
@@ -15,6 +16,7 @@ from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKern
 from dfcompile.errors import InfeasibleError
 
 Sharding = dict[str, Dim]
+LETTERS = replace(RIGHT, layouts_by_letter=True)
 
 
 def find_sharding(graph: DataflowGraph) -> Sharding:
@@ -24,6 +26,7 @@ def find_sharding(graph: DataflowGraph) -> Sharding:
         _design_kernels(graph),
         tuple(DesignEdge(source, target, zero_out=False) for source, target in edges),
         MilpOptions(),
+        compatibility=LETTERS,
     )
     return {kernel.name: found.sharding[number] for number, kernel in enumerate(graph.kernels)}
 
