@@ -84,7 +84,7 @@ CORRECTIONS: Mapping[str, str] = MappingProxyType(
             "layouts follow the axes of tensors: an operand that all products share is needed whole where products are "
             "split, and chips that share a normalization or a softmax exchange statistics"
         ),
-        "gathers_without_latency": "what changes the layout of a tensor waits for the links on its way, as all-reduces do",
+        "gathers_without_latency": "a change of layout waits for the links on its way, as an all-reduce does",
         "tile_size_is_a_hint": "a given tile size is kept, not only bounded from above",
         "sram_of_other_edges": "SRAM of a tensor is that of its own edge, not of the edge with its weight's number",
         "streams_read_once": "a kernel whose weights come in tiles reads its other operand once per tile",

@@ -183,13 +183,27 @@ def _fits_with_cores(model: DesignModel, cores: int) -> bool:
 
 def _fewest_configurations(model: DesignModel) -> int:
     """Return the fewest configurations with which the SRAM suffices; 0 if none are enough."""
-    design = model.design
+    design, lists = model.design, _KnownLists()
     for slots in range(slot_count(design) + 1, len(design.kernels)):
         wider = replace(design, execution=replace(design.execution, configurations=slots))
         wide = DesignModel(wider, model.sharding, model.tiles, model.compatibility)
-        if fuse(DesignSets(wide), OPTIONS).chain is not None:
+        if lists.fits(DesignSets(wide)):
             return slots
     return len(design.kernels)
+
+
+class _KnownLists:
+    """Lists the possible configurations once for numbers of configurations that allow the same sets of kernels."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], Arcs] = {}
+
+    def fits(self, costs: DesignSets) -> bool:
+        """Return whether there is a chain of configurations."""
+        masks = tuple(sorted(set(costs.shape.allowed)))
+        if masks not in self._known:
+            self._known[masks] = _arcs(costs)
+        return costs.least_chain(self._known[masks])[1] is not None
 
 
 def _arcs(costs: DesignSets) -> Arcs:
