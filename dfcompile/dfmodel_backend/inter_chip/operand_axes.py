@@ -8,6 +8,7 @@ axis for ``outer``: where products are split it is needed whole, and so is a wei
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 
@@ -66,6 +67,11 @@ _OPERANDS: Mapping[KernelVariant, tuple[Operand, ...]] = MappingProxyType(
 
 def needs_by_axes(kernels: Sequence[DesignKernel], edges: Sequence[DesignEdge]) -> tuple[Needs, ...]:
     """Return, per edge, in which layout its reader takes the tensor for each split of the reader."""
+    return _known_needs(tuple(kernels), tuple(edges))
+
+
+@lru_cache(maxsize=8)  # thousands of choices of one design have the same kernels
+def _known_needs(kernels: tuple[DesignKernel, ...], edges: tuple[DesignEdge, ...]) -> tuple[Needs, ...]:
     by_id = {kernel.id: kernel for kernel in kernels}
     read: dict[int, list[tuple[int, DesignKernel]]] = {}
     for at, edge in enumerate(edges):

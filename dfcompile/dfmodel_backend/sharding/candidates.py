@@ -1,6 +1,7 @@
 """Shardings that may be the best of a design: of fewest bytes between chips, and of least time in two sums."""
 
 from collections import Counter
+from dataclasses import replace
 
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.design_options import ShardingObjective
@@ -29,7 +30,9 @@ def candidate_shardings(
     pinned = {kernel.id: kernel.pinned_sharding for kernel in design.kernels if kernel.pinned_sharding is not None}
     found = [shard(design, options, pinned, None, compatibility)]
     if objective is ShardingObjective.TIME:
-        model = DesignModel(design, {}, 1, compatibility)
+        # In micro-batches of one input, so that degrees and network alone tell shardings apart.
+        batch = replace(design.execution.batch, micro_batch=1)
+        model = DesignModel(replace(design, execution=replace(design.execution, batch=batch)), {}, 1, compatibility)
         found += [
             shard(design, options, pinned, split_times(model, memory=memory), compatibility) for memory in (False, True)
         ]

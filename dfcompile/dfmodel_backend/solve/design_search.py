@@ -153,6 +153,8 @@ class _Search:
 
     def _try(self, choice: _Choice, order: int) -> None:
         """Fuse a choice of degrees, micro-batch size and sharding with each tile count that may be better."""
+        if self._fusion.is_known_not_to_fit(self._finest(choice)):
+            return
         models = [self._model(choice, tiles) for tiles in tile_counts(choice.design, self._compatibility)]
         bounds = [(self._least_batch_ns(model), model.tiles, model) for model in models]
         enough = 0  # tiles, as far as it is known
@@ -199,7 +201,7 @@ class _Search:
         design, sharding = choice.design, choice.inter_chip.sharding
         if design.execution.batch.kind is not WorkloadKind.LLM:
             return DesignModel(design, sharding, tiles, self._compatibility)
-        key = (tuple(sharding.items()), *self._sharding_key(design), degrees_of(design).tensor, tiles)
+        key = (tuple(sharding.items()), degrees_of(design).tensor, tiles)
         if key not in self._models:
             self._models[key] = DesignModel(design, sharding, tiles, self._compatibility)
         return self._models[key].with_groups_of(design)
@@ -224,7 +226,8 @@ class _Search:
         objective = self._options.sharding_objective
         match objective:
             case ShardingObjective.TIME:
-                return (design.execution.batch.micro_batch, *(link.chips for link in design.machine.links))
+                links = design.machine.links if design.machine.domain_chips else ()
+                return (degrees_of(design).tensor, *(link.chips for link in links))
             case ShardingObjective.BYTES:
                 return ()
         assert_never(objective)

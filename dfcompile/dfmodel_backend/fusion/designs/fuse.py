@@ -117,6 +117,10 @@ class DesignFusion:
             self._fitting[model.tile_key] = not is_known or sets.least_chain(arcs)[1] is not None
         return self._fitting[model.tile_key]
 
+    def is_known_not_to_fit(self, model: DesignModel) -> bool:
+        """Return whether it was found before that nothing fits, with other pipelines, groups or micro-batches."""
+        return not self._fitting.get(model.tile_key, True)
+
     def least_ns(self, model: DesignModel) -> float:
         """Return a time that no assignment beats: of the slowest stage, if stages of a pipeline share a graph."""
         if not self._pipelined:
