@@ -70,6 +70,7 @@ class _Best:
 class _Choice:
     """A design with its degrees and micro-batch size settled, and a sharding of it."""
 
+    number: int  # of the design
     design: Design
     inter_chip: InterChip
 
@@ -100,13 +101,18 @@ class _Search:
         self._has_inputs = any(kernel.num_input for kernel in design.kernels)
         self._best: _Best | None = None
         self._bound_ns = float("inf")
-        self._points = self._fused = 0
+        self._points: set[tuple[int, int]] = set()  # number of the degrees and micro-batch size, tiles
+        self._fused: set[tuple[int, int]] = set()
 
     def solve(self) -> DesignSolution:
-        choices = [
-            _Choice(chosen, inter_chip)
+        designs = [
+            chosen
             for degrees in degree_choices(self._design, self._compatibility)
             for chosen in micro_batch_choices(degrees, self._compatibility)
+        ]
+        choices = [
+            _Choice(number, chosen, inter_chip)
+            for number, chosen in enumerate(designs)
             for inter_chip in self._shardings_of(chosen)
         ]
         bounded = []
@@ -117,7 +123,7 @@ class _Search:
             fewest = (1,) if not self._has_inputs else counts
             bound_ns = min(self._least_batch_ns(self._model(chosen, tiles)) for tiles in fewest)
             bounded.append((bound_ns, order, never_fits_dram(whole)))
-            self._points += len(counts)
+            self._points |= {(chosen.number, tiles) for tiles in counts}
         for bound_ns, order, is_too_large in sorted(bounded):
             if self._is_beaten(bound_ns):
                 break
@@ -126,8 +132,8 @@ class _Search:
         best = self._best
         if best is None:
             self._fusion.require_search()
-            slowest = choices[max(bounded)[1]].design
-            raise infeasible_shardings([self._finest(choice) for choice in choices if choice.design is slowest])
+            slowest = choices[max(bounded)[1]].number
+            raise infeasible_shardings([self._finest(choice) for choice in choices if choice.number == slowest])
         figures = figures_of(best.model, best.decision)
         is_optimal = self._fusion.is_exact or self._bound_ns >= figures.batch_ns * (1 - TIES)
         return DesignSolution(
@@ -139,8 +145,8 @@ class _Search:
             bound_ns=figures.batch_ns if is_optimal else min(self._bound_ns, figures.batch_ns),
             solver=self._fusion.solver,
             solver_s=time.perf_counter() - self._started,
-            points=self._points,
-            fused_points=self._fused,
+            points=len(self._points),
+            fused_points=len(self._fused),
             options=self._options,
         )
 
@@ -166,7 +172,7 @@ class _Search:
                 break
             if self._best is not None and not self._is_better((bound_ns, tiles, order)):
                 continue  # at best a tie, which goes to the other one
-            self._fused += 1
+            self._fused.add((choice.number, tiles))
             found = self._fusion.fuse(model, self._below_ns(tiles, order) / batch_time_ns(model, 1.0))
             if found is None:
                 enough = max(enough, self._enough_tiles(models))
