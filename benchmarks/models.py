@@ -18,7 +18,7 @@ FOLDER = ROOT / "benchmarks" / "models"
 PES = 128
 MOST_WEIGHTS = 2.5  # times the weights
 ROOM_MB = 700  # beside them
-CPU_S = {"mobilenet_v2": 12.0, "decoder_layer": 3.0}
+CPU_S = {"mobilenet_v2": 12.0, "decoder_layer": 3.0, "resnet_18": 8.0, "resnet_50": 20.0}
 OTHERS_CPU_S = 25.0
 
 
@@ -36,7 +36,7 @@ class Found:
     peak_memory_mb_limit: float
     makespan_cycles: int
     mapping_us: float
-    proof: str
+    gap: float
 
     @property
     def is_within_limits(self) -> bool:
@@ -93,7 +93,7 @@ def _run(path: Path, weights_mb: float) -> Found:
         peak_memory_mb_limit=round(MOST_WEIGHTS * weights_mb + ROOM_MB, 1),
         makespan_cycles=result["schedule"]["makespan_cycles"],
         mapping_us=mapping["time_s"] * 1e6,
-        proof=mapping["solver"] if mapping["optimal"] else f"gap {mapping['gap']:.1%}",
+        gap=mapping["gap"],
     )
 
 
@@ -102,7 +102,7 @@ def _row(one: Found) -> str:
     return (
         f"{one.model:<22} {one.tasks:>9,} tasks {one.weights_mb:7.1f} MB of weights "
         f"{one.cpu_s:6.2f} CPU s of {one.cpu_s_limit:.0f}, {one.peak_memory_mb:6.0f} MB of "
-        f"{one.peak_memory_mb_limit:.0f}  {one.proof}  {verdict}"
+        f"{one.peak_memory_mb_limit:.0f}  gap {one.gap:.1%}  {verdict}"
     )
 
 

@@ -15,8 +15,8 @@ from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth
 from dfcompile.generators.canonical_dags import cholesky, fft, gaussian
 from dfcompile.scheduler import ScheduleOptions, collect_partitioners, lower_bound_cycles, schedule
 from dfcompile.scheduler import schedule_non_streaming as non_streaming
-from dfcompile.scheduler.checked_schedule import replay_of
 from dfcompile.scheduler.fifo.sizes import fifo_capacities
+from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.timing.steady_state import steady_times
 from dfcompile.scheduler.timing.streams import streamable_edges

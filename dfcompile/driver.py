@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -27,9 +27,10 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_bound
 from dfcompile.lowering.execution.verification import verified_error
-from dfcompile.options import Choice, Options
-from dfcompile.scheduler import ScheduleOptions, registered_partitioners
+from dfcompile.options import Choice, Options, Timing
+from dfcompile.scheduler import Schedule, ScheduleOptions, registered_partitioners
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
+from dfcompile.scheduler.options import DEFAULT_PARTITION
 
 OVERLAPS = MappingProxyType(
     {
@@ -96,8 +97,10 @@ class Point:
         pes: processing elements per chip.
         scheduled: on one chip.
         expansion_bound: of any lowering by known expansions; ``None`` where options change what these give.
-        mapping: uses as many of ``chips`` as are best.
+        mapping: the ideal of the operators: perfect streams, free parallelism; uses as many of ``chips`` as are best.
         chips: at hand.
+        attained: what the lowering's own tasks take on one chip; ``None``: of several chips that is not known.
+        bound_s: no schedule of these tasks is faster, on one chip; on several no lowering of as much work.
     """
 
     variant: Variant
@@ -106,6 +109,15 @@ class Point:
     expansion_bound: ExpansionBound | None
     mapping: backend.Mapping
     chips: int
+    attained: backend.TaskMapping | None
+    bound_s: float
+
+    @property
+    def shown_schedule(self) -> tuple[CanonicalDag, Schedule]:
+        """The schedule that files and pictures show, with its DAG: the mapping's, replayed; else the streaming one."""
+        if self.attained is None:
+            return self.variant.dag, self.scheduled.schedule
+        return self.attained.machine_dag, self.attained.schedule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,10 +216,28 @@ def _points(
         found = variant.scheduling.on(schedule)
     system = plan.system.with_cores(pes)
     counts = backend.ChipCounts(variant.graph, system, plan.mapping)
+    tasks = _tasks(variant.dag, schedule, system, plan)
     for chips in plan.chips:
         with show(f"mapping on {chips} chips of {pes} cores"):
             mapping = counts.fastest(chips)
-        yield Point(variant, pes, found, bound, mapping, chips)
+            attained = _attained(tasks) if chips == 1 else None
+        bound_s = backend.LeastCosts(tasks).bound_on_chips_s(chips) if attained is None else attained.bound_time_s
+        yield Point(variant, pes, found, bound, mapping, chips, attained, bound_s)
+
+
+def _tasks(dag: CanonicalDag, schedule: ScheduleOptions, system: backend.System, plan: Plan) -> backend.TaskModel:
+    """Return the tasks on a chip; sets of kernels are compared by the default partitioner, which is quick."""
+    scheduling = replace(schedule, timing=Timing.STEADY)
+    is_quick = schedule.partition == DEFAULT_PARTITION
+    planning = scheduling if is_quick else replace(scheduling, partition=DEFAULT_PARTITION, barrier=None)
+    return backend.TaskModel(dag, system, scheduling, planning, plan.mapping.overlap)
+
+
+def _attained(tasks: backend.TaskModel) -> backend.TaskMapping:
+    """Return the mapping of a lowering on one chip, checked."""
+    found = backend.map_tasks(tasks)
+    backend.check_task_mapping(tasks.dag, tasks.system, tasks.overlap, found)
+    return found
 
 
 def _plan(options: Options) -> Plan:

@@ -1,6 +1,7 @@
 """The one tree of exceptions; every message reads ``where: found against expected (a hint)``."""
 
 import difflib
+import math
 from collections.abc import Iterable
 
 LONGEST_WORD = 200  # characters: how alike two words are takes the product of their lengths
@@ -20,7 +21,17 @@ class UnsupportedOpError(UserError):
 
 
 class InfeasibleError(UserError):
-    """A problem without a solution; the message names the constraint that cannot be met."""
+    """A problem without a solution; the message names the constraint that cannot be met.
+
+    Attributes:
+        limit: that is too low, where one is.
+        enough: the least value of it with which there is a solution.
+    """
+
+    def __init__(self, message: str = "", limit: str = "", enough: float = math.inf) -> None:
+        super().__init__(message)
+        self.limit = limit
+        self.enough = enough
 
 
 class DisagreementError(UserError):

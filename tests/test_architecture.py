@@ -37,7 +37,11 @@ PLANTED = (
     ("rooms of the back end", "dfmodel_backend/machine/planted.py", "dfcompile.dfmodel_backend.fusion.fuse"),
     ("the canonical DAG imports no other stage", "canonical_dag/planted.py", "dfcompile.frontend"),
     ("scheduler and back end never see an SDFG", "scheduler/planted.py", "dace"),
-    ("scheduler and back end know nothing of each other", "dfmodel_backend/planted.py", "dfcompile.scheduler"),
+    (
+        "of the back end only attained mappings and their checker ask the scheduler",
+        "dfmodel_backend/inter_chip/planted.py",
+        "dfcompile.scheduler",
+    ),
     ("torch and onnx stay in the frontend", "lowering/planted.py", "onnx"),
 )
 

@@ -99,5 +99,5 @@ def run_of(options: Options, show: ShowStage = show_nothing, read: ReadModel = r
     """Compile a model with options that were checked already; see `compile_model`."""
     exploration = explore(options, show, read)
     report = summarize(exploration)
-    scheduled = ((point.variant.dag, point.scheduled) for point in exploration.points)
+    scheduled = ((*point.shown_schedule, point.scheduled.figures) for point in exploration.points)
     return ModelRun(report, schedule_results(report, scheduled), exploration)

@@ -16,7 +16,6 @@ from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.report_format import WIDTH, AnyReport, Page, registered_formats
 from dfcompile.report.rows import report_rows
 from dfcompile.scheduler import Schedule, ScheduleFigures
-from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.visualization.gantt import check_drawable, schedule_to_svg
 from dfcompile.visualization.trace import schedule_to_trace
 
@@ -31,8 +30,8 @@ class ScheduleResult:
     Attributes:
         result: its figures as the report has them.
         dag: the canonical DAG that it schedules.
-        schedule: where and when each task runs, as columns.
-        figures: exact.
+        schedule: where and when each task runs, as columns; of a model on one chip that of the mapping, replayed.
+        figures: of the contention-free streaming schedule, exact.
     """
 
     result: Result
@@ -156,10 +155,10 @@ def _described(result: Result) -> str:
 
 
 def schedule_results(
-    report: Report, scheduled: Iterator[tuple[CanonicalDag, CheckedSchedule]]
+    report: Report, scheduled: Iterator[tuple[CanonicalDag, Schedule, ScheduleFigures]]
 ) -> tuple[ScheduleResult, ...]:
     """Return the schedules of a run, each with its result in the report; both are in one order."""
     return tuple(
-        ScheduleResult(result, dag, found.schedule, found.figures)
-        for result, (dag, found) in zip(report.results, scheduled, strict=True)
+        ScheduleResult(result, dag, schedule, figures)
+        for result, (dag, schedule, figures) in zip(report.results, scheduled, strict=True)
     )

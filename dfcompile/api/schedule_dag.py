@@ -93,4 +93,4 @@ def scheduled_run(
         with show(f"scheduling on {chosen.pes} processing elements with {chosen.partition}"):
             found.append(scheduling.on(chosen))
     report = summarize_schedules(scheduling, found, warnings)
-    return Run(report, schedule_results(report, ((dag, one) for one in found)))
+    return Run(report, schedule_results(report, ((dag, one.schedule, one.figures) for one in found)))

@@ -55,7 +55,7 @@ class DesignRun(Reported):
 
 
 def solve(
-    setup: str | PathLike[str], *, compat: str = "right", solver: str = "dp", sharding_objective: str = "bytes"
+    setup: str | PathLike[str], *, compat: str = "right", solver: str = "dp", sharding_objective: str | None = None
 ) -> DesignRun:
     """Solve a DFModel set-up file: shard its kernels, choose what it leaves open, fuse them.
 
@@ -63,7 +63,8 @@ def solve(
         setup: the file, text or binary.
         compat: flaws of DFModel to repeat, as in ``--compat``.
         solver: for the configurations.
-        sharding_objective: what the sharding minimises, ``bytes`` between chips or ``time``.
+        sharding_objective: what the sharding minimises, ``bytes`` between chips or ``time``; else time, or bytes where
+            that flaw is repeated.
 
     Raises:
         UserError: the file contradicts itself, or nothing fits.
@@ -72,7 +73,7 @@ def solve(
     file = Path(setup)
     options = DesignOptions(
         find_solver(solver).name,
-        one_of("sharding-objective", sharding_objective, tuple(ShardingObjective)),
+        None if sharding_objective is None else _objective(sharding_objective),
         parse_compatibility(compat),
     )
     message = read_message(file)
@@ -85,3 +86,7 @@ def solve(
     check_placements(solution.design, solution.figures, placed)
     report = summarize_design("stdin" if str(file) == STANDARD_INPUT else file.stem, solution, placed)
     return DesignRun(report, message, solution, placed)
+
+
+def _objective(word: str) -> ShardingObjective:
+    return one_of("sharding-objective", word, tuple(ShardingObjective))

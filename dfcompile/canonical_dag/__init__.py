@@ -11,7 +11,16 @@ from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Scop
 from dfcompile.canonical_dag.dag_pass import DagPass, apply_dag_passes, dag_pass, registered_dag_passes
 from dfcompile.canonical_dag.forms.json_form import dag_from_json, dag_to_json, read_dag
 from dfcompile.canonical_dag.forms.text_form import format_dag, parse_dag
-from dfcompile.canonical_dag.kernel import Kernel, KernelTensor, KernelVariant, TensorRole
+from dfcompile.canonical_dag.kernel import (
+    Digit,
+    Kernel,
+    KernelLoop,
+    KernelTensor,
+    KernelVariant,
+    LoopKind,
+    LoopPart,
+    TensorRole,
+)
 from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.canonical_dag.verifier import verify
 
@@ -21,9 +30,13 @@ __all__ = [
     "CanonicalDag",
     "DagBuilder",
     "DagPass",
+    "Digit",
     "Kernel",
+    "KernelLoop",
     "KernelTensor",
     "KernelVariant",
+    "LoopKind",
+    "LoopPart",
     "NodeKind",
     "Scope",
     "TensorRole",

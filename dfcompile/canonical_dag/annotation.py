@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-from dfcompile.canonical_dag.kernel import Kernel, KernelVariant
+from dfcompile.canonical_dag.kernel import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
 from dfcompile.errors import UserError, nearest
 
 _INITIALISATION = "init"
@@ -71,13 +71,26 @@ class Annotation:
 
 @lru_cache(maxsize=64)  # all scopes of a canonical operator have one kernel
 def _kernel_text(kernel: Kernel) -> str:
-    return json.dumps({field.name: getattr(kernel, field.name) for field in fields(kernel)}, sort_keys=True)
+    return json.dumps(asdict(kernel), sort_keys=True)
 
 
 def _kernel(scope: str, text: str) -> Kernel:
     try:
         found = json.loads(text)
         names = {side: tuple(found[side]) for side in ("inputs", "outputs")}
-        return Kernel(**{**found, **names, "variant": KernelVariant(found["variant"])})
-    except (ValueError, TypeError, KeyError) as error:
+        loops = tuple(_loop(loop) for loop in found.get("loops", ()))
+        return Kernel(**{**found, **names, "variant": KernelVariant(found["variant"]), "loops": loops})
+    except (ValueError, TypeError, KeyError, AssertionError, RecursionError) as error:
         raise UserError(f"scope {scope!r}: kernel {text!r} against the fields of a kernel: {error}") from error
+
+
+def _loop(found: Mapping[str, object]) -> KernelLoop:
+    digits = {}
+    for side in ("inputs", "outputs"):
+        listed = found[side]
+        assert isinstance(listed, list)
+        digits[side] = tuple(None if digit is None else Digit(**digit) for digit in listed)
+    extent = found["extent"]
+    assert isinstance(extent, int)
+    part, kind = LoopPart(str(found["part"])), LoopKind(str(found["kind"]))
+    return KernelLoop(str(found["name"]), part, extent, kind, digits["inputs"], digits["outputs"])

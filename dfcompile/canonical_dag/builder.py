@@ -37,6 +37,7 @@ class DagBuilder:
         self._edge_source = array("i")
         self._edge_target = array("i")
         self._edge_volume = array("q")
+        self._edge_distinct = array("q")
         self._edge_bytes = array("b")
         self._edge_order = array("i")
 
@@ -52,9 +53,10 @@ class DagBuilder:
         builder._orders = {order: number for number, order in enumerate(dag.orders)}
         fixed = np.where(dag.is_computational, _TASK, dag.kind).astype(np.int8)
         columns = (fixed, dag.node_scope, dag.node_member, dag.edge_source, dag.edge_target, dag.edge_volume,
-                   dag.edge_element_bytes, dag.edge_order)  # fmt: skip
+                   dag.edge_distinct, dag.edge_element_bytes, dag.edge_order)  # fmt: skip
         held = (builder._fixed_kind, builder._node_scope, builder._node_member, builder._edge_source,
-                builder._edge_target, builder._edge_volume, builder._edge_bytes, builder._edge_order)  # fmt: skip
+                builder._edge_target, builder._edge_volume, builder._edge_distinct, builder._edge_bytes,
+                builder._edge_order)  # fmt: skip
         for values, column in zip(held, columns, strict=True):
             values.frombytes(np.ascontiguousarray(column).tobytes())
         return builder
@@ -106,11 +108,20 @@ class DagBuilder:
             raise InternalError(f"kind {kind.name}: derived from volumes, not given")
         return self._add_node(int(kind), scope, NO_MEMBER)
 
-    def add_edge(self, source: int, target: int, volume: int, element_bytes: int = 4, order: str = UNORDERED) -> int:
-        """Add an edge that carries ``volume`` elements and return its number."""
+    def add_edge(
+        self,
+        source: int,
+        target: int,
+        volume: int,
+        element_bytes: int = 4,
+        order: str = UNORDERED,
+        distinct: int | None = None,
+    ) -> int:
+        """Add an edge that carries ``volume`` elements, all different ones unless given; return its number."""
         self._edge_source.append(source)
         self._edge_target.append(target)
         self._edge_volume.append(volume)
+        self._edge_distinct.append(volume if distinct is None else distinct)
         self._edge_bytes.append(element_bytes)
         self._edge_order.append(self.add_order(order))
         return len(self._edge_source) - 1
@@ -122,8 +133,9 @@ class DagBuilder:
         volumes: Sequence[int] | npt.NDArray[np.integer],
         element_bytes: int = 4,
         order: str = UNORDERED,
+        distinct: Sequence[int] | npt.NDArray[np.integer] | None = None,
     ) -> None:
-        """Add many edges of one element size and order at once; the three sequences run in parallel.
+        """Add many edges of one element size and order at once; the sequences run in parallel.
 
         Raises:
             InternalError: the sequences differ in length.
@@ -134,6 +146,7 @@ class DagBuilder:
         self._edge_source.frombytes(np.asarray(sources, dtype=np.int32).tobytes())
         self._edge_target.frombytes(np.asarray(targets, dtype=np.int32).tobytes())
         self._edge_volume.frombytes(np.asarray(volumes, dtype=np.int64).tobytes())
+        self._edge_distinct.frombytes(np.asarray(volumes if distinct is None else distinct, dtype=np.int64).tobytes())
         self._edge_bytes.frombytes(np.full(count, element_bytes, dtype=np.int8).tobytes())
         self._edge_order.frombytes(np.full(count, self.add_order(order), dtype=np.int32).tobytes())
 
@@ -148,7 +161,7 @@ class DagBuilder:
         self._edge_target[edge] = node
         self._edge_source.append(node)
         self._edge_target.append(target)
-        for column in (self._edge_volume, self._edge_bytes, self._edge_order):
+        for column in (self._edge_volume, self._edge_distinct, self._edge_bytes, self._edge_order):
             column.append(column[edge])
         return len(self._edge_source) - 1
 
@@ -180,6 +193,7 @@ class DagBuilder:
             edge_source=source,
             edge_target=target,
             edge_volume=volume,
+            edge_distinct=_column(self._edge_distinct, np.int64),
             edge_element_bytes=_column(self._edge_bytes, np.int8),
             edge_order=_column(self._edge_order, np.int32),
         )

@@ -54,6 +54,8 @@ class CanonicalDag:
         edge_source: producing node, shape [edges].
         edge_target: consuming node, shape [edges].
         edge_volume: elements that travel on the edge, shape [edges].
+        edge_distinct: how many of them are different elements, from 1 to the volume, shape [edges]: what must be held
+            so that none is fetched twice.
         edge_element_bytes: bytes per element, shape [edges].
         edge_order: index into ``orders`` of the order in which the elements travel, shape [edges]. On an
             edge between computational nodes producer and consumer agree on it: that was proved.
@@ -72,6 +74,7 @@ class CanonicalDag:
     edge_source: Int32
     edge_target: Int32
     edge_volume: Int64
+    edge_distinct: Int64
     edge_element_bytes: Int8
     edge_order: Int32
 

@@ -44,6 +44,53 @@ class KernelTensor:
         return self.elements * self.element_bytes
 
 
+@unique
+class LoopKind(StrEnum):
+    """What becomes of a loop's iterations: a part of the result each, or partial results that are combined."""
+
+    PARALLEL = "parallel"
+    SUM = "sum"
+    PRODUCT = "product"
+    MAX = "max"
+    MIN = "min"
+
+
+@unique
+class LoopPart(StrEnum):
+    """The dimension of a kernel that a loop is all of, or a part of."""
+
+    OUTER = "outer"
+    M = "m"
+    K = "k"
+    N = "n"
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """Where a loop moves in an array: iteration i touches only elements with ``offset // stride % extent == i``.
+
+    Offsets are those of the array in row order, so that views and reshapes of it have the same digits.
+    """
+
+    stride: int
+    axis: int  # of the array as the kernel sees it, for people
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLoop:
+    """A loop of a kernel that may be split: over its parts of the result, or over partial results.
+
+    An array of which the loop has no digit is needed whole in each iteration.
+    """
+
+    name: str
+    part: LoopPart
+    extent: int
+    kind: LoopKind
+    inputs: tuple[Digit | None, ...]  # one per operand
+    outputs: tuple[Digit | None, ...]  # one per result: all of a parallel loop, none of a reduction
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One canonical library node: the unit that the DFModel back end maps.
@@ -64,3 +111,4 @@ class Kernel:
     inputs: tuple[str, ...]  # tensor names, in operand order
     outputs: tuple[str, ...]
     memory_bytes: int = 0  # read from memory at places that depend on data, such as rows of an embedding; in no tensor
+    loops: tuple[KernelLoop, ...] = ()  # that may be split; none are known of an operator that does not say

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from dfcompile.canonical_dag.analysis.node_order import nodes_on_a_cycle
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, Bool, CanonicalDag, Int64
+from dfcompile.canonical_dag.kernel import LoopKind, LoopPart
 from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.errors import DfcompileError, VerificationError
 
@@ -22,6 +23,7 @@ _DTYPES = {
     "edge_source": np.int32,
     "edge_target": np.int32,
     "edge_volume": np.int64,
+    "edge_distinct": np.int64,
     "edge_element_bytes": np.int8,
     "edge_order": np.int32,
 }
@@ -34,6 +36,7 @@ def verify(dag: CanonicalDag, error: Callable[[str], DfcompileError] = Verificat
     * Names of scopes, nodes, kernels and tensors are unique; a kernel and a tensor has a positive size.
     * Every volume is positive and no node is its own successor, directly or along a cycle.
       Several edges between one pair of nodes are legal: an operator may read one tensor twice.
+    * Of the elements on an edge at least one is different, and at most all.
     * All input edges of a computational node carry one volume I, all output edges one volume O; its kind is what
       I and O say; it has at least one edge. A buffer stores the sum of its input edges.
     * No edge joins two buffers (only tasks move data). A pseudo source has no input edge, a pseudo sink no output edge.
@@ -97,11 +100,35 @@ def _names(dag: CanonicalDag) -> Iterator[str]:
                 yield f"kernel {kernel.name!r}: {dimension} {size} against 1 or more"
         if kernel.memory_bytes < 0:
             yield f"kernel {kernel.name!r}: memory_bytes {kernel.memory_bytes} against 0 or more"
+    yield from _loops(dag)
     for tensor in dag.tensors:
         if tensor.elements < 1 or tensor.element_bytes < 1:
             held = f"{tensor.elements} elements of {tensor.element_bytes} bytes"
             yield f"tensor {tensor.name!r}: {held} against 1 or more"
     yield from _repeated_nodes(dag)
+
+
+def _loops(dag: CanonicalDag) -> Iterator[str]:
+    elements = {tensor.name: tensor.elements for tensor in dag.tensors}
+    for kernel in dag.kernels:
+        sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
+        for loop in kernel.loops:
+            where = f"kernel {kernel.name!r}: loop {loop.name!r}"
+            size = sizes[loop.part] if kernel.variant.is_gemm else loop.extent
+            if loop.extent < 1 or size % loop.extent:
+                yield f"{where}: extent {loop.extent} against a divisor of {loop.part} {size}"
+            for arrays, digits in ((kernel.inputs, loop.inputs), (kernel.outputs, loop.outputs)):
+                if len(arrays) != len(digits):
+                    yield f"{where}: {len(digits)} digits against {len(arrays)} arrays"
+                for array, digit in zip(arrays, digits, strict=False):
+                    if digit is None or array not in elements:
+                        continue
+                    if digit.stride < 1 or elements[array] % max(1, digit.stride * loop.extent):
+                        period = f"stride {digit.stride} x extent {loop.extent}"
+                        yield f"{where}: {period} against a divisor of {elements[array]} elements of {array!r}"
+            is_parallel = loop.kind is LoopKind.PARALLEL
+            if any((digit is not None) is not is_parallel for digit in loop.outputs):
+                yield f"{where}: {loop.kind} against digits of {'every' if is_parallel else 'no'} result"
 
 
 def _repeated_nodes(dag: CanonicalDag) -> Iterator[str]:
@@ -153,6 +180,9 @@ def _memory(dag: CanonicalDag) -> Iterator[str]:
 
 
 def _volumes(dag: CanonicalDag) -> Iterator[str]:
+    for edge in _true((dag.edge_distinct < 1) | (dag.edge_distinct > dag.edge_volume)):
+        found = f"{dag.edge_distinct[edge]} different elements"
+        yield f"edge {edge_name(dag, edge)}: {found} against 1 to {dag.edge_volume[edge]}, its volume"
     for edge in _true(dag.is_computational[dag.edge_target] & (dag.edge_volume != dag.volume_in[dag.edge_target])):
         node = int(dag.edge_target[edge])
         yield (

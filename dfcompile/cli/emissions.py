@@ -59,7 +59,7 @@ def _canonical(exploration: Exploration) -> Files:
 def _schedule(exploration: Exploration) -> Files:
     for point in exploration.points:
         folder = _folder(exploration, point.variant)
-        text = schedule_to_json(point.variant.dag, point.scheduled.schedule)
+        text = schedule_to_json(*point.shown_schedule)
         yield f"{folder}{point.variant.dag.name}-{point.pes}.json", text
 
 

@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -17,6 +18,7 @@ import click
 import dfcompile
 from dfcompile.errors import PluginError, UserError
 from dfcompile.host.printable import printable
+from dfcompile.host.reasons import reason_of
 
 DONE: Final = 0
 MENDABLE: Final = 1
@@ -25,12 +27,13 @@ INTERRUPTED: Final = 130
 SIGNALLED: Final = 128  # plus the signal's number
 ENDING_SIGNALS: Final = ("SIGTERM", "SIGHUP")
 TRACEBACK: Final = "DFCOMPILE_TRACEBACK"  # environment variable for authors of plug-ins
-LONGEST_REASON = 300  # characters; the file has all
+LONGEST_LINE = 300  # characters of a message
+LONGEST_NAME = 60  # characters of a name in a message that is too long
 # What a machine, not dfcompile, has too little of or forbids.
 OUTER_ERRORS: Final = frozenset(
     [
-        errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC,
-        errno.EPERM, errno.EROFS,
+        errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ELOOP, errno.EMFILE, errno.ENAMETOOLONG, errno.ENFILE,
+        errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS,
     ]
 )  # fmt: skip
 
@@ -76,25 +79,28 @@ def _failed(error: Exception) -> int:
         case PluginError():
             return _blame(error)
         case UserError():
-            return _fail(_lowered(str(error)))
+            return _fail(str(error))
         case MemoryError():
             return _fail(f"memory: more is needed than there is{_detail(error)} (a smaller model, fewer --pes at once)")
         case RecursionError():
             return _fail("input: nested too deeply (graphs in graphs, functions in functions, lists in lists)")
         case OSError() if error.errno in OUTER_ERRORS:
             where = error.filename if isinstance(error.filename, str) else "output"
-            return _fail(f"{where}: {(error.strerror or str(error)).lower()}")
+            return _fail(f"{where}: {reason_of(error)}")
     return _ask_for_report(error)
 
 
 def _blame(error: PluginError) -> int:
     """Print one line for the user of a plug-in, and where it happened if its author asks for it."""
-    if error.__cause__ is None or os.environ.get(TRACEBACK):
-        _fail(str(error))
-        for line in "".join(traceback.format_exception(error.__cause__)).splitlines():
-            say_as_it_is(line)
-        return MENDABLE
-    return _fail(f"{error} ({TRACEBACK}=1 in the environment shows where)")
+    cause = error.__cause__
+    if cause is None:
+        return _fail(str(error))
+    if not os.environ.get(TRACEBACK):
+        return _fail(str(error), f" ({TRACEBACK}=1 in the environment shows where)")
+    _fail(str(error))
+    for line in "".join(traceback.format_exception(cause)).splitlines():
+        say_as_it_is(line)
+    return MENDABLE
 
 
 def _detail(error: Exception) -> str:
@@ -106,8 +112,8 @@ def _lowered(message: str) -> str:
     return f"{message[:1].lower()}{message[1:]}".rstrip(".")
 
 
-def _fail(message: str) -> int:
-    say(f"dfcompile: error: {message}")
+def _fail(message: str, ending: str = "") -> int:
+    say(f"dfcompile: error: {message}", ending)
     return MENDABLE
 
 
@@ -116,9 +122,29 @@ def warn(message: str) -> None:
     say(f"dfcompile: warning: {message}")
 
 
-def say(line: str) -> None:
-    """Print one line on standard error; if that is closed or full, nobody reads it."""
-    say_as_it_is(" ".join(line.split()))
+def say(line: str, ending: str = "") -> None:
+    """Print a message of one line on standard error; if that is closed or full, nobody reads it.
+
+    A message that is too long is cut in front of its ending, unless `TRACEBACK` asks for all of it: what it quotes at
+    length first, then its end.
+    """
+    text = printable(" ".join(line.split()))
+    ending = printable(ending)
+    say_as_it_is(text + ending if os.environ.get(TRACEBACK) else _cut(text, LONGEST_LINE - len(ending)) + ending)
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) > most:
+        text = re.sub(r"'[^']*'|\S+", _shortened, text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _shortened(found: re.Match[str]) -> str:
+    """Return the begin of what is quoted, or of a word: a path or what a file has in the place of one."""
+    text = found.group()
+    if len(text) <= LONGEST_NAME:
+        return text
+    return f"{text[:LONGEST_NAME]}…" + ("'" if text[0] == text[-1] == "'" else ":" * (text[-1] == ":"))
 
 
 def say_as_it_is(line: str) -> None:
@@ -130,9 +156,7 @@ def say_as_it_is(line: str) -> None:
 
 
 def _ask_for_report(error: Exception) -> int:
-    reason = " ".join(f"{type(error).__name__}: {error}".split())
-    if len(reason) > LONGEST_REASON:
-        reason = f"{reason[:LONGEST_REASON]}…"
+    reason = f"{type(error).__name__}: {error}"
     text = f"dfcompile {dfcompile.__version__}, python {sys.version}\n{' '.join(sys.argv)}\n"
     text += "".join(traceback.format_exception(error))
     try:
@@ -140,8 +164,8 @@ def _ask_for_report(error: Exception) -> int:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except OSError as full:
-        name = f"its traceback, which cannot be kept: {(full.strerror or str(full)).lower()}"
-    say(f"dfcompile: internal error: {reason} (please report it with {name})")
+        name = f"its traceback, which cannot be kept: {reason_of(full)}"
+    say(f"dfcompile: internal error: {reason}", f" (please report it with {name})")
     return BUG
 
 

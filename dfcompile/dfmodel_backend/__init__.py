@@ -1,10 +1,17 @@
 """The DFModel back end: a dataflow graph becomes configurations on chips, with time, cost and power [ko24]."""
 
 from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.attained.breakdown import TimeParts
+from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
+from dfcompile.dfmodel_backend.attained.mapping import TaskMapping, map_tasks
+from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.check.mappings import check
+from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import Figures, evaluate
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
+from dfcompile.dfmodel_backend.inter_chip.conversions import ExchangeKind
+from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
 from dfcompile.dfmodel_backend.machine.named_systems import named_systems
 from dfcompile.dfmodel_backend.machine.system import System
@@ -31,22 +38,31 @@ __all__ = [
     "Connection",
     "DataflowGraph",
     "DataflowKernel",
+    "Exchange",
+    "ExchangeKind",
     "Figures",
     "KernelType",
+    "LeastCosts",
     "Mapping",
     "MappingOptions",
     "Overlap",
     "System",
+    "TaskConfiguration",
+    "TaskMapping",
+    "TaskModel",
     "Tensor",
     "TensorKind",
+    "TimeParts",
     "Use",
     "check",
+    "check_task_mapping",
     "dataflow_graph",
     "evaluate",
     "find_solver",
     "fusion_solvers",
     "load_system",
     "map_graph",
+    "map_tasks",
     "named_systems",
     "plugin_faults",
     "read_named_system",

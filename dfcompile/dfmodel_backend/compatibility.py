@@ -30,6 +30,8 @@ class Compatibility:
     network_is_sum: bool = False
     all_to_all_as_given: bool = False
     layouts_change_by_share: bool = False
+    layouts_by_letter: bool = False
+    gathers_without_latency: bool = False
     tile_size_is_a_hint: bool = False
     sram_of_other_edges: bool = False
     streams_read_once: bool = False
@@ -42,6 +44,7 @@ class Compatibility:
     in_flight_activations_ignored: bool = False
     heads_may_be_cut: bool = False
     sharding_ties_whole: bool = False
+    sharding_of_fewest_bytes: bool = False
     kernels_multiply_traffic: bool = False
     skipped_weights_take_pmus: bool = False
     sram_extra_takes_no_pmus: bool = False
@@ -77,6 +80,11 @@ CORRECTIONS: Mapping[str, str] = MappingProxyType(
             "a tensor that changes its layout is exchanged whole: an all-gather brings every chip the shares of all "
             "others, an all-to-all a part of each"
         ),
+        "layouts_by_letter": (
+            "layouts follow the axes of tensors: an operand that all products share is needed whole where products are "
+            "split, and chips that share a normalization or a softmax exchange statistics"
+        ),
+        "gathers_without_latency": "a change of layout waits for the links on its way, as an all-reduce does",
         "tile_size_is_a_hint": "a given tile size is kept, not only bounded from above",
         "sram_of_other_edges": "SRAM of a tensor is that of its own edge, not of the edge with its weight's number",
         "streams_read_once": "a kernel whose weights come in tiles reads its other operand once per tile",
@@ -96,6 +104,9 @@ CORRECTIONS: Mapping[str, str] = MappingProxyType(
             "what the backward pass needs stays in DRAM for every layer and micro-batch of the pipeline"
         ),
         "sharding_ties_whole": "of shardings that move equally many bytes the one that splits the most output is taken",
+        "sharding_of_fewest_bytes": (
+            "of the shardings of fewest bytes and of least time the one is taken with which a batch takes least time"
+        ),
         "heads_may_be_cut": "tensor parallel chips share whole heads of attention",
         "kernels_multiply_traffic": (
             "on a chip of PMUs a tensor is moved once per weight tile, not once per kernel of the configuration"
@@ -117,6 +128,8 @@ ORIGINAL = Compatibility(
     fourth_dimension_free=True,
     innermost_links_of_all_copies=True,
     layouts_change_by_share=True,
+    layouts_by_letter=True,
+    gathers_without_latency=True,
     tile_size_is_a_hint=True,
     sram_of_other_edges=True,
     weights_not_read=True,
@@ -128,6 +141,7 @@ ORIGINAL = Compatibility(
     in_flight_activations_ignored=True,
     heads_may_be_cut=True,
     sharding_ties_whole=True,
+    sharding_of_fewest_bytes=True,
     kernels_multiply_traffic=True,
     skipped_weights_take_pmus=True,
     sram_extra_takes_no_pmus=True,

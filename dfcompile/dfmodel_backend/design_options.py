@@ -15,7 +15,7 @@ class ShardingObjective(StrEnum):
     """What a sharding minimises."""
 
     BYTES = "bytes"  # between chips, as in [ko24]
-    TIME = "time"  # compute and exchange
+    TIME = "time"  # of a batch: several shardings are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,15 @@ class DesignOptions:
     """Options of `solve_design`."""
 
     solver: str = DEFAULT_SOLVER  # name of a registered solver of fusion
-    objective: ShardingObjective = ShardingObjective.BYTES
+    objective: ShardingObjective | None = None  # None: time, or bytes as the original
     compatibility: Compatibility = RIGHT
     max_down_sets: int = MOST_DOWN_SETS  # above, configurations are intervals of a topological order, and it is said
     max_arcs: int = MOST_ARCS  # above, the same
     time_limit_s: float = 0.0  # of a MILP; 0: none
+
+    @property
+    def sharding_objective(self) -> ShardingObjective:
+        """What the sharding minimises."""
+        if self.objective is not None:
+            return self.objective
+        return ShardingObjective.BYTES if self.compatibility.sharding_of_fewest_bytes else ShardingObjective.TIME

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum, unique
 from typing import TYPE_CHECKING, assert_never
 
-from dfcompile.errors import InternalError, UserError
+from dfcompile.errors import UserError
 from dfcompile.host.child_processes import ending_with_us
 from dfcompile.host.private_folder import private_folder
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pulp
 
 FEASIBLE_IN_HIGHS = 2  # kSolutionStatusFeasible
+LIMITS_OF_HIGHS = ("kTimeLimit", "kIterationLimit", "kSolutionLimit", "kInterrupt")
 
 
 @unique
@@ -54,8 +55,7 @@ def solve(problem: pulp.LpProblem, options: MilpOptions) -> Outcome:
     """Solve a problem in place, on one thread so that the result is always the same.
 
     Raises:
-        UserError: the solver is not installed.
-        InternalError: the solver failed.
+        UserError: the solver is not installed, or ended without an answer.
     """
     import pulp
 
@@ -70,15 +70,39 @@ def solve(problem: pulp.LpProblem, options: MilpOptions) -> Outcome:
         # PuLP does not know how HiGHS calls the end of its nodes; it has taken over the values before it looks that up.
         has_values = problem.solverModel.getInfo().primal_solution_status == FEASIBLE_IN_HIGHS
         return Outcome.FEASIBLE if has_values else Outcome.NOTHING
+    outcome = _outcome(problem)
+    if outcome is None or (outcome is Outcome.NOTHING and not _met_a_limit(problem, options)):
+        raise UserError(
+            f"solver {options.solver.value!r}: ended without an answer, status {pulp.LpStatus[problem.status]!r}: "
+            "numerical trouble (--solver dp has none)"
+        )
+    return outcome
+
+
+def _outcome(problem: pulp.LpProblem) -> Outcome | None:
+    import pulp
+
+    if problem.status == pulp.LpStatusInfeasible:  # PuLP then says of CBC's "Integer infeasible": no solution found
+        return Outcome.INFEASIBLE
     outcomes = {
         pulp.LpSolutionOptimal: Outcome.OPTIMAL,
         pulp.LpSolutionIntegerFeasible: Outcome.FEASIBLE,
         pulp.LpSolutionInfeasible: Outcome.INFEASIBLE,
         pulp.LpSolutionNoSolutionFound: Outcome.NOTHING,
     }
-    if problem.sol_status not in outcomes:
-        raise InternalError(f"solver {options.solver.value!r}: found status {pulp.LpStatus[problem.status]!r}")
-    return outcomes[problem.sol_status]
+    return outcomes.get(problem.sol_status)
+
+
+def _met_a_limit(problem: pulp.LpProblem, options: MilpOptions) -> bool:
+    """Return whether a solve that found nothing was stopped, and did not fail."""
+    import pulp
+
+    if problem.status != pulp.LpStatusNotSolved:
+        return False
+    if options.solver is not MilpSolver.HIGHS:
+        return True
+    ended: str = problem.solverModel.getModelStatus().name
+    return ended in LIMITS_OF_HIGHS
 
 
 def _solver(options: MilpOptions) -> pulp.LpSolver:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dfcompile.errors import UserError
+from dfcompile.host.reasons import reason_of
 
 MARKER = ".dfcompile-emit"  # in every folder that we wrote, so that we may replace it
 PLAIN_WIDTH = 120  # columns where the output is not a terminal, so that it is always the same
@@ -97,7 +98,7 @@ def _write_stdout(text: str) -> None:
     except BrokenPipeError:
         raise  # whoever reads has enough
     except OSError as error:
-        raise UserError(f"standard output: {(error.strerror or str(error)).lower()}") from error
+        raise UserError(f"standard output: {reason_of(error)}") from error
 
 
 def write_folder(files: Mapping[str, str | bytes], folder: Path) -> None:

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from dfcompile.errors import UserError
+from dfcompile.host.reasons import reason_of
 
 PATIENCE = 20  # times; a compiler that is being ended may still write
 PAUSE_S = 0.05
@@ -84,7 +85,7 @@ def _made() -> Path:
     try:
         folder = Path(tempfile.mkdtemp(prefix="dfcompile-")).resolve()  # mode 0700, fails if the name is taken
     except OSError as error:
-        raise UserError(f"temporary folder: {(error.strerror or str(error)).lower()} (set TMPDIR)") from error
+        raise UserError(f"temporary folder: {reason_of(error)} (set TMPDIR)") from error
     try:
         require_private(folder)
     except UserError:

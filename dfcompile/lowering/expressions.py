@@ -8,11 +8,13 @@ NaN for a NaN ``a``, ``max(a, 0)`` is 0.
 
 import ast
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from functools import lru_cache
 from string import ascii_lowercase
 
 import numpy as np
 
+from dfcompile.lowering.expression_tree import expression_tree
 from dfcompile.lowering.tensor import Tensor
 
 MOST_OPERANDS = len(ascii_lowercase)
@@ -38,6 +40,9 @@ def literal(value: float, dtype: str) -> str:
 def substitute(expression: str, replacements: Mapping[str, str]) -> str:
     """Put expressions in the place of names.
 
+    Raises:
+        UserError: an expression is none of Python, or is nested too deeply.
+
     >>> substitute("a * b", {"a": "b - 2", "b": "c"})
     '(b - 2) * c'
     """
@@ -46,8 +51,8 @@ def substitute(expression: str, replacements: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=4096)  # a model has few expressions, and most of its operators have one of them
 def _substituted(expression: str, replacements: tuple[tuple[str, str], ...]) -> str:
-    trees = {name: ast.parse(source, mode="eval").body for name, source in replacements}
-    return ast.unparse(_Substitution(trees).visit(ast.parse(expression, mode="eval")))
+    trees = {name: expression_tree(source) for name, source in replacements}
+    return ast.unparse(_Substitution(trees).visit(deepcopy(expression_tree(expression))))
 
 
 class _Substitution(ast.NodeTransformer):

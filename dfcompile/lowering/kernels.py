@@ -1,10 +1,12 @@
 """The kernel that a canonical operator is: what the DFModel back end will map."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from dfcompile.canonical_dag import Kernel, KernelVariant
+from dfcompile.canonical_dag import Kernel, KernelLoop, KernelVariant
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.operators.loop_nest import kernel_loops
 
 
 def kernel_of(
@@ -49,4 +51,16 @@ def kernel_of(
         inputs=tuple(tensor.name for tensor in operands),
         outputs=tuple(tensor.name for tensor in op.outputs if tensor is not None),
         memory_bytes=sum(tables[name] for name in in_memory),
+        loops=_loops(op, in_memory),
     )
+
+
+def _loops(op: CanonicalNode[CanonicalOperator], in_memory: list[str]) -> tuple[KernelLoop, ...]:
+    """Return the loops that may be split, with a digit per operand that is none in memory."""
+    operands = op.operands()
+    nest = op.operator.loop_nest(operands, op.output())
+    if nest is None or len(op.results()) > 1:
+        return ()
+    loops = kernel_loops(nest, [tensor.shape for tensor in operands], op.output().shape)
+    kept = [place for place, tensor in enumerate(operands) if tensor.name not in in_memory]
+    return tuple(replace(loop, inputs=tuple(loop.inputs[place] for place in kept)) for loop in loops)

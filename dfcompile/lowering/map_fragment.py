@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from dace.sdfg.nodes import AccessNode, Tasklet
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.errors import InternalError
 from dfcompile.lowering.canonical_fragment import identifier
+from dfcompile.lowering.expression_tree import expression_tree
 from dfcompile.lowering.expressions import widened
 from dfcompile.lowering.kernels import kernel_of
 from dfcompile.lowering.node import CanonicalNode
@@ -102,7 +104,7 @@ class MapFragment:
                 **{renamed[name]: self._read(tensor, index, renamed) for name, (tensor, index) in reads.items()},
                 **{renamed[name]: self._indirect_read(tensor) for name, tensor in tables.items()},
             },
-            _rename(_narrowed(f"result = {widened(code, dtypes)}", tables), renamed),
+            _rename(f"result = {_narrowed(widened(code, dtypes), tables)}", renamed),
             renamed["result"],
             (output_node, self._memlet(target, indices, renamed, accumulate)),
         )
@@ -152,13 +154,13 @@ class MapFragment:
         return memlet
 
 
-def _narrowed(statement: str, tables: Mapping[str, Tensor]) -> str:
+def _narrowed(expression: str, tables: Mapping[str, Tensor]) -> str:
     """Leave out the indices of tables in dimensions of extent 1, which a tasklet does not see.
 
-    ``result = table[i0, (index + 3) % 3]`` becomes ``result = table[(index + 3) % 3]`` for ``table[1, 3]``.
+    ``table[i0, (index + 3) % 3]`` becomes ``table[(index + 3) % 3]`` for ``table[1, 3]``.
     """
     narrow = {name: table.shape for name, table in tables.items() if 1 in table.shape}
-    return ast.unparse(_Narrowing(narrow).visit(ast.parse(statement))) if narrow else statement
+    return ast.unparse(_Narrowing(narrow).visit(deepcopy(expression_tree(expression)))) if narrow else expression
 
 
 class _Narrowing(ast.NodeTransformer):

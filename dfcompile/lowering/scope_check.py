@@ -112,7 +112,7 @@ def _check_indices(scope: str, tensor: Tensor, indices: Sequence[str], extents: 
 def _terms(scope: str, index: str) -> Mapping[str, int]:
     try:
         return affine(index)
-    except (UserError, SyntaxError, RecursionError) as error:
+    except UserError as error:
         raise VerificationError(f"scope {scope}: index {index!r} against an affine function of the loops") from error
 
 

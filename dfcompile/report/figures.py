@@ -7,10 +7,10 @@ from typing import Final
 
 from dfcompile.report.figure import figure, record
 from dfcompile.report.json_schema import schema_of
+from dfcompile.report.mapping_figures import MappingSummary
 from dfcompile.report.plain_values import Json
 
-FORMAT: Final = "dfcompile-report/1"
-BOUND_BY: Final = ("compute", "memory", "network")
+FORMAT: Final = "dfcompile-report/2"
 
 
 @record
@@ -172,63 +172,6 @@ class SimulationSummary:
     deadlock: tuple[str, ...] = figure(
         meaning="the links of one cycle of tasks that wait for one another, as texts; empty if the replay ended"
     )
-
-
-@record
-class ConfigurationSummary:
-    """One configuration of a mapping: kernels that are on the chip together [ko24]."""
-
-    kernels: tuple[str, ...] = figure(meaning="that are on the chip together", least=1)
-    time_s: float = figure(unit="s", meaning="of it", heading="time\n{}s", table="configurations")
-    bound_by: str = figure(
-        meaning="the largest of its times: `compute`, `memory` or `network`",
-        heading="bound by",
-        table="configurations",
-        choices=BOUND_BY,
-    )
-
-
-@record
-class MappingSummary:
-    """Figures of a mapping to a machine [ko24]."""
-
-    chips: int = figure(unit="chips", meaning="in use: of those available as many as give the least time", least=1)
-    chips_available: int = figure(unit="chips", meaning="given by `--chips`", least=1)
-    time_s: float = figure(unit="s", meaning="for one inference", heading="time\n{}s", table="mapping")
-    configs: int = figure(
-        unit="configurations",
-        meaning="that follow one another on the chip",
-        heading="configs",
-        table="mapping",
-        least=1,
-    )
-    dram_bytes: float = figure(
-        unit="bytes", meaning="read from and written to DRAM", heading="DRAM\nbytes", table="mapping", cell=",.0f"
-    )
-    network_bytes: float = figure(
-        unit="bytes", meaning="between chips", heading="network\nbytes", table="mapping", cell=",.0f"
-    )
-    cost_usd: float = figure(
-        unit="USD", meaning="price of the machine", heading="cost\nUSD", table="mapping", cell=",.2f"
-    )
-    power_w: float = figure(unit="W", meaning="power of the machine", heading="power\n{}W", table="mapping")
-    energy_j: float = figure(unit="J", meaning="`power_w * time_s`", heading="energy\n{}J", table="mapping")
-    utilization: float = figure(
-        meaning="floating-point operations / (peak rate × `time_s`)",
-        heading="util.\n%",
-        table="mapping",
-        after="network_bytes",
-        cell=".1%",
-        csv="mapping_utilization",
-    )
-    optimal: bool = figure(meaning="whether it is proved that no assignment of kernels to configurations is faster")
-    gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `time_s`")
-    bound_time_s: float = figure(unit="s", meaning="that no assignment can fall below")
-    solver: str = figure(meaning="what found the assignment")
-    solver_s: float = figure(
-        unit="s", meaning="wall time of the solver; the one field that differs between runs", decimals=3
-    )
-    configurations: tuple[ConfigurationSummary, ...] = figure(meaning="in their order")
 
 
 @record

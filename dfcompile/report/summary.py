@@ -10,14 +10,21 @@ from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hint
 from dfcompile.options import Options
 from dfcompile.report.figures import (
     AssumptionSummary,
-    ConfigurationSummary,
     ExpansionsSummary,
     HintSummary,
-    MappingSummary,
     ModelSummary,
     Report,
     Result,
     VerificationSummary,
+)
+from dfcompile.report.mapping_figures import (
+    ConfigurationSummary,
+    ExchangeSummary,
+    IdealConfigurationSummary,
+    IdealSummary,
+    MappingSummary,
+    PhaseSummary,
+    TimePartsSummary,
 )
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
 
@@ -52,7 +59,7 @@ def _result(point: Point) -> Result:
         over_expansions=None
         if bound is None
         else _over_expansions(bound, variant, point.scheduled.figures.makespan_cycles),
-        mapping=_mapping(point.mapping, point.chips),
+        mapping=_mapping(point),
         verification=None if variant.max_abs_error is None else VerificationSummary(variant.max_abs_error),
     )
 
@@ -73,27 +80,99 @@ def _over_expansions(bound: ExpansionBound, variant: Variant, makespan_cycles: i
     return ExpansionsSummary(bound.cycles, gap, hints)
 
 
-def _mapping(mapping: backend.Mapping, chips: int) -> MappingSummary:
+def _mapping(point: Point) -> MappingSummary:
+    ideal, attained = point.mapping, point.attained
+    figures = ideal if attained is None else attained
+    time_s = None if attained is None else attained.time_s
     return MappingSummary(
-        chips=mapping.chips,
-        chips_available=chips,
-        time_s=mapping.time_s,
-        configs=len(mapping.configs),
-        dram_bytes=mapping.dram_bytes,
-        network_bytes=mapping.network_bytes,
-        cost_usd=mapping.cost_usd,
-        power_w=mapping.power_w,
-        energy_j=mapping.energy_j,
-        utilization=mapping.utilization,
-        optimal=mapping.optimal,
-        gap=mapping.gap,
-        bound_time_s=mapping.bound_time_s,
-        solver=mapping.solver,
-        solver_s=mapping.solver_s,
-        configurations=tuple(
-            ConfigurationSummary(config.kernels, config.time_ns / NS_PER_S, config.bound_by)
-            for config in mapping.configs
+        chips=ideal.chips,
+        chips_available=point.chips,
+        time_s=time_s,
+        bound_time_s=point.bound_s,
+        ideal_time_s=ideal.time_s,
+        optimal=attained is not None and attained.is_optimal,
+        best_chain=attained is not None and attained.is_best_chain,
+        gap=None if attained is None else attained.gap,
+        configs=len(ideal.configs) if attained is None else len(attained.configurations),
+        dram_bytes=figures.dram_bytes,
+        sram_bytes=None if attained is None else attained.sram_bytes,
+        network_bytes=ideal.network_bytes if attained is None else 0,
+        moved_bytes=ideal.moved_bytes if attained is None else 0,
+        cost_usd=figures.cost_usd,
+        power_w=figures.power_w,
+        energy_j=figures.energy_j,
+        utilization=ideal.utilization if time_s is None else _utilization(ideal, time_s),
+        parts=None if attained is None else _parts(attained.parts),
+        configurations=() if attained is None else tuple(map(_configuration, attained.configurations)),
+        exchanges=tuple(_exchange(exchange) for exchange in ideal.exchanges),
+        phases=()
+        if attained is None
+        else tuple(
+            PhaseSummary(phase.configuration, phase.start_cycle, phase.end_cycle, phase.tasks)
+            for phase in attained.phases
         ),
+        ideal=_ideal(ideal),
+    )
+
+
+def _utilization(ideal: backend.Mapping, time_s: float) -> float:
+    """Return that of the ideal, which does the same operations on the same machine, in another time."""
+    return ideal.utilization * ideal.time_s / time_s if time_s else 0.0
+
+
+def _parts(parts: backend.TimeParts) -> TimePartsSummary:
+    return TimePartsSummary(
+        work_s=parts.work_ns / NS_PER_S,
+        idle_elements_s=parts.idle_elements_ns / NS_PER_S,
+        waiting_s=parts.waiting_ns / NS_PER_S,
+        throttled_s=parts.throttled_ns / NS_PER_S,
+        whole_blocks_s=parts.whole_blocks_ns / NS_PER_S,
+        memory_s=parts.memory_ns / NS_PER_S,
+        network_s=parts.network_ns / NS_PER_S,
+    )
+
+
+def _configuration(found: backend.TaskConfiguration) -> ConfigurationSummary:
+    return ConfigurationSummary(
+        kernels=found.kernels,
+        time_s=found.time_ns / NS_PER_S,
+        compute_s=found.compute_ns / NS_PER_S,
+        memory_s=found.memory_ns / NS_PER_S,
+        network_s=found.network_ns / NS_PER_S,
+        dram_bytes=found.dram_bytes,
+        sram_bytes=found.sram_bytes,
+        bound_by=found.bound_by,
+    )
+
+
+def _ideal(ideal: backend.Mapping) -> IdealSummary:
+    return IdealSummary(
+        configs=len(ideal.configs),
+        optimal=ideal.optimal,
+        gap=ideal.gap,
+        bound_time_s=ideal.bound_time_s,
+        dram_bytes=ideal.dram_bytes,
+        solver=ideal.solver,
+        solver_s=ideal.solver_s,
+        configurations=tuple(
+            IdealConfigurationSummary(config.kernels, config.time_ns / NS_PER_S, config.bound_by)
+            for config in ideal.configs
+        ),
+    )
+
+
+def _exchange(exchange: backend.Exchange) -> ExchangeSummary:
+    return ExchangeSummary(
+        tensor=exchange.tensor,
+        source=exchange.source,
+        readers=exchange.readers,
+        collective=exchange.kind.value,
+        dimensions=exchange.dimensions,
+        before=exchange.before,
+        after=exchange.after,
+        message_bytes=exchange.message_bytes,
+        moved_bytes=exchange.moved_bytes,
+        time_s=exchange.time_ns / NS_PER_S,
     )
 
 
@@ -108,7 +187,7 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionS
     found += [
         AssumptionSummary(assumption.name, assumption.value, assumption.source)
         for point in points
-        for assumption in point.mapping.assumptions
+        for assumption in (*(() if point.attained is None else point.attained.assumptions), *point.mapping.assumptions)
         if assumption.source != "--pes"  # every result says it
     ]
     return tuple(dict.fromkeys(found))

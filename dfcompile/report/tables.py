@@ -8,12 +8,11 @@ from dfcompile.host.printable import printable
 from dfcompile.report.columns import Derived, table_columns
 from dfcompile.report.figures import (
     AssumptionSummary,
-    ConfigurationSummary,
     HintSummary,
-    MappingSummary,
     Report,
     Result,
 )
+from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
 BEST = "*"
@@ -45,8 +44,19 @@ def report_tables(report: Report) -> tuple[Table, ...]:
         chips = SEVERAL_CHIPS if any(found.chips_available > 1 for found in mappings) else ()
         columns = table_columns("mapping", mappings, (*MAPPING, *chips))
         tables.append(Table("mapping", tuple(_labels(report)), columns))
-        tables.append(_configuration_table(report))
+        tables.extend(_attained_tables(report))
     return tuple(tables)
+
+
+def _attained_tables(report: Report) -> Iterator[Table]:
+    """Yield where attained times go and what bounds each configuration."""
+    kept = tuple(result for result in report.results if result.mapping is not None and result.mapping.parts is not None)
+    if not kept:
+        return
+    attained = replace(report, results=kept)
+    parts = [result.mapping.parts for result in kept if result.mapping is not None]
+    yield Table("where the time goes", tuple(_labels(attained)), table_columns("parts", parts))
+    yield _configuration_table(attained)
 
 
 def assumption_lines(assumptions: Sequence[AssumptionSummary], width: int, *, verbose: bool) -> list[str]:
@@ -118,7 +128,9 @@ def _chips(mapping: MappingSummary) -> str:
 
 
 def _proof(mapping: MappingSummary) -> str:
-    return f"optimal ({mapping.solver})" if mapping.optimal else f"gap {100 * mapping.gap:.2g} % ({mapping.solver})"
+    if mapping.gap is None:
+        return "not known"
+    return "optimal" if mapping.optimal else f"{100 * mapping.gap:.1f} % above the bound"
 
 
 SCHEDULE: Final = (Derived("gap\n%", _gap, after="schedule.non_streaming_makespan_cycles"),)
@@ -126,7 +138,7 @@ SIMULATION: Final = (
     Derived("scheduled\nmakespan", _scheduled_makespan, after="simulation.makespan_cycles"),
     Derived("error\n%", _replay_error, after="simulation.makespan_cycles"),
 )
-MAPPING: Final = (Derived("proof", _proof, after="energy_j", is_text=True),)
+MAPPING: Final = (Derived("proof", _proof, after="ideal_time_s", is_text=True),)
 SEVERAL_CHIPS: Final = (Derived("chips\nused", _chips),)
 
 
@@ -163,7 +175,16 @@ def _configuration_rows(result: Result, label: str) -> Iterator[_ConfigurationRo
     if others:
         names = tuple(name for found in others for name in found.kernels)
         bound_by = ", ".join(dict.fromkeys(found.bound_by for found in others))
-        together = ConfigurationSummary(names, sum(found.time_s for found in others), bound_by)
+        together = ConfigurationSummary(
+            kernels=names,
+            time_s=sum(found.time_s for found in others),
+            compute_s=sum(found.compute_s for found in others),
+            memory_s=sum(found.memory_s for found in others),
+            network_s=sum(found.network_s for found in others),
+            dram_bytes=sum(found.dram_bytes for found in others),
+            sram_bytes=max(found.sram_bytes for found in others),
+            bound_by=bound_by,
+        )
         yield _ConfigurationRow(result.pes, label, f"{len(others)} more", together, f"{len(names)} kernels")
 
 

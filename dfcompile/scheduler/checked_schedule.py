@@ -14,8 +14,9 @@ from dfcompile.scheduler.evaluation import ScheduleFigures, figures
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.recomputation import recompute_times
+from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
-from dfcompile.scheduler.simulation import Replay, Simulation, simulate
+from dfcompile.scheduler.simulation import Simulation, simulate
 from dfcompile.scheduler.streaming_schedule import schedule
 
 
@@ -80,18 +81,6 @@ class Scheduling:
             self._baselines[pes] = schedule_non_streaming(self._dag, pes)
             check_non_streaming(self._dag, self._baselines[pes])
         return self._baselines[pes]
-
-
-def replay_of(schedule: Schedule) -> Replay:
-    """Return what of a schedule the simulator replays."""
-    return Replay(
-        pe=schedule.pe,
-        order=schedule.start,
-        streamed=schedule.streamed,
-        fifo_capacity=schedule.fifo_capacity,
-        block=schedule.block,
-        barrier=schedule.barrier,
-    )
 
 
 def _fifo_capacity(dag: CanonicalDag, schedule: Schedule, fifos: Fifos) -> npt.NDArray[np.int64]:

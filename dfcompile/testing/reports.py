@@ -13,16 +13,23 @@ from dfcompile.report.design.figures import (
 )
 from dfcompile.report.figures import (
     AssumptionSummary,
-    ConfigurationSummary,
     ExpansionsSummary,
     HintSummary,
-    MappingSummary,
     ModelSummary,
     Report,
     Result,
     ScheduleSummary,
     SimulationSummary,
     VerificationSummary,
+)
+from dfcompile.report.mapping_figures import (
+    ConfigurationSummary,
+    ExchangeSummary,
+    IdealConfigurationSummary,
+    IdealSummary,
+    MappingSummary,
+    PhaseSummary,
+    TimePartsSummary,
 )
 from dfcompile.report.report_format import AnyReport
 
@@ -79,21 +86,38 @@ def _mapping() -> MappingSummary:
         chips=1,
         chips_available=2,
         time_s=3e-6,
+        bound_time_s=2e-6,
+        ideal_time_s=1e-6,
+        optimal=False,
+        best_chain=True,
+        gap=1 / 3,
         configs=2,
         dram_bytes=4096.0,
+        sram_bytes=512,
         network_bytes=0.0,
+        moved_bytes=0.0,
         cost_usd=12.5,
         power_w=1.5,
         energy_j=4.5e-6,
         utilization=0.25,
-        optimal=True,
-        gap=0.0,
-        bound_time_s=3e-6,
-        solver="dp",
-        solver_s=0.01,
+        parts=TimePartsSummary(1e-6, 1e-6, 2e-7, 3e-7, 0.0, 5e-7, 0.0),
         configurations=(
-            ConfigurationSummary((HOSTILE,), 1e-6, "memory"),
-            ConfigurationSummary(("a", "b", "c"), 2e-6, "compute"),
+            ConfigurationSummary((HOSTILE,), 1e-6, 5e-7, 1e-6, 0.0, 4000, 512, "memory"),
+            ConfigurationSummary(("a", "b", "c"), 2e-6, 2e-6, 1e-7, 0.0, 96, 64, "compute"),
+        ),
+        exchanges=(
+            ExchangeSummary(HOSTILE, "a", ("b", "c"), "all-gather", (0,), "split by axis 0", "whole", 64, 192, 1e-7),
+        ),
+        phases=(PhaseSummary(0, 0, 500, 3), PhaseSummary(1, 500, 2500, 4)),
+        ideal=IdealSummary(
+            configs=1,
+            optimal=True,
+            gap=0.0,
+            bound_time_s=1e-6,
+            dram_bytes=4096.0,
+            solver="dp",
+            solver_s=0.01,
+            configurations=(IdealConfigurationSummary((HOSTILE, "a", "b", "c"), 1e-6, "memory"),),
         ),
     )
 

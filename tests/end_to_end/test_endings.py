@@ -14,7 +14,7 @@ import pytest
 from dfcompile.cli import main as cli
 from dfcompile.cli.endings import SignalledError, ending_signals
 from dfcompile.cli.progress import show_stage
-from dfcompile.errors import UserError
+from dfcompile.errors import PluginError, UserError
 from tests.onnx_files import save_convolution
 
 ROOT = Path(__file__).parent.parent.parent
@@ -200,3 +200,59 @@ def test_text_stream_without_a_file_behind_it_is_no_bug(monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "stdout", io.StringIO())
 
     assert cli.main(["systems"]) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Net.onnx: node 'a': " + "[" * 20_000,
+        "node '" + "a" * 5_000 + "': found 3 against 4 (another one)",
+        "\x1b" * 5_000 + ": no such file",
+        "'" * 1_000,
+        "word " * 1_000,
+    ],
+)
+@pytest.mark.parametrize("kind", [UserError, PluginError, KeyError])
+def test_a_message_is_a_line_of_300_characters_unless_all_is_asked_for(
+    text: str, kind: type[Exception], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: list[str]) -> None:
+        raise kind(text)
+
+    monkeypatch.setattr(cli, "_run", fail)
+    cli.main([])
+    line = capsys.readouterr().err
+    monkeypatch.setenv("DFCOMPILE_TRACEBACK", "1")
+    cli.main([])
+
+    assert line.count("\n") == 1
+    assert len(line) <= 301
+    assert "…" in line
+    assert len(capsys.readouterr().err) > len(line)
+
+
+def test_of_a_message_that_is_too_long_names_are_cut_first(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: list[str]) -> None:
+        raise UserError(f"node '{'n' * 400}': found 3 against 4 (another one)")
+
+    monkeypatch.setattr(cli, "_run", fail)
+    cli.main([])
+
+    assert capsys.readouterr().err.endswith("nnn…': found 3 against 4 (another one)\n")
+
+
+def test_names_keep_their_case(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Setup.txt").write_text("Graph { }")
+
+    assert cli.main(["Net.onnx", "--pes", "2"]) == 1
+    assert capsys.readouterr().err == "dfcompile: error: Net.onnx: no such file\n"
+    assert cli.main(["Setup.txt"]) == 1
+    assert capsys.readouterr().err.startswith("dfcompile: error: Setup.txt:1: unknown field 'Graph' of DSE")
+
+
+def test_a_path_that_is_too_long_is_the_users_to_mend(capsys: Capture) -> None:
+    for words in (["x.onnx"], ["y.txt"], ["schedule", "z.dag"]):
+        *command, name = words
+        assert cli.main([*command, name * 5_000, *["--pes", "2"][: 2 * ("txt" not in name)]]) == 1
+        assert capsys.readouterr().err.lower().endswith("…: file name too long\n") or "y.txt" in name

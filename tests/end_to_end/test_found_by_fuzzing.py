@@ -34,7 +34,7 @@ def test_model_of_constants_alone_has_a_report(form: str, capsys: Capture, tmp_p
     ("old", "new", "message"),
     [
         ("kind: r_r", "kind: W.", "key 'network.kind': topology 'W.': unknown (known: "),
-        ("kind: r_r", "kind: r", "against: 1 dimensions of kind 'r', not 2"),
+        ("kind: r_r", "kind: r", "found 2 dimensions against the 1 of kind 'r'"),
     ],
 )
 @pytest.mark.parametrize("chips", ["1", "2"])

@@ -9,6 +9,7 @@ from tests.mutants.expansions import EXPANSIONS
 from tests.mutants.extraction import EXTRACTION
 from tests.mutants.mutant import Mutant
 from tests.mutants.scheduler import SCHEDULER
+from tests.mutants.sharding import SHARDING
 
 MUTANTS: Mapping[str, tuple[Mutant, ...]] = {
     "extraction": EXTRACTION,
@@ -16,6 +17,7 @@ MUTANTS: Mapping[str, tuple[Mutant, ...]] = {
     "evaluators": EVALUATORS,
     "checkers": CHECKERS,
     "expansions": EXPANSIONS,
+    "sharding": SHARDING,
 }
 
 UNIT_TESTS = "tests/unit"
@@ -24,7 +26,11 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "canonical_dag/analysis/streaming_depth.py": ("canonical_dag/analysis",),
     "canonical_dag/verifier.py": ("canonical_dag/test_verifier.py",),
     "dfmodel_backend/check": ("dfmodel_backend/check/test_limits.py", "dfmodel_backend/check"),
-    "dfmodel_backend/evaluate/graphs.py": ("dfmodel_backend/evaluate/test_evaluator.py",),
+    "dfmodel_backend/evaluate/graphs.py": (
+        "dfmodel_backend/evaluate/test_evaluator.py",
+        "dfmodel_backend/check/test_mappings_of_chips.py",
+    ),
+    "dfmodel_backend/inter_chip": ("dfmodel_backend/inter_chip", "dfmodel_backend/sharding"),
     "dfmodel_backend/intra_chip/configuration.py": ("dfmodel_backend/evaluate/test_evaluator.py",),
     "dfmodel_backend/intra_chip": ("dfmodel_backend/evaluate", "dfmodel_backend/intra_chip"),
     "lowering/expansions/broadcasting.py": ("lowering/expansions/test_elementwise_operators.py",),
@@ -42,11 +48,14 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "lowering/expansions/softmax.py": ("lowering/expansions/test_reductions.py",),
     "lowering/expansions/transpose.py": ("lowering/expansions/test_movements.py",),
     "lowering/expansions/unary.py": ("lowering/expansions/test_elementwise_operators.py",),
+    "lowering/operators": ("lowering/operators",),
     "lowering/windows.py": (
         "lowering/expansions/test_poolings.py",
         "lowering/expansions/test_convolution.py",
         "lowering/expansions",
     ),
+    "dfmodel_backend/sharding": ("dfmodel_backend/sharding", "dfmodel_backend/check"),
+    "dfmodel_backend/solve": ("dfmodel_backend/sharding", "dfmodel_backend/solve"),
     "scheduler/checker.py": ("scheduler/test_checker_limits.py", "scheduler/test_checker.py"),
     "scheduler/fifo": ("scheduler/fifo", "scheduler/test_reference_schedules.py"),
     "scheduler/evaluation.py": ("scheduler/test_evaluation.py", "scheduler/bounds"),

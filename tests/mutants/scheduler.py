@@ -12,8 +12,8 @@ SCHEDULER = (
         "return max(longest, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))",
         "return max(longest, _loaded(dag, head, tail, pes))",
     ),
-    Mutant(_BOUND, "gone = path.task_beyond(node, pes)", "gone = path.task_beyond(node, pes + 1)"),
-    Mutant(_BOUND, "after = tail[target] + work[target]", "after = tail[target]"),
+    Mutant(_BOUND, "gone = path.extend(node, above, end, pes)", "gone = path.extend(node, above, end, pes + 1)"),
+    Mutant(_BOUND, "follows = after_task if task[node] else left", "follows = after_task"),
     Mutant(_BOUND, "rounds = -(-(len(producers) - pes + 1) // pes)", "rounds = (len(producers) - pes + 1) // pes"),
     Mutant(
         _BOUND,

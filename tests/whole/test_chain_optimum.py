@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler import ScheduleOptions, Timing, lower_bound_cycles, schedule
-from dfcompile.scheduler.checked_schedule import replay_of
+from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import simulate
 from tests.examples import examples
 from tests.unit.scheduler.reference_schedules import reference_schedules

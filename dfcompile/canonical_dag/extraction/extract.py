@@ -112,7 +112,8 @@ class _Assembly:
             if stream is None:
                 buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
                 order = None if access.is_indirect else family.member(access)
-                self._add(buffers, tasks, family.volumes_in(), use.array, order)
+                distinct = np.minimum(family.distinct_in(access), use.array.elements)
+                self._add(buffers, tasks, family.volumes_in(), use.array, order, distinct)
             else:
                 self._add_stream(stream, use.array)
         for access in family.scope.writes:
@@ -133,9 +134,17 @@ class _Assembly:
         volumes = self._flow.stream_volumes(stream)
         self._add(np.resize(producers, count), np.resize(consumers, count), volumes, array, order)
 
-    def _add(self, sources: Int32, targets: Int32, volumes: Int64, array: Array, order: Traversal | None) -> None:
+    def _add(
+        self,
+        sources: Int32,
+        targets: Int32,
+        volumes: Int64,
+        array: Array,
+        order: Traversal | None,
+        distinct: Int64 | None = None,
+    ) -> None:
         text = UNORDERED if order is None else order_text(order, array.shape, array.strides)
-        self._builder.add_edges(sources, targets, volumes, array.element_bytes, text)
+        self._builder.add_edges(sources, targets, volumes, array.element_bytes, text, distinct)
 
     # -- tensors
 

@@ -72,6 +72,18 @@ class TaskFamily:
             raise UserError(f"scope {self.scope.name!r}: an irregular write to {access.array!r} against a regular one")
         return self._per_member(whole, last)
 
+    def distinct_in(self, access: Access) -> Int64:
+        """Return the different elements that each member reads, at most, shape [members].
+
+        Where windows overlap, or places depend on data, no element counts as read twice.
+        """
+        volumes = self.volumes_in()
+        if access.is_indirect:
+            return volumes
+        whole = self.member(access).without_repeats.accesses
+        last = whole if self.is_even else self.member(access, last=True).without_repeats.accesses
+        return np.minimum(volumes, self._per_member(whole, last))
+
     def _per_member(self, whole: int, last: int) -> Int64:
         if whole * self.members > _MOST_ELEMENTS:
             raise UserError(

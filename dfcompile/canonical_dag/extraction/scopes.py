@@ -247,7 +247,22 @@ class _StateReader:
         if found is None:
             return None
         inputs, outputs = (tuple(self._root(name)[0] for name in names) for names in (found.inputs, found.outputs))
-        return replace(found, inputs=inputs, outputs=outputs)
+        whole_in, whole_out = ([self._is_whole_view(name) for name in names] for names in (found.inputs, found.outputs))
+        loops = tuple(
+            replace(
+                loop,
+                inputs=tuple(digit if whole else None for digit, whole in zip(loop.inputs, whole_in, strict=True)),
+            )
+            for loop in found.loops
+            if all(whole_out)
+        )
+        return replace(found, inputs=inputs, outputs=outputs, loops=loops)
+
+    def _is_whole_view(self, name: str) -> bool:
+        """Whether an array is a view of all of another one, so that offsets are the same, or no view."""
+        root, start = self._root(name)
+        viewed, view = (self._sdfg.arrays[array] for array in (root, name))
+        return start == 0 and bool(viewed.total_size == view.total_size)
 
 
 def _access_error(scope: str, memlet: dace.Memlet, reason: str) -> UserError:

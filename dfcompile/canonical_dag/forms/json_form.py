@@ -14,6 +14,7 @@ from dataclasses import asdict
 
 from dfcompile.canonical_dag.builder import UNORDERED
 from dfcompile.canonical_dag.dag import CanonicalDag
+from dfcompile.canonical_dag.forms.loops_form import format_loops, parse_loops
 from dfcompile.canonical_dag.forms.reader import FORMAT, TASK, DagReader
 from dfcompile.canonical_dag.forms.reference import check_characters, shortened
 from dfcompile.canonical_dag.forms.runs import edge_runs, node_runs
@@ -27,17 +28,20 @@ Record = Mapping[str, object]
 _LARGEST_NUMBER = 2**63 - 1
 
 _TOP = ("format", "name", "kernels", "tensors", "orders", "nodes", "edges")
-_KERNEL = ("name", "op", "origin", "expansion", "variant", "outer", "m", "k", "n", "memory_bytes", "inputs", "outputs")
+_KERNEL = (
+    "name", "op", "origin", "expansion", "variant", "outer", "m", "k", "n",
+    "memory_bytes", "inputs", "outputs", "loops",
+)  # fmt: skip
 _TENSOR = ("name", "elements", "element_bytes", "role")
 _NODES = ("nodes", "kind", "scope", "kernel", "origin")
-_EDGES = ("source", "target", "volume", "bytes", "order")
+_EDGES = ("source", "target", "volume", "distinct", "bytes", "order")
 
 
 def dag_to_json(dag: CanonicalDag) -> str:
     """Return the JSON form, one record per line; `dag_from_json` gives the same DAG back."""
     head = f'{{"format": {json_text(FORMAT)},\n"name": {json_text(dag.name)},\n'
     lists = {
-        "kernels": [json_text(asdict(kernel)) for kernel in dag.kernels],
+        "kernels": [json_text({**asdict(kernel), "loops": format_loops(kernel.loops)}) for kernel in dag.kernels],
         "tensors": [json_text(asdict(tensor)) for tensor in dag.tensors],
         "orders": [json_text(order) for order in dag.orders],
         "nodes": list(_node_records(dag)),
@@ -70,7 +74,8 @@ def dag_from_json(text: str) -> CanonicalDag:
     for where, row in _rows(top, "edges", _EDGES):
         source, target = _text(row, "source", where), _text(row, "target", where)
         volume, element_bytes = _number(row, "volume", where), _number(row, "bytes", where, 4)
-        reader.edges(source, target, volume, where, element_bytes, _text(row, "order", where, UNORDERED))
+        distinct = _number(row, "distinct", where, volume)
+        reader.edges(source, target, volume, where, element_bytes, _text(row, "order", where, UNORDERED), distinct)
     return reader.finish()
 
 
@@ -95,7 +100,8 @@ def _node_records(dag: CanonicalDag) -> Iterator[str]:
 def _edge_records(dag: CanonicalDag) -> Iterator[str]:
     for run in edge_runs(dag):
         ends = {"source": str(run.source), "target": str(run.target)}
-        yield json_text({**ends, "volume": run.volume, "bytes": run.element_bytes, "order": run.order})
+        distinct = {} if run.distinct == run.volume else {"distinct": run.distinct}
+        yield json_text({**ends, "volume": run.volume, **distinct, "bytes": run.element_bytes, "order": run.order})
 
 
 def _read_nodes(reader: DagReader, row: Record, where: str) -> None:
@@ -115,8 +121,9 @@ def _kernel(row: Record, where: str) -> Kernel:
     if variant not in list(KernelVariant):
         raise UserError(f"{where}: variant {variant!r} against {', '.join(KernelVariant)}")
     memory_bytes = _number(row, "memory_bytes", where, default=0)
+    loops = parse_loops(_text(row, "loops", where, ""), where)
     return Kernel(
-        name, op, origin, expansion, KernelVariant(variant), outer, m, k, n, inputs, outputs, memory_bytes
+        name, op, origin, expansion, KernelVariant(variant), outer, m, k, n, inputs, outputs, memory_bytes, loops
     )  # fmt: skip
 
 

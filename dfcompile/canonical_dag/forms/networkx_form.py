@@ -40,6 +40,7 @@ def to_networkx(dag: CanonicalDag) -> "nx.MultiDiGraph[str]":
             names[dag.edge_target[edge]],
             number=edge,
             volume=int(dag.edge_volume[edge]),
+            distinct=int(dag.edge_distinct[edge]),
             element_bytes=int(dag.edge_element_bytes[edge]),
             order=dag.orders[dag.edge_order[edge]],
         )
@@ -80,5 +81,6 @@ def from_networkx(graph: "nx.DiGraph[str]") -> CanonicalDag:
         if volume is None or int(volume) != volume:
             raise UserError(f"{where}: volume {volume!r} against a whole number")
         element_bytes, order = int(attributes.get("element_bytes", 4)), str(attributes.get("order", UNORDERED))
-        reader.edges(references[source], references[target], int(volume), where, element_bytes, order)
+        distinct = int(attributes.get("distinct", volume))
+        reader.edges(references[source], references[target], int(volume), where, element_bytes, order, distinct)
     return reader.finish()

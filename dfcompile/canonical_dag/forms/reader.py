@@ -108,7 +108,14 @@ class DagReader:
         places.insert(at, (reference.first, reference.size, node))
 
     def edges(
-        self, source: str, target: str, volume: int, where: str, element_bytes: int = 4, order: str = UNORDERED
+        self,
+        source: str,
+        target: str,
+        volume: int,
+        where: str,
+        element_bytes: int = 4,
+        order: str = UNORDERED,
+        distinct: int | None = None,
     ) -> None:
         """Add the edges between two references: one to many, many to one, or as many to as many.
 
@@ -118,6 +125,9 @@ class DagReader:
         start, end = self._reference(source, where), self._reference(target, where)
         if not 1 <= volume <= LARGEST_VOLUME:
             raise UserError(f"{where}: edge {source!r} -> {target!r}: volume {volume} against 1 to {LARGEST_VOLUME}")
+        different = volume if distinct is None else distinct
+        if not 1 <= different <= volume:
+            raise UserError(f"{where}: edge {source!r} -> {target!r}: distinct {different} against 1 to {volume}")
         if not 1 <= element_bytes <= 127:
             raise UserError(
                 f"{where}: edge {source!r} -> {target!r}: {element_bytes} bytes per element against 1 to 127"
@@ -131,10 +141,12 @@ class DagReader:
                 f"{where}: edge {source!r} -> {target!r}: {self._edges} edges announced against at most {LARGEST_EDGES}"
             )
         if count == 1:
-            self._builder.add_edge(self._node(start, where), self._node(end, where), volume, element_bytes, order)
+            ends = self._node(start, where), self._node(end, where)
+            self._builder.add_edge(*ends, volume, element_bytes, order, different)
             return
         sources, targets = np.resize(self._members(start, where), count), np.resize(self._members(end, where), count)
-        self._builder.add_edges(sources, targets, np.full(count, volume, dtype=np.int64), element_bytes, order)
+        volumes, differing = (np.full(count, elements, dtype=np.int64) for elements in (volume, different))
+        self._builder.add_edges(sources, targets, volumes, element_bytes, order, differing)
 
     def finish(self) -> CanonicalDag:
         """Verify and freeze.

@@ -26,6 +26,7 @@ class EdgeRun(NamedTuple):
     source: Reference
     target: Reference
     volume: int
+    distinct: int
     element_bytes: int
     order: str
 
@@ -59,7 +60,7 @@ def edge_runs(dag: CanonicalDag) -> Iterator[EdgeRun]:
     step_target = np.diff(dag.node_member[target])
     alike = (np.diff(dag.node_scope[source]) == 0) & (np.diff(dag.node_scope[target]) == 0)
     alike &= (np.diff(dag.edge_volume) == 0) & (np.diff(dag.edge_order) == 0)
-    alike &= np.diff(dag.edge_element_bytes) == 0
+    alike &= (np.diff(dag.edge_element_bytes) == 0) & (np.diff(dag.edge_distinct) == 0)
     pieces = _edge_pieces(np.where(alike, _direction(step_source, step_target), 0).tolist(), dag.edges_count)
     # Plain lists: reading single elements of arrays would take most of the time.
     names = [scope.name for scope in dag.scopes]
@@ -68,11 +69,13 @@ def edge_runs(dag: CanonicalDag) -> Iterator[EdgeRun]:
     ]
     sources, targets = source.tolist(), target.tolist()
     volumes, sizes, orders = dag.edge_volume.tolist(), dag.edge_element_bytes.tolist(), dag.edge_order.tolist()
+    distinct = dag.edge_distinct.tolist()
     for first, end in pieces:
         yield EdgeRun(
             _span(nodes[sources[first]], nodes[sources[end - 1]]),
             _span(nodes[targets[first]], nodes[targets[end - 1]]),
             volumes[first],
+            distinct[first],
             sizes[first],
             dag.orders[orders[first]],
         )

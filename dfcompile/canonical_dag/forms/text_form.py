@@ -12,9 +12,9 @@
     edge A -> conv1.matmul.broadcast volume=150 order=[0,1]
     edge conv1.matmul.broadcast -> conv1.matmul.mv[0:576] volume=150 order=[0,1]
 
-(the kernel is one line). ``task`` stands for whatever kind the volumes make of a node. ``bytes`` of an element are 4
-and ``order`` is ``any`` unless given; an ``origin`` is the scope's name unless given. ``#`` starts a comment line. A
-name with a blank or one of ``"[]=,#`` is written as a JSON string.
+(the kernel is one line). ``task`` stands for whatever kind the volumes make of a node. ``bytes`` of an element are 4,
+``order`` is ``any`` and ``distinct`` the volume unless given; an ``origin`` is the scope's name unless given. ``#``
+starts a comment line. A name with a blank or one of ``"[]=,#`` is written as a JSON string.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +22,7 @@ from typing import TypeVar
 
 from dfcompile.canonical_dag.builder import UNORDERED
 from dfcompile.canonical_dag.dag import CanonicalDag
+from dfcompile.canonical_dag.forms.loops_form import format_loops, parse_loops
 from dfcompile.canonical_dag.forms.reader import FORMAT, DagReader
 from dfcompile.canonical_dag.forms.reference import items, quoted, shortened, tokens, unquoted
 from dfcompile.canonical_dag.forms.runs import EdgeRun, NodeRun, edge_runs, node_runs
@@ -72,11 +73,12 @@ def _lines(dag: CanonicalDag) -> Iterator[str]:
 def _kernel_line(kernel: Kernel) -> str:
     sizes = f"outer={kernel.outer} m={kernel.m} k={kernel.k} n={kernel.n}"
     memory = f" memory_bytes={kernel.memory_bytes}" if kernel.memory_bytes else ""
+    loops = f" loops={quoted(format_loops(kernel.loops))}" if kernel.loops else ""
     inputs, outputs = (",".join(map(quoted, names)) for names in (kernel.inputs, kernel.outputs))
     return (
         f"kernel {quoted(kernel.name)} op={quoted(kernel.op)} origin={quoted(kernel.origin)} "
         f"expansion={quoted(kernel.expansion)} variant={kernel.variant} {sizes} "
-        f"inputs={inputs} outputs={outputs}{memory}"
+        f"inputs={inputs} outputs={outputs}{memory}{loops}"
     )
 
 
@@ -91,7 +93,8 @@ def _nodes_line(run: NodeRun) -> str:
 def _edges_line(run: EdgeRun) -> str:
     element_bytes = "" if run.element_bytes == 4 else f" bytes={run.element_bytes}"
     order = "" if run.order == UNORDERED else f" order={_order_token(run.order)}"
-    return f"edge {run.source} -> {run.target} volume={run.volume}{element_bytes}{order}"
+    distinct = "" if run.distinct == run.volume else f" distinct={run.distinct}"
+    return f"edge {run.source} -> {run.target} volume={run.volume}{distinct}{element_bytes}{order}"
 
 
 def _order_token(order: str) -> str:
@@ -114,11 +117,12 @@ def _parse_line(reader: DagReader, words: list[str], where: str) -> None:
 def _parse_edge(reader: DagReader, words: list[str], where: str) -> None:
     if len(words) < 5 or words[2] != "->":
         raise UserError(f"{where}: {' '.join(words[:5])!r} against 'edge FROM -> TO volume=N'")
-    fields = _fields(words[4:], ("volume", "bytes", "order"), where)
+    fields = _fields(words[4:], ("volume", "distinct", "bytes", "order"), where)
     order = unquoted(fields.get("order", UNORDERED), where)
     volume = _number(fields, "volume", f"{where}: edge {words[1]!r} -> {words[3]!r}")
     element_bytes = _number(fields, "bytes", where) if "bytes" in fields else 4
-    reader.edges(words[1], words[3], volume, where, element_bytes, order)
+    distinct = _number(fields, "distinct", where) if "distinct" in fields else volume
+    reader.edges(words[1], words[3], volume, where, element_bytes, order, distinct)
 
 
 def _parse_nodes(reader: DagReader, words: list[str], where: str) -> None:
@@ -145,14 +149,17 @@ def _parse_tensor(reader: DagReader, words: list[str], where: str) -> None:
 
 def _parse_kernel(reader: DagReader, words: list[str], where: str) -> None:
     texts, sizes, lists = ("op", "origin", "expansion"), ("outer", "m", "k", "n"), ("inputs", "outputs")
-    fields = _fields(words[2:], (*texts, "variant", *sizes, "memory_bytes", *lists), where)
+    fields = _fields(words[2:], (*texts, "variant", *sizes, "memory_bytes", "loops", *lists), where)
     op, origin, expansion = (unquoted(_field(fields, key, where), where) for key in texts)
     outer, m, k, n = (_number(fields, key, where) for key in sizes)
     inputs, outputs = (items(_field(fields, key, where), where) for key in lists)
     variant = _choice(fields, "variant", {variant.value: variant for variant in KernelVariant}, where)
     name = unquoted(words[1], where)
     memory_bytes = _number(fields, "memory_bytes", where) if "memory_bytes" in fields else 0
-    reader.kernel(Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs, memory_bytes), where)
+    loops = parse_loops(unquoted(fields.get("loops", ""), where), where)
+    reader.kernel(
+        Kernel(name, op, origin, expansion, variant, outer, m, k, n, inputs, outputs, memory_bytes, loops), where
+    )
 
 
 _RECORDS: Mapping[str, Callable[[DagReader, list[str], str], None]] = {

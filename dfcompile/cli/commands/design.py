@@ -34,7 +34,7 @@ def is_design_call(words: Sequence[str]) -> bool:
 @click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_solver,
               help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals "
               "or a plug-in's.")  # fmt: skip
-@click.option("--sharding-objective", type=click.Choice(OBJECTIVES), default="bytes", show_default=True,
+@click.option("--sharding-objective", type=click.Choice(OBJECTIVES), show_default="time; bytes with --compat dfmodel",
               help="What the sharding minimises: bytes between chips, or time.")  # fmt: skip
 @click.option("--format", "format_", default="table", show_default=True, metavar="NAME", shell_complete=complete_format,
               help="Of the report: table, json, csv or a plug-in's.")  # fmt: skip
@@ -43,7 +43,14 @@ def is_design_call(words: Sequence[str]) -> bool:
               help="Write the solved file, the report and pictures there. The folder is new, empty or an earlier one.",
               )  # fmt: skip
 def solve_design_file(
-    *, setup: Path, compat: str, solver: str, sharding_objective: str, format_: str, verbose: bool, output: Path | None
+    *,
+    setup: Path,
+    compat: str,
+    solver: str,
+    sharding_objective: str | None,
+    format_: str,
+    verbose: bool,
+    output: Path | None,
 ) -> None:
     """Solve SETUP, a DFModel set-up file: shard its kernels, choose what it leaves open, fuse them.
 

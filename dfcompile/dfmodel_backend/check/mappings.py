@@ -4,6 +4,7 @@ import math
 
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
+from dfcompile.dfmodel_backend.machine.network.topologies import network_units, topology
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, KernelType, Tensor, TensorKind, Use
@@ -12,12 +13,20 @@ from dfcompile.errors import VerificationError
 _RELATIVE = 1e-9
 
 
-def check(graph: DataflowGraph, system: System, mapping: Mapping) -> None:
+def check(graph: DataflowGraph, system: System, mapping: Mapping, whole: DataflowGraph | None = None) -> None:
     """Check a mapping: every kernel once, edges forward, limits kept, every figure right.
+
+    Args:
+        graph: that is mapped; on several chips what one of them has of it.
+        system: with the chips in use.
+        mapping: as it will be reported.
+        whole: the graph on all chips; None: there is one chip.
 
     Raises:
         VerificationError: naming the configuration or the kernel, found against expected.
     """
+    if mapping.chips != (1 if whole is None else system.chips):
+        raise VerificationError(f"chips: found {mapping.chips} against {system.chips}")
     place = _places(graph, mapping)
     for tensor in graph.tensors:
         for use in tensor.uses if tensor.source else ():
@@ -25,7 +34,8 @@ def check(graph: DataflowGraph, system: System, mapping: Mapping) -> None:
                 raise VerificationError(f"tensor {tensor.name!r}: made in a later configuration than it is read")
     for number, config in enumerate(mapping.configs):
         _check_configuration(graph, system, mapping, number, config, place)
-    _check_totals(graph, system, mapping)
+    _check_totals(graph if whole is None else whole, system, mapping)
+    _check_exchanged(graph, mapping)
 
 
 def _places(graph: DataflowGraph, mapping: Mapping) -> dict[str, int]:
@@ -198,22 +208,48 @@ def _live_bytes(graph: DataflowGraph, number: int, place: dict[str, int]) -> int
 def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> None:
     time_s = sum(config.time_ns for config in mapping.configs) * 1e-9
     _same("time", mapping.time_s, time_s)
-    _same("dram bytes", mapping.dram_bytes, sum(c.dram_read_bytes + c.dram_write_bytes for c in mapping.configs))
+    one_chip_bytes = sum(c.dram_read_bytes + c.dram_write_bytes for c in mapping.configs)
+    _same("dram bytes", mapping.dram_bytes, one_chip_bytes * mapping.chips)
     _same("flop", mapping.flop, sum(kernel.flop for kernel in graph.kernels))
     chip, dram = system.accelerator, system.dram
     scale = {True: chip.cores, False: 1}
     bandwidth = dram.bandwidth.value * scale[dram.bandwidth.per_core]
     price = chip.price.value * scale[chip.price.per_core] + bandwidth * dram.price_usd_per_gb_per_s
     power = chip.power.value * scale[chip.power.per_core] + bandwidth * dram.power_w_per_gb_per_s
-    _same("cost", mapping.cost_usd, price)
-    _same("power", mapping.power_w, power)
+    links_usd, links_w = (0.0, 0.0) if mapping.chips == 1 else _network(system)
+    _same("cost", mapping.cost_usd, price * mapping.chips + links_usd)
+    _same("power", mapping.power_w, power * mapping.chips + links_w)
     _same("energy", mapping.energy_j, mapping.power_w * time_s)
     if time_s:
         units = chip.lanes_per_core * chip.stages_per_core * chip.cores
-        _same("utilization", mapping.utilization, mapping.flop / (time_s * 2e9 * units * chip.frequency_ghz))
+        _same(
+            "utilization",
+            mapping.utilization,
+            mapping.flop / (time_s * 2e9 * units * chip.frequency_ghz * mapping.chips),
+        )
         _same("gap", mapping.gap, 1 - mapping.bound_time_s / mapping.time_s)
     if mapping.bound_time_s > mapping.time_s * (1 + _RELATIVE):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against a time of {mapping.time_s} s")
+
+
+def _network(system: System) -> tuple[float, float]:
+    """Return price and power of links and switch ports."""
+    network = system.network
+    dimensions = network.dimensions
+    units = network_units(
+        topology(network.kind), [one.chips for one in dimensions], [one.link_bandwidth_gb_per_s for one in dimensions]
+    )
+    price = power = 0.0
+    for dimension, links, ports in zip(dimensions, units.link_gb_per_s, units.switch_gb_per_s, strict=True):
+        price += links * network.link_price_usd_per_gb_per_s + ports * network.switch_price_usd_per_gb_per_s
+        power += links * dimension.link_power_w_per_gb_per_s + ports * network.switch_power_w_per_gb_per_s
+    return price, power
+
+
+def _check_exchanged(graph: DataflowGraph, mapping: Mapping) -> None:
+    _same("network bytes", mapping.network_bytes, sum(kernel.exchange_bytes for kernel in graph.kernels))
+    _same("network bytes", mapping.network_bytes, sum(exchange.message_bytes for exchange in mapping.exchanges))
+    _same("moved bytes", mapping.moved_bytes, sum(exchange.moved_bytes for exchange in mapping.exchanges))
 
 
 def _same(what: str, found: float, expected: float) -> None:

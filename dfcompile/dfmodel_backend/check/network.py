@@ -17,6 +17,7 @@ from dfcompile.dfmodel_backend.check.collectives import (
     hops,
     once_around,
 )
+from dfcompile.dfmodel_backend.check.operands import changes_by_axes, statistics_of
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
@@ -99,7 +100,7 @@ def _language_model_ns(
     tensor, data, sequence = groups.get("TP"), groups.get("DP"), groups.get("SP")
     by_share = compatibility.layouts_change_by_share
     parts = tensor.chips if tensor is not None and not by_share else 1
-    sent = _sent(design, sharding, inside, extents, is_split=tensor is not None)
+    sent = _sent(design, sharding, inside, extents, compatibility)
     split = {kernel.id for kernel in inside if sharding.get(kernel.id) in (Dim.OUTER, Dim.M, Dim.N)}
     factor = _factor(design, compatibility.all_reduce_factor)
     within = between = along = 0.0
@@ -111,8 +112,11 @@ def _language_model_ns(
             + _whole(sent, Collective.ALL_TO_ALL, split, parts) * exchange_in_group(tensor, by_share=by_share)
         )
         if len(design.machine.links) != 3 or not 0 < design.machine.domain_chips < tensor.chips:
-            reductions = sum(kind is Collective.ALL_REDUCE for _, kind, _ in sent)
-            within += reductions * design.machine.link_latency_ns * factor * hops(tensor)
+            kinds = [kind for _, kind, _ in sent]
+            passes = factor * kinds.count(Collective.ALL_REDUCE)
+            if not compatibility.gathers_without_latency:
+                passes += kinds.count(Collective.ALL_GATHER) + kinds.count(Collective.ALL_TO_ALL)
+            within += passes * design.machine.link_latency_ns * hops(tensor)
     if data is not None:
         batch = design.execution.batch
         gradients = sum(
@@ -137,10 +141,15 @@ Sent = tuple[DesignKernel, Collective, float]  # whose output, how, bytes of a t
 
 
 def _sent(
-    design: Design, sharding: Mapping[int, Dim], inside: Sequence[DesignKernel], extents: Extents, *, is_split: bool
+    design: Design,
+    sharding: Mapping[int, Dim],
+    inside: Sequence[DesignKernel],
+    extents: Extents,
+    compatibility: Compatibility,
 ) -> list[Sent]:
     """Return what kernels exchange, and what changes its layout behind them."""
-    conversions = _conversions(design, sharding)
+    is_split = any(link.parallelism == "TP" and link.chips > 1 for link in design.machine.links)
+    conversions = _conversions(design, sharding, compatibility)
     found = []
     for kernel in inside:
         rows, _, columns = extents(kernel)
@@ -151,6 +160,10 @@ def _sent(
         elif is_split and sharding.get(kernel.id) is Dim.K:
             kinds.append(Collective.ALL_REDUCE)
         found += [(kernel, kind, float(size)) for kind in kinds]
+        if is_split and design.shards_kernels and not compatibility.layouts_by_letter:
+            count = statistics_of(kernel, sharding.get(kernel.id, Dim.NONE), rows, columns)
+            if count:
+                found.append((kernel, Collective.ALL_REDUCE, float(count * design.execution.word_bytes)))
     return found
 
 
@@ -167,10 +180,14 @@ def _tiles_of_output(kernel: DesignKernel, tiles: int) -> int:
     return tiles if kernel.tiling in (Dim.OUTER, Dim.M, Dim.N) and not kernel.num_input else 1
 
 
-def _conversions(design: Design, sharding: Mapping[int, Dim]) -> list[tuple[int, Collective]]:
+def _conversions(
+    design: Design, sharding: Mapping[int, Dim], compatibility: Compatibility
+) -> list[tuple[int, Collective]]:
     """Return, per edge that changes a layout, the id of its giver and what changes it."""
     if not design.shards_kernels:
         return []
+    if not compatibility.layouts_by_letter:
+        return list(changes_by_axes(design, sharding))
     kernels = {kernel.id: kernel for kernel in design.kernels}
     found = []
     for edge in design.edges:

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
-from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_shares
+from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping as KernelMapping
 from dfcompile.dfmodel_backend.evaluate.sharding import sharding_bytes
 from dfcompile.dfmodel_backend.machine.system import System
@@ -20,12 +20,11 @@ from dfcompile.errors import VerificationError
 RELATIVE = 1e-9  # sums in another order
 
 
-def recompute_mapping(graph: DataflowGraph, share: DataflowGraph, system: System, mapping: KernelMapping) -> None:
+def recompute_mapping(graph: DataflowGraph, system: System, mapping: KernelMapping) -> None:
     """Compare every figure of a mapping with the evaluator's.
 
     Args:
         graph: that is mapped.
-        share: of it, what one chip has.
         system: with the chips in use.
         mapping: as it will be reported.
 
@@ -33,7 +32,7 @@ def recompute_mapping(graph: DataflowGraph, share: DataflowGraph, system: System
         VerificationError: naming the figure, found against expected.
     """
     assignment = tuple(config.kernels for config in mapping.configs)
-    expected = evaluate_shares(graph, share, system, assignment, mapping.options)
+    expected = evaluate_sharding(graph, system, dict(mapping.sharding), assignment, mapping.options)
     _reject_differences({field.name: getattr(mapping, field.name) for field in fields(expected)}, _held(expected))
 
 
@@ -53,7 +52,8 @@ def recompute_design(
         VerificationError: naming the figure, found against expected.
     """
     _reject_differences(figures, evaluate_design(design, decision, compatibility))
-    _reject_differences({"sharding_bytes": moved_bytes}, {"sharding_bytes": sharding_bytes(design, decision.sharding)})
+    expected_bytes = sharding_bytes(design, decision.sharding, compatibility)
+    _reject_differences({"sharding_bytes": moved_bytes}, {"sharding_bytes": expected_bytes})
 
 
 def _reject_differences(found: object, expected: object) -> None:

@@ -14,6 +14,7 @@ from dfcompile.dfmodel_backend.design_file.oldest_format import is_oldest, trans
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import read_bytes
+from dfcompile.host.reasons import reason_of
 
 LARGEST_BYTES = 2**28
 
@@ -39,7 +40,7 @@ def read_message(path: Path) -> schema.DSE:
     try:
         content = read_bytes(path, LARGEST_BYTES)
     except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
+        reason = reason_of(error)
         raise UserError(f"{where}: cannot be read: {reason}") from error
     if not content.strip():
         raise UserError(f"{where}: found an empty file against a design")

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration, ConfigurationModel
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph, share_graph
 from dfcompile.dfmodel_backend.workload.chip_workload import NO_SOURCE, Workload, one_chip_workload
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError, UserError, nearest
@@ -30,6 +32,8 @@ class Figures:
     power_w: float
     energy_j: float
     utilization: float  # of the peak FLOP of all chips
+    moved_bytes: int = 0
+    exchanges: tuple[Exchange, ...] = ()
 
 
 def evaluate(
@@ -44,23 +48,26 @@ def evaluate(
     return total_figures(graph, system, _configurations(graph, system, assignment, options or MappingOptions()))
 
 
-def evaluate_shares(
-    graph: DataflowGraph, share: DataflowGraph, system: System, assignment: Assignment, options: MappingOptions
+def evaluate_sharding(
+    graph: DataflowGraph, system: System, sharding: Sharding, assignment: Assignment, options: MappingOptions
 ) -> Figures:
-    """Return the figures of an assignment on all chips of a system, each of which has a share of the graph.
+    """Return the figures of a sharding and an assignment on all chips of a system.
 
     Args:
         graph: that is mapped.
-        share: of it, what one chip has; the graph itself if there is one chip.
         system: with the chips in use.
-        assignment: of the share's kernels.
+        sharding: of the graph; of no account on one chip.
+        assignment: of its kernels.
         options: of the mapping.
 
     Raises:
         UserError: as `evaluate`.
         InfeasibleError: as `evaluate`.
     """
-    return shared_figures(graph, share, system, _configurations(share, system, assignment, options))
+    if system.chips == 1:
+        return evaluate(graph, system, assignment, options)
+    share = share_graph(graph, system, sharding)
+    return shared_figures(graph, share, system, _configurations(share.graph, system, assignment, options))
 
 
 def _configurations(
@@ -99,22 +106,26 @@ def _live_bytes(workload: Workload, masks: list[int]) -> list[int]:
 
 
 def shared_figures(
-    graph: DataflowGraph, share: DataflowGraph, system: System, configs: tuple[Configuration, ...]
+    graph: DataflowGraph, share: SharedGraph, system: System, configs: tuple[Configuration, ...]
 ) -> Figures:
-    """Sum the figures of configurations that run one after the other, on all chips of the system."""
+    """Sum the figures of configurations that run one after the other on all chips of a system.
+
+    Every chip is charged as the one with most of everything. Operations of the model count once, on however many chips
+    a kernel runs: utilization is the part of the peak that the model needs.
+    """
     alone = total_figures(graph, system, configs)
-    if system.chips == 1:
-        return alone
     power = power_w(system)
     peak_flop_per_s = system.accelerator.peak_gflops * 1e9 * system.chips
     return replace(
         alone,
         dram_bytes=alone.dram_bytes * system.chips,
-        network_bytes=round(sum(kernel.exchange_bytes for kernel in share.kernels)),
+        network_bytes=share.network_bytes,
         cost_usd=cost_usd(system),
         power_w=power,
         energy_j=power * alone.time_s,
         utilization=graph.flop / (alone.time_s * peak_flop_per_s) if alone.time_s else 0.0,
+        moved_bytes=share.moved_bytes,
+        exchanges=share.exchanges,
     )
 
 

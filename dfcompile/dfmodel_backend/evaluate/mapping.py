@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
 from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +30,6 @@ class Mapping:
     options: MappingOptions
     assumptions: tuple[Assumption, ...]
     chips: int = 1  # in use
+    moved_bytes: int = 0  # that all chips together receive
+    sharding: tuple[tuple[str, Choice], ...] = ()  # of each kernel, on several chips
+    exchanges: tuple[Exchange, ...] = ()  # between chips

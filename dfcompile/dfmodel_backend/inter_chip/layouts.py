@@ -1,11 +1,12 @@
 """Tensor layouts over chips, and what it takes to change one into another [ko24, section 3]."""
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum, unique
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.workload.design import DesignKernel, Dim
+from dfcompile.dfmodel_backend.workload.design import DesignEdge, DesignKernel, Dim
 
 
 @unique
@@ -16,6 +17,8 @@ class Layout(StrEnum):
     COLUMNS = "RS"  # split along N
     ROWS = "SR"  # split along M or outer
 
+
+Needs: TypeAlias = Mapping["Dim", Layout]  # of a tensor, by the split of the kernel that reads it
 
 _GIVES = {
     Dim.OUTER: Layout.ROWS,
@@ -64,6 +67,13 @@ def needed_layout(consumer: DesignKernel, sharding: Dim, tensor_bytes: float) ->
         and tensor_bytes == consumer.input_2_bytes
     )
     return _SECOND_OPERAND[sharding] if second else _FIRST_OPERAND[sharding]
+
+
+def needs_by_letter(kernels: Sequence[DesignKernel], edges: Sequence[DesignEdge]) -> tuple[Needs, ...]:
+    """Return, per edge, in which layout its reader takes the tensor for each split of the reader, by [ko24]'s table."""
+    by_id = {kernel.id: kernel for kernel in kernels}
+    ends = [(by_id[edge.source], by_id[edge.target]) for edge in edges]
+    return tuple({dim: needed_layout(taker, dim, giver.output_bytes) for dim in Dim} for giver, taker in ends)
 
 
 def conversion(given: Layout, needed: Layout) -> Collective:

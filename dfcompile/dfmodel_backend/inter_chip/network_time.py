@@ -28,6 +28,7 @@ class Exchanged:
     sizes: Mapping[Collective, Column]  # bytes
     sequence_sizes: Mapping[Collective, Column]  # bytes, in the sequence parallel group
     reductions: Column  # how many all-reduces
+    gathers: Column  # how many all-gathers and all-to-alls
     tiles: Column
 
 
@@ -43,7 +44,9 @@ class NetworkTime:
         self._has_domain = design.machine.domain_chips > 0 and len(links) == 3
         self._tensor = self._ratios(degrees.tensor_link)
         self._sequence = self._ratios(degrees.sequence_link)
-        self._latency_ns = self._all_reduce_latency_ns()
+        self._latency_ns = self._hops_ns(compatibility, separate_phases=self._separate)
+        once = replace(compatibility, all_reduce_factor=1)
+        self._gather_ns = 0.0 if compatibility.gathers_without_latency else self._hops_ns(once, separate_phases=False)
         self._periodic_ns_per_byte = self._periodic_ratio()
 
     def times_ns(self, found: Exchanged, *, tensor_only: bool = False) -> Column:
@@ -65,6 +68,7 @@ class NetworkTime:
         match kind:
             case WorkloadKind.LLM:
                 tensor = self._group_ns(found, found.sizes, self._tensor) + found.reductions * self._latency_ns
+                tensor = tensor + found.gathers * self._gather_ns
                 if self._compatibility.network_is_sum:
                     return (tensor + periodic,)
                 return (tensor, periodic, self._group_ns(found, found.sequence_sizes, self._sequence))
@@ -114,14 +118,16 @@ class NetworkTime:
                 total = total + sizes[collective] * ratio
         return total * found.tiles
 
-    def _all_reduce_latency_ns(self) -> float:
+    def latency_ns(self, collective: Collective) -> float:
+        """Return the latency of the links that one collective in the tensor parallel group passes."""
+        return self._latency_ns if collective is Collective.ALL_REDUCE else self._gather_ns
+
+    def _hops_ns(self, compatibility: Compatibility, *, separate_phases: bool) -> float:
         link = self._degrees.tensor_link
         if link is None or link.chips <= 1 or self._is_hierarchical(link):
             return 0.0
         latency_ns = self._design.machine.link_latency_ns
-        return all_reduce_latency_ns(
-            link, latency_ns, separate_phases=self._separate, compat=self._compatibility
-        )  # fmt: skip
+        return all_reduce_latency_ns(link, latency_ns, separate_phases=separate_phases, compat=compatibility)
 
     def _is_hierarchical(self, link: Link) -> bool:
         return self._has_domain and self._design.machine.domain_chips < link.chips

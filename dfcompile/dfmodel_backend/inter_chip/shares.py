@@ -3,8 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
-from dfcompile.dfmodel_backend.inter_chip.layouts import conversion, given_layout, needed_layout
+from dfcompile.dfmodel_backend.inter_chip.layer_boundary import layer_edges
+from dfcompile.dfmodel_backend.inter_chip.layouts import conversion, given_layout
+from dfcompile.dfmodel_backend.inter_chip.needs import needs_of
+from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statistics, needs_by_axes
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
 
@@ -40,20 +44,49 @@ class EdgeShare:
 
 
 def shares_of(
-    design: Design, degrees: Degrees, sharding: dict[int, Dim], tiles: int, micro_batches: float
+    design: Design,
+    degrees: Degrees,
+    sharding: dict[int, Dim],
+    tiles: int,
+    micro_batches: float,
+    compatibility: Compatibility = RIGHT,
 ) -> tuple[Share, ...]:
     """Return the shares of all kernels; ``sharding`` is by kernel id, unlisted kernels are not sharded."""
-    return tuple(
+    shares = tuple(
         _share(design, degrees, kernel, sharding.get(kernel.id, Dim.NONE), tiles, micro_batches)
         for kernel in design.kernels
     )
+    if not design.shards_kernels or degrees.tensor == 1 or compatibility.layouts_by_letter:
+        return shares
+    shares = tuple(_with_statistics(share, design.execution.word_bytes) for share in shares)
+    return _with_boundary(design, shares)
+
+
+def _with_boundary(design: Design, shares: tuple[Share, ...]) -> tuple[Share, ...]:
+    """Return the shares with the layout changes of what the layer hands to the next one."""
+    edges = layer_edges(design)
+    position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
+    found = list(shares)
+    for edge, needed in zip(edges, needs_by_axes(design.kernels, edges), strict=True):
+        giver, taker = found[position[edge.source]], found[position[edge.target]]
+        change = conversion(given_layout(giver.sharding), needed[taker.sharding])
+        if change is not Collective.NONE:
+            item = (change, float(giver.output_bytes))
+            found[position[edge.source]] = replace(giver, exchange=(*giver.exchange, item))
+    return tuple(found)
+
+
+def _with_statistics(share: Share, word_bytes: int) -> Share:
+    found = exchanged_statistics(share.kernel, share.sharding, share.rows, share.n)
+    item = (Collective.ALL_REDUCE, float(found * word_bytes))
+    return replace(share, exchange=(*share.exchange, item)) if found else share
 
 
 def in_micro_batches(shares: tuple[Share, ...], micro_batches: float) -> tuple[Share, ...]:
     """Return the shares of a language model with another number of micro-batches; what comes once a batch is split."""
     once = Collective.ALL_REDUCE_PERIODIC
     return tuple(
-        replace(share, exchange=((once, share.output_bytes / micro_batches),))
+        replace(share, exchange=((once, share.output_bytes / micro_batches), *share.exchange[1:]))
         if share.kernel.collective is once
         else share
         for share in shares
@@ -135,19 +168,21 @@ def _exchange(
     assert_never(kind)
 
 
-def edge_shares(design: Design, shares: tuple[Share, ...]) -> tuple[EdgeShare, ...]:
+def edge_shares(
+    design: Design, shares: tuple[Share, ...], compatibility: Compatibility = RIGHT
+) -> tuple[EdgeShare, ...]:
     """Return the shares of all connections, with the layout changes on them."""
+    needs = needs_of(design.kernels, design.edges, compatibility)
     position = {kernel.id: number for number, kernel in enumerate(design.kernels)}
     ends = [(position[edge.source], position[edge.target]) for edge in design.edges]
     levels = topological_numbers(len(design.kernels), ends)
     found = []
-    for edge, (source, target) in zip(design.edges, ends, strict=True):
+    for edge, (source, target), needed in zip(design.edges, ends, needs, strict=True):
         giver, taker = shares[source], shares[target]
         size = 0 if edge.zero_out else giver.output_bytes
         change = Collective.NONE
         if design.shards_kernels:
-            needed = needed_layout(taker.kernel, taker.sharding, giver.kernel.output_bytes)
-            change = conversion(given_layout(giver.sharding), needed)
+            change = conversion(given_layout(giver.sharding), needed[taker.sharding])
         exchange = ((change, float(giver.output_bytes)),) if change is not Collective.NONE else ()
         found.append(EdgeShare(source, target, size, levels[target] - levels[source] + 1, exchange))
     return tuple(found)

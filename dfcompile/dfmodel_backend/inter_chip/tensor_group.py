@@ -44,11 +44,16 @@ class TensorGroup:
         per byte; in a hierarchy the whole tensor passes the gateway of each inner group. An exchange among all is
         bound by the narrowest cut.
         """
+        per_byte, latency_ns = self.cost(collective)
+        return size_bytes * per_byte + latency_ns
+
+    def cost(self, collective: Collective) -> tuple[float, float]:
+        """Return the time per byte of a whole tensor, and the latency of the hops."""
         if collective is Collective.NONE:
-            return 0.0
+            return 0.0, 0.0
         if collective is Collective.ALL_TO_ALL:
             chips = [link.chips for link in self.links]
-            return size_bytes * exchange_ns_per_byte(self.shape, chips, [link.gb_per_s for link in self.links])
+            return exchange_ns_per_byte(self.shape, chips, [link.gb_per_s for link in self.links]), 0.0
         per_byte = sum(
             ns_per_byte(collective, link, separate_phases=True) * share
             for link, share in zip(self.links, self._shares(), strict=True)
@@ -58,7 +63,7 @@ class TensorGroup:
             latency_ns = sum(
                 all_reduce_latency_ns(link, self.link_latency_ns, separate_phases=True) for link in self.links
             )
-        return size_bytes * per_byte + latency_ns
+        return per_byte, latency_ns
 
     def _shares(self) -> Iterator[float]:
         """Yield the part of a tensor that a chip exchanges along each dimension."""

@@ -52,8 +52,8 @@ class DesignModel:
         self.tiles = tiles
         self.compatibility = compatibility
         degrees = degrees_of(design)
-        self.shares = shares_of(design, degrees, sharding, tiles, float(micro_batches(design, degrees)))
-        self.edges = edge_shares(design, self.shares)
+        self.shares = shares_of(design, degrees, sharding, tiles, float(micro_batches(design, degrees)), compatibility)
+        self.edges = edge_shares(design, self.shares, compatibility)
         self._source = np.array([edge.source for edge in self.edges], np.intp)
         self._target = np.array([edge.target for edge in self.edges], np.intp)
         self._size = np.array([edge.size_bytes for edge in self.edges], float)
@@ -355,28 +355,30 @@ class DesignModel:
         return inf if found is None else float(found)
 
     def _exchanged(self, inside: npt.NDArray[np.float64], tiles: Column) -> Exchanged:
-        sizes, sequence, reductions = self._exchange_rows
+        sizes, sequence, reductions, gathers = self._exchange_rows
         nothing = np.zeros(len(inside))
         return Exchanged(
             sizes={collective: inside @ row if row.any() else nothing for collective, row in sizes.items()},
             sequence_sizes={collective: inside @ row if row.any() else nothing for collective, row in sequence.items()},
             reductions=inside @ reductions,
+            gathers=inside @ gathers,
             tiles=tiles,
         )
 
     @cached_property
-    def _exchange_rows(self) -> tuple[dict[Collective, Column], dict[Collective, Column], Column]:
-        """Bytes that each kernel exchanges, with those of the edges that start at it, and its all-reduces."""
+    def _exchange_rows(self) -> tuple[dict[Collective, Column], dict[Collective, Column], Column, Column]:
+        """Bytes that each kernel exchanges, with those of the edges that start at it, its all-reduces, its others."""
         count = len(self.shares)
         sizes = {collective: np.zeros(count) for collective in Collective}
         sequence = {collective: np.zeros(count) for collective in (Collective.ALL_REDUCE, Collective.ALL_GATHER)}
-        reductions = np.zeros(count)
+        reductions, gathers = np.zeros(count), np.zeros(count)
         items = [(position, item) for position, share in enumerate(self.shares) for item in share.exchange]
         items += [(edge.source, item) for edge in self.edges for item in edge.exchange]
         for position, (collective, size) in items:
             sizes[collective][position] += size * self._exchanged_shares(self.shares[position], collective)
             reductions[position] += collective is Collective.ALL_REDUCE
+            gathers[position] += collective in (Collective.ALL_GATHER, Collective.ALL_TO_ALL)
         for position, share in enumerate(self.shares):
             if share.kernel.collective_2 in sequence:
                 sequence[share.kernel.collective_2][position] += share.output_bytes
-        return sizes, sequence, reductions
+        return sizes, sequence, reductions, gathers

@@ -19,6 +19,7 @@ from dfcompile.dfmodel_backend.machine.plausibility import implausible
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dimension, Dram, Network, System
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
+from dfcompile.host.reasons import reason_of
 
 _WHOLE_MESSAGE = "whole_message"  # of an error that says what was found by itself
 DEFAULT_SYSTEM = "canonical"
@@ -94,7 +95,8 @@ class _NetworkModel(_Model):
         kind = network.data.get("kind")
         expected = 0 if kind is None else len(topology(kind).kinds)
         if kind is not None and len(dimensions) != expected:
-            raise ValueError(f"{expected} dimensions of kind {kind!r}, not {len(dimensions)}")
+            message = f"found {len(dimensions)} dimensions against the {expected} of kind {kind!r}"
+            raise PydanticCustomError(_WHOLE_MESSAGE, "{message}", {"message": message})
         return dimensions
 
 
@@ -123,8 +125,8 @@ def load_system(system: str | Path | None = None) -> System:
     try:
         text = read_text(path, LARGEST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise UserError(f"system file {asked!r}: cannot be read: {(reason or 'unknown reason').lower()}") from error
+        reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
+        raise UserError(f"system file {asked!r}: cannot be read: {reason}") from error
     return parse_system(text, asked)
 
 
@@ -160,8 +162,27 @@ def parse_system(text: str, where: str) -> System:
         # A misspelled key is also a missing one: the misspelling is what helps.
         details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
         raise UserError(_explain(details[0], document, where)) from error
+    _require_joined(model, document, where)
     system = _system(model, document, where)
     return replace(system, warnings=tuple(f"{where}: {found}" for found in implausible(system)))
+
+
+def _require_joined(model: _SystemModel, document: CommentedMap, where: str) -> None:
+    """Check that the chips of a file, if it says how many, are those of its network.
+
+    Raises:
+        UserError: they are not.
+    """
+    dimensions = model.network.dimensions if model.network is not None else ()
+    joined = math.prod(dimension.chips for dimension in dimensions)
+    if "chips" not in model.model_fields_set or model.chips == joined:
+        return
+    sizes = " x ".join(str(dimension.chips) for dimension in dimensions) or "1"
+    hint = "" if dimensions else " (key 'network' says how chips are joined)"
+    raise UserError(
+        f"{where}:{_line(document, ['chips'])}: key 'chips': found {model.chips} against the {sizes} of "
+        f"{'its network' if dimensions else 'a file without a network'}{hint}"
+    )
 
 
 def _document(text: str, where: str) -> CommentedMap:

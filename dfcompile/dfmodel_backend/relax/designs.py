@@ -1,5 +1,6 @@
 """Why a design has no solution, and the smallest relaxation that gives it one."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,18 @@ from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.relax.memory_units import too_few_pmus
 from dfcompile.errors import InfeasibleError
 
+_LIMITS = ("dram_cap", "pmu", "sram_cap")  # in the order in which they are looked at
 OPTIONS = MappingOptions(max_down_sets=MOST_DOWN_SETS)
+
+
+def infeasible_shardings(models: Sequence[DesignModel]) -> InfeasibleError:
+    """Return the error for a design of which no choice fits: of its shardings that of the one that needs least.
+
+    Args:
+        models: of each sharding, with the finest tiles.
+    """
+    errors = [infeasible_design(model) for model in models]
+    return min(errors, key=lambda error: (-_LIMITS.index(error.limit) if error.limit else 0, error.enough))
 
 
 def infeasible_design(model: DesignModel) -> InfeasibleError:
@@ -54,7 +66,9 @@ def infeasible_design(model: DesignModel) -> InfeasibleError:
     return InfeasibleError(
         f"kernel {model.shares[worst].kernel.name!r}: found {need.total + waiting[worst]:.0f} bytes in DRAM while it "
         f"runs against {machine.dram_bytes:.0f} (system.memory.dram_cap of at least "
-        f"{need.total + waiting.max():.0f}, a smaller micro_batch_size, or more tensor parallel chips)"
+        f"{need.total + waiting.max():.0f}, a smaller micro_batch_size, or more tensor parallel chips)",
+        "dram_cap",
+        float(need.total + waiting.max()),
     )
 
 
@@ -69,7 +83,9 @@ def _too_little_dram(need: DramNeed, needed: float, capacity: float) -> Infeasib
     listed = ", ".join(f"{name} {size:.0f}" for name, size in parts.items() if size)
     return InfeasibleError(
         f"field 'system.memory.dram_cap': found {capacity:.0f} bytes against {needed:.0f} of a chip: {listed} "
-        f"(dram_cap of at least {needed:.0f}, or more tensor or pipeline parallel chips)"
+        f"(dram_cap of at least {needed:.0f}, or more tensor or pipeline parallel chips)",
+        "dram_cap",
+        needed,
     )
 
 
@@ -86,7 +102,9 @@ def _too_little_dram_of_stages(model: DesignModel) -> InfeasibleError | None:
     return InfeasibleError(
         f"field 'system.memory.dram_cap': no {model.degrees.pipeline} pipeline stages hold all kernels in "
         f"{design.machine.dram_bytes:.0f} bytes (dram_cap of {needed:.0f} is enough, or more tensor or pipeline "
-        "parallel chips)"
+        "parallel chips)",
+        "dram_cap",
+        needed,
     )
 
 
@@ -95,7 +113,9 @@ def _too_large_kernel(model: DesignModel, position: int) -> InfeasibleError:
     return InfeasibleError(
         f"kernel {model.shares[position].kernel.name!r}: needs {needed:.0f} bytes of SRAM alone, in {model.tiles} "
         f"tiles, against {model.sram_capacity:.0f} of the chip (system.accelerator.sram_cap of at least {needed:.0f}, "
-        "a smaller tile_size, or more tensor parallel chips)"
+        "a smaller tile_size, or more tensor parallel chips)",
+        "sram_cap",
+        needed,
     )
 
 
@@ -124,7 +144,9 @@ def _too_few_configurations(model: DesignModel) -> InfeasibleError:
     return InfeasibleError(
         f"field 'execution.num_config': no {slots} configurations hold all kernels in "
         f"{model.design.machine.sram_bytes:.0f} bytes of SRAM and {model.design.machine.cores} cores "
-        f"({', or '.join(remedies)})"
+        f"({', or '.join(remedies)})",
+        "sram_cap",
+        sram,
     )
 
 
@@ -161,13 +183,27 @@ def _fits_with_cores(model: DesignModel, cores: int) -> bool:
 
 def _fewest_configurations(model: DesignModel) -> int:
     """Return the fewest configurations with which the SRAM suffices; 0 if none are enough."""
-    design = model.design
+    design, lists = model.design, _KnownLists()
     for slots in range(slot_count(design) + 1, len(design.kernels)):
         wider = replace(design, execution=replace(design.execution, configurations=slots))
         wide = DesignModel(wider, model.sharding, model.tiles, model.compatibility)
-        if fuse(DesignSets(wide), OPTIONS).chain is not None:
+        if lists.fits(DesignSets(wide)):
             return slots
     return len(design.kernels)
+
+
+class _KnownLists:
+    """Lists the possible configurations once for numbers of configurations that allow the same sets of kernels."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], Arcs] = {}
+
+    def fits(self, costs: DesignSets) -> bool:
+        """Return whether there is a chain of configurations."""
+        masks = tuple(sorted(set(costs.shape.allowed)))
+        if masks not in self._known:
+            self._known[masks] = _arcs(costs)
+        return costs.least_chain(self._known[masks])[1] is not None
 
 
 def _arcs(costs: DesignSets) -> Arcs:

@@ -35,7 +35,9 @@ def too_few_pmus(model: DesignModel) -> InfeasibleError | None:
         return InfeasibleError(
             f"kernel {model.shares[largest].kernel.name!r}: needs {alone[largest]:.0f} PMUs alone, in {tiles}, "
             f"against {model.pmu.pmus} of the chip ({', '.join(remedies)}, a smaller tile_size, or more "
-            "tensor parallel chips)"
+            "tensor parallel chips)",
+            "pmu",
+            enough,
         )
     more = _configurations_that_suffice(model)
     if more:
@@ -43,7 +45,9 @@ def too_few_pmus(model: DesignModel) -> InfeasibleError | None:
     slot, names = _neediest(model, chain)
     return InfeasibleError(
         f"configuration {slot}: needs {enough} PMUs for {names}, in {tiles}, against {model.pmu.pmus} of "
-        f"the chip, and no other {slot_count(model.design)} configurations need fewer ({', or '.join(remedies)})"
+        f"the chip, and no other {slot_count(model.design)} configurations need fewer ({', or '.join(remedies)})",
+        "pmu",
+        enough,
     )
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from dfcompile.dfmodel_backend.inter_chip.layouts import conversion, given_layout, needed_layout
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
+from dfcompile.dfmodel_backend.inter_chip.layer_boundary import layer_edges
+from dfcompile.dfmodel_backend.inter_chip.layouts import Needs, conversion, given_layout
+from dfcompile.dfmodel_backend.inter_chip.needs import needs_of
+from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statistics
 from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
+from dfcompile.dfmodel_backend.milp import MilpOptions
+from dfcompile.dfmodel_backend.sharding.elimination import label_by_elimination
+from dfcompile.dfmodel_backend.sharding.integer_program import label_by_integer_programs
+from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Levels
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.errors import InfeasibleError
 
-if TYPE_CHECKING:
-    import pulp
-
-SLACK = 1e-6  # of a level that later ones must keep, in units of the largest tensor
+NOTHING = (0, 0, 0, 0)  # bytes or time, output that is (not) split, bytes of conversions, rank of the dimension
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,12 @@ def shard(
     options: MilpOptions,
     pinned: Mapping[int, Dim] | None = None,
     times: SplitTimes | None = None,
-    *,
-    ties_whole: bool = False,
+    compatibility: Compatibility = RIGHT,
 ) -> InterChip:
     """Choose the sharding of a design's kernels; see `shard_kernels`."""
-    return shard_kernels(design.kernels, design.edges, options, pinned, times, ties_whole=ties_whole)
+    word_bytes = design.execution.word_bytes
+    edges = design.edges if compatibility.layouts_by_letter else (*design.edges, *layer_edges(design))
+    return shard_kernels(design.kernels, edges, options, pinned, times, compatibility, word_bytes)
 
 
 def shard_kernels(
@@ -58,127 +61,106 @@ def shard_kernels(
     options: MilpOptions,
     pinned: Mapping[int, Dim] | None = None,
     times: SplitTimes | None = None,
-    *,
-    ties_whole: bool = False,
+    compatibility: Compatibility = RIGHT,
+    word_bytes: int = 1,
 ) -> InterChip:
     """Choose the sharding that moves the fewest bytes between chips, or takes the least time if ``times`` are given.
 
-    A kernel that is split along k all-reduces its output; an edge whose ends disagree on the layout converts it. Ties
+    A kernel that is split along k all-reduces its output, one that reduces along its split dimension its statistics; an
+    edge whose ends disagree on the layout converts it. Ties
     go to splitting as many bytes of output as possible, then to an all-reduce in a kernel before a conversion behind
-    it, then to rows before columns, so that every solver gives the same sharding. With ``ties_whole`` they go to
-    splitting as little as possible instead.
+    it, then to rows before columns, so that every solver gives the same sharding. Of the original they go to splitting
+    as little as possible instead.
 
     Raises:
         InfeasibleError: the pinned shardings contradict what a kernel allows.
+        UserError: the graph is so wide that it takes integer programs, and their solver proves no optimum.
     """
-    return _ShardingProblem(kernels, edges, options, pinned or {}, times).solve(ties_whole=ties_whole)
+    problem = _ShardingProblem(kernels, edges, pinned or {}, times, compatibility, word_bytes)
+    sharding = label_by_elimination(problem.labelling)
+    if sharding is None:
+        sharding = label_by_integer_programs(problem.labelling, options)
+    return InterChip(sharding, problem.moved_bytes(sharding))
 
 
 _PREFERRED = (Dim.OUTER, Dim.M, Dim.N, Dim.K, Dim.NONE)
-Terms = list[tuple["pulp.LpVariable", float]]
+PARTS = 2**30  # of the largest time: times are compared as whole numbers of such parts
 
 
 class _ShardingProblem:
+    """The aims of a sharding as costs of labels: split dimensions of kernels, and pairs of them along edges."""
+
     def __init__(
         self,
         kernels: Sequence[DesignKernel],
         edges: Sequence[DesignEdge],
-        options: MilpOptions,
         pinned: Mapping[int, Dim],
         times: SplitTimes | None,
+        compatibility: Compatibility,
+        word_bytes: int,
     ) -> None:
-        import pulp
-
-        self._pulp = pulp
-        self._options = options
         self._kernels = {kernel.id: kernel for kernel in kernels}
         self._times = times
-        self._problem = pulp.LpProblem("sharding", pulp.LpMinimize)
-        self._choice = {kernel.id: self._dims(kernel, pinned.get(kernel.id)) for kernel in kernels}
-        self._unit = max((kernel.output_bytes for kernel in kernels), default=1.0) or 1.0
-        self._reduced: Terms = [
-            (self._choice[kernel.id][Dim.K], kernel.output_bytes / self._unit)
-            for kernel in kernels
-            if Dim.K in self._choice[kernel.id] and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE)
-        ]
-        self._converted: Terms = []
-        self._slowed: Terms = []
-        for edge in edges:
-            self._add_edge(edge)
+        self._compatibility = compatibility
+        self._word_bytes = word_bytes
+        self._choice = {kernel.id: _choice(kernel, pinned.get(kernel.id)) for kernel in kernels}
+        self._largest_ns = max([*times.kernels.values(), *times.edges.values(), 0.0]) or 1.0 if times else 1.0
+        between: dict[tuple[int, int], dict[tuple[Dim, Dim], Levels]] = {}
+        for edge, needs in zip(edges, needs_of(kernels, edges, compatibility), strict=True):
+            costs = between.setdefault((edge.source, edge.target), {})
+            for pair, cost in self._pairs(edge, needs).items():
+                costs[pair] = tuple(map(sum, zip(cost, costs.get(pair, NOTHING), strict=True)))
+        alone = {(number, dim): self._alone(number, dim) for number, dims in self._choice.items() for dim in dims}
+        self.labelling = Labelling(self._choice, alone, between, len(NOTHING))
 
-    def solve(self, *, ties_whole: bool) -> InterChip:
-        moved = [*self._reduced, *self._converted]
-        if self._times is not None:
-            unit_ns = max([*self._times.kernels.values(), 0.0]) or 1.0
-            taken = [
-                (variable, self._times.kernels.get((number, dim), 0.0) / unit_ns)
-                for number, variables in self._choice.items()
-                for dim, variable in variables.items()
-            ]
-            self._minimize([*taken, *((variable, time_ns / unit_ns) for variable, time_ns in self._slowed)])
-        else:
-            self._minimize(moved)
-        sign = -1 if ties_whole else 1
-        whole = [
-            (variables[Dim.NONE], sign * self._kernels[number].output_bytes / self._unit)
-            for number, variables in self._choice.items()
-            if Dim.NONE in variables
-        ]
-        self._minimize(whole)
-        self._minimize(self._converted)
-        ranked = [
-            (variables[dim], float(rank))
-            for variables in self._choice.values()
-            for rank, dim in enumerate(_PREFERRED)
-            if dim in variables
-        ]
-        self._minimize(ranked)
-        sharding = {
-            number: next(dim for dim, variable in variables.items() if len(variables) == 1 or is_one(variable))
-            for number, variables in self._choice.items()
-        }
-        return InterChip(sharding, sum(factor for variable, factor in moved if is_one(variable)) * self._unit)
+    def moved_bytes(self, sharding: Mapping[int, Dim]) -> float:
+        """Return the bytes that a sharding moves."""
+        reduced = sum(self._reduced_bytes(number, dim) for number, dim in sharding.items())
+        pairs = self.labelling.between.items()
+        converted = sum(costs.get((sharding[one], sharding[other]), NOTHING)[2] for (one, other), costs in pairs)
+        return float(reduced + converted)
 
-    def _dims(self, kernel: DesignKernel, pinned: Dim | None) -> dict[Dim, pulp.LpVariable]:
-        allowed = allowed_dims(kernel)
-        if pinned is not None and pinned not in allowed:
-            raise InfeasibleError(f"kernel {kernel.name!r}: sharding {pinned} against one of {', '.join(allowed)}")
-        dims = allowed if pinned is None else (pinned,)
-        variables = {
-            dim: self._problem.add_variable(f"split_{kernel.id}_{dim.name}", cat="Binary") for dim in dims
-        }  # fmt: skip
-        self._problem += self._pulp.lpSum(variables.values()) == 1
-        return variables
+    def _alone(self, number: int, dim: Dim) -> Levels:
+        kernel, choice = self._kernels[number], self._choice[number]
+        aim = self._reduced_bytes(number, dim) if self._times is None else self._taken(self._times, number, dim)
+        is_worse = Dim.NONE in choice and (dim is Dim.NONE) is not self._compatibility.sharding_ties_whole
+        return aim, is_worse * round(kernel.output_bytes), 0, _PREFERRED.index(dim)
 
-    def _add_edge(self, edge: DesignEdge) -> None:
-        """One 0/1 cost of the edge, and one per split of its producer: a change costs what is split then."""
-        giver, taker = self._kernels[edge.source], self._kernels[edge.target]
-        size = giver.output_bytes
-        converts = self._problem.add_variable(f"convert_{edge.source}_{edge.target}", 0)
-        self._converted.append((converts, size / self._unit))
-        slow = self._problem.add_variable(f"slow_{edge.source}_{edge.target}", 0)
-        self._slowed.append((slow, 1.0))
-        for given, gives in self._choice[edge.source].items():
-            for taken, takes in self._choice[edge.target].items():
-                change = conversion(given_layout(given), needed_layout(taker, taken, size))
+    def _taken(self, times: SplitTimes, number: int, dim: Dim) -> int:
+        return self._parts(times.kernels.get((number, dim), 0.0))
+
+    def _reduced_bytes(self, number: int, dim: Dim) -> int:
+        kernel = self._kernels[number]
+        is_reduced = dim is Dim.K and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE)
+        moved = round(kernel.output_bytes) if is_reduced else 0
+        if not self._compatibility.layouts_by_letter:
+            moved += exchanged_statistics(kernel, dim, kernel.outer * kernel.m, kernel.n) * self._word_bytes
+        return moved
+
+    def _pairs(self, edge: DesignEdge, needs: Needs) -> dict[tuple[Dim, Dim], Levels]:
+        """Return what an edge costs for each split of its ends that needs a change of layout."""
+        size = self._kernels[edge.source].output_bytes
+        found: dict[tuple[Dim, Dim], Levels] = {}
+        for given in self._choice[edge.source]:
+            for taken in self._choice[edge.target]:
+                change = conversion(given_layout(given), needs[taken])
                 if change is Collective.NONE:
                     continue
-                self._problem += converts >= gives + takes - 1
+                aim = round(size)
                 if self._times is not None:
-                    time_ns = self._times.edges.get((edge.source, given, change), 0.0)
-                    self._problem += slow >= time_ns * (gives + takes - 1)
+                    aim = self._parts(self._times.edges.get((edge.source, given, change), 0.0))
+                found[given, taken] = (aim, 0, round(size), 0)
+        return found
 
-    def _minimize(self, terms: Terms) -> None:
-        """Minimise a level and keep its value for the levels that follow; CBC refuses one without terms."""
-        terms = [term for term in terms if term[1]]
-        if not terms:
-            return
-        objective = self._pulp.LpAffineExpression(terms)
-        self._problem.setObjective(objective)
-        if solve(self._problem, self._options) is not Outcome.OPTIMAL:
-            raise InfeasibleError("sharding: no optimum within the time limit (raise it, or pin shardings)")
-        least = sum(factor * (variable.value() or 0.0) for variable, factor in terms)
-        self._problem += self._pulp.LpAffineExpression(terms) <= least + SLACK
+    def _parts(self, time_ns: float) -> int:
+        return round(time_ns / self._largest_ns * PARTS)
+
+
+def _choice(kernel: DesignKernel, pinned: Dim | None) -> tuple[Dim, ...]:
+    allowed = allowed_dims(kernel)
+    if pinned is not None and pinned not in allowed:
+        raise InfeasibleError(f"kernel {kernel.name!r}: sharding {pinned} against one of {', '.join(allowed)}")
+    return allowed if pinned is None else (pinned,)
 
 
 def allowed_dims(kernel: DesignKernel) -> tuple[Dim, ...]:
@@ -192,24 +174,3 @@ def allowed_dims(kernel: DesignKernel) -> tuple[Dim, ...]:
         if extent > 1 and dim is not kernel.tiling.shard and (dim is not Dim.K or kernel.variant.is_gemm)
     )
     return allowed if kernel.has_weight and allowed else (*allowed, Dim.NONE)
-
-
-def split_times(model: DesignModel) -> SplitTimes:
-    """Return what each split of each kernel costs on the chips of a model; its own sharding plays no part."""
-    kernels: dict[tuple[int, Dim], float] = {}
-    edges: dict[tuple[int, Dim, Collective], float] = {}
-    design = model.design
-    for dim in Dim:
-        sharding = {kernel.id: dim for kernel in design.kernels if dim in allowed_dims(kernel)}
-        split = DesignModel(design, sharding, model.tiles, model.compatibility)
-        for position, share in enumerate(split.shares):
-            if share.kernel.id not in sharding:
-                continue
-            reduced = sum(size for collective, size in share.exchange if collective is Collective.ALL_REDUCE)
-            network_ns = model.tiles * reduced * model.network.ratio_ns_per_byte(Collective.ALL_REDUCE)
-            kernels[share.kernel.id, dim] = float(split.least_parts[position, 0]) + network_ns
-            whole_bytes = share.output_bytes * split.chips_of_output(share)
-            for change in (Collective.ALL_GATHER, Collective.ALL_TO_ALL):
-                ratio = model.network.ratio_ns_per_byte(change)
-                edges[share.kernel.id, dim, change] = split.tiles * whole_bytes * ratio
-    return SplitTimes(kernels, edges)

@@ -1,163 +1,239 @@
-"""The share of one chip of a dataflow graph whose kernels are split over a tensor parallel group [ko24, section 3]."""
+"""A dataflow graph whose kernels are split over chips: what one chip has, and what chips exchange."""
 
-import math
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from dfcompile.dfmodel_backend.inter_chip.layouts import Layout, conversion, given_layout, needed_layout
+from dfcompile.dfmodel_backend.inter_chip.conversions import (
+    Conversions,
+    Held,
+    Layout,
+    Step,
+    Way,
+    is_complete,
+    share_elements,
+)
+from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
+from dfcompile.dfmodel_backend.inter_chip.splits import Split
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
-from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.milp import MilpOptions
-from dfcompile.dfmodel_backend.sharding.designs import shard_kernels
-from dfcompile.dfmodel_backend.workload.design import DesignEdge, DesignKernel, Dim
-from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, KernelType, Tensor, TensorKind
-from dfcompile.errors import InfeasibleError
+from dfcompile.dfmodel_backend.sharding.kernel_splits import (
+    WHOLE,
+    Choice,
+    choices_of,
+    held_in_words,
+    kernel_share,
+    operand_layout,
+    parallel_share,
+    result_layout,
+)
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, Tensor, TensorKind
 
-Sharding = dict[str, Dim]
-
-
-def find_sharding(graph: DataflowGraph) -> Sharding:
-    """Return the split dimension of every kernel such that the fewest bytes move, on however many chips."""
-    edges = dict.fromkeys((graph.index[edge.source], graph.index[edge.target]) for edge in graph.connections)
-    found = shard_kernels(
-        _design_kernels(graph),
-        tuple(DesignEdge(source, target, zero_out=False) for source, target in edges),
-        MilpOptions(),
-    )
-    return {kernel.name: found.sharding[number] for number, kernel in enumerate(graph.kernels)}
+Words = Mapping[tuple[int, Held], str]  # by dimension of the network
+Sharding = Mapping[str, Choice]  # by name of the kernel; one that is missing is whole
 
 
-def require_whole_products(graph: DataflowGraph, chips: int) -> None:
-    """Check that chips share whole products of kernels that have several, such as heads of attention.
+@dataclass(frozen=True, slots=True)
+class SharedGraph:
+    """What one chip has of a graph: the chip with most of each part.
 
-    Raises:
-        InfeasibleError: naming the kernel, and the nearest number of chips that divides its products.
+    Attributes:
+        graph: kernels and tensors of the chip; kernels carry what they exchange.
+        exchanges: of all chips, in the order of the tensors.
+        sharding: that makes it, of every kernel.
     """
-    for kernel in graph.kernels:
-        if kernel.type is KernelType.SYSTOLIC and kernel.outer > 1 and kernel.outer % chips:
-            fitting = max(count for count in range(1, chips + 1) if kernel.outer % count == 0)
-            raise InfeasibleError(
-                f"kernel {kernel.name!r}: found {chips} chips against a divisor of its {kernel.outer} products "
-                f"({fitting} divides them)"
+
+    graph: DataflowGraph
+    exchanges: tuple[Exchange, ...]
+    sharding: tuple[tuple[str, Choice], ...]
+
+    @property
+    def network_bytes(self) -> int:
+        """Bytes of messages."""
+        return sum(exchange.message_bytes for exchange in self.exchanges)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that all chips together receive."""
+        return sum(exchange.moved_bytes for exchange in self.exchanges)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorShare:
+    """A tensor under the splits of its source and of its readers.
+
+    Attributes:
+        size_bytes: on the chip with most of it: before and after all conversions, whatever is more.
+        given: layout in which its source leaves it; whole on every chip if it has none.
+        targets: layouts that it is converted to.
+        ways: to each of them.
+    """
+
+    size_bytes: int
+    given: Layout
+    targets: tuple[Layout, ...]
+    ways: tuple[Way, ...]
+
+    @property
+    def time_ns(self) -> float:
+        """Of all conversions."""
+        return sum(step.time_ns for way in self.ways for step in way)
+
+    @property
+    def message_bytes(self) -> int:
+        """Of all conversions."""
+        return sum(step.message_bytes for way in self.ways for step in way if step.moved_bytes)
+
+
+class SplitGraph:
+    """A graph on the chips of a system, split in any way; what is found for a split is kept."""
+
+    def __init__(self, graph: DataflowGraph, system: System) -> None:
+        self.graph = graph
+        self.system = system
+        self.conversions = Conversions(TensorGroup.of(system))
+        self.chips = self.conversions.chips
+        self.choices = {kernel.name: choices_of(kernel, len(self.chips)) for kernel in graph.kernels}
+        self._kernels = {kernel.name: kernel for kernel in graph.kernels}
+        self._shares: dict[tuple[str, Choice, tuple[Choice, ...]], TensorShare] = {}
+        self._operands: dict[tuple[str, str, Choice], tuple[Layout, ...]] = {}
+
+    def kernel_share(self, name: str, choice: Choice) -> DataflowKernel:
+        """Return the part of a kernel on the chip with most of it."""
+        return kernel_share(self._kernels[name], choice, self.chips)
+
+    def tensor_share(self, tensor: Tensor, source: Choice, readers: tuple[Choice, ...]) -> TensorShare:
+        """Return what a tensor is under the choices of its source and of its first readers, in their order."""
+        key = (tensor.name, source, readers)
+        if key not in self._shares:
+            self._shares[key] = self._tensor_share(tensor, source, readers)
+        return self._shares[key]
+
+    def _tensor_share(self, tensor: Tensor, source: Choice, readers: tuple[Choice, ...]) -> TensorShare:
+        elements, whole = tensor.elements, (None,) * len(self.chips)
+        needed = [
+            layout
+            for use, choice in zip(tensor.uses, readers, strict=False)
+            for layout in self._needs(tensor, use.kernel, choice)
+        ]
+        if tensor.is_looked_up:
+            part, of = (
+                parallel_share(self._kernels[tensor.uses[0].kernel], readers[0], self.chips) if readers else (1, 1)
             )
+            return TensorShare(-(-tensor.size_bytes * part // of), whole, (), ())
+        different = tuple(dict.fromkeys(needed))
+        if not tensor.source:
+            held = sum(share_elements(layout, elements) for layout in different) if different else elements
+            return TensorShare(_bytes(tensor, held), whole, (), ())
+        given = self._given(tensor, source)
+        targets = tuple(layout for layout in different if layout != given)
+        if (
+            tensor.kind is TensorKind.OUTPUT
+            and not targets
+            and not is_complete(given)
+            and len(readers) == len(tensor.uses)
+        ):
+            targets = (self.conversions.completed(given, elements, tensor.element_bytes),)
+        ways = self.conversions.plan(given, targets, elements, tensor.element_bytes)
+        held = max(share_elements(layout, elements) for layout in (given, *targets))
+        return TensorShare(_bytes(tensor, held), given, targets, ways)
 
+    def _given(self, tensor: Tensor, choice: Choice) -> Layout:
+        kernel = self._kernels[tensor.source]
+        if tensor.name not in kernel.writes:
+            return (None,) * len(self.chips)
+        return result_layout(kernel, kernel.writes.index(tensor.name), choice, tensor.elements, self.chips)
 
-def share_graph(graph: DataflowGraph, system: System, sharding: Sharding) -> DataflowGraph:
-    """Return what one chip of a system has of a graph: the largest share where a dimension does not divide evenly.
+    def _needs(self, tensor: Tensor, reader: str, choice: Choice) -> tuple[Layout, ...]:
+        """Return the layouts in which a kernel needs a tensor: one per operand that it is."""
+        key = (tensor.name, reader, choice)
+        if key not in self._operands:
+            kernel = self._kernels[reader]
+            places = [place for place, name in enumerate(kernel.reads) if name == tensor.name]
+            layouts = [operand_layout(kernel, place, choice, tensor.elements, self.chips) for place in places]
+            self._operands[key] = tuple(layouts) if layouts else ((None,) * len(self.chips),)
+        return self._operands[key]
 
-    A kernel that is split along its contraction reduces its output over the chips, as reduce-scatter and all-gather;
-    a tensor that is read in another layout is converted, whole. A tensor that some reader needs on every chip lies
-    there whole.
-    """
-    share = _Share(graph, sharding, TensorGroup.of(system), system.chips)
-    kernels = tuple(share.kernel(kernel) for kernel in graph.kernels)
-    tensors = tuple(share.tensor(tensor) for tensor in graph.tensors)
-    return DataflowGraph(graph.name, kernels, tensors, graph.assumptions)
+    def shared(self, sharding: Sharding) -> SharedGraph:
+        """Return what one chip has under a sharding."""
+        whole = (WHOLE,) * len(self.chips)
+        chosen = {kernel.name: sharding.get(kernel.name, whole) for kernel in self.graph.kernels}
+        tensors: list[Tensor] = []
+        exchanges: list[Exchange] = []
+        for tensor in self.graph.tensors:
+            readers = tuple(chosen[use.kernel] for use in tensor.uses)
+            share = self.tensor_share(tensor, chosen.get(tensor.source, whole), readers)
+            tensors.append(replace(tensor, size_bytes=share.size_bytes))
+            exchanges += self._exchanges(tensor, share, chosen)
+        kernels = []
+        for kernel in self.graph.kernels:
+            own = [exchange for exchange in exchanges if exchange.source == kernel.name]
+            kernels.append(
+                replace(
+                    self.kernel_share(kernel.name, chosen[kernel.name]),
+                    exchange_bytes=sum(exchange.message_bytes for exchange in own),
+                    exchange_ns=sum(exchange.time_ns for exchange in own),
+                )
+            )
+        graph = DataflowGraph(self.graph.name, tuple(kernels), tuple(tensors), self.graph.assumptions)
+        return SharedGraph(graph, tuple(exchanges), tuple(chosen.items()))
 
-
-def _design_kernels(graph: DataflowGraph) -> tuple[DesignKernel, ...]:
-    return tuple(_design_kernel(graph, number) for number in range(len(graph.kernels)))
-
-
-def _design_kernel(graph: DataflowGraph, number: int) -> DesignKernel:
-    kernel = graph.kernels[number]
-    made = [tensor.size_bytes for tensor in graph.tensors if tensor.source == kernel.name]
-    reads: dict[int, float] = {}
-    for tensor in graph.tensors:
-        for use in tensor.uses:
-            if use.kernel == kernel.name and tensor.kind is not TensorKind.WEIGHT:
-                reads[use.operand] = float(tensor.size_bytes)
-    return DesignKernel(
-        name=kernel.name,
-        id=number,
-        pinned_config=-1,
-        backward=False,
-        systolic=kernel.type is KernelType.SYSTOLIC,
-        variant=kernel.variant,
-        outer=kernel.outer,
-        m=kernel.m,
-        k=kernel.k,
-        n=kernel.n,
-        input_1_bytes=reads.get(0, 0.0),
-        input_2_bytes=reads.get(1, 0.0),
-        output_bytes=float(sum(made)),
-        tiling=Dim.NONE,
-        collective=Collective.NONE,
-        collective_bytes=0.0,
-        collective_2=Collective.NONE,
-        memory_bytes=0.0,
-        skip_weight=False,
-        use_effective_stage=False,
-        num_input=0,
-        sram_extra_bytes=0.0,
-        dram_extra_bytes=0.0,
-    )
-
-
-class _Share:
-    """Divides kernels and tensors and adds up what they exchange."""
-
-    def __init__(self, graph: DataflowGraph, sharding: Sharding, group: TensorGroup, chips: int) -> None:
-        self._graph = graph
-        self._design = {kernel.name: kernel for kernel in _design_kernels(graph)}
-        self._sharding = sharding
-        self._group = group
-        self._chips = chips
-
-    def kernel(self, kernel: DataflowKernel) -> DataflowKernel:
-        split = self._sharding[kernel.name]
-        sizes = _sizes(self._design[kernel.name])
-        if split in sizes:
-            sizes[split] = -(-sizes[split] // self._chips)
-        moved, time_ns = self._exchange(kernel.name, split)
-        return replace(
-            kernel,
-            outer=sizes[Dim.OUTER],
-            m=sizes[Dim.M],
-            k=sizes[Dim.K],
-            n=sizes[Dim.N],
-            exchange_bytes=moved,
-            exchange_ns=time_ns,
-        )
-
-    def tensor(self, tensor: Tensor) -> Tensor:
-        readers = [use.kernel for use in tensor.uses]
-        whole = any(self._needed(tensor, reader) is Layout.REPLICATED for reader in readers)
-        if tensor.kind is TensorKind.WEIGHT:
-            whole = any(self._sharding[reader] in (Dim.N, Dim.NONE) for reader in readers)
-        elif tensor.source:
-            whole = whole or given_layout(self._sharding[tensor.source]) is Layout.REPLICATED
-        if whole:
-            return tensor
-        ends = [*readers, *([tensor.source] if tensor.source else [])]
-        part = max((self._part(name) for name in ends), default=Fraction(1))
-        return replace(tensor, size_bytes=math.ceil(tensor.size_bytes * part))
-
-    def _part(self, name: str) -> Fraction:
-        """Return the part of a kernel that the chip with most of it has."""
-        extent = _sizes(self._design[name])[self._sharding[name]]
-        return Fraction(-(-extent // self._chips), extent)
-
-    def _needed(self, tensor: Tensor, reader: str) -> Layout:
-        return needed_layout(self._design[reader], self._sharding[reader], float(tensor.size_bytes))
-
-    def _exchange(self, name: str, split: Dim) -> tuple[float, float]:
-        """Return bytes and time of the all-reduce of a kernel and of the conversions of what it makes."""
-        moved = time_ns = 0.0
-        for tensor in self._graph.tensors:
-            if tensor.source != name:
+    def _exchanges(self, tensor: Tensor, share: TensorShare, chosen: Sharding) -> Iterator[Exchange]:
+        words = self._words(tensor, chosen)
+        for way in share.ways:
+            if not way:
                 continue
-            needed = dict.fromkeys(self._needed(tensor, use.kernel) for use in tensor.uses)
-            collectives = [conversion(given_layout(split), layout) for layout in needed]
-            if split is Dim.K:
-                collectives.append(Collective.ALL_REDUCE)
-            for collective in collectives:
-                if collective is not Collective.NONE:
-                    moved += tensor.size_bytes
-                    time_ns += self._group.time_ns(collective, tensor.size_bytes)
-        return moved, time_ns
+            for step in way:
+                if step.moved_bytes:
+                    made = {way[-1].after, step.after}
+                    readers = tuple(
+                        use.kernel
+                        for use in tensor.uses
+                        if not made.isdisjoint(self._needs(tensor, use.kernel, chosen[use.kernel]))
+                    )
+                    yield Exchange(
+                        tensor=tensor.name,
+                        source=tensor.source,
+                        readers=readers,
+                        kind=step.kind,
+                        dimensions=step.dimensions,
+                        before=_in_words(step, step.before, words),
+                        after=_in_words(step, step.after, words),
+                        message_bytes=step.message_bytes,
+                        moved_bytes=step.moved_bytes,
+                        time_ns=step.time_ns,
+                    )
+
+    def _words(self, tensor: Tensor, chosen: Sharding) -> Words:
+        """Return what people call the parts of a tensor: an axis as its source, or as a reader, sees it."""
+        words: dict[tuple[int, Held], str] = {}
+        ends = [(self._kernels[tensor.source], True)] if tensor.source else []
+        ends += [(self._kernels[use.kernel], False) for use in tensor.uses]
+        for kernel, is_result in ends:
+            for place, name in enumerate(kernel.writes if is_result else kernel.reads):
+                if name != tensor.name:
+                    continue
+                layout_of = result_layout if is_result else operand_layout
+                choice = chosen[kernel.name]
+                digits = [(loop.outputs if is_result else loop.inputs)[place] for loop in kernel.loops]
+                layout = layout_of(kernel, place, choice, tensor.elements, self.chips)
+                for dimension, (held, number) in enumerate(zip(layout, choice, strict=True)):
+                    words.setdefault((dimension, held), held_in_words(kernel, digits, number, is_result=is_result))
+        return words
 
 
-def _sizes(kernel: DesignKernel) -> dict[Dim, int]:
-    return {Dim.OUTER: kernel.outer, Dim.M: kernel.m, Dim.K: kernel.k, Dim.N: kernel.n}
+def _in_words(step: Step, layout: Layout, words: Words) -> str:
+    found = []
+    for dimension in step.dimensions:
+        held = layout[dimension]
+        unknown = f"split in blocks of {held.block} elements" if isinstance(held, Split) else "whole"
+        found.append(words.get((dimension, held), unknown))
+    return ", ".join(dict.fromkeys(found))
+
+
+def _bytes(tensor: Tensor, elements: int) -> int:
+    return min(tensor.size_bytes, elements * tensor.element_bytes)
+
+
+def share_graph(graph: DataflowGraph, system: System, sharding: Sharding) -> SharedGraph:
+    """Return what one chip of a system has of a graph under a sharding, and what all chips exchange."""
+    return SplitGraph(graph, system).shared(sharding)

@@ -1,7 +1,8 @@
 """Maps a dataflow graph on several chips: as many of those at hand as give the least time."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
@@ -9,10 +10,12 @@ from dfcompile.dfmodel_backend.check.mappings import check
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import shared_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.sharding.graphs import Sharding, find_sharding, require_whole_products, share_graph
+from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions
+from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph
 from dfcompile.dfmodel_backend.solve.mapper import map_graph
+from dfcompile.dfmodel_backend.solve.sharding_search import TIE, Found, ShardingSearch
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError
 
@@ -21,11 +24,11 @@ EVERY_UP_TO = 8  # larger numbers only if they are likely to be of use
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """A mapping, the chips that it uses, and what one of them has of the graph."""
+    """A mapping, the chips that it uses, and a time that none on so many chips beats."""
 
     mapping: Mapping
     part: System
-    share: DataflowGraph
+    bound_s: float
 
 
 class ChipCounts:
@@ -36,7 +39,6 @@ class ChipCounts:
         self._system = system
         self._options = options or MappingOptions()
         self._found: dict[int, _Found | InfeasibleError] = {}
-        self._sharding: Sharding | None = None
 
     def fastest(self, chips: int) -> Mapping:
         """Shard the graph over numbers of chips up to ``chips``, fuse each share, and keep the fastest.
@@ -58,12 +60,12 @@ class ChipCounts:
         if not found:
             raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))
         fastest = min(found, key=lambda one: (one.mapping.time_s, one.mapping.chips))
-        best = fastest.mapping
-        recompute_mapping(self._graph, fastest.share, fastest.part, best)
+        best = _bounded(fastest.mapping, min(one.bound_s for one in found))
+        recompute_mapping(self._graph, fastest.part, best)
         if chips == 1:
             return best
         kept = tuple(one for one in best.assumptions if one.name != "chips")
-        return replace(best, assumptions=(*kept, *_explanation(tried, best, chips)))
+        return replace(best, assumptions=(*kept, *_explanation(tried, fastest.mapping, chips)))
 
     def _candidates(self, chips: int) -> Iterator[int]:
         for count in range(1, chips + 1):
@@ -75,52 +77,64 @@ class ChipCounts:
         """Return the fastest mapping on so many chips, or why there is none."""
         if count not in self._found:
             try:
-                self._found[count] = min(self._mappings(count), key=lambda found: found.mapping.time_s)
+                self._found[count] = self._alone() if count == 1 else self._fastest_part(count)
             except InfeasibleError as error:
                 self._found[count] = error
         return self._found[count]
 
-    def _mappings(self, count: int) -> Iterator[_Found]:
-        """Yield the mapping on each part of so many chips but those whose exchanges are all slower than another's."""
-        known: list[DataflowGraph] = []
+    def _alone(self) -> _Found:
+        mapping = map_graph(self._graph, self._system.one_chip, self._options)
+        check(self._graph, self._system.one_chip, mapping)
+        return _Found(mapping, self._system.one_chip, mapping.bound_time_s)
+
+    def _fastest_part(self, count: int) -> _Found:
+        """Return the fastest mapping on each part of so many chips; a part that is like another one is left out."""
+        best: tuple[Found, System] | None = None
+        bound_s = math.inf
+        refused: InfeasibleError | None = None
+        known: dict[tuple[object, ...], None] = {}
         for part in self._system.parts(count):
-            share = self._share(part)
-            if not any(_is_never_slower(other, share) for other in known):
-                known.append(share)
-                yield _Found(_mapping(self._graph, part, share, self._options), part, share)
+            like = (part.network.kind, part.network.dimensions)
+            if like in known:
+                continue
+            known[like] = None
+            search = ShardingSearch(self._graph, part, self._options, self._mapped_by(part))
+            found, least_s, error = search.best(math.inf if best is None else best[0].mapping.time_s)
+            bound_s = min(bound_s, least_s)
+            refused = refused or error
+            if found is not None and (best is None or found.rank < best[0].rank):
+                best = found, part
+        if best is None:
+            raise refused or InfeasibleError(f"graph: no mapping on {count} chips")
+        return _Found(self._checked(*best), best[1], bound_s)
 
-    def _share(self, part: System) -> DataflowGraph:
-        if part.chips == 1:
-            return self._graph
-        require_whole_products(self._graph, part.chips)
-        if self._sharding is None:
-            self._sharding = find_sharding(self._graph)
-        return share_graph(self._graph, part, self._sharding)
+    def _mapped_by(self, part: System) -> Callable[[SharedGraph], Mapping]:
+        options = replace(self._options, solver=DEFAULT_SOLVER)
+        return lambda share: map_graph(share.graph, part, options)
+
+    def _checked(self, found: Found, part: System) -> Mapping:
+        """Return the mapping with the figures of all chips, by the solver that was asked for."""
+        mapping, share = found.mapping, found.share
+        if self._options.solver != DEFAULT_SOLVER:
+            mapping = map_graph(share.graph, part, self._options)
+        figures = shared_figures(self._graph, share, part, mapping.configs)
+        whole = replace(
+            mapping,
+            **{field.name: getattr(figures, field.name) for field in fields(figures)},
+            chips=part.chips,
+            sharding=share.sharding,
+        )
+        check(share.graph, part, whole, self._graph)
+        check_exchanges(share.graph, share.exchanges, part)
+        return whole
 
 
-def _is_never_slower(one: DataflowGraph, other: DataflowGraph) -> bool:
-    pairs = zip(one.kernels, other.kernels, strict=True)
-    return all(kernel.exchange_ns <= same.exchange_ns for kernel, same in pairs)
-
-
-def _mapping(graph: DataflowGraph, system: System, share: DataflowGraph, options: MappingOptions) -> Mapping:
-    mapping = map_graph(share, system, options)
-    check(share, system, mapping)
-    if system.chips == 1:
-        return mapping
-    check_exchanges(share, system)
-    figures = shared_figures(graph, share, system, mapping.configs)
-    return replace(
-        mapping,
-        chips=system.chips,
-        flop=figures.flop,
-        dram_bytes=figures.dram_bytes,
-        network_bytes=figures.network_bytes,
-        cost_usd=figures.cost_usd,
-        power_w=figures.power_w,
-        energy_j=figures.energy_j,
-        utilization=figures.utilization,
-    )
+def _bounded(mapping: Mapping, bound_s: float) -> Mapping:
+    """Return a mapping with a bound of all shardings on all numbers of chips that were tried."""
+    if bound_s >= mapping.time_s * (1 - TIE):
+        return replace(mapping, optimal=True, bound_time_s=mapping.time_s, gap=0.0)
+    gap = (mapping.time_s - bound_s) / mapping.time_s
+    return replace(mapping, optimal=False, bound_time_s=bound_s, gap=gap)
 
 
 def _explanation(tried: dict[int, _Found | InfeasibleError], best: Mapping, chips: int) -> Iterator[Assumption]:
@@ -136,11 +150,25 @@ def _explanation(tried: dict[int, _Found | InfeasibleError], best: Mapping, chip
         parts = ", ".join(f"{kind} {_part(found.mapping, f'{kind}_ns')}" for kind in ("compute", "memory", "network"))
         fastest = ", the fastest" if mapping is best else ""
         yield Assumption(f"{name}{fastest}", f"{found.mapping.time_s * 1e6:.4g} µs: {parts} µs", "--chips")
+    for exchange in best.exchanges:
+        yield Assumption(
+            f"exchange of {exchange.tensor!r} on {best.chips} chips", _in_words(exchange), "[ko24, section 3]"
+        )
     yield Assumption(
         "kernels on several chips",
-        "split so that the fewest bytes move between chips; an all-reduce is a reduce-scatter and an all-gather; "
-        "a chip's share is rounded up",
+        "split so that the mapping takes the least time; an all-reduce is a reduce-scatter and an all-gather; "
+        "a chip's share is rounded up; a kernel that is not split runs on every chip, and its operations count once",
         "[ko24, section 3]",
+    )
+
+
+def _in_words(exchange: Exchange) -> str:
+    along = " and ".join(str(dimension) for dimension in exchange.dimensions)
+    readers = f"for {', '.join(exchange.readers)}" if exchange.readers else "as an output of the model"
+    return (
+        f"{exchange.kind} of {exchange.message_bytes:,} bytes along dimension {along} of the network, from "
+        f"{exchange.before} to {exchange.after}, {readers}: {exchange.time_ns / 1e3:.4g} µs, "
+        f"{exchange.moved_bytes:,} bytes moved"
     )
 
 

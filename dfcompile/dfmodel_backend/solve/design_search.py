@@ -14,9 +14,10 @@ from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
 from dfcompile.dfmodel_backend.intra_chip.dram import never_fits_dram
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
-from dfcompile.dfmodel_backend.relax.designs import infeasible_design
-from dfcompile.dfmodel_backend.sharding.designs import InterChip, SplitTimes, shard, split_times
-from dfcompile.dfmodel_backend.workload.design import Design, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.relax.designs import infeasible_shardings
+from dfcompile.dfmodel_backend.sharding.candidates import candidate_shardings
+from dfcompile.dfmodel_backend.sharding.designs import InterChip
+from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 
 TIES = 1e-12  # relative
 
@@ -62,6 +63,16 @@ class _Best:
     key: tuple[float, int, int]  # time, tiles, order of the choice
     model: DesignModel
     decision: Decision
+    inter_chip: InterChip
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A design with its degrees and micro-batch size settled, and a sharding of it."""
+
+    number: int  # of the design
+    design: Design
+    inter_chip: InterChip
 
 
 def solve_design(design: Design, options: DesignOptions) -> DesignSolution:
@@ -84,29 +95,35 @@ class _Search:
         self._design = design
         self._options = options
         self._compatibility = options.compatibility
-        self._shardings: dict[tuple[int, ...], InterChip] = {}
-        self._models: dict[tuple[int, ...], DesignModel] = {}  # one for each sharding, tensor parallel degree and tiles
+        self._shardings: dict[tuple[int, ...], tuple[InterChip, ...]] = {}
+        self._models: dict[tuple[object, ...], DesignModel] = {}  # by sharding, degree and tiles
         self._fusion = DesignFusion(design, options)
         self._has_inputs = any(kernel.num_input for kernel in design.kernels)
         self._best: _Best | None = None
         self._bound_ns = float("inf")
-        self._points = self._fused = 0
+        self._points: set[tuple[int, int]] = set()  # number of the degrees and micro-batch size, tiles
+        self._fused: set[tuple[int, int]] = set()
 
     def solve(self) -> DesignSolution:
-        choices = [
+        designs = [
             chosen
             for degrees in degree_choices(self._design, self._compatibility)
             for chosen in micro_batch_choices(degrees, self._compatibility)
         ]
+        choices = [
+            _Choice(number, chosen, inter_chip)
+            for number, chosen in enumerate(designs)
+            for inter_chip in self._shardings_of(chosen)
+        ]
         bounded = []
         for order, chosen in enumerate(choices):
             whole = self._model(chosen, 1)
-            counts = tile_counts(chosen, self._compatibility)
+            counts = tile_counts(chosen.design, self._compatibility)
             # Tiles only add, but to kernels with several inputs: those run one tile of each.
             fewest = (1,) if not self._has_inputs else counts
             bound_ns = min(self._least_batch_ns(self._model(chosen, tiles)) for tiles in fewest)
             bounded.append((bound_ns, order, never_fits_dram(whole)))
-            self._points += len(counts)
+            self._points |= {(chosen.number, tiles) for tiles in counts}
         for bound_ns, order, is_too_large in sorted(bounded):
             if self._is_beaten(bound_ns):
                 break
@@ -115,20 +132,21 @@ class _Search:
         best = self._best
         if best is None:
             self._fusion.require_search()
-            raise infeasible_design(self._finest(choices[max(bounded)[1]]))
+            slowest = choices[max(bounded)[1]].number
+            raise infeasible_shardings([self._finest(choice) for choice in choices if choice.number == slowest])
         figures = figures_of(best.model, best.decision)
         is_optimal = self._fusion.is_exact or self._bound_ns >= figures.batch_ns * (1 - TIES)
         return DesignSolution(
             design=best.model.design,
             decision=best.decision,
             figures=figures,
-            communication_bytes=self._sharding(best.model.design).communication_bytes,
+            communication_bytes=best.inter_chip.communication_bytes,
             optimal=is_optimal,
             bound_ns=figures.batch_ns if is_optimal else min(self._bound_ns, figures.batch_ns),
             solver=self._fusion.solver,
             solver_s=time.perf_counter() - self._started,
-            points=self._points,
-            fused_points=self._fused,
+            points=len(self._points),
+            fused_points=len(self._fused),
             options=self._options,
         )
 
@@ -139,25 +157,40 @@ class _Search:
     def _is_beaten(self, bound_ns: float) -> bool:
         return self._best is not None and bound_ns > self._best.key[0] * (1 + TIES)
 
-    def _try(self, design: Design, order: int) -> None:
-        """Fuse a choice of degrees and micro-batch size with each tile count that may be better."""
-        sharding = self._sharding(design).sharding
-        models = [self._model(design, tiles) for tiles in tile_counts(design, self._compatibility)]
+    def _try(self, choice: _Choice, order: int) -> None:
+        """Fuse a choice of degrees, micro-batch size and sharding with each tile count that may be better."""
+        if self._fusion.is_known_not_to_fit(self._finest(choice)):
+            return
+        models = [self._model(choice, tiles) for tiles in tile_counts(choice.design, self._compatibility)]
         bounds = [(self._least_batch_ns(model), model.tiles, model) for model in models]
+        enough = 0  # tiles, as far as it is known
         for bound_ns, tiles, model in sorted(bounds, key=lambda one: one[:2]):
+            if tiles < enough:
+                continue
             self._bound_ns = min(self._bound_ns, bound_ns)
             if self._is_beaten(bound_ns):
                 break
             if self._best is not None and not self._is_better((bound_ns, tiles, order)):
                 continue  # at best a tie, which goes to the other one
-            self._fused += 1
+            self._fused.add((choice.number, tiles))
             found = self._fusion.fuse(model, self._below_ns(tiles, order) / batch_time_ns(model, 1.0))
             if found is None:
+                enough = max(enough, self._enough_tiles(models))
                 continue
-            decision = Decision(sharding, tiles, found.configs, found.stages)
+            decision = Decision(choice.inter_chip.sharding, tiles, found.configs, found.stages)
             time_ns = batch_time_ns(model, found.time_ns)
             if self._best is None or self._is_better((time_ns, tiles, order)):
-                self._best = _Best((time_ns, tiles, order), model, decision)
+                self._best = _Best((time_ns, tiles, order), model, decision, choice.inter_chip)
+
+    def _enough_tiles(self, models: list[DesignModel]) -> int:
+        """Return the fewest tiles of which configurations may fit SRAM; more than all if there are none."""
+        low, high = 0, len(models) - 1
+        if not self._fusion.may_fit(models[high]):
+            return models[high].tiles + 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._fusion.may_fit(models[middle]) else (middle + 1, high)
+        return models[low].tiles
 
     def _below_ns(self, tiles: int, order: int) -> float:
         """Return the time of a batch that a choice must not exceed to be of interest."""
@@ -166,16 +199,15 @@ class _Search:
         best_ns = self._best.key[0]
         return best_ns if self._is_better((best_ns, tiles, order)) else best_ns * (1 - TIES)
 
-    def _finest(self, design: Design) -> DesignModel:
-        tiles = tile_counts(design, self._compatibility)[-1]
-        return self._model(design, tiles)
+    def _finest(self, choice: _Choice) -> DesignModel:
+        return self._model(choice, tile_counts(choice.design, self._compatibility)[-1])
 
-    def _model(self, design: Design, tiles: int) -> DesignModel:
+    def _model(self, choice: _Choice, tiles: int) -> DesignModel:
         """Return the model of a choice; those of equal tiles on as many tensor parallel chips have much in common."""
-        sharding = self._sharding(design).sharding
+        design, sharding = choice.design, choice.inter_chip.sharding
         if design.execution.batch.kind is not WorkloadKind.LLM:
             return DesignModel(design, sharding, tiles, self._compatibility)
-        key = (*self._sharding_key(design), degrees_of(design).tensor, tiles)
+        key = (tuple(sharding.items()), degrees_of(design).tensor, tiles)
         if key not in self._models:
             self._models[key] = DesignModel(design, sharding, tiles, self._compatibility)
         return self._models[key].with_groups_of(design)
@@ -187,35 +219,21 @@ class _Search:
             return key[1:] < old[1:]
         return key[0] < old[0]
 
-    def _sharding(self, design: Design) -> InterChip:
-        """Return the sharding; that of fewest bytes is the same for all degrees."""
+    def _shardings_of(self, design: Design) -> tuple[InterChip, ...]:
+        """Return the shardings to try; that of fewest bytes is the same for all degrees."""
         key = self._sharding_key(design)
         if key not in self._shardings:
-            self._shardings[key] = self._find_sharding(design)
+            milp = MilpOptions(find_solver(self._options.solver).program or MilpSolver.CBC)
+            objective = self._options.sharding_objective
+            self._shardings[key] = candidate_shardings(design, objective, self._compatibility, milp)
         return self._shardings[key]
 
     def _sharding_key(self, design: Design) -> tuple[int, ...]:
-        objective = self._options.objective
+        objective = self._options.sharding_objective
         match objective:
             case ShardingObjective.TIME:
-                return tuple(link.chips for link in design.machine.links)
+                links = design.machine.links if design.machine.domain_chips else ()
+                return (degrees_of(design).tensor, *(link.chips for link in links))
             case ShardingObjective.BYTES:
                 return ()
         assert_never(objective)
-
-    def _find_sharding(self, design: Design) -> InterChip:
-        kernels = design.kernels
-        if not design.shards_kernels:
-            return InterChip({kernel.id: kernel.pinned_sharding or Dim.NONE for kernel in kernels}, 0.0)
-        pinned = {kernel.id: kernel.pinned_sharding for kernel in kernels if kernel.pinned_sharding is not None}
-        milp = MilpOptions(find_solver(self._options.solver).program or MilpSolver.CBC)
-        objective = self._options.objective
-        times: SplitTimes | None
-        match objective:
-            case ShardingObjective.TIME:
-                times = split_times(DesignModel(design, {}, 1, self._compatibility))
-            case ShardingObjective.BYTES:
-                times = None
-            case _:
-                assert_never(objective)
-        return shard(design, milp, pinned, times, ties_whole=self._compatibility.sharding_ties_whole)

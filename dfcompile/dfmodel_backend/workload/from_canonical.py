@@ -1,10 +1,11 @@
 """Kernels and tensors of a canonical DAG, read as a dataflow graph."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import assert_never
 
-from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, KernelVariant, TensorRole
+from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, KernelVariant, LoopPart, TensorRole
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, KernelType, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
@@ -41,7 +42,7 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     )
     return DataflowGraph.of(
         dag.name,
-        tuple(_dataflow_kernel(kernel, weights) for kernel in mapped),
+        tuple(_followed(_dataflow_kernel(kernel, weights), parts) for kernel in mapped),
         (*(_tensor(part, uses.get(part.array.name, ()), weights) for part in parts), *_memory_reads(mapped, weights)),
         assumptions,
     )
@@ -142,7 +143,7 @@ def _uses(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> dict[str, tupl
 
 
 def _tensor(part: _Part, uses: tuple[Use, ...], weights: frozenset[str]) -> Tensor:
-    return Tensor(part.name, _kind(part, weights), part.size_bytes, part.maker, uses)
+    return Tensor(part.name, _kind(part, weights), part.size_bytes, part.maker, uses, part.array.element_bytes)
 
 
 def _memory_reads(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> Iterator[Tensor]:
@@ -150,7 +151,7 @@ def _memory_reads(mapped: tuple[Kernel, ...], weights: frozenset[str]) -> Iterat
     for kernel in mapped:
         if kernel.memory_bytes:
             use = Use(kernel.name, sum(array not in weights for array in kernel.inputs))
-            yield Tensor(f"{kernel.name}@memory", TensorKind.INPUT, kernel.memory_bytes, "", (use,))
+            yield Tensor(f"{kernel.name}@memory", TensorKind.INPUT, kernel.memory_bytes, "", (use,), is_looked_up=True)
 
 
 def _kind(part: _Part, weights: frozenset[str]) -> TensorKind:
@@ -169,14 +170,54 @@ def _kind(part: _Part, weights: frozenset[str]) -> TensorKind:
 def _dataflow_kernel(kernel: Kernel, weights: frozenset[str]) -> DataflowKernel:
     streamed = sum(array not in weights for array in kernel.inputs)
     m, n = kernel.m, kernel.n
+    swapped = False
     if kernel.variant.is_gemm:
         variant = KernelVariant.GEMM_INPUT1_INPUT2 if streamed > 1 else KernelVariant.GEMM_INPUT1_WEIGHT
         if len(kernel.inputs) > 1 and kernel.inputs[1] in weights and kernel.inputs[0] not in weights:
-            m, n = n, m
+            m, n, swapped = n, m, True
     else:
         variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if streamed > 1 else KernelVariant.ELEMENTWISE_INPUT1
     kind = KernelType.SYSTOLIC if kernel.variant.is_gemm else KernelType.SIMD
-    return DataflowKernel(kernel.name, kernel.origin, kind, variant, kernel.outer, m, kernel.k, n)
+    return DataflowKernel(
+        name=kernel.name,
+        origin=kernel.origin,
+        type=kind,
+        variant=variant,
+        outer=kernel.outer,
+        m=m,
+        k=kernel.k,
+        n=n,
+        loops=tuple(
+            replace(loop, part=_SWAPPED.get(loop.part, loop.part)) if swapped else loop for loop in kernel.loops
+        ),
+        reads=kernel.inputs,
+        writes=kernel.outputs,
+    )
+
+
+def _followed(kernel: DataflowKernel, parts: tuple[_Part, ...]) -> DataflowKernel:
+    """Follow loops through whole arrays alone: a part of an array that several kernels write is needed whole."""
+    names: dict[str, list[_Part]] = {}
+    for part in parts:
+        names.setdefault(part.array.name, []).append(part)
+    reads = [[part.name for part in names[array]] for array in kernel.reads]
+    loops = tuple(
+        replace(
+            loop,
+            inputs=tuple(
+                digit if len(found) == 1 else None
+                for digit, found in zip(loop.inputs, reads, strict=True)
+                for _ in found
+            ),
+        )
+        for loop in kernel.loops
+        if all(len(names[array]) == 1 for array in kernel.writes)
+    )
+    writes = tuple(part.name for array in kernel.writes for part in names[array] if part.maker == kernel.name)
+    return replace(kernel, loops=loops, reads=tuple(name for found in reads for name in found), writes=writes)
+
+
+_SWAPPED = MappingProxyType({LoopPart.M: LoopPart.N, LoopPart.N: LoopPart.M})
 
 
 def _listed(names: tuple[str, ...]) -> str:

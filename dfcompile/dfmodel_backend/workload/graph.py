@@ -6,7 +6,7 @@ from functools import cached_property
 from heapq import heappop, heappush
 from typing import assert_never
 
-from dfcompile.canonical_dag import KernelVariant
+from dfcompile.canonical_dag import KernelLoop, KernelVariant
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.errors import UserError, nearest
 
@@ -46,6 +46,9 @@ class DataflowKernel:
     n: int
     exchange_bytes: float = 0.0  # that the kernel, and what it hands on, exchange with other chips
     exchange_ns: float = 0.0
+    loops: tuple[KernelLoop, ...] = ()  # that may be split over chips
+    reads: tuple[str, ...] = ()  # tensors: those that digits of loops are of, one per operand
+    writes: tuple[str, ...] = ()  # tensors, one per result
 
     @property
     def flop(self) -> int:
@@ -76,6 +79,13 @@ class Tensor:
     size_bytes: int
     source: str  # the kernel that makes it; empty for inputs and weights of the model
     uses: tuple[Use, ...]
+    element_bytes: int = 1
+    is_looked_up: bool = False  # at places that depend on data: every iteration of its reader reads as much of it
+
+    @property
+    def elements(self) -> int:
+        """Number of elements; a part of one counts."""
+        return -(-self.size_bytes // self.element_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.host.reasons import reason_of
 
 SPARE_BYTES = 2**26  # that tensors may read in all beyond the sizes of their files: some share a part
 _BITS = {
@@ -78,8 +78,7 @@ def _path(location: str, folder: Path, where: str) -> Path:
         path = (folder / asked).resolve(strict=True)
         is_file = stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116  # one look at what is behind all links
     except (OSError, RuntimeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise UserError(f"{given}: {(reason or one_line(error)).lower()}") from error
+        raise UserError(f"{given}: {reason_of(error)}") from error
     if not path.is_relative_to(folder.resolve()):
         raise UserError(f"{given}, a link to a file elsewhere, against one inside of the model's folder")
     if not is_file:

@@ -77,7 +77,7 @@ def _module(node: onnx.NodeProto) -> str | None:
         if entry.key == _SCOPES_KEY:
             try:
                 scopes = ast.literal_eval(entry.value)
-            except (ValueError, SyntaxError):
+            except (ValueError, SyntaxError, RecursionError, MemoryError):  # the last two: nested too deeply
                 return None
             # The last scope is the call itself, those before it are the modules around it, each a full path.
             if isinstance(scopes, list) and len(scopes) > 1 and isinstance(scopes[-2], str):

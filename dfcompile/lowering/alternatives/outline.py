@@ -9,6 +9,7 @@ import numpy as np
 
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, MapScope
 from dfcompile.errors import UserError
+from dfcompile.lowering.expression_tree import expression_tree
 from dfcompile.lowering.map_fragment import Access as IndexedTensor
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.node import CanonicalNode
@@ -112,7 +113,7 @@ def affine(index: str) -> Mapping[str, int]:
     >>> dict(affine("35*c + 7*(y - 1) + x"))
     {'c': 35, 'y': 7, '': -7, 'x': 1}
     """
-    return _affine(ast.parse(index, mode="eval").body, index)
+    return _affine(expression_tree(index), index)
 
 
 def _affine(node: ast.expr, index: str) -> dict[str, int]:

@@ -21,6 +21,7 @@ from dfcompile.errors import InternalError, UserError
 from dfcompile.frontend import Level, Program
 from dfcompile.host.child_processes import ending_with_us
 from dfcompile.host.private_folder import in_private_folder, process_folder
+from dfcompile.host.reasons import reason_of
 from dfcompile.lowering.execution.accumulators import widen_accumulators
 
 Values = Mapping[str, npt.NDArray[np.generic]]
@@ -94,7 +95,7 @@ def _compiled(sdfg: dace.SDFG) -> dace.CompiledSDFG:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
-        raise UserError(f"{COMPILING}: {(error.strerror or str(error)).lower()} (TMPDIR names the folder)") from error
+        raise UserError(f"{COMPILING}: {reason_of(error)} (TMPDIR names the folder)") from error
 
 
 def _line_with(pattern: re.Pattern[str], output: str) -> str:

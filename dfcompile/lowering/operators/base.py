@@ -10,6 +10,7 @@ from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, n
 from dfcompile.frontend import AttributeValue
 from dfcompile.lowering.operators.contraction import Contraction
 from dfcompile.lowering.operators.field_kinds import FieldKind, kind_of
+from dfcompile.lowering.operators.loop_nest import LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -61,6 +62,10 @@ class CanonicalOperator:
 
     def contraction(self, operands: Sequence[Tensor], result: Tensor) -> Contraction | None:  # noqa: ARG002
         """Return the contraction; None of an operator that is element-wise to the DFModel back end."""
+        return None
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest | None:  # noqa: ARG002
+        """Return the loops that may be split over chips; None of an operator that does not say: every chip runs it."""
         return None
 
     def attributes(self) -> dict[str, AttributeValue]:

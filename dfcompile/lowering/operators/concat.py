@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Axis
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -25,3 +26,9 @@ class Concat(CanonicalOperator):
         others = {(*tensor.shape[: self.axis], *tensor.shape[self.axis + 1 :]) for tensor in (*operands, y)}
         if len(others) > 1 or sum(tensor.shape[self.axis] for tensor in operands) != y.shape[self.axis]:
             raise self.fault(f"operands {', '.join(map(str, operands))} along axis {self.axis} against {y}")
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the axes but the one along which the operands lie one behind the other."""
+        index = tuple(None if axis == self.axis else f"i{axis}" for axis in range(result.rank))
+        loops = {f"i{axis}": Loop(extent) for axis, extent in enumerate(result.shape) if axis != self.axis}
+        return LoopNest(loops, (index,) * len(operands), index)

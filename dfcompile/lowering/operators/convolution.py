@@ -1,12 +1,14 @@
 """The canonical convolutions, and the matrix of windows that makes a convolution a matrix product."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from dfcompile.canonical_dag import LoopKind, LoopPart
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.contraction import Contraction
 from dfcompile.lowering.operators.field_kinds import Count, Extents
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -42,6 +44,23 @@ class Im2col(CanonicalOperator):
         if cols.elements != wanted:
             raise self.fault(f"result {cols} against {wanted} elements")
 
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return batch, groups, channels of a group, elements and places of windows; these need all of X."""
+        x, channels = operands[0], operands[0].shape[1] // self.group
+        elements, places = _names("k", self.kernel), _names("y", self.counts)
+        extents = {"b": x.shape[0], "g": self.group, "c": channels}
+        extents |= dict(zip(elements, self.kernel, strict=True)) | dict(zip(places, self.counts, strict=True))
+        rows = linear(["c", *elements], extents)
+        columns = linear(["b", *places], extents)
+        write = ("g", rows, columns) if result.rank == 3 else (rows, columns)
+        nest = LoopNest(
+            {name: Loop(extent) for name, extent in extents.items()},
+            (("b", linear(["g", "c"], extents), *_windows(self.strides, self.dilations)),),
+            write,
+        )
+        fits = result.rank in (2, 3) and (result.rank == 3 or self.group == 1)
+        return nest if fits else LoopNest({}, ((None,) * x.rank,), (None,) * result.rank)
+
 
 @dataclass(frozen=True, slots=True)
 class Convolution(CanonicalOperator):
@@ -76,6 +95,23 @@ class Convolution(CanonicalOperator):
         windows = result.shape[0] * prod(result.shape[2:])
         return Contraction(self.group, w.shape[0] // self.group, prod(w.shape[1:]), windows)
 
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return batch, groups, filters, channels, elements of a filter and windows; the latter two need all of X."""
+        x, w = operands
+        elements, places = _names("k", w.shape[2:]), _names("y", result.shape[2:])
+        loops = {
+            "b": Loop(x.shape[0], LoopPart.N),
+            "g": Loop(self.group, LoopPart.OUTER),
+            "o": Loop(w.shape[0] // self.group),
+            "c": Loop(w.shape[1], LoopPart.K, LoopKind.SUM),
+            **{name: Loop(n, LoopPart.K, LoopKind.SUM) for name, n in zip(elements, w.shape[2:], strict=True)},
+            **{name: Loop(n, LoopPart.N) for name, n in zip(places, result.shape[2:], strict=True)},
+        }
+        extents = {name: loop.extent for name, loop in loops.items()}
+        filters = linear(["g", "o"], extents)
+        read = ("b", linear(["g", "c"], extents), *_windows(self.strides, self.dilations))
+        return LoopNest(loops, (read, (filters, "c", *elements)), ("b", filters, *places))
+
 
 @dataclass(frozen=True, slots=True)
 class TransposedConvolution(CanonicalOperator):
@@ -109,6 +145,37 @@ class TransposedConvolution(CanonicalOperator):
         x, w = operands
         positions = x.shape[0] * prod(x.shape[2:])
         return Contraction(self.group, w.shape[1] * prod(w.shape[2:]), w.shape[0] // self.group, positions)
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
+        """Return batch, groups, filters of a group, and channels, over which is summed."""
+        x, w = operands
+        extents = {"b": x.shape[0], "g": self.group, "o": w.shape[1], "c": w.shape[0] // self.group}
+        loops = {
+            "b": Loop(extents["b"], LoopPart.N),
+            "g": Loop(extents["g"], LoopPart.OUTER),
+            "o": Loop(extents["o"]),
+            "c": Loop(extents["c"], LoopPart.K, LoopKind.SUM),
+        }
+        anywhere = (None,) * (x.rank - 2)
+        channels, filters = linear(["g", "c"], extents), linear(["g", "o"], extents)
+        return LoopNest(loops, (("b", channels, *anywhere), (channels, "o", *anywhere)), ("b", filters, *anywhere))
+
+
+def linear(names: Sequence[str], extents: Mapping[str, int]) -> str:
+    """Return the place in row order of an element of an array with one dimension per loop.
+
+    >>> linear(["g", "c"], {"g": 2, "c": 8})
+    '8*g + 1*c'
+    """
+    return " + ".join(f"{prod(extents[inner] for inner in names[n + 1 :])}*{name}" for n, name in enumerate(names))
+
+
+def _names(letter: str, extents: Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"{letter}{axis}" for axis in range(len(extents)))
+
+
+def _windows(strides: Sequence[int], dilations: Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"{strides[axis]}*y{axis} + {dilations[axis]}*k{axis}" for axis in range(len(strides)))
 
 
 def check_groups(operator: CanonicalOperator, x: Tensor, group: int) -> None:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Extents
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -37,6 +38,15 @@ class Copy(CanonicalOperator):
                     raise self.fault(
                         f"field {name!r} has index {index!r} with {found!r} against {len(loops)} loops i0 …"
                     )
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the loops that read and write are indexed by."""
+        extents = self.extents(result)
+        read, write = (
+            tuple(f"i{axis}" for axis in range(tensor.rank)) if indices is None else indices
+            for indices, tensor in ((self.read, operands[0]), (self.write, result))
+        )
+        return LoopNest({name: Loop(extent) for name, extent in extents.items()}, (read,), write)
 
     def extents(self, result: Tensor) -> dict[str, int]:
         """Return the loops with their extents, outer to inner."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dfcompile.lowering.expressions import MOST_OPERANDS
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.expression_field import check_expression
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -41,3 +42,12 @@ class Elementwise(CanonicalOperator):
         if self.axes is not None:
             return self.axes
         return tuple(tuple(range(result.rank - operand.rank, result.rank)) for operand in operands)
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the dimensions of the result; one that is broadcast does not move in an operand."""
+        reads = tuple(
+            tuple(f"i{axis}" if extent > 1 else "0" for extent, axis in zip(operand.shape, axes, strict=True))
+            for operand, axes in zip(operands, self.operand_axes(operands, result), strict=True)
+        )
+        loops = {f"i{axis}": Loop(extent) for axis, extent in enumerate(result.shape)}
+        return LoopNest(loops, reads, tuple(loops))

@@ -3,6 +3,8 @@
 import ast
 from functools import lru_cache
 
+from dfcompile.errors import UserError
+from dfcompile.lowering.expression_tree import expression_tree
 from dfcompile.lowering.expressions import operand_names
 from dfcompile.lowering.operators.base import CanonicalOperator
 
@@ -26,7 +28,7 @@ def check_expression(operator: CanonicalOperator, expression: str, operands_coun
 def _one_letter_names(expression: str) -> frozenset[str] | None:
     """Return the names that stand for operands; names of functions and constants are longer."""
     try:
-        tree = ast.parse(expression, mode="eval")
-    except (SyntaxError, ValueError):
+        tree = expression_tree(expression)
+    except UserError:
         return None
     return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and len(node.id) == 1)

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Axis
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 Run: TypeAlias = tuple[int, int, int]  # first, step, count
@@ -36,6 +37,12 @@ class Gather(CanonicalOperator):
         if y.shape != (*x.shape[: self.axis], total, *x.shape[self.axis + 1 :]):
             raise self.fault(f"field 'runs' has {total} indices along axis {self.axis} of {x} against {y}")
 
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the dimensions of the result; all of X is needed along the axis of the indices."""
+        loops = {f"i{axis}": Loop(extent) for axis, extent in enumerate(result.shape)}
+        read = tuple(None if axis == self.axis else f"i{axis}" for axis in range(operands[0].rank))
+        return LoopNest(loops, (read,), tuple(loops))
+
 
 @dataclass(frozen=True, slots=True)
 class Lookup(CanonicalOperator):
@@ -51,6 +58,16 @@ class Lookup(CanonicalOperator):
         """Check the axis."""
         self.check_operands(operands, 2)
         self.check_axis("axis", self.axis, operands[0])
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the dimensions of the result; what is read along the axis of the indices depends on data."""
+        x, indices = operands
+        write = tuple(f"i{axis}" for axis in range(result.rank))
+        before, inner = write[: self.axis], write[self.axis : self.axis + indices.rank]
+        read = (*before, None, *write[self.axis + indices.rank :])
+        known = result.rank == x.rank - 1 + indices.rank
+        loops = {name: Loop(extent) for name, extent in zip(write, result.shape, strict=True)} if known else {}
+        return LoopNest(loops, (read, inner) if known else ((None,) * x.rank, (None,) * indices.rank), write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +87,13 @@ class LookupElements(CanonicalOperator):
         self.check_axis("axis", self.axis, x)
         if indices.shape != results[0].shape or indices.rank != x.rank:
             raise self.fault(f"indices {indices} of {x} against the result {results[0]}")
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the dimensions of the result; what is read along the axis of the indices depends on data."""
+        x = operands[0]
+        write = tuple(f"i{axis}" for axis in range(result.rank))
+        same = [axis != self.axis and x.shape[axis] == result.shape[axis] for axis in range(x.rank)]
+        read = tuple(name if followed else None for name, followed in zip(write, same, strict=True))
+        return LoopNest(
+            {name: Loop(extent) for name, extent in zip(write, result.shape, strict=True)}, (read, write), write
+        )

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from math import prod
 
+from dfcompile.canonical_dag import LoopKind, LoopPart
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.contraction import Contraction
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -49,7 +51,33 @@ class MatMul(CanonicalOperator):
         outer = prod(left for left, right in pairs if left != 1 and right != 1)
         return Contraction(outer, more_rows * n, k, more_columns * m)
 
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return batch dimensions, rows, columns and the dimension that is summed over."""
+        a, b = operands
+        n, k, m = self._extents(a, b)
+        lead = result.rank - 2
+        # Aligned at the right, as in numpy: dimensions of A and of B that stand for each one of the result.
+        of_a, of_b = ((1,) * (lead - tensor.rank + 2) + tensor.shape[:-2] for tensor in (a, b))
+        loops = {}
+        for axis, (left, right) in enumerate(zip(of_a, of_b, strict=True)):
+            part = LoopPart.M if right == 1 else LoopPart.N if left == 1 else LoopPart.OUTER
+            loops[f"b{axis}"] = Loop(result.shape[axis], part)
+        loops |= {"row": Loop(n), "column": Loop(m, LoopPart.N), "k": Loop(k, LoopPart.K, LoopKind.SUM)}
+        rows, columns = ("k", "row") if self.transpose_a else ("row", "k"), ("k", "column")
+        if self.transpose_b:
+            columns = ("column", "k")
+        reads = (
+            (*_batch(of_a, a.rank - 2), *rows),
+            (*_batch(of_b, b.rank - 2), *columns),
+        )
+        return LoopNest(loops, reads, (*_batch(result.shape[:-2], lead), "row", "column"))
+
     def _extents(self, a: Tensor, b: Tensor) -> tuple[int, int, int]:
         n, k = reversed(a.shape[-2:]) if self.transpose_a else a.shape[-2:]
         m = b.shape[-2] if self.transpose_b else b.shape[-1]
         return n, k, m
+
+
+def _batch(shape: Sequence[int], rank: int) -> tuple[str, ...]:
+    """Return the index of each of the last dimensions before rows and columns; one of extent 1 is broadcast."""
+    return tuple(f"b{axis}" if extent > 1 else "0" for axis, extent in enumerate(shape))[len(shape) - rank :]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from dfcompile.lowering.operators.base import CanonicalOperator
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 PadMode: TypeAlias = Literal["constant", "edge", "reflect", "wrap"]
@@ -33,3 +34,10 @@ class Pad(CanonicalOperator):
         shape = tuple(extent + begin + end for extent, (begin, end) in zip(x.shape, pads, strict=True))
         if y.shape != shape:
             raise self.fault(f"field 'pads' is {self.pads} for {x} against the result {y}")
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the axes that are not padded."""
+        rank = operands[0].rank
+        kept = [axis for axis in range(rank) if not self.pads[axis] and not self.pads[rank + axis]]
+        index = tuple(f"i{axis}" if axis in kept else None for axis in range(rank))
+        return LoopNest({f"i{axis}": Loop(result.shape[axis]) for axis in kept}, (index,), index)

@@ -6,10 +6,12 @@ from math import prod
 
 import numpy as np
 
+from dfcompile.canonical_dag import LoopKind
 from dfcompile.lowering.expressions import MOST_OPERANDS
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.expression_field import check_expression
 from dfcompile.lowering.operators.field_kinds import Axes
+from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
@@ -43,6 +45,25 @@ class Reduce(CanonicalOperator):
         if not fits:
             wanted = kept if self.keepdims else left
             raise self.fault(f"field 'keepdims' is {self.keepdims} with a result {result} against shape {list(wanted)}")
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the dimensions that are kept, and those that are reduced."""
+        shape = self.full_shape(operands)
+        kinds = [KINDS[self.reduction] if axis in self.axes else LoopKind.PARALLEL for axis in range(len(shape))]
+        loops = {f"i{axis}": Loop(extent, kind=kinds[axis]) for axis, extent in enumerate(shape)}
+        reads = tuple(
+            tuple(
+                f"i{axis}" if extent > 1 else "0"
+                for axis, extent in enumerate(operand.shape, len(shape) - operand.rank)
+            )
+            for operand in operands
+        )
+        kept = [axis for axis in range(len(shape)) if axis not in self.axes]
+        if result.rank == len(shape):
+            return LoopNest(loops, reads, tuple(f"i{axis}" if axis in kept else "0" for axis in range(len(shape))))
+        return LoopNest(
+            loops, reads, tuple(f"i{axis}" for axis in kept) if result.rank == len(kept) else ("0",) * result.rank
+        )
 
     def full_shape(self, operands: Sequence[Tensor]) -> tuple[int, ...]:
         """Return the shape that the operands are broadcast to.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.expression_field import check_expression
 from dfcompile.lowering.operators.field_kinds import Extents
+from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
@@ -42,3 +43,11 @@ class Window(CanonicalOperator):
             span = stride * (count - 1) + dilation * (kernel - 1) + 1
             if span > extent:
                 raise self.fault(f"{count} windows span {span} elements against {extent} of axis {axis} of {x}")
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
+        """Return batch, channels, windows and the elements of a window; windows that overlap need all of X."""
+        write = ("b", "c", *(f"y{axis}" for axis in range(len(self.kernel))))
+        loops = {name: Loop(extent) for name, extent in zip(write, result.shape, strict=True)}
+        loops |= {f"k{axis}": Loop(extent, kind=KINDS[self.reduction]) for axis, extent in enumerate(self.kernel)}
+        places = (f"{self.strides[axis]}*y{axis} + {self.dilations[axis]}*k{axis}" for axis in range(len(self.kernel)))
+        return LoopNest(loops, (("b", "c", *places),), write)

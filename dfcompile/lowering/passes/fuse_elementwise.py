@@ -6,6 +6,7 @@ import numpy as np
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Level, Program
+from dfcompile.lowering.expression_tree import depth, expression_tree
 from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.operator import Operator
@@ -14,6 +15,7 @@ from dfcompile.lowering.rewriter import ProgramRewriter
 from dfcompile.lowering.tensor import Tensor
 
 _LONGEST_EXPRESSION = 2000
+_DEEPEST_EXPRESSION = 60  # levels: two of them, and what storing adds, stay below what can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,13 @@ def _producer(graph: ProgramRewriter, consumer: Operator, most: int) -> tuple[Op
             continue
         if [reader.name for reader in graph.readers(tensor)] == [consumer.name] and _is_whole(tensor, outer):
             joined = _joined(inner, tensor, outer)
-            if len(joined.operands) <= most and len(joined.expression) <= _LONGEST_EXPRESSION:
+            if len(joined.operands) <= most and _is_readable(joined.expression):
                 return producer, joined
     return None
+
+
+def _is_readable(expression: str) -> bool:
+    return len(expression) <= _LONGEST_EXPRESSION and depth(expression_tree(expression)) <= _DEEPEST_EXPRESSION
 
 
 def _elementwise(op: Operator) -> _Elementwise | None:

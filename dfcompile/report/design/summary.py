@@ -140,7 +140,7 @@ def _assumptions(solution: DesignSolution) -> tuple[AssumptionSummary, ...]:
         AssumptionSummary("figures", "32-bit numbers of the file, computed with 64 bits", "[ko24]"),
         AssumptionSummary("compute", compute, "field execution.compute_util"),
         AssumptionSummary("overlap in a configuration", execution.overlap.value, "field execution.overlap"),
-        AssumptionSummary("sharding", f"least {options.objective.value}", "--sharding-objective"),
+        AssumptionSummary("sharding", f"least {options.sharding_objective.value}", "--sharding-objective"),
     ]
     if execution.batch.kind is not WorkloadKind.LLM:
         found.append(AssumptionSummary("SRAM", "no limit: the workload is not cut into tiles", "[ko24]"))

@@ -44,17 +44,24 @@ class GapIndex:
             self._chunks[position : position + 1] = [chunk[: _CHUNK // 2], chunk[_CHUNK // 2 :]]
             for column in (self._first, self._latest_end, self._longest):
                 column.insert(position, 0)
+            self._summarise(position)
             self._summarise(position + 1)
-        self._summarise(position)
+            return
+        self._first[position] = chunk[0].start
+        self._latest_end[position] = max(self._latest_end[position], gap.end)
+        self._longest[position] = max(self._longest[position], gap.end - gap.start)
 
     def remove(self, gap: Gap) -> None:
         """Remove a gap that is there."""
         position = max(bisect_right(self._first, gap.start) - 1, 0)
         while gap not in self._chunks[position]:
             position -= 1  # equal starts may span chunks
-        self._chunks[position].remove(gap)
-        if self._chunks[position]:
-            self._summarise(position)
+        chunk = self._chunks[position]
+        chunk.remove(gap)
+        if chunk:
+            self._first[position] = chunk[0].start
+            if gap.end == self._latest_end[position] or gap.end - gap.start == self._longest[position]:
+                self._summarise(position)
             return
         for column in (self._chunks, self._first, self._latest_end, self._longest):
             del column[position]
@@ -75,5 +82,5 @@ class GapIndex:
     def _summarise(self, position: int) -> None:
         chunk = self._chunks[position]
         self._first[position] = chunk[0].start
-        self._latest_end[position] = max(gap.end for gap in chunk)
-        self._longest[position] = max(gap.end - gap.start for gap in chunk)
+        self._latest_end[position] = max([end for _, end, _ in chunk])
+        self._longest[position] = max([end - start for start, end, _ in chunk])

@@ -4,9 +4,8 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.scheduler.baseline.gaps import Gap, GapIndex
-from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
 from dfcompile.scheduler.timing.exact_integers import int64_column
@@ -28,7 +27,7 @@ def schedule_non_streaming(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
     machine = _Machine(min(pes, max(dag.tasks_count, 1)))  # no more can be used
     start, end, pe = [0] * dag.nodes_count, [0] * dag.nodes_count, [NO_PE] * dag.nodes_count
     for node in _by_rank(dag):
-        ready = max((end[parent] for parent in parents[in_start[node] : in_start[node + 1]]), default=0)
+        ready = max([end[parent] for parent in parents[in_start[node] : in_start[node + 1]]], default=0)
         if computational[node]:
             start[node], pe[node] = machine.place(ready, work[node])
         else:
@@ -81,9 +80,9 @@ class _Machine:
 def _by_rank(dag: CanonicalDag) -> list[int]:
     work = dag.work.tolist()
     targets, out_start = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
-    order = Blocks.of(dag, [0] * dag.nodes_count).order.tolist()
+    order = topological_order(dag)
     rank = [0] * dag.nodes_count
-    for node in reversed(order):
-        after = (rank[target] for target in targets[out_start[node] : out_start[node + 1]])
+    for node in reversed(order.tolist()):
+        after = [rank[target] for target in targets[out_start[node] : out_start[node + 1]]]
         rank[node] = work[node] + max(after, default=0)
-    return sorted(order, key=lambda node: -rank[node])  # stable: equal ranks stay in topological order
+    return sorted(order.tolist(), key=rank.__getitem__, reverse=True)  # equal ranks stay in topological order

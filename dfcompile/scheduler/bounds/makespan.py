@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.bounds.ancestry import Ancestry
 
 _TRIED = 64
+_NO_TASK = -1
 
 
 def lower_bound_cycles(dag: CanonicalDag, pes: int) -> int:
@@ -26,7 +26,7 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int) -> int:
     The bound is the largest of: the earliest end of any task and what follows it; and for cycles h and t, h + t plus
     the work of the tasks that cannot start before h and are followed by t or more, shared by P.
     """
-    order = Blocks.of(dag, [0] * dag.nodes_count).order.tolist()
+    order = topological_order(dag).tolist()
     head, end = _earliest(dag, order, pes)
     tail = _latest(dag, order, pes)
     longest = max((e + t for e, t in zip(end, tail, strict=True)), default=0)
@@ -42,13 +42,17 @@ def _loaded(dag: CanonicalDag, before: list[int], after: list[int], pes: int) ->
     if not len(tasks):
         return 0
     first, last = np.array(before, dtype=np.int64)[tasks], np.array(after, dtype=np.int64)[tasks]
-    by_last = np.argsort(-last, kind="stable")
-    first, last, work = first[by_last], last[by_last], dag.work[tasks][by_last]
     values = np.unique(first)
     tried = values[np.unique(np.linspace(0, len(values) - 1, _TRIED).astype(np.int64))]
+    reached = np.searchsorted(tried, first, side="right")  # so many of the tried are at most first
+    # Tasks between the same values count as one: of equals in ``last`` the one with the largest load decides.
+    order = np.lexsort((reached, -last))
+    last, reached = last[order], reached[order]
+    begins = np.flatnonzero(np.concatenate([[True], (last[1:] != last[:-1]) | (reached[1:] != reached[:-1])]))
+    last, reached, work = last[begins], reached[begins], np.add.reduceat(dag.work[tasks][order], begins)
     best = 0
-    for value in tried.tolist():
-        load = np.cumsum(np.where(first >= value, work, 0))
+    for number, value in enumerate(tried.tolist()):
+        load = np.cumsum(np.where(reached > number, work, 0))
         best = max(best, value + int((-(-load // pes) + np.where(load > 0, last, 0)).max()))
     return best
 
@@ -59,25 +63,28 @@ def _earliest(dag: CanonicalDag, order: list[int], pes: int) -> tuple[list[int],
     work, task = dag.work.tolist(), dag.is_computational.tolist()
     first_offset = _awaited_inputs(dag).tolist()
     start, first, end = [0] * dag.nodes_count, [0] * dag.nodes_count, [0] * dag.nodes_count
+    # Only a task must pass a last element on: what comes from memory may have ended long before.
+    passed_on = [0] * dag.nodes_count
     path = _TaskPaths(task)
     for node in order:
         above = parents[in_start[node] : in_start[node + 1]]
-        path.extend(node, above, end)
+        gone = path.extend(node, above, end, pes)
         if not task[node]:
-            start[node] = first[node] = end[node] = max((end[parent] for parent in above), default=0)
+            start[node] = first[node] = end[node] = max([end[parent] for parent in above], default=0)
             continue
-        start[node] = max((first[parent] for parent in above), default=0)
+        begin = streams = 0
+        for parent in above:
+            if first[parent] > begin:
+                begin = first[parent]
+            if passed_on[parent] > streams:
+                streams = passed_on[parent]
         if len(above) >= pes:
-            start[node] = max(
-                start[node], _ended(sorted({parent for parent in above if task[parent]}), start, work, pes)
-            )
-        gone = path.task_beyond(node, pes)
+            begin = max(begin, _ended(sorted({parent for parent in above if task[parent]}), start, work, pes))
         if gone is not None:
-            start[node] = max(start[node], end[gone])
-        first[node] = start[node] + first_offset[node]
-        # Only a task must pass a last element on: what comes from memory may have ended long before.
-        streams = (end[parent] + 1 for parent in above if task[parent])
-        end[node] = max(start[node] + work[node], max(streams, default=0))
+            begin = max(begin, end[gone])
+        start[node], first[node] = begin, begin + first_offset[node]
+        end[node] = max(begin + work[node], streams)
+        passed_on[node] = end[node] + 1
     return start, end
 
 
@@ -96,23 +103,20 @@ def _latest(dag: CanonicalDag, order: list[int], pes: int) -> list[int]:
     targets, out_start = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
     work, task = dag.work.tolist(), dag.is_computational.tolist()
     tail = [0] * dag.nodes_count
-    left = [0] * dag.nodes_count  # from the start of each node to the end of the schedule
+    # From the start of each node to the end of the schedule; and from the last element that a task passes on to it.
+    left, after_task = [0] * dag.nodes_count, [0] * dag.nodes_count
     path = _TaskPaths(task)
     for node in reversed(order):
         below = targets[out_start[node] : out_start[node + 1]]
-        path.extend(node, below, left)
+        late = path.extend(node, below, left, pes)
+        follows = after_task if task[node] else left
+        after = 0 if late is None else left[late]
         for target in below:
-            if not task[target]:
-                after = tail[target]
-            elif task[node]:
-                after = tail[target] + 1
-            else:
-                after = tail[target] + work[target]
-            tail[node] = max(tail[node], after)
-        late = path.task_beyond(node, pes) if task[node] else None
-        if late is not None:
-            tail[node] = max(tail[node], left[late])
-        left[node] = work[node] + tail[node]
+            if follows[target] > after:
+                after = follows[target]
+        tail[node] = after
+        left[node] = work[node] + after
+        after_task[node] = after + 1 if task[node] else after
     return tail
 
 
@@ -121,25 +125,26 @@ class _TaskPaths:
 
     def __init__(self, task: list[bool]) -> None:
         self._task = task
-        self._nearest: list[int | None] = [None] * len(task)  # the first task of the path from each node
+        self._nearest = [_NO_TASK] * len(task)  # the first task of the path from each node
         self._ancestry = Ancestry(len(task))
 
-    def extend(self, node: int, neighbours: list[int], value: list[int]) -> None:
-        """Lead the path of a node through the neighbour of the largest value that has one."""
-        chosen = max(
-            (each for each in neighbours if self._nearest[each] is not None), key=value.__getitem__, default=-1
-        )
-        nearest = None if chosen < 0 else self._nearest[chosen]
-        if not self._task[node]:
-            self._nearest[node] = nearest
-            return
-        self._nearest[node] = node
-        if nearest is not None:
-            self._ancestry.put(node, nearest)
+    def extend(self, node: int, neighbours: list[int], value: list[int], steps: int) -> int | None:
+        """Lead the path of a node through the neighbour of the largest value that has one.
 
-    def task_beyond(self, task: int, steps: int) -> int | None:
-        """Return the task so many steps along the path from a task, if the path is long enough."""
-        return self._ancestry.above(task, steps)
+        Returns:
+            Of a task, the task so many steps along its path, if the path is long enough.
+        """
+        nearest, chosen, largest = self._nearest, _NO_TASK, -1
+        for each in neighbours:
+            if value[each] > largest and nearest[each] != _NO_TASK:
+                chosen, largest = nearest[each], value[each]
+        if not self._task[node]:
+            nearest[node] = chosen
+            return None
+        nearest[node] = node
+        if chosen != _NO_TASK:
+            self._ancestry.put(node, chosen)
+        return self._ancestry.above(node, steps)
 
 
 def _awaited_inputs(dag: CanonicalDag) -> Int64:

@@ -20,10 +20,11 @@ write j = 1..O ``j`` if O >= I; else ``i`` and ``ceil(j * I / O)``. Then an acce
 delay is the largest of the time from which the task may run and ``awaited time - w`` of the access itself and of all
 before it in the sequence; the task ends ``max(I, O)`` after the delay of its last access.
 
-These are (max, +) recurrences without choices: no queue of events is needed. Each unit of tasks that stream together is
-solved by relaxation of whole sequences, stretch by stretch, and stretches that repeat are leapt over in closed form, so
-that the cost hardly depends on the volumes where these have a large common divisor. Where they have none, it is some
-tens of nanoseconds per element, and stretches are parts of about a million elements: memory does not grow with volumes.
+These are (max, +) recurrences without choices: no queue of events is needed. A node that does not stream works from the
+last end that it waits for; all such are passed over once, in order. Each unit of tasks that stream together is solved
+by relaxation of whole sequences, stretch by stretch, and stretches that repeat are leapt over in closed form, so that
+the cost hardly depends on the volumes where these have a large common divisor. Where they have none, it is some tens of
+nanoseconds per element, and stretches are parts of about a million elements: memory does not grow with volumes.
 """
 
 from dfcompile.scheduler.simulation.probe import MakespanProbe

@@ -1,5 +1,7 @@
 """Which nodes have to be simulated together, and in which order."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,48 +26,57 @@ def _root(parent: list[int], node: int) -> int:
     return node
 
 
-def strong_components(count: int, source: Ends, target: Ends) -> list[list[int]]:
-    """Return the strongly connected components of a directed graph, those that others wait for first.
+def strong_components(count: int, source: Ends, target: Ends) -> Int64:
+    """Return the number of each node's strongly connected component, shape [count].
 
-    Tarjan's algorithm, without recursion, on the reversed edges; members in ascending order.
+    Components are numbered as Tarjan's algorithm on the reversed edges closes them: those that others wait for first.
     """
+    if bool((source < target).all()):
+        # Nodes are visited in turn, each when all that it waits for have been closed.
+        return np.arange(count, dtype=np.int64)
     by_target = np.argsort(target, kind="stable")
-    before = source[by_target].tolist()
-    row = np.searchsorted(target[by_target], np.arange(count + 1)).tolist()
-    found: list[list[int]] = []
-    number = [0] * count  # of the visit, from 1
-    lowest = [0] * count
+    start = np.searchsorted(target[by_target], np.arange(count + 1))
+    return np.array(_closed(source[by_target].tolist(), start.tolist()), dtype=np.int64)
+
+
+def _closed(before: list[int], start: list[int]) -> list[int]:
+    """Return in which turn Tarjan's algorithm, without recursion, closes the component of each node.
+
+    Args:
+        before: what each node waits for, node after node.
+        start: of each node in ``before``, and its length.
+    """
+    count = len(start) - 1
+    turn = [0] * (count + 1)
+    visit = [0] * (count + 1)  # number of the visit, from 1; of a closed node a number above all
+    lowest = [*[0] * count, -1]
+    is_closed = count + 2
+    visits = closed = 0
     open_nodes: list[int] = []
-    is_open = [False] * count
-    visits = 0
-    for root in range(count):
-        path = [] if number[root] else [(root, row[root])]
-        while path:
-            node, place = path.pop()
-            if not number[node]:
+    # Above all nodes is one that waits for each of them in turn; it is never closed.
+    node, waits = count, iter(range(count))
+    path: list[tuple[int, Iterator[int]]] = [(node, waits)]
+    while path:
+        for other in waits:
+            seen = visit[other]
+            if not seen:
+                path.append((node, waits))
+                node, waits = other, iter(before[start[other] : start[other + 1]])
                 visits += 1
-                number[node] = lowest[node] = visits
+                visit[node] = lowest[node] = visits
                 open_nodes.append(node)
-                is_open[node] = True
-            elif is_open[before[place - 1]]:
-                lowest[node] = min(lowest[node], lowest[before[place - 1]])
-            while place < row[node + 1] and number[before[place]]:
-                if is_open[before[place]]:
-                    lowest[node] = min(lowest[node], number[before[place]])
-                place += 1
-            if place < row[node + 1]:
-                path += [(node, place + 1), (before[place], row[before[place]])]
-            elif lowest[node] == number[node]:
-                found.append(_closed(open_nodes, is_open, node))
-    return found
-
-
-def _closed(open_nodes: list[int], is_open: list[bool], root: int) -> list[int]:
-    start = len(open_nodes) - 1
-    while open_nodes[start] != root:
-        start -= 1
-    members = sorted(open_nodes[start:])
-    del open_nodes[start:]
-    for member in members:
-        is_open[member] = False
-    return members
+                break
+            if seen < lowest[node]:
+                lowest[node] = seen
+        else:
+            low = lowest[node]
+            if low == visit[node]:
+                low = member = is_closed
+                while member != node:
+                    member = open_nodes.pop()
+                    turn[member], visit[member] = closed, is_closed
+                closed += 1
+            node, waits = path.pop()
+            if low < lowest[node]:
+                lowest[node] = low
+    return turn[:count]

@@ -1,38 +1,45 @@
-"""Cuts a replay into units that can be simulated one after another."""
+"""Cuts a replay into what can be simulated one after another."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import gcd
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.errors import UserError
-from dfcompile.scheduler.simulation.components import joined, strong_components
+from dfcompile.scheduler.simulation.components import strong_components
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
+from dfcompile.scheduler.simulation.result import NEVER
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 from dfcompile.scheduler.simulation.turns import in_turn
+from dfcompile.scheduler.timing.streams import streamed_components
 
 _MOST_ELEMENTS = 2**33  # in a unit that is replayed part by part: some minutes
 _MOST_AT_ONCE = 2**27  # in the memory: about 4 GB
 
+Alone: TypeAlias = tuple[int, ...]  # nodes that do not stream: each works from the last end that it waits for
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Units in an order in which each waits only for nodes of units before it.
+    """All nodes in an order in which each waits only for nodes before it, or for such of its own unit.
 
     Nodes from ``len(work) - barriers`` on are barriers between spatial blocks: they take no time.
 
     Attributes:
         work: cycles that each node runs if it never waits.
-        units: tasks that stream together, or a single node.
-        outer_waits: for each node of each unit, nodes of other units that must have ended before it starts.
+        waits: for each node those of other units that must have ended before it starts. A node waits for the blocks
+            before its own by the barrier alone.
+        sequence: units of tasks that stream together, and between them nodes that are a unit each.
     """
 
     work: tuple[int, ...]
-    units: tuple[StreamingUnit, ...]
-    outer_waits: tuple[tuple[tuple[int, ...], ...], ...]
+    waits: tuple[tuple[int, ...], ...]
+    sequence: tuple[StreamingUnit | Alone, ...]
 
 
 def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
@@ -44,31 +51,23 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
     """
     check_replay(dag, replay)
     waiting, awaited, count = _waits(dag, replay)
-    streamed = np.flatnonzero(replay.streamed)
-    lowest = joined(count, dag.edge_source[streamed], dag.edge_target[streamed])
-    _, component = np.unique(lowest, return_inverse=True)
-    between = component[waiting] != component[awaited]
-    groups = strong_components(
-        int(component.max()) + 1 if count else 0, component[awaited[between]], component[waiting[between]]
+    unit = _unit_numbers(dag, replay, waiting, awaited, count)
+    inside = unit[waiting] == unit[awaited]
+    inner: dict[int, list[int]] = {}
+    for node, other in zip(waiting[inside].tolist(), awaited[inside].tolist(), strict=True):
+        inner.setdefault(node, []).append(other)
+    outside = ~(inside | _is_implied(replay, waiting, awaited))
+    return Plan(
+        work=(*dag.work.tolist(), *[0] * (count - dag.nodes_count)),
+        waits=_rows(waiting[outside], awaited[outside], count),
+        sequence=tuple(_sequence(dag, replay, unit, inner)),
     )
-    unit_of_component = np.zeros(len(groups) and int(component.max()) + 1, dtype=np.int64)
-    for number, group in enumerate(groups):
-        unit_of_component[group] = number
-    unit_of = unit_of_component[component]
-    members = _members(dag, unit_of)
-    waits = _rows(waiting, awaited, count)
-    edges = _rows(unit_of[dag.edge_source[streamed]], streamed, len(groups))
-    units, outer = [], []
-    work = [*dag.work.tolist(), *[0] * (count - dag.nodes_count)]
-    maker = _UnitMaker(dag, replay, work)
-    for number, nodes in enumerate(members):
-        inside = set(nodes)
-        inner_waits = {node: [other for other in waits[node] if other in inside] for node in nodes}
-        unit = maker.unit(nodes, edges[number], inner_waits)
-        _check_size(dag, unit)
-        units.append(unit)
-        outer.append(tuple(tuple(other for other in waits[node] if other not in inside) for node in unit.nodes))
-    return Plan(tuple(work), tuple(units), tuple(outer))
+
+
+def last_end(end: list[int], waits: tuple[int, ...]) -> int:
+    """Return when the last of some nodes has ended, from which on a node that waits for them may run, or ``NEVER``."""
+    ends = [end[node] for node in waits]
+    return NEVER if NEVER in ends else max(ends, default=0)
 
 
 def _check_size(dag: CanonicalDag, unit: StreamingUnit) -> None:
@@ -107,58 +106,114 @@ def _waits(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Int64, int]:
     return np.concatenate(waiting), np.concatenate(awaited), count
 
 
-def _members(dag: CanonicalDag, unit_of: Int64) -> list[list[int]]:
-    """Return the nodes of each unit in topological order, barriers last."""
-    order = np.arange(len(unit_of), dtype=np.int64)
-    order[: dag.nodes_count] = topological_order(dag)
-    return _rows(unit_of[order], order, int(unit_of.max()) + 1 if len(unit_of) else 0)
+def _is_implied(replay: Replay, waiting: Int64, awaited: Int64) -> Bool:
+    """Return which waits of one node for another the barrier between their blocks implies."""
+    implied = np.zeros(len(waiting), dtype=np.bool_)
+    if replay.barrier:
+        nodes = len(replay.block)
+        both = np.flatnonzero((waiting < nodes) & (awaited < nodes))
+        implied[both] = replay.block[awaited[both]] < replay.block[waiting[both]]
+    return implied
 
 
-def _rows(row: npt.NDArray[np.integer], values: npt.NDArray[np.integer], count: int) -> list[list[int]]:
+def _unit_numbers(dag: CanonicalDag, replay: Replay, waiting: Int64, awaited: Int64, count: int) -> Int64:
+    """Return the unit of each node, shape [count]: nodes wait only for units of lower numbers and for their own."""
+    lowest = np.arange(count, dtype=np.int64)
+    is_lowest = np.ones(count, dtype=np.bool_)
+    lowest[: dag.nodes_count] = streamed_components(dag, replay.streamed)
+    is_lowest[: dag.nodes_count] = lowest[: dag.nodes_count] == np.arange(dag.nodes_count)
+    component = (np.cumsum(is_lowest) - 1)[lowest]
+    before, after = component[awaited], component[waiting]
+    between = before != after
+    turn = strong_components(int(is_lowest.sum()), before[between], after[between])
+    unit: Int64 = turn[component]
+    return unit
+
+
+def _rows(row: Int64, values: Int64, count: int) -> tuple[tuple[int, ...], ...]:
     """Return the values of each row, in the order given."""
     by_row = np.argsort(row, kind="stable")
     starts = np.searchsorted(row[by_row], np.arange(count + 1)).tolist()
-    sorted_values = values[by_row].tolist()
-    return [sorted_values[starts[number] : starts[number + 1]] for number in range(count)]
+    sorted_values = tuple(values[by_row].tolist())
+    return tuple(sorted_values[start:end] for start, end in pairwise(starts))
+
+
+def _sequence(
+    dag: CanonicalDag, replay: Replay, unit: Int64, inner_waits: Mapping[int, list[int]]
+) -> Iterator[StreamingUnit | Alone]:
+    """Yield the units of several nodes, and between them those of one node."""
+    order = np.arange(len(unit), dtype=np.int64)
+    order[: dag.nodes_count] = topological_order(dag)
+    order = order[np.argsort(unit[order], kind="stable")]
+    streamed = np.flatnonzero(replay.streamed)
+    unit_of_edge = unit[dag.edge_source[streamed]]
+    edges = streamed[np.argsort(unit_of_edge, kind="stable")]
+    size = np.bincount(unit)
+    shared = np.flatnonzero(size > 1)
+    ends = np.cumsum(size)[shared]
+    edge_ends = np.cumsum(np.bincount(unit_of_edge, minlength=len(size)))[shared]
+    maker = _UnitMaker(dag, replay, inner_waits, len(unit))
+    nodes = tuple(order.tolist())
+    done = first_edge = 0
+    for end, first, last_edge in zip(ends.tolist(), (ends - size[shared]).tolist(), edge_ends.tolist(), strict=True):
+        if done < first:
+            yield nodes[done:first]
+        made = maker.unit(order[first:end], edges[first_edge:last_edge])
+        _check_size(dag, made)
+        yield made
+        done, first_edge = end, last_edge
+    if done < len(nodes):
+        yield nodes[done:]
 
 
 class _UnitMaker:
-    """Makes units from their members."""
+    """Makes units from their members, in topological order and barriers last, and from the edges between these."""
 
-    def __init__(self, dag: CanonicalDag, replay: Replay, work: list[int]) -> None:
-        self._source = dag.edge_source.tolist()
-        self._target = dag.edge_target.tolist()
-        self._capacity = replay.fifo_capacity.tolist()
-        barriers = [0] * (len(work) - dag.nodes_count)
-        # A source is as fast as what it writes, a sink as what it reads.
-        volume_in, volume_out = dag.volume_in, dag.volume_out
-        self._reads = [*np.where(volume_in > 0, volume_in, volume_out).tolist(), *barriers]
-        self._writes = [*np.where(volume_out > 0, volume_out, volume_in).tolist(), *barriers]
-        self._work = work
+    def __init__(self, dag: CanonicalDag, replay: Replay, inner_waits: Mapping[int, list[int]], count: int) -> None:
+        self._dag = dag
+        self._capacity = replay.fifo_capacity
+        self._inner_waits = inner_waits
+        # A source is as fast as what it writes, a sink as what it reads; what has no work accesses nothing.
+        volume_in, volume_out, works = dag.volume_in, dag.volume_out, dag.work > 0
+        self._reads, self._writes = np.zeros((2, count), dtype=np.int64)
+        self._reads[: dag.nodes_count] = np.where(works, np.where(volume_in > 0, volume_in, volume_out), 0)
+        self._writes[: dag.nodes_count] = np.where(works, np.where(volume_out > 0, volume_out, volume_in), 0)
 
-    def unit(self, members: list[int], edges: list[int], waits: dict[int, list[int]]) -> StreamingUnit:
-        links = [(self._source[edge], self._target[edge]) for edge in edges]
-        links += [(other, node) for node, others in waits.items() for other in others]
-        nodes = in_turn(members, links) if any(waits.values()) else members
+    def unit(self, members: Int64, edges: Int64) -> StreamingUnit:
+        sources, targets = self._dag.edge_source[edges].tolist(), self._dag.edge_target[edges].tolist()
+        nodes, waits = self._in_turn(members.tolist(), [*zip(sources, targets, strict=True)])
         place = {node: number for number, node in enumerate(nodes)}
+        source, target = [place[node] for node in sources], [place[node] for node in targets]
         inputs: list[list[int]] = [[] for _ in nodes]
         outputs: list[list[int]] = [[] for _ in nodes]
-        for number, edge in enumerate(edges):
-            outputs[place[self._source[edge]]].append(number)
-            inputs[place[self._target[edge]]].append(number)
-        tasks = [node if self._work[node] else None for node in nodes]
-        reads = tuple(0 if node is None else self._reads[node] for node in tasks)
-        writes = tuple(0 if node is None else self._writes[node] for node in tasks)
+        for number, (writer, reader) in enumerate(zip(source, target, strict=True)):
+            outputs[writer].append(number)
+            inputs[reader].append(number)
+        reads, writes = self._reads[nodes].tolist(), self._writes[nodes].tolist()
         return StreamingUnit(
             nodes=tuple(nodes),
-            edges=tuple(edges),
-            reads=reads,
-            writes=writes,
+            edges=tuple(edges.tolist()),
+            reads=tuple(reads),
+            writes=tuple(writes),
             inputs=tuple(tuple(row) for row in inputs),
             outputs=tuple(tuple(row) for row in outputs),
-            source=tuple(place[self._source[edge]] for edge in edges),
-            target=tuple(place[self._target[edge]] for edge in edges),
-            capacity=tuple(self._capacity[edge] for edge in edges),
-            waits=tuple(tuple(place[other] for other in waits[node]) for node in nodes),
-            rounds=1 if any(waits.values()) else max(gcd(*reads, *writes), 1),
+            source=tuple(source),
+            target=tuple(target),
+            capacity=tuple(self._capacity[edges].tolist()),
+            waits=tuple(tuple(place[other] for other in others) for others in waits),
+            rounds=1 if any(waits) else max(gcd(*reads, *writes), 1),
         )
+
+    def _in_turn(self, members: list[int], links: list[tuple[int, int]]) -> tuple[list[int], list[list[int]]]:
+        """Return the members so that each comes after those it waits for, as far as possible, and what each waits for.
+
+        Args:
+            members: in topological order.
+            links: the ends of the edges between them.
+        """
+        inner = self._inner_waits
+        if not inner:
+            return members, [[] for _ in members]
+        waits = [(other, node) for node in members for other in inner.get(node, [])]
+        nodes = in_turn(members, links + waits) if waits else members
+        return nodes, [inner.get(node, []) for node in nodes]

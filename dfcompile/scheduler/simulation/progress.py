@@ -26,7 +26,7 @@ class Progress:
             for edge in range(len(unit.edges))
         ]
         self._pending = [np.zeros(0, dtype=np.int64) for _ in unit.edges]
-        self._sequences: dict[tuple[Place, Place, Place, bool, bool], AccessSequence] = {}
+        self._sequences: dict[tuple[int, int, int, int, int, int, bool, bool], AccessSequence] = {}
 
     def stretch(self, places: tuple[Place, ...]) -> Stretch:
         """Return the stretch from here to other places, its times still to be found."""
@@ -69,28 +69,28 @@ class Progress:
     def _stretch_sequences(self, places: tuple[Place, ...]) -> list[AccessSequence]:
         """Return the sequences of a stretch; equal ones are one, and those of the stretch before are used again."""
         unit = self._unit
-        sequences: dict[tuple[Place, Place, Place, bool, bool], AccessSequence] = {}
+        known, self._sequences = self._sequences, {}
         found = []
-        for node, ends in enumerate(zip(self.place, places, strict=True)):
-            whole = Place(unit.reads[node], unit.writes[node])
-            begin, end = _from_the_beginning(whole, *ends)
+        for node, (begin, end) in enumerate(zip(self.place, places, strict=True)):
+            whole = unit.reads[node], unit.writes[node]
             gets, puts = bool(unit.inputs[node]), bool(unit.outputs[node])
-            key = (whole, begin, end, gets, puts)
-            if key not in sequences:
-                sequences[key] = self._sequences.get(key) or task_sequence(whole, begin, end, gets=gets, puts=puts)
-            found.append(sequences[key])
-        self._sequences = sequences
+            key = (*whole, *_from_the_beginning(whole, begin, end), gets, puts)
+            sequence = self._sequences.get(key) or known.get(key)
+            if sequence is None:
+                sequence = task_sequence(Place(*whole), Place(*key[2:4]), Place(*key[4:6]), gets=gets, puts=puts)
+            self._sequences[key] = sequence
+            found.append(sequence)
         return found
 
 
-def _from_the_beginning(whole: Place, begin: Place, end: Place) -> tuple[Place, Place]:
-    """Return a stretch that begins where reads and writes are even as one from the beginning: it has the same sequence.
+def _from_the_beginning(whole: tuple[int, int], begin: Place, end: Place) -> tuple[int, int, int, int]:
+    """Return the reads and writes before and after a stretch, or those after one from the beginning that is alike.
 
-    (4, 2) to (6, 3) is as (0, 0) to (2, 1).
+    Where reads and writes are even the sequence begins anew: (4, 2) to (6, 3) is as (0, 0) to (2, 1).
     """
-    if begin.reads * whole.writes == begin.writes * whole.reads:
-        return Place(0, 0), Place(end.reads - begin.reads, end.writes - begin.writes)
-    return begin, end
+    if begin.reads * whole[1] == begin.writes * whole[0]:
+        return 0, 0, end.reads - begin.reads, end.writes - begin.writes
+    return begin.reads, begin.writes, end.reads, end.writes
 
 
 def _continued(times: Int64, count: int) -> Int64:

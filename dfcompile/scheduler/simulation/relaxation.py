@@ -60,7 +60,8 @@ class _Ends:
 
     def release(self, node: int) -> int:
         """Return from when on a task may run."""
-        return max([self._release[node], *(self._end[other] for other in self._unit.waits[node])])
+        release, waits = self._release[node], self._unit.waits[node]
+        return max(release, *(self._end[other] for other in waits)) if waits else release
 
     def delayed(self, node: int) -> list[int]:
         """Return the tasks that may run later now that a task has been visited."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.plan import Plan, plan_replay
+from dfcompile.scheduler.simulation.plan import Alone, Plan, last_end, plan_replay
 from dfcompile.scheduler.simulation.replay import Replay
 from dfcompile.scheduler.simulation.result import NEVER, NO_EDGE, Simulation, Wait, WaitReason
 from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED
@@ -12,21 +12,27 @@ from dfcompile.scheduler.simulation.stretch import StreamingUnit
 from dfcompile.scheduler.simulation.unit_replay import replay_unit
 
 
-def simulate(dag: CanonicalDag, replay: Replay) -> Simulation:
+def simulate(dag: CanonicalDag, replay: Replay, *, details: bool = True) -> Simulation:
     """Replay a schedule element by element; see `dfcompile.scheduler.simulation` for the rules.
+
+    Args:
+        dag: the graph.
+        replay: the schedule without its times.
+        details: whether to find stalls and peaks too; they are 0 without.
 
     Raises:
         VerificationError: the replay does not fit the graph.
         UserError: so many elements have to be looked at one by one that they would not fit in memory.
     """
-    return _Replaying(dag, plan_replay(dag, replay)).run()
+    return _Replaying(dag, plan_replay(dag, replay), details=details).run()
 
 
 class _Replaying:
     """The columns of the result, filled unit by unit."""
 
-    def __init__(self, dag: CanonicalDag, plan: Plan) -> None:
+    def __init__(self, dag: CanonicalDag, plan: Plan, *, details: bool) -> None:
         self._dag = dag
+        self._details = details
         self._plan = plan
         self._start = [NEVER] * len(plan.work)
         self._end = [NEVER] * len(plan.work)
@@ -36,14 +42,11 @@ class _Replaying:
         self._deadlock: tuple[Wait, ...] = ()
 
     def run(self) -> Simulation:
-        for unit, waits in zip(self._plan.units, self._plan.outer_waits, strict=True):
-            release = self._release(waits)
-            if len(unit.nodes) == 1 and not unit.waits[0]:
-                node = unit.nodes[0]
-                if release[0] != NEVER:
-                    self._start[node], self._end[node] = release[0], release[0] + self._plan.work[node]
+        for part in self._plan.sequence:
+            if isinstance(part, StreamingUnit):
+                self._replay(part)
             else:
-                self._replay(unit, release)
+                self._run_alone(part)
         nodes = self._dag.nodes_count
         end = np.array(self._end[:nodes], dtype=np.int64)
         return Simulation(
@@ -56,16 +59,15 @@ class _Replaying:
             deadlock=self._deadlock,
         )
 
-    def _release(self, waits: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
-        """Return from when on each node of a unit may run, or ``NEVER``."""
-        release = []
-        for others in waits:
-            ends = [self._end[other] for other in others]
-            release.append(NEVER if NEVER in ends else max(ends, default=0))
-        return tuple(release)
+    def _run_alone(self, nodes: Alone) -> None:
+        start, end, waits, work = self._start, self._end, self._plan.waits, self._plan.work
+        for node in nodes:
+            start[node] = release = last_end(end, waits[node])
+            end[node] = NEVER if release == NEVER else release + work[node]
 
-    def _replay(self, unit: StreamingUnit, release: tuple[int, ...]) -> None:
-        times = replay_unit(unit, release, details=True)
+    def _replay(self, unit: StreamingUnit) -> None:
+        release = tuple(last_end(self._end, self._plan.waits[node]) for node in unit.nodes)
+        times = replay_unit(unit, release, details=self._details)
         if times.stuck:
             self._deadlock = self._deadlock or self._wait_cycle(unit, times.stuck)
         for node, start, end in zip(unit.nodes, times.start, times.end, strict=True):

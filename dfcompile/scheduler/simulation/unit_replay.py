@@ -181,10 +181,10 @@ class _UnitReplay:
 
     def _after(self, rounds: int) -> tuple[Place, ...]:
         """Return how far all tasks are after a number of rounds."""
-        unit = self._unit
+        whole = self._unit.rounds
         return tuple(
-            Place(reads // unit.rounds * rounds, writes // unit.rounds * rounds)
-            for reads, writes in zip(unit.reads, unit.writes, strict=True)
+            Place(reads // whole * rounds, writes // whole * rounds)
+            for reads, writes in zip(self._unit.reads, self._unit.writes, strict=True)
         )
 
     def _simulate(self, stretch: Stretch) -> bool:

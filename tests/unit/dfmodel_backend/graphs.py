@@ -1,8 +1,10 @@
 """Small dataflow graphs and systems for the tests of this stage."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag import KernelVariant
+from dfcompile.canonical_dag import Digit, KernelLoop, KernelVariant, LoopKind, LoopPart
 from dfcompile.dfmodel_backend import DataflowGraph, DataflowKernel, KernelType, System, Tensor, TensorKind, Use
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 
@@ -12,12 +14,34 @@ def gemm(name: str, m: int, k: int, n: int, outer: int = 1, *, weight: bool = Tr
     return DataflowKernel(name, name, KernelType.SYSTOLIC, variant, outer, m, k, n)
 
 
+def split_gemm(name: str, m: int, k: int, n: int, outer: int = 1) -> DataflowKernel:
+    """Return products ``w[outer, m, k] x x[k, n] -> y[outer, m, n]`` whose loops may be split over chips."""
+
+    def loop(part: LoopPart, extent: int, *strides: int) -> KernelLoop:
+        w, x, y = (Digit(stride, 0) if stride else None for stride in strides)
+        return KernelLoop(part.value, part, extent, LoopKind.PARALLEL if y else LoopKind.SUM, (w, x), (y,))
+
+    loops = (
+        loop(LoopPart.OUTER, outer, m * k, 0, m * n),
+        loop(LoopPart.M, m, k, 0, n),
+        loop(LoopPart.N, n, 0, 1, 1),
+        loop(LoopPart.K, k, 1, n, 0),
+    )
+    used = tuple(one for one in loops if one.extent > 1)
+    return replace(gemm(name, m, k, n, outer), loops=used, reads=("w", "x"), writes=("y",))
+
+
 def elementwise(name: str, elements: int) -> DataflowKernel:
     return DataflowKernel(name, name, KernelType.SIMD, KernelVariant.ELEMENTWISE_INPUT1, 1, elements, 1, 1)
 
 
 def tensor(name: str, kind: TensorKind, size_bytes: int, source: str, *kernels: str) -> Tensor:
     return Tensor(name, kind, size_bytes, source, tuple(Use(kernel, 0) for kernel in kernels))
+
+
+def floats(name: str, kind: TensorKind, elements: int, source: str, *kernels: str) -> Tensor:
+    """Return a tensor of so many elements of four bytes."""
+    return replace(tensor(name, kind, 4 * elements, source, *kernels), element_bytes=4)
 
 
 def machine(

@@ -10,14 +10,20 @@ import pytest
 
 from dfcompile.report.figures import (
     AssumptionSummary,
-    ConfigurationSummary,
-    MappingSummary,
     ModelSummary,
     Report,
     Result,
     ScheduleSummary,
     VerificationSummary,
     report_schema,
+)
+from dfcompile.report.mapping_figures import (
+    ConfigurationSummary,
+    IdealConfigurationSummary,
+    IdealSummary,
+    MappingSummary,
+    PhaseSummary,
+    TimePartsSummary,
 )
 from dfcompile.report.plain_values import rounded, to_json, to_record
 from dfcompile.report.report_format import Page, registered_formats
@@ -43,23 +49,45 @@ SCHEDULE = ScheduleSummary(
     fifo_elements=581,
     tasks=582,
 )
+
+
+def configuration(kernels: tuple[str, ...], time_s: float, bound_by: str) -> ConfigurationSummary:
+    return ConfigurationSummary(kernels, time_s, time_s, time_s, 0.0, 4096, 512, bound_by)
+
+
+CONFIGURATION = configuration(("conv1.im2col", "conv1.matmul", "conv1.bias"), 0.3, "memory")
 MAPPING = MappingSummary(
     chips=1,
     chips_available=1,
     time_s=0.1 + 0.2,
+    bound_time_s=0.3,
+    ideal_time_s=0.2,
+    optimal=True,
+    best_chain=True,
+    gap=0.0,
     configs=1,
     dram_bytes=4096.0,
+    sram_bytes=512,
     network_bytes=0.0,
+    moved_bytes=0.0,
     cost_usd=12.5,
     power_w=1.5,
     energy_j=0.45,
     utilization=0.25,
-    optimal=True,
-    gap=0.0,
-    bound_time_s=0.3,
-    solver="dp",
-    solver_s=0.012345,
-    configurations=(ConfigurationSummary(("conv1.im2col", "conv1.matmul", "conv1.bias"), 0.3, "memory"),),
+    parts=TimePartsSummary(0.1, 0.05, 0.05, 0.05, 0.03, 0.02, 0.0),
+    configurations=(CONFIGURATION,),
+    exchanges=(),
+    phases=(PhaseSummary(0, 0, 145730, 582),),
+    ideal=IdealSummary(
+        configs=1,
+        optimal=True,
+        gap=0.0,
+        bound_time_s=0.2,
+        dram_bytes=4096.0,
+        solver="dp",
+        solver_s=0.012345,
+        configurations=(IdealConfigurationSummary(("conv1.matmul",), 0.2, "memory"),),
+    ),
 )
 RESULT = Result(16, {"MatMul": "mv"}, SCHEDULE, mapping=MAPPING)
 REPORT = Report(
@@ -100,7 +128,7 @@ def test_json_names_of_the_contract() -> None:
     record = json.loads(to_json(REPORT))
     result = record["results"][0]
 
-    assert (list(record), record["format"]) == (["format", "model", "results", "assumptions"], "dfcompile-report/1")
+    assert (list(record), record["format"]) == (["format", "model", "results", "assumptions"], "dfcompile-report/2")
     assert list(result) == ["pes", "expansions", "schedule", "mapping"]
     assert record["model"]["nodes_costed"] == record["model"]["nodes"] == 13
 
@@ -126,7 +154,9 @@ def test_figure_that_is_no_number_is_refused() -> None:
 
 
 def test_only_the_seconds_of_the_solver_differ_between_runs() -> None:
-    again = replace(REPORT, results=(replace(RESULT, mapping=replace(MAPPING, solver_s=7.0)),))
+    again = replace(
+        REPORT, results=(replace(RESULT, mapping=replace(MAPPING, ideal=replace(MAPPING.ideal, solver_s=7.0))),)
+    )
     lines = zip(to_json(REPORT).splitlines(), to_json(again).splitlines(), strict=True)
 
     assert [left.strip() for left, right in lines if left != right] == ['"solver_s": 0.012,']
@@ -167,7 +197,7 @@ def test_table_shows_figures_coverage_bounds_and_assumptions() -> None:
         "13 of 13 nodes costed (11 as tasks, 1 as views, 1 folded)",
         "conv1.im2col … conv1.bias (3)",
         "memory",
-        "optimal (dp)",
+        "optimal",
         "accelerator.frequency_ghz",
     ):
         assert expected in text
@@ -179,7 +209,7 @@ def test_table_marks_the_best_expansion_of_each_number_of_pes() -> None:
     text = render(replace(REPORT, results=(slow, fast)), "table", width=120)
 
     marked = [line.split() for line in text.splitlines() if " * " in line]
-    assert [words[:3] for words in marked] == [["16", "*", "op"]] * 3  # in the schedule, the bounds and the mapping
+    assert [words[:3] for words in marked] == [["16", "*", "op"]] * 4  # schedule, bounds, mapping, where the time goes
 
 
 def test_table_says_what_was_verified() -> None:
@@ -203,7 +233,7 @@ def test_narrow_terminal_folds_texts_and_adds_tables_but_cuts_no_number_and_no_n
 
 
 def test_configurations_that_expansions_share_are_listed_once() -> None:
-    other = replace(MAPPING, configurations=(ConfigurationSummary(("conv1.matmul",), 0.3, "compute"),))
+    other = replace(MAPPING, configurations=(configuration(("conv1.matmul",), 0.3, "compute"),))
     results = (
         faster(RESULT, 30, MatMul="mv"),
         faster(RESULT, 20, MatMul="op"),
@@ -221,7 +251,7 @@ def test_configurations_that_expansions_share_are_listed_once() -> None:
 def test_of_many_configurations_the_slowest_are_shown_and_the_others_summed() -> None:
     times_s = [1e-6 * (number % 7 + 1) for number in range(40)]
     configurations = tuple(
-        ConfigurationSummary((f"kernel{number}",), time_s, "compute") for number, time_s in enumerate(times_s)
+        configuration((f"kernel{number}",), time_s, "compute") for number, time_s in enumerate(times_s)
     )
     many = replace(RESULT, mapping=replace(MAPPING, configurations=configurations))
     text = render(replace(REPORT, results=(many,)), "table", width=120)
@@ -231,5 +261,5 @@ def test_of_many_configurations_the_slowest_are_shown_and_the_others_summed() ->
     assert len(rows) == 11
     assert "kernel6" in text  # one of the slowest
     assert "kernel7 " not in text  # one of the fastest
-    assert others[:3] + others[4:] == ["16", "29", "more", "compute", "29", "kernels"]
+    assert others[:3] + others[4:] == ["16", "29", "more", f"{29 * 4096:,}", "512", "compute", "29", "kernels"]
     assert float(others[3]) == pytest.approx(1e6 * (sum(times_s) - sum(sorted(times_s)[-11:])))

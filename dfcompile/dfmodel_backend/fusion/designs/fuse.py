@@ -1,7 +1,7 @@
 """Fusion of a design by the solver that was asked for; arcs between down-sets are listed once for many tile counts."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
@@ -35,6 +35,7 @@ class DesignFusion:
         self._options = options
         self._by_kernel = is_kernel_by_kernel(design)
         self._known: dict[tuple[float, ...], Arcs] = {}  # by the weights of all kernels
+        self._fitting: dict[bytes, bool] = {}  # by what tiles are like
         self._pipelined = design.execution.batch.layers_in_graph > 1
         self._solver = find_solver(options.solver)
         self.is_exact = True
@@ -100,6 +101,25 @@ class DesignFusion:
         """
         if not self.is_exact and not is_own(self._active.module):
             raise self._active.found_nothing()
+
+    def may_fit(self, model: DesignModel) -> bool:
+        """Return whether configurations may fit SRAM and cores, whatever the DRAM; if not, fewer tiles do not either.
+
+        Every tile of a tensor and of a weight is at most as large where there are more of them.
+        """
+        if self._by_kernel or self._pipelined or model.pmu is not None:
+            return True
+        if model.tile_key not in self._fitting:
+            free = replace(model.design, machine=replace(model.design.machine, dram_bytes=0.0))
+            sets = DesignSets(DesignModel(free, model.sharding, model.tiles, model.compatibility))
+            arcs = self.arcs(sets)
+            is_known = self._is_complete or self._solver.lists
+            self._fitting[model.tile_key] = not is_known or sets.least_chain(arcs)[1] is not None
+        return self._fitting[model.tile_key]
+
+    def is_known_not_to_fit(self, model: DesignModel) -> bool:
+        """Return whether it was found before that nothing fits, with other pipelines, groups or micro-batches."""
+        return not self._fitting.get(model.tile_key, True)
 
     def least_ns(self, model: DesignModel) -> float:
         """Return a time that no assignment beats: of the slowest stage, if stages of a pipeline share a graph."""

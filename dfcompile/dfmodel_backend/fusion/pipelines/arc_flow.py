@@ -28,7 +28,7 @@ def fuse_stages_by_arc_flow(model: DesignModel, arcs: Arcs, options: MilpOptions
     conserved at each node. Each stage is at most the objective, and what it keeps and what waits fits DRAM.
 
     Raises:
-        InternalError: the solver failed.
+        UserError: the solver is not installed, or ended without an answer.
     """
     return _Flow(model, arcs).solve(options)
 

@@ -43,7 +43,7 @@ def fuse_by_arc_flow(
         ranking: of chains.
 
     Raises:
-        InternalError: the solver failed.
+        UserError: the solver is not installed, or ended without an answer.
     """
     import pulp
 

@@ -38,7 +38,7 @@ def fuse_by_assignment(
         ranking: of chains; without it ties stay as the solver leaves them.
 
     Raises:
-        InternalError: the solver failed.
+        UserError: the solver is not installed, or ended without an answer.
     """
     return _AssignmentBuilder(terms, shape, overlap, counted).finish(options, ranking)
 

@@ -49,7 +49,7 @@ def settle_ties(program: ChainProgram, options: MilpOptions) -> Chain:
     a tolerance: each chain is ranked exactly, and cut off if it is worse.
 
     Raises:
-        InternalError: the solver failed.
+        UserError: the solver is not installed, or ended without an answer.
     """
     best = program.chain()
     for level in (1, 2):

@@ -245,7 +245,10 @@ def test_gather_beside_another_operand_becomes_a_buffer() -> None:
     low.scope("f", {"j": 6, "i": 8}, ["X[i,j]"], "T[i,j]", spatial="j")
     low.scope("add", ROWS, ["T[i,j]", "bias[j]"], "Y[i,j]")
 
-    assert edges(extract(low.sdfg))[2:4] == ["T -> add volume=48 order=[0,1]", "bias -> add volume=48 order=8@0,6@1"]
+    assert edges(extract(low.sdfg))[2:4] == [
+        "T -> add volume=48 order=[0,1]",
+        "bias -> add volume=48 distinct=6 order=8@0,6@1",
+    ]
 
 
 def test_broadcast_needs_the_whole_array_in_every_member() -> None:

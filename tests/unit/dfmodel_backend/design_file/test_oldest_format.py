@@ -6,6 +6,7 @@ import pytest
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.cli.main import main
+from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.message import parse_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
@@ -56,7 +57,7 @@ def test_its_kernels_are_those_of_todays_generator_but_for_gradients_of_weights(
 
 
 def test_its_sharding_moves_the_logged_bytes() -> None:
-    found = shard(parse_design(TEXT, "x.txt"), MilpOptions(MilpSolver.CBC), ties_whole=True)
+    found = shard(parse_design(TEXT, "x.txt"), MilpOptions(MilpSolver.CBC), compatibility=ORIGINAL)
 
     assert found.communication_bytes == pytest.approx(2097152000.0)
 

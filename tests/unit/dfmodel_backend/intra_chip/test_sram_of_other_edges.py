@@ -68,7 +68,7 @@ def test_connections_are_booked_as_logged_or_as_they_are(
     compatibility: Compatibility, booked: tuple[int, ...], total: int
 ) -> None:
     design = decoding()
-    sharding = shard(design, MilpOptions(MilpSolver.CBC), ties_whole=True)
+    sharding = shard(design, MilpOptions(MilpSolver.CBC), compatibility=ORIGINAL)
     model = DesignModel(design, sharding.sharding, 1, compatibility)
     size, depth = model.sram_sizes
 

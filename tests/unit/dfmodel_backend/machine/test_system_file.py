@@ -138,6 +138,33 @@ def test_network_of_plain_lists_is_read() -> None:
     assert [one.chips for one in parse_system(text, "x.yaml").network.dimensions] == [2, 3]
 
 
+ONE = "{chips: 2, link_bandwidth_gb_per_s: 1}"
+
+
+@pytest.mark.parametrize(
+    ("chips", "kind", "dimensions", "message"),
+    [
+        ("", "r_r_r", f"{ONE}, {ONE}", "key 'network.dimensions': found 2 dimensions against the 3 of kind 'r_r_r'"),
+        ("", "r", f"{ONE}, {ONE}", "key 'network.dimensions': found 2 dimensions against the 1 of kind 'r'"),
+        ("", "r_sw", "", "key 'network.dimensions': found 0 dimensions against the 2 of kind 'r_sw'"),
+        ("", "torus", ONE, "key 'network.kind': topology 'torus': unknown"),
+        ("", "r_x", f"{ONE}, {ONE}", "key 'network.kind': topology 'r_x': has a dimension 'x', which is unknown"),
+        ("", "r_r_r_r_r", ONE, "key 'network.kind': topology 'r_r_r_r_r': found 5 dimensions against at most 4"),
+        ("chips: 6", "r_r", f"{ONE}, {ONE}", "key 'chips': found 6 against the 2 x 2 of its network"),
+        ("chips: 1", "r", ONE, "key 'chips': found 1 against the 2 of its network"),
+        ("chips: 2", "", "", r"key 'chips': found 2 against the 1 of a file without a network \(key 'network' says"),
+    ],
+)  # fmt: skip
+def test_a_network_that_is_none_is_refused_when_it_is_read(
+    chips: str, kind: str, dimensions: str, message: str
+) -> None:
+    """A missing dimension ended in ``zip()``; an unknown kind passed wherever one chip was asked for."""
+    network = f"network: {{kind: {kind}, dimensions: [{dimensions}]}}\n" if kind else ""
+
+    with pytest.raises(UserError, match=rf"^x\.yaml:\d+: {message}"):
+        parse_system(f"{TEXT}{chips}\n{network}", "x.yaml")
+
+
 @pytest.mark.parametrize("name", named_systems().by_name)
 def test_shipped_systems_are_plausible(name: str) -> None:
     assert load_system(name).warnings == ()

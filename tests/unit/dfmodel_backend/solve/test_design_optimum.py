@@ -62,10 +62,11 @@ def test_search_over_tile_counts_beats_the_log_of_the_ring() -> None:
 )
 def test_sharding_moves_two_tensors_forward_and_four_in_training(name: str, expected_bytes: float, solver: str) -> None:
     design = read_design(DESIGNS / f"{name}.txt")
-    found = shard(design, MilpOptions(MilpSolver(solver)))
+    letters = replace(RIGHT, layouts_by_letter=True)
+    found = shard(design, MilpOptions(MilpSolver(solver)), compatibility=letters)
 
     assert found.communication_bytes == pytest.approx(expected_bytes)
-    assert found.sharding == shard(design, MilpOptions(MilpSolver.CBC)).sharding
+    assert found.sharding == shard(design, MilpOptions(MilpSolver.CBC), compatibility=letters).sharding
     assert all(found.sharding[k.id] is Dim.OUTER for k in design.kernels if k.outer > 1)
 
 
@@ -73,7 +74,8 @@ def test_ties_may_go_to_splitting_nothing() -> None:
     design = read_design(DESIGNS / f"{RING}.txt")
     options = MilpOptions(MilpSolver.CBC)
 
-    split, whole = shard(design, options), shard(design, options, ties_whole=True)
+    letters = replace(RIGHT, layouts_by_letter=True)
+    split, whole = (shard(design, options, compatibility=one) for one in (letters, ORIGINAL))
 
     assert split.communication_bytes == pytest.approx(whole.communication_bytes)
     assert [k.name for k in design.kernels if split.sharding[k.id] is not whole.sharding[k.id]] == [

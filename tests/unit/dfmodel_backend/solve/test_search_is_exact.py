@@ -14,8 +14,8 @@ from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.inter_chip.choices import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
-from dfcompile.dfmodel_backend.sharding.designs import shard
+from dfcompile.dfmodel_backend.milp import MilpOptions
+from dfcompile.dfmodel_backend.sharding.candidates import candidate_shardings
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
@@ -48,17 +48,16 @@ def open_designs(draw: st.DrawFn) -> Design:
 
 def every_batch_ns(design: Design, compatibility: Compatibility) -> list[tuple[float, int, int]]:
     """Return time, tiles and number of every choice that fits, each from a model of its own."""
-    fusion = DesignFusion(design, DesignOptions(compatibility=compatibility))
-    sharding = shard(
-        design, MilpOptions(MilpSolver.CBC), ties_whole=compatibility.sharding_ties_whole
-    ).sharding  # fmt: skip
+    options = DesignOptions(compatibility=compatibility)
+    fusion = DesignFusion(design, options)
     found = []
     choices = [
-        chosen
+        (chosen, inter_chip.sharding)
         for degrees in degree_choices(design, compatibility)
         for chosen in micro_batch_choices(degrees, compatibility)
+        for inter_chip in candidate_shardings(chosen, options.sharding_objective, compatibility, MilpOptions())
     ]
-    for order, chosen in enumerate(choices):
+    for order, (chosen, sharding) in enumerate(choices):
         for tiles in tile_counts(chosen, compatibility):
             model = DesignModel(chosen, sharding, tiles, compatibility)
             fused = fusion.fuse(model)

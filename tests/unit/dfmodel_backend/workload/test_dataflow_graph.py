@@ -4,7 +4,18 @@ import dataclasses
 
 import pytest
 
-from dfcompile.canonical_dag import CanonicalDag, DagBuilder, Kernel, KernelTensor, KernelVariant, TensorRole
+from dfcompile.canonical_dag import (
+    CanonicalDag,
+    DagBuilder,
+    Digit,
+    Kernel,
+    KernelLoop,
+    KernelTensor,
+    KernelVariant,
+    LoopKind,
+    LoopPart,
+    TensorRole,
+)
 from dfcompile.dfmodel_backend import DataflowGraph, KernelType, TensorKind, dataflow_graph
 from dfcompile.errors import VerificationError
 
@@ -116,3 +127,23 @@ def test_unknown_and_unwritten_tensors_are_internal_errors() -> None:
         dataflow_graph(dag_of(CONVOLUTION, ARRAYS[1:]))
     with pytest.raises(VerificationError, match="tensor 'C': read, but no kernel writes it"):
         dataflow_graph(dag_of(CONVOLUTION[3:]))
+
+
+def test_loops_are_swapped_with_rows_and_columns_and_followed_through_whole_arrays_alone() -> None:
+    rows = KernelLoop("row", LoopPart.M, 576, LoopKind.PARALLEL, (Digit(25, 0), None), (Digit(6, 0),))
+    columns = KernelLoop("column", LoopPart.N, 6, LoopKind.PARALLEL, (None, Digit(1, 1)), (Digit(1, 1),))
+    product = kernel("conv.matmul", KernelVariant.GEMM_INPUT1_WEIGHT, (576, 25, 6), "B W", "C")
+    product = dataclasses.replace(product, loops=(rows, columns))
+    before = kernel("conv.im2col", KernelVariant.ELEMENTWISE_INPUT1, (25, 1, 576), "X", "B")
+    other = kernel("conv.more", KernelVariant.ELEMENTWISE_INPUT1, (1, 1, 576), "X", "B")
+    whole = dataflow_graph(dag_of((before, product)))
+    cut = dataflow_graph(dag_of((before, other, product)))
+
+    found = next(one for one in whole.kernels if one.name == "conv.matmul")
+    assert (found.m, found.n) == (6, 576)
+    assert [(loop.name, loop.part) for loop in found.loops] == [("row", LoopPart.N), ("column", LoopPart.M)]
+    assert (found.reads, found.writes) == (("B", "W"), ("C",))
+    # Of an array that two kernels write, parts are read: a digit of the whole array says nothing of them.
+    found = next(one for one in cut.kernels if one.name == "conv.matmul")
+    assert found.reads == ("B@conv.im2col", "B@conv.more", "W")
+    assert [loop.inputs for loop in found.loops] == [(None, None, None), (None, None, Digit(1, 1))]

@@ -120,6 +120,32 @@ def test_repeated_traffic_agrees_with_the_plain_replay(case: Case, factor: int) 
     _agrees((scaled(case[0], factor), case[1]))
 
 
+@examples(60)
+@given(replays(most_capacity=6))
+def test_simulation_without_details_finds_the_same_times_but_no_stalls_and_peaks(case: Case) -> None:
+    whole = simulate(*case)
+    found = simulate(*case, details=False)
+
+    assert found.makespan_cycles == whole.makespan_cycles
+    assert found.start.tolist() == whole.start.tolist()
+    assert found.end.tolist() == whole.end.tolist()
+    assert found.deadlock == whole.deadlock
+    for column in (found.read_stall, found.write_stall, found.peak):
+        assert column.tolist() == [0] * case[0].edges_count
+
+
+def test_tasks_that_do_not_stream_run_block_after_block() -> None:
+    dag = stream_graph([("in", "x0", 4), ("in", "x1", 7), ("x0", "y0", 4), ("in", "y1", 3), ("y0", "out", 4)])
+    replay = replace(
+        all_streamed(dag, 1),
+        streamed=np.zeros(dag.edges_count, dtype=np.bool_),
+        block=np.array([0, 0, 0, 1, 1, 1], dtype=np.int32),
+    )
+
+    assert simulate(dag, replay).start.tolist() == [0, 0, 0, 4, 0, 8]
+    assert simulate(dag, replace(replay, barrier=True)).start.tolist() == [0, 0, 0, 7, 7, 11]
+
+
 @contextmanager
 def _in_small_parts() -> Iterator[None]:
     """Cut whatever is longer than a few accesses."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler import ScheduleOptions, schedule
-from dfcompile.scheduler.checked_schedule import replay_of
+from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import NEVER, NO_EDGE, Replay, Wait, WaitReason, simulate
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags

@@ -92,6 +92,20 @@ def test_cbc_agrees(data: st.DataObject) -> None:
         assert solved_ns(model, solver) == pytest.approx(expected, rel=RELATIVE), solver
 
 
+@examples(10)
+@given(designs())
+def test_assignments_are_proved(design: Design) -> None:
+    """Where some tile count has no configurations, its integer program proves that there are none."""
+    for solver in ("assignment-cbc", "assignment-highs"):
+        try:
+            found = solve_design(design, DesignOptions(solver=solver))
+        except InfeasibleError:
+            return
+
+        assert found.optimal, solver
+        assert found.solver == solver
+
+
 @examples(30)
 @given(st.data())
 def test_intervals_are_never_better_and_state_a_bound(data: st.DataObject) -> None:

@@ -26,11 +26,11 @@ from dfcompile.dfmodel_backend.machine.system import Dimension, Network, System
 from dfcompile.dfmodel_backend.machine.system_file import parse_system
 from dfcompile.dfmodel_backend.sharding.graphs import share_graph
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
-from dfcompile.dfmodel_backend.workload.design import Design, Dim
+from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import PluginError, UserError
 from dfcompile.testing import check_topology
 from tests.locations import DESIGNS
-from tests.unit.dfmodel_backend.graphs import gemm, machine, tensor
+from tests.unit.dfmodel_backend.graphs import elementwise, floats, machine, split_gemm
 from tests.unit.dfmodel_backend.lines import LINE, install, line
 
 __all__ = ["line"]  # a fixture
@@ -46,11 +46,12 @@ def row_system(*chips: int, kind: str = "line") -> System:
 def contraction() -> DataflowGraph:
     return DataflowGraph.of(
         "contraction",
-        (gemm("a", 1, 4000, 1),),
+        (split_gemm("a", 1, 4000, 1), elementwise("b", 1)),
         (
-            tensor("x", TensorKind.INPUT, 16_000, "", "a"),
-            tensor("w", TensorKind.WEIGHT, 16_000, "", "a"),
-            tensor("y", TensorKind.OUTPUT, 4000, "a"),
+            floats("x", TensorKind.INPUT, 4000, "", "a"),
+            floats("w", TensorKind.WEIGHT, 4000, "", "a"),
+            floats("y", TensorKind.INTERMEDIATE, 1, "a", "b"),
+            floats("z", TensorKind.OUTPUT, 1, "b"),
         ),
     )
 
@@ -154,9 +155,13 @@ def test_a_topology_that_is_too_fast_for_its_links_is_its_plug_ins_fault(monkeyp
     fast = replace(LINE, gathered_shares=gathered_shares, wires=foreign(LINE.wires))
     install(monkeypatch, fast)
 
-    message = r"in topology mylab\.rows\.line: kernel 'a': exchanges 4000 bytes in \S+ ns against at least \S+"
+    system = replace(row_system(8), network=replace(row_system(8).network, link_latency_ns=0.0))
+    share = share_graph(contraction(), system, {"a": (0,)})
+    message = (
+        r"in topology mylab\.rows\.line: kernel 'a': all-reduce of 'y': exchanges 4 bytes in \S+ ns against at least"
+    )
     with pytest.raises(PluginError, match=message):
-        check_exchanges(share_graph(contraction(), row_system(8), {"a": Dim.K}), row_system(8))
+        check_exchanges(share.graph, share.exchanges, row_system(8))
 
 
 @pytest.mark.parametrize(

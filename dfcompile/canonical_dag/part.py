@@ -1,0 +1,87 @@
+"""A part of a canonical DAG as a DAG of its own: what lies outside becomes memory."""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64, Scope
+from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.canonical_dag.verifier import node_volumes
+
+OUTSIDE = -1  # a node of a part that stands for one that is not in it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DagPart:
+    """Some tasks of a canonical DAG with all their edges.
+
+    A task at the other end of an edge that is not in the part is replaced by memory: what it makes is there before the
+    part runs, what it reads is kept. So every task has the volumes and the kind that it has in the whole.
+
+    Attributes:
+        dag: the part; nodes and edges are in the order of the whole.
+        node: number in the whole of each node, `OUTSIDE` of what stands for a task that is not in it, shape [nodes].
+        edge: number in the whole of each edge, shape [edges].
+    """
+
+    dag: CanonicalDag
+    node: Int32
+    edge: Int64
+
+
+def part_of(dag: CanonicalDag, tasks: Int64, edges: Int64) -> DagPart:
+    """Return some tasks of a DAG with their edges and the buffers at these.
+
+    Args:
+        dag: the whole.
+        tasks: numbers of computational nodes, ascending.
+        edges: numbers of all edges at these tasks, ascending.
+    """
+    source, target = dag.edge_source[edges], dag.edge_target[edges]
+    inside = np.zeros(dag.nodes_count, dtype=np.bool_)
+    inside[tasks] = True
+    buffers = np.unique(np.concatenate([source[dag.is_buffer[source]], target[dag.is_buffer[target]]]))
+    inside[buffers] = True
+    kept = np.flatnonzero(inside)
+    makers = np.unique(source[~inside[source]])
+    readers = np.unique(target[~inside[target]])
+    number = np.full(dag.nodes_count, OUTSIDE, dtype=np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
+    from_outside = len(kept) + np.searchsorted(makers, source)
+    to_outside = len(kept) + len(makers) + np.searchsorted(readers, target)
+    stand_ins = len(makers) + len(readers)
+    kind = np.concatenate([dag.kind[kept], np.full(stand_ins, NodeKind.BUFFER, dtype=np.int8)])
+    edge_source = np.where(inside[source], number[source], from_outside).astype(np.int32)
+    edge_target = np.where(inside[target], number[target], to_outside).astype(np.int32)
+    volume = dag.edge_volume[edges]
+    volume_in, volume_out = node_volumes(kind, edge_source, edge_target, volume)
+    outside_scope = len(dag.scopes)
+    part = replace(
+        dag,
+        scopes=(*dag.scopes, Scope(_free_name(dag), NO_KERNEL, "outside")) if stand_ins else dag.scopes,
+        kind=kind,
+        volume_in=volume_in,
+        volume_out=volume_out,
+        node_scope=np.concatenate([dag.node_scope[kept], np.full(stand_ins, outside_scope, dtype=np.int32)]),
+        node_member=np.concatenate([dag.node_member[kept], np.arange(stand_ins, dtype=np.int64)]),
+        edge_source=edge_source,
+        edge_target=edge_target,
+        edge_volume=volume,
+        edge_distinct=dag.edge_distinct[edges],
+        edge_element_bytes=dag.edge_element_bytes[edges],
+        edge_order=dag.edge_order[edges],
+    )
+    for field in fields(part):
+        if isinstance(column := getattr(part, field.name), np.ndarray):
+            column.setflags(write=False)
+    node = np.concatenate([kept, np.full(stand_ins, OUTSIDE)]).astype(np.int32)
+    node.setflags(write=False)
+    return DagPart(part, node, edges)
+
+
+def _free_name(dag: CanonicalDag) -> str:
+    taken = {scope.name for scope in dag.scopes}
+    name = "outside"
+    while name in taken:
+        name += "_"
+    return name

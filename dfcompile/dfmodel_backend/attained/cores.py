@@ -1,0 +1,46 @@
+"""What a task does on one core: elements of an edge per cycle, products per cycle."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, streaming_components
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.verifier import kinds_of_tasks, node_volumes
+from dfcompile.dfmodel_backend.machine.system import Accelerator
+
+
+def on_cores(dag: CanonicalDag, chip: Accelerator) -> CanonicalDag:
+    """Return a canonical DAG in words: what a task takes from each input, and hands to each output, in a cycle.
+
+    A core of ``lanes x stages`` multiply-adders runs one task. A word is one element per lane. Tasks of a contraction
+    that stream to none but such tasks have one element per multiply-adder: each lane takes as many terms of its sums as
+    it has stages [ko24, section 4]. On a core of one lane and one stage words are elements [dematteis23].
+    """
+    if chip.lanes_per_core == chip.stages_per_core == 1:
+        return dag
+    width = _widths(dag, chip)
+    task = dag.is_computational
+    at = np.where(task[dag.edge_source], dag.edge_source, dag.edge_target)
+    volume = -(-dag.edge_volume // width[at])
+    volume_in, volume_out = node_volumes(dag.kind, dag.edge_source, dag.edge_target, volume)
+    kind = np.where(task, kinds_of_tasks(volume_in, volume_out), dag.kind).astype(np.int8)
+    distinct = np.minimum(dag.edge_distinct, volume)
+    for column in (volume, distinct, volume_in, volume_out, kind):
+        column.setflags(write=False)
+    return replace(
+        dag, kind=kind, volume_in=volume_in, volume_out=volume_out, edge_volume=volume, edge_distinct=distinct
+    )
+
+
+def _widths(dag: CanonicalDag, chip: Accelerator) -> Int64:
+    """Return the elements of a word of each node's edges, shape [nodes]."""
+    contracts = np.array(
+        [scope.kernel != NO_KERNEL and dag.kernels[scope.kernel].variant.is_gemm for scope in dag.scopes],
+        dtype=np.bool_,
+    )
+    component = streaming_components(dag)
+    other = dag.is_computational & ~contracts[dag.node_scope]
+    mixed = np.zeros(int(component.max(initial=0)) + 1, dtype=np.bool_)
+    mixed[component[other]] = True
+    return np.where(mixed[component], chip.lanes_per_core, chip.lanes_per_core * chip.stages_per_core).astype(np.int64)

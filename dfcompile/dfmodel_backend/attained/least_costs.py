@@ -1,0 +1,173 @@
+"""Lower bounds on configurations: what no schedule of their tasks can beat, wherever the data lies."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.dfmodel_backend.attained.task_model import TaskModel
+from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
+from dfcompile.scheduler import lower_bound_cycles
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _UnitStores:
+    """The stores of a lowering as sums over units, in bytes.
+
+    Attributes:
+        written: by each unit, shape [stores, units].
+        read: by each unit, shape [stores, units].
+        is_reader: whether a unit reads a store, shape [stores, units].
+        whole: each element once, shape [stores].
+        is_result: whether it must be written, shape [stores].
+    """
+
+    written: Column
+    read: Column
+    is_reader: Column
+    whole: Column
+    is_result: Column
+
+
+@dataclass(frozen=True)
+class LeastCosts:
+    """Bounds on the times of sets of kernels of a lowering."""
+
+    model: TaskModel
+
+    @cached_property
+    def _stores(self) -> _UnitStores:
+        model = self.model
+        dag, unit, table = model.dag, model.units.unit, model.stores
+        buffers = len(table.whole_bytes)
+        count = model.units.count
+        written = np.zeros((buffers, count))
+        read = np.zeros((buffers, count))
+        source, target = dag.edge_source, dag.edge_target
+        into = (unit[source] != NO_UNIT) & dag.is_buffer[target]
+        np.add.at(written, (table.of_node[target[into]], unit[source[into]]), table.edge_bytes[into])
+        out = dag.is_buffer[source] & (unit[target] != NO_UNIT)
+        np.add.at(read, (table.of_node[source[out]], unit[target[out]]), table.edge_bytes[out])
+        streams = self._streams()
+        zeros = np.zeros((len(streams), count))
+        made, taken = zeros.copy(), zeros.copy()
+        for row, (maker, reader, size) in enumerate(streams):
+            made[row, maker] = size
+            taken[row, reader] = size
+        return _UnitStores(
+            written=np.concatenate([written, made]),
+            read=np.concatenate([read, taken]),
+            is_reader=(np.concatenate([read, taken]) > 0).astype(float),
+            whole=np.concatenate([table.whole_bytes.astype(float), made.sum(axis=1)]),
+            is_result=np.concatenate([table.is_result.astype(float), np.zeros(len(streams))]),
+        )
+
+    def _streams(self) -> list[tuple[int, int, int]]:
+        """Return, per scope that streams to other units, its unit, the one that reads most of it, and the bytes."""
+        model = self.model
+        dag, unit, table = model.dag, model.units.unit, model.stores
+        source, target = dag.edge_source, dag.edge_target
+        across = np.flatnonzero((unit[source] != NO_UNIT) & (unit[target] != NO_UNIT) & (unit[source] != unit[target]))
+        keys = np.stack([table.of_node[source[across]], unit[target[across]], source[across]], axis=1)
+        most: dict[int, tuple[int, int, int]] = {}
+        sums: dict[tuple[int, int], int] = {}
+        for store, reader, node in np.unique(keys, axis=0).tolist():
+            key = store, reader
+            sums[key] = sums.get(key, 0) + int(table.out_bytes[node])
+            if sums[key] > most.get(store, (0, 0, 0))[2]:
+                most[store] = int(unit[node]), reader, sums[key]
+        return [most[store] for store in sorted(most)]
+
+    def memory_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
+        """Return the time of the DRAM traffic that each pair of sets causes at least, however large SRAM is.
+
+        Args:
+            members: units of each set, shape [sets, units].
+            before: number of the smaller set of each pair.
+            after: number of the larger set of each pair.
+        """
+        stores = self._stores
+        held = members.astype(float)
+        written = held @ stores.written.T
+        read = held @ stores.read.T
+        readers = held @ stores.is_reader.T
+        all_readers = stores.is_reader.sum(axis=1)
+        all_written = stores.written.sum(axis=1)
+        moved = np.zeros(len(before))
+        for store in range(len(stores.whole)):
+            made = written[after, store] - written[before, store]
+            taken = read[after, store] - read[before, store]
+            elsewhere = all_written[store] - made if all_written[store] else stores.whole[store]
+            moved += np.minimum(elsewhere, taken)
+            if all_written[store]:
+                apart = readers[after, store] - readers[before, store] < all_readers[store]
+                moved += np.where(apart | (stores.is_result[store] > 0), made, 0.0)
+        return moved / self.model.system.dram_gb_per_s
+
+    def compute_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
+        """Return the time that the tasks of each pair take at least: their work shared by all cores, or the longest."""
+        chip = self.model.system.accelerator
+        work = members.astype(float) @ np.array(self._machine_work, float)
+        return np.asarray((work[after] - work[before]) / (chip.cores * chip.frequency_ghz))
+
+    @cached_property
+    def _machine_work(self) -> Int64:
+        model = self.model
+        totals: Int64 = np.zeros(model.units.count, dtype=np.int64)
+        tasks = np.flatnonzero(model.units.unit != NO_UNIT)
+        np.add.at(totals, model.units.unit[tasks], model.machine_dag.work[tasks])
+        return totals
+
+    def network_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
+        """Return the time of the exchanges of each pair."""
+        times = np.array([self.model.unit_network_ns(unit) for unit in range(self.model.units.count)], float)
+        total: Column = members.astype(float) @ times
+        return np.asarray(np.maximum(total[after] - total[before], 0.0))
+
+    def fits_dram(self, before: int, units: int) -> bool:
+        """Return whether DRAM holds all that is alive while units run after others."""
+        capacity = self.model.system.dram_capacity_bytes
+        return not capacity or self._everything <= capacity or self.live_bytes(before, units) <= capacity
+
+    @cached_property
+    def _everything(self) -> int:
+        return int(self._stores.whole.sum())
+
+    def live_bytes(self, before: int, units: int) -> int:
+        """Return the DRAM bytes alive while units run after others: inputs, weights, results, what waits to be read."""
+        stores = self._stores
+        count = self.model.units.count
+        done, both = members_of((before, before | units), count).astype(float)
+        begun = (stores.written @ both > 0) | (stores.written.sum(axis=1) == 0)
+        awaited = (stores.is_reader @ (1 - done) > 0) | (stores.is_result > 0) | (stores.written.sum(axis=1) == 0)
+        return int(stores.whole[begun & awaited].sum())
+
+    def most_live(self) -> tuple[int, str]:
+        """Return the most bytes that are alive in DRAM if units run one by one, and the unit that runs then."""
+        names = self.model.units.names
+        return max((self.live_bytes((1 << unit) - 1, 1 << unit), name) for unit, name in enumerate(names))
+
+    def bound_on_chips_s(self, chips: int) -> float:
+        """Return a time in seconds that no lowering of as much work beats on several chips."""
+        model = self.model
+        cycles = -(-int(self._machine_work.sum()) // (model.system.accelerator.cores * chips))
+        memory_ns = self._all_memory_ns / chips
+        return model.overlap.time_ns(cycles / model.system.accelerator.frequency_ghz, memory_ns, 0.0) / 1e9
+
+    @cached_property
+    def _all_memory_ns(self) -> float:
+        members = np.array([[False], [True]]).repeat(self.model.units.count, axis=1)
+        return float(self.memory_ns(members, np.array([0]), np.array([1]))[0])
+
+    def bound_ns(self) -> float:
+        """Return a time that no schedule of the lowering beats on this machine.
+
+        All tasks on the processing elements (`lower_bound_cycles`), inputs and weights read once, results written once.
+        """
+        model = self.model
+        cycles = lower_bound_cycles(model.machine_dag, model.system.accelerator.cores)
+        network_ns = sum(model.unit_network_ns(unit) for unit in range(model.units.count))
+        return model.overlap.time_ns(cycles / model.system.accelerator.frequency_ghz, self._all_memory_ns, network_ns)

@@ -1,0 +1,117 @@
+"""A mapping of a lowering: a schedule of its tasks on a machine, with its data in memories."""
+
+from dataclasses import dataclass
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.attained.breakdown import Phase, TimeParts, phases_of, time_parts
+from dfcompile.dfmodel_backend.attained.concatenation import concatenated
+from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
+from dfcompile.dfmodel_backend.attained.search import fastest_chain
+from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
+from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
+from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.scheduler import Schedule
+
+NS_PER_S = 1e9
+NOTHING = 1e-9  # of a time: what floating-point sums of the same parts differ by
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskMapping:
+    """What a lowering takes on a machine, replayed; figures are of all chips.
+
+    Attributes:
+        machine_dag: the lowering in words of the machine.
+        configurations: in order of execution.
+        schedule: of all of them, replayed.
+        time_s: cycles of the schedule x period, joined with memory and network configuration by configuration.
+        bound_time_s: no schedule of these tasks on this machine is faster.
+        is_optimal: whether the bound is attained.
+        is_best_chain: whether no other assignment of kernels to configurations is faster with these schedules.
+        parts: where the time goes.
+        phases: spatial blocks, in order of execution.
+        dram_bytes: read and written.
+        sram_bytes: of the spatial block with most of them, on one chip.
+        cost_usd: price of the machine.
+        power_w: power of the machine.
+        energy_j: power x time.
+        assumptions: that the figures rest on.
+    """
+
+    machine_dag: CanonicalDag
+    configurations: tuple[TaskConfiguration, ...]
+    schedule: Schedule
+    time_s: float
+    bound_time_s: float
+    is_optimal: bool
+    is_best_chain: bool
+    parts: TimeParts
+    phases: tuple[Phase, ...]
+    dram_bytes: int
+    sram_bytes: int
+    cost_usd: float
+    power_w: float
+    energy_j: float
+    assumptions: tuple[Assumption, ...]
+
+    @property
+    def gap(self) -> float:
+        """(time - bound) / time."""
+        return (self.time_s - self.bound_time_s) / self.time_s if self.time_s else 0.0
+
+
+def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
+    """Return the fastest mapping that is found for a lowering on one chip.
+
+    Args:
+        model: of the lowering on the chip.
+        most_configurations: 0: as many as kernels.
+
+    Raises:
+        InfeasibleError: the FIFOs of a kernel alone exceed SRAM, or DRAM does not hold what must be alive at once.
+        UserError: a replay is too large.
+    """
+    found = fastest_chain(model, most_configurations)
+    system = model.system.one_chip
+    schedule = concatenated(model.machine_dag, found.configurations, model.scheduling)
+    time_ns = sum(configuration.time_ns for configuration in found.configurations)
+    bound_ns = LeastCosts(model).bound_ns()
+    is_optimal = time_ns <= bound_ns * (1 + NOTHING)
+    power = power_w(system)
+    return TaskMapping(
+        machine_dag=model.machine_dag,
+        configurations=found.configurations,
+        schedule=schedule,
+        time_s=time_ns / NS_PER_S,
+        bound_time_s=min(time_ns, bound_ns) / NS_PER_S if is_optimal else bound_ns / NS_PER_S,
+        is_optimal=is_optimal,
+        is_best_chain=found.is_optimal or is_optimal,
+        parts=time_parts(
+            model.machine_dag, schedule, found.configurations, system.accelerator.frequency_ghz, model.overlap
+        ),
+        phases=phases_of(found.configurations),
+        dram_bytes=sum(configuration.dram_bytes for configuration in found.configurations),
+        sram_bytes=max((configuration.sram_bytes for configuration in found.configurations), default=0),
+        cost_usd=cost_usd(system),
+        power_w=power,
+        energy_j=power * time_ns / NS_PER_S,
+        assumptions=_assumptions(system),
+    )
+
+
+def _assumptions(system: System) -> tuple[Assumption, ...]:
+    chip = system.accelerator
+    words = f"{chip.lanes_per_core} element{'s' * (chip.lanes_per_core > 1)} of each edge per cycle"
+    if chip.stages_per_core > 1:
+        products = chip.lanes_per_core * chip.stages_per_core
+        words += f"; {products} where all tasks that stream to one another are of contractions"
+    return (
+        Assumption("a task on a core", words, "[dematteis23], [ko24, section 4]"),
+        Assumption(
+            "data of a configuration",
+            "SRAM holds arrays and parts of arrays that save most DRAM traffic per byte and spatial block; the rest is "
+            "read each time",
+            "dfcompile",
+        ),
+    )

@@ -1,0 +1,78 @@
+"""Schedules of parts of a lowering; parts of one shape, such as equal layers, have the same."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.scheduler import Partitioner, Schedule, ScheduleOptions, collect_partitioners, schedule
+from dfcompile.scheduler.replayed import replayed
+
+_Key = tuple[bytes, ScheduleOptions]
+
+
+@dataclass(frozen=True)
+class PartSchedules:
+    """The schedules of parts, found once.
+
+    Attributes:
+        scheduling: how parts are scheduled.
+        planning: how they are scheduled while configurations are compared.
+    """
+
+    scheduling: ScheduleOptions
+    planning: ScheduleOptions
+    _planned: dict[_Key, Schedule] = field(default_factory=dict, repr=False)
+    _replayed: dict[_Key, Schedule] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _partitioners(self) -> Mapping[str, Partitioner]:
+        return collect_partitioners()
+
+    def planned(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Schedule | None:
+        """Return a schedule with the times that were planned, or None if no FIFOs fit.
+
+        Where FIFOs do not fit, streams whose FIFO would hold nearly all of them go through memory instead.
+
+        Args:
+            part: of the lowering.
+            fits: whether there is room for the FIFOs of a schedule.
+        """
+        shape = _shape(part)
+        for options in _with_smaller_fifos(self.planning):
+            if fits(found := self._plan(part, (shape, options))):
+                return found
+        return None
+
+    def replayed(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterator[Schedule]:
+        """Yield schedules with the times of their replay: as planned, and as asked for where that is another way."""
+        shape = _shape(part)
+        for asked in dict.fromkeys((self.planning, self.scheduling)):
+            for options in _with_smaller_fifos(asked):
+                key = shape, options
+                if fits(found := self._plan(part, key)):
+                    if key not in self._replayed:
+                        self._replayed[key] = replayed(part, found)
+                    yield self._replayed[key]
+                    break
+
+    def _plan(self, part: CanonicalDag, key: _Key) -> Schedule:
+        if key not in self._planned:
+            self._planned[key] = schedule(part, key[1], self._partitioners)
+        return self._planned[key]
+
+
+def _with_smaller_fifos(options: ScheduleOptions) -> tuple[ScheduleOptions, ...]:
+    return options, replace(options, demote=True)
+
+
+def _shape(part: CanonicalDag) -> bytes:
+    """Return what a schedule of a part depends on."""
+    digest = hashlib.blake2b(digest_size=16)
+    for column in (part.kind, part.edge_source, part.edge_target, part.edge_volume):
+        digest.update(len(column).to_bytes(8, "little"))
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.digest()

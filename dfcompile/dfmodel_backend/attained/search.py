@@ -1,0 +1,295 @@
+"""Configurations of a lowering in the least attained time: a shortest path whose arcs are scheduled only when asked.
+
+An arc of the path is a set of kernels. Until it is looked at it costs its lower bound; whenever the shortest path holds
+arcs that were not looked at, they are. When it holds none, no chain of configurations is faster. What may be looked at
+is limited in tasks to schedule, not in time, so that the result is the same on every machine.
+"""
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from operator import or_
+
+import numpy as np
+
+from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
+from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
+from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, least_chain
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_within, members_of
+from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
+from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.errors import InfeasibleError
+
+MOST_DOWN_SETS = 3000
+MOST_ARCS = 30_000
+# What may be looked at, in tasks; a set of kernels counts for at least so many.
+LEAST_TASKS = 60
+REPLAYED = 40_000  # if all sets together have no more, each that may be of use is replayed
+TINY = 64  # graphs of no more tasks may have
+REPLAYED_OF_TINY = 200_000  # as many in all their sets
+PLANNED = 40_000  # otherwise schedules are planned for so many tasks, or for the whole graph so often
+PLANNED_TIMES = 3
+REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChain:
+    """A chain of configurations.
+
+    Attributes:
+        chain: sets of units, in order of execution.
+        configurations: of these sets.
+        bound_ns: no chain of sets of units is faster, as far as chains were compared; 0 if that is not known.
+        is_optimal: whether the chain is as fast as any.
+    """
+
+    chain: Chain
+    configurations: tuple[TaskConfiguration, ...]
+    bound_ns: float
+    is_optimal: bool
+
+
+def fastest_chain(model: TaskModel, most_configurations: int = 0) -> FoundChain:
+    """Return the chain of configurations that takes the least time.
+
+    Args:
+        model: of the lowering on a chip.
+        most_configurations: 0: as many as kernels.
+
+    Raises:
+        InfeasibleError: the FIFOs of a kernel alone exceed SRAM, or DRAM does not hold what must be alive at once.
+    """
+    return _Search(model, most_configurations).run()
+
+
+# What is known of an arc.
+_BOUNDED = 0
+_PLANNED = 1
+_REPLAYED = 2
+
+
+class _Budget:
+    """Tasks that may be looked at."""
+
+    def __init__(self, tasks: int) -> None:
+        self._left = tasks
+
+    def has(self, tasks: int) -> bool:
+        return tasks <= self._left
+
+    def spend(self, tasks: int) -> None:
+        self._left -= tasks
+
+
+class _Search:
+    def __init__(self, model: TaskModel, most_configurations: int) -> None:
+        self._model = model
+        self._least = LeastCosts(model)
+        units = model.units
+        slots = most_configurations or units.count
+        everything = (1 << units.count) - 1
+        self._shape = FusionShape(units.predecessors, (everything,) * slots, units.count)
+        self._arcs, self._holds_all = _arcs(self._shape)
+        self._arc_of = {
+            (before, after): arc
+            for arc, (before, after) in enumerate(
+                zip(self._arcs.before.tolist(), self._arcs.after.tolist(), strict=True)
+            )
+        }
+        self._whole = self._arc_of.get((0, len(self._arcs.down_sets) - 1))
+        self._place = {down_set: place for place, down_set in enumerate(self._arcs.down_sets)}
+        self._known: dict[int, TaskConfiguration | None] = {}
+        self._time, self._dram = self._least_figures()
+        self._tie = TIE * float(self._time.sum())
+        self._level = np.full(len(self._time), _BOUNDED, dtype=np.int8)
+
+    def run(self) -> FoundChain:
+        everything = sum(self._tasks(units) for units in self._arcs.sets)
+        most = REPLAYED_OF_TINY if self._model.dag.tasks_count <= TINY else REPLAYED
+        if everything <= most and self._model.scheduling == self._model.planning:
+            return self._all_of_use()
+        self._plan_some()
+        return self._replay_some()
+
+    # -- small graphs: a shortest path over lower bounds, replaced by true figures where it runs
+
+    def _all_of_use(self) -> FoundChain:
+        while True:
+            bound_ns, chain = self._shortest(_BOUNDED)
+            if chain is None:
+                raise self._infeasible()
+            unknown = self._below(chain, _REPLAYED)
+            if not unknown:
+                return self._found(chain, bound_ns, is_optimal=self._holds_all)
+            for arc in unknown:
+                self._replay(arc)
+
+    # -- large graphs: plans first
+
+    def _plan_some(self) -> None:
+        """Plan kernels alone, the whole graph, neighbours of the best chain together, and what has the least bounds."""
+        alone = [1 << unit for unit in range(self._model.units.count)]
+        budget = _Budget(max(PLANNED, PLANNED_TIMES * self._model.dag.tasks_count))
+        whole = () if self._whole is None else (self._whole,)
+        for arc in [*self._arcs_of(tuple(alone)), *whole]:
+            budget.spend(self._plan(arc))
+        while True:
+            merged = self._merges()
+            bounded = self._below(self._shortest(_BOUNDED)[1] or (), _PLANNED)
+            if not merged and not bounded:
+                return
+            for arc in [*merged, *bounded]:
+                if not budget.has(self._tasks(self._arcs.mask(arc))):
+                    return
+                budget.spend(self._plan(arc))
+
+    def _merges(self) -> list[int]:
+        """Return the arcs not yet planned that join neighbours of the best chain, small ones first."""
+        _, chain = self._shortest(_PLANNED)
+        places = [0, *(self._place[down_set] for down_set in accumulate(chain or (), or_))]
+        arcs = (self._arc_of.get(ends) for ends in zip(places, places[2:], strict=False))
+        open_arcs = [arc for arc in arcs if arc is not None and self._level[arc] < _PLANNED]
+        return sorted(open_arcs, key=lambda arc: (self._tasks(self._arcs.mask(arc)), arc))
+
+    def _replay_some(self) -> FoundChain:
+        budget = _Budget(REPLAYED_TIMES * self._model.dag.tasks_count)
+        while True:
+            _, chain = self._shortest(_PLANNED)
+            if chain is None:
+                raise self._infeasible()
+            unknown = self._below(chain, _REPLAYED)
+            if not unknown:
+                return self._found(chain, 0.0, is_optimal=False)
+            if self._model.scheduling != self._model.planning and self._whole is not None:
+                unknown = sorted({*unknown, self._whole})
+            tasks = sum(self._tasks(self._arcs.mask(arc)) for arc in unknown)
+            if not budget.has(tasks) and (best := self._shortest(_REPLAYED)[1]) is not None:
+                return self._found(best, 0.0, is_optimal=False)
+            budget.spend(tasks)
+            for arc in unknown:
+                self._replay(arc)
+
+    def _least_figures(self) -> tuple[Column, Column]:
+        members = members_of(self._arcs.down_sets, self._model.units.count)
+        ends = self._arcs.before, self._arcs.after
+        memory_ns = self._least.memory_ns(members, *ends)
+        compute_ns = self._least.compute_ns(members, *ends)
+        time = self._model.overlap.times_ns(compute_ns, memory_ns, self._least.network_ns(members, *ends))
+        return time, memory_ns * self._model.system.dram_gb_per_s
+
+    def _tasks(self, units: int) -> int:
+        counts = self._model.units.tasks_count
+        return LEAST_TASKS + sum(counts[unit] for unit in self._model.units.members(units))
+
+    def _shortest(self, level: int) -> tuple[float, Chain | None]:
+        """Return the shortest path over arcs of which so much is known."""
+        time = np.where(self._level >= level, self._time, np.inf)
+        found, chain = least_chain(self._arcs, PathCosts(time, self._dram, self._tie), self._shape)
+        return found, None if chain is None else tuple(units for units in chain if units)
+
+    def _arcs_of(self, chain: Chain) -> list[int]:
+        places = [0, *(self._place[down_set] for down_set in accumulate(chain, or_))]
+        return [self._arc_of[ends] for ends in pairwise(places)]
+
+    def _below(self, chain: Chain, level: int) -> list[int]:
+        """Return the arcs of a chain of which less is known."""
+        return [arc for arc in self._arcs_of(chain) if self._level[arc] < level]
+
+    def _plan(self, arc: int) -> int:
+        """Put in the planned figures of an arc; return its tasks."""
+        units = self._arcs.mask(arc)
+        time_ns, dram_bytes = self._model.estimate(units)
+        self._put(arc, time_ns, dram_bytes, _PLANNED)
+        return self._tasks(units)
+
+    def _replay(self, arc: int) -> None:
+        """Put in the true figures of an arc."""
+        units = self._arcs.mask(arc)
+        if units not in self._known:
+            self._known[units] = self._model.configuration(units)
+        found = self._known[units]
+        self._put(arc, np.inf if found is None else found.time_ns, 0 if found is None else found.dram_bytes, _REPLAYED)
+
+    def _put(self, arc: int, time_ns: float, dram_bytes: int, level: int) -> None:
+        before = self._arcs.down_sets[int(self._arcs.before[arc])]
+        fits = self._least.fits_dram(before, self._arcs.mask(arc))
+        self._time[arc] = time_ns if fits else np.inf
+        self._dram[arc] = dram_bytes
+        self._level[arc] = level
+
+    def _found(self, chain: Chain, bound_ns: float, *, is_optimal: bool) -> FoundChain:
+        configurations = []
+        for units in chain:
+            found = self._known[units]
+            assert found is not None
+            configurations.append(found)
+        return FoundChain(chain, tuple(configurations), bound_ns, is_optimal)
+
+    def _infeasible(self) -> InfeasibleError:
+        model = self._model
+        for unit, name in enumerate(model.units.names):
+            if self._model.configuration(1 << unit) is None:
+                return InfeasibleError(
+                    f"kernel {name!r}: its FIFOs, alone on the chip, exceed the {model.sram_bytes:.0f} bytes of SRAM "
+                    "(more cores, or accelerator.sram_bytes of more)"
+                )
+        live, name = self._least.most_live()
+        if model.system.dram_capacity_bytes and live > model.system.dram_capacity_bytes:
+            return InfeasibleError(
+                f"kernel {name!r}: found {live} bytes alive in DRAM, kernel by kernel, against "
+                f"{model.system.dram_capacity_bytes:.0f} of the chip (give dram.capacity_bytes at least {live})"
+            )
+        return InfeasibleError("graph: no mapping in so few configurations fits SRAM")
+
+
+def _arcs(shape: FusionShape) -> tuple[Arcs, bool]:
+    """Return possible configurations, and whether these are all; else those along a few topological orders."""
+    lattice = shape.lattice(MOST_DOWN_SETS)
+    if lattice is not None:
+        arcs = arcs_within(shape, lattice, lambda _: True, MOST_ARCS)
+        if arcs is not None:
+            return arcs, True
+    return _arcs_along_orders(shape), False
+
+
+def _arcs_along_orders(shape: FusionShape) -> Arcs:
+    """Return configurations along a few topological orders; the long ones only from the start or to the end."""
+    lattice = shape.intervals()
+    most = len(shape.predecessors)
+    arcs = None
+    while arcs is None and most > 1:
+        most //= 2
+        arcs = arcs_within(FusionShape(shape.predecessors, shape.allowed, most), lattice, lambda _: True, MOST_ARCS)
+    if arcs is None:
+        lattice = _one_order(shape)
+        arcs = arcs_within(FusionShape(shape.predecessors, shape.allowed, 1), lattice, lambda _: True, 2**62)
+    assert arcs is not None
+    return _with_long_ones(arcs, len(shape.predecessors), most)
+
+
+def _with_long_ones(arcs: Arcs, count: int, most: int) -> Arcs:
+    """Return arcs and those of more than so many units that begin with none done or end with all done."""
+    last = len(arcs.down_sets) - 1
+    sizes = [down_set.bit_count() for down_set in arcs.down_sets]
+    long = [(after, 0) for after, size in enumerate(sizes) if size > most]
+    long += [(last, before) for before, size in enumerate(sizes) if count - size > most and before]
+    sets = {units: number for number, units in enumerate(arcs.sets)}
+    rows = list(zip(arcs.after.tolist(), arcs.before.tolist(), arcs.added.tolist(), strict=True))
+    for after, before in long:
+        units = arcs.down_sets[after] ^ arcs.down_sets[before]
+        rows.append((after, before, sets.setdefault(units, len(sets))))
+    columns = np.array(sorted(rows), np.int64).reshape(-1, 3)
+    return Arcs(
+        down_sets=arcs.down_sets,
+        before=columns[:, 1],
+        after=columns[:, 0],
+        added=columns[:, 2],
+        sets=tuple(sets),
+        members=members_of(tuple(sets), count),
+    )
+
+
+def _one_order(shape: FusionShape) -> DownSets:
+    prefixes = [(1 << count) - 1 for count in range(len(shape.predecessors) + 1)]
+    larger = {before: (after,) for before, after in pairwise(prefixes)}
+    return DownSets({**larger, prefixes[-1]: ()})

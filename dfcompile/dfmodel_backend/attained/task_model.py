@@ -1,0 +1,212 @@
+"""What sets of kernels take on one chip: their tasks are scheduled and replayed, their data held or moved."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.part import DagPart
+from dfcompile.dfmodel_backend.attained.cores import on_cores
+from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
+from dfcompile.dfmodel_backend.attained.stores import BlockEdges, StoreTable, StoreUse
+from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
+from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.scheduler import Schedule, ScheduleOptions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskConfiguration:
+    """A configuration: some kernels of the lowering, whose tasks run on the chip until all have ended.
+
+    Attributes:
+        kernels: names, in topological order.
+        part: its tasks as a DAG in words of the machine.
+        schedule: of the part, replayed.
+        stores: data that does not pass through FIFOs.
+        sram_bytes: of the spatial block with most of them: FIFOs, and what is held.
+        fifo_bytes: of the spatial block with most of them.
+        compute_ns: of the schedule.
+        memory_ns: of the DRAM traffic.
+        network_ns: of exchanges with other chips.
+        time_ns: of all, overlapped as the options say.
+    """
+
+    kernels: tuple[str, ...]
+    part: DagPart
+    schedule: Schedule
+    stores: tuple[StoreUse, ...]
+    sram_bytes: int
+    fifo_bytes: int
+    compute_ns: float
+    memory_ns: float
+    network_ns: float
+    time_ns: float
+
+    @property
+    def cycles(self) -> int:
+        """Of the schedule."""
+        return self.schedule.makespan_cycles
+
+    @property
+    def dram_read_bytes(self) -> int:
+        """Of all tasks."""
+        return sum(store.dram_read_bytes for store in self.stores)
+
+    @property
+    def dram_write_bytes(self) -> int:
+        """Of all tasks."""
+        return sum(store.dram_write_bytes for store in self.stores)
+
+    @property
+    def dram_bytes(self) -> int:
+        """Read and written."""
+        return sum(store.dram_bytes for store in self.stores)
+
+    @property
+    def bound_by(self) -> str:
+        """Which of compute, memory and network takes longest."""
+        times = {"compute": self.compute_ns, "memory": self.memory_ns, "network": self.network_ns}
+        return max(times, key=lambda kind: times[kind])
+
+
+@dataclass(frozen=True)
+class TaskModel:
+    """The cost of sets of kernels of a lowering on one chip of a system.
+
+    Attributes:
+        dag: the lowering.
+        system: of which one chip is used; each core is a processing element.
+        scheduling: how tasks are scheduled on it.
+        planning: how they are scheduled while configurations are compared; as a rule quicker.
+        overlap: of compute, memory and network in a configuration.
+        network_ns: of the exchanges of each unit with other chips; empty: none.
+    """
+
+    dag: CanonicalDag
+    system: System
+    scheduling: ScheduleOptions
+    planning: ScheduleOptions
+    overlap: Overlap
+    network_ns: tuple[float, ...] = ()
+
+    @cached_property
+    def units(self) -> TaskUnits:
+        """The kernels."""
+        return TaskUnits.of(self.dag)
+
+    @cached_property
+    def machine_dag(self) -> CanonicalDag:
+        """The lowering in words of the machine."""
+        return on_cores(self.dag, self.system.accelerator)
+
+    @cached_property
+    def _machine_units(self) -> TaskUnits:
+        return replace(self.units, dag=self.machine_dag)
+
+    @cached_property
+    def stores(self) -> StoreTable:
+        """What may lie in memory."""
+        return StoreTable(self.dag)
+
+    @cached_property
+    def _schedules(self) -> PartSchedules:
+        return PartSchedules(self.scheduling, self.planning)
+
+    @property
+    def sram_bytes(self) -> float:
+        """Of the chip; infinite if it is not limited."""
+        return self.system.accelerator.sram_bytes or np.inf
+
+    def unit_network_ns(self, unit: int) -> float:
+        """Return the time in which a unit exchanges with other chips."""
+        return self.network_ns[unit] if self.network_ns else 0.0
+
+    def configuration(self, units: int) -> TaskConfiguration | None:
+        """Return the configuration of a set of units, or None if its FIFOs exceed SRAM.
+
+        Raises:
+            UserError: the replay of its schedule is too large.
+        """
+        part = self._machine_units.part(units)
+        found = [
+            self._configuration(units, part, schedule)
+            for schedule in self._schedules.replayed(part.dag, lambda schedule: self._fits(part, schedule))
+        ]
+        return min(found, key=lambda one: one.time_ns, default=None)
+
+    def estimate(self, units: int) -> tuple[float, int]:
+        """Return time and DRAM bytes of a set of units if its schedule took what was planned; infinite if too large."""
+        part = self._machine_units.part(units)
+        schedule = self._schedules.planned(part.dag, lambda schedule: self._fits(part, schedule))
+        if schedule is None:
+            return np.inf, 0
+        found = self._configuration(units, part, schedule)
+        return found.time_ns, found.dram_bytes
+
+    def _fits(self, part: DagPart, schedule: Schedule) -> bool:
+        return int(_fifo_bytes(self.dag, part, schedule).max(initial=0)) <= self.sram_bytes
+
+    def _edges(self, units: int, part: DagPart, found: Schedule, fifo_bytes: Int64) -> BlockEdges:
+        edges = np.flatnonzero(~found.streamed & self.stores.moves_data[part.edge])
+        source, target = part.dag.edge_source[edges], part.dag.edge_target[edges]
+        moment, task = _moments(part.dag, found), part.dag.is_computational
+        inside = np.zeros(self.dag.nodes_count, dtype=np.bool_)
+        inside[self.units.tasks(units)] = True
+        return BlockEdges(
+            edge=part.edge[edges],
+            block=np.where(task[target], moment[target], moment[source]),
+            writer_block=np.where(task[source], moment[source], 0),
+            start=found.start[target],
+            end=found.last_out[target],
+            work=part.dag.work[target],
+            word_bytes=-(-self.dag.edge_volume[part.edge[edges]] // part.dag.edge_volume[edges])
+            * self.dag.edge_element_bytes[part.edge[edges]],
+            inside=inside,
+            fifo_bytes=fifo_bytes,
+        )
+
+    def _configuration(self, units: int, part: DagPart, found: Schedule) -> TaskConfiguration:
+        fifo_bytes = _fifo_bytes(self.dag, part, found)
+        stores, sram_bytes = self.stores.uses(self._edges(units, part, found, fifo_bytes), self.sram_bytes)
+        members = self.units.members(units)
+        moved = sum(store.dram_bytes for store in stores)
+        compute_ns = found.makespan_cycles / self.system.accelerator.frequency_ghz
+        memory_ns = moved / self.system.dram_gb_per_s
+        network_ns = sum(self.unit_network_ns(unit) for unit in members)
+        return TaskConfiguration(
+            kernels=tuple(self.units.names[unit] for unit in members),
+            part=part,
+            schedule=found,
+            stores=stores,
+            sram_bytes=sram_bytes,
+            fifo_bytes=int(fifo_bytes.max(initial=0)),
+            compute_ns=compute_ns,
+            memory_ns=memory_ns,
+            network_ns=network_ns,
+            time_ns=self.overlap.time_ns(compute_ns, memory_ns, network_ns),
+        )
+
+
+def _fifo_bytes(dag: CanonicalDag, part: DagPart, found: Schedule) -> Int64:
+    """Return the bytes of the FIFOs of each spatial block, words as wide as the machine's; without barriers of all."""
+    edges = np.flatnonzero(found.streamed)
+    words = part.dag.edge_volume[edges]
+    width = -(-dag.edge_volume[part.edge[edges]] // np.maximum(words, 1))
+    held = found.fifo_capacity[edges] * width * dag.edge_element_bytes[part.edge[edges]]
+    moment = _moments(part.dag, found)
+    block = moment[part.dag.edge_source[edges]]
+    per_block = np.zeros(int(moment.max(initial=0)) + 1, dtype=np.int64)
+    np.add.at(per_block, block, held)
+    return per_block
+
+
+def _moments(dag: CanonicalDag, found: Schedule) -> Int64:
+    """Return the spatial block of each task, blocks of memory alone left out; those that overlap in time are one."""
+    moment = np.zeros(dag.nodes_count, dtype=np.int64)
+    if found.barrier:
+        task = dag.is_computational
+        moment[task] = np.unique(found.block[task], return_inverse=True)[1]
+    return moment

@@ -1,0 +1,159 @@
+"""The tasks of a canonical DAG, unit by unit: what is never divided between two configurations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+
+import networkx as nx
+import numpy as np
+
+from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.part import DagPart, part_of
+
+NO_UNIT = -1
+
+
+@dataclass(frozen=True)
+class TaskUnits:
+    """The kernels of a canonical DAG, in topological order, with their tasks; sets of them are bit masks.
+
+    Tasks of no kernel form a unit per scope. Kernels that feed one another both ways are one unit.
+
+    Attributes:
+        dag: whose tasks these are.
+        names: of the units.
+        unit: of each node, `NO_UNIT` for memory, shape [nodes].
+        predecessors: of each unit, as sets.
+    """
+
+    dag: CanonicalDag
+    names: tuple[str, ...]
+    unit: Int64
+    predecessors: tuple[int, ...]
+
+    @staticmethod
+    def of(dag: CanonicalDag) -> TaskUnits:
+        """Divide the tasks of a canonical DAG into units."""
+        group, names = _groups(dag)
+        follows = _follows(dag, group, len(names))
+        order, merged = _topological(len(names), follows)
+        number = np.full(len(names) + 1, NO_UNIT, dtype=np.int64)  # the last one is memory's
+        for place, members in enumerate(order):
+            number[list(members)] = place
+        masks = [0] * len(order)
+        for before, after in follows:
+            if number[before] != number[after]:
+                masks[int(number[after])] |= 1 << int(number[before])
+        joined = tuple("+".join(names[member] for member in members) for members in order)
+        assert merged or len(joined) == len(names)
+        return TaskUnits(dag, joined, number[group], tuple(masks))
+
+    @property
+    def count(self) -> int:
+        """Number of units."""
+        return len(self.names)
+
+    @cached_property
+    def tasks_count(self) -> tuple[int, ...]:
+        """Tasks of each unit."""
+        return tuple(len(tasks) for tasks in self._tasks)
+
+    @cached_property
+    def _tasks(self) -> tuple[Int64, ...]:
+        tasks = np.flatnonzero(self.unit != NO_UNIT)
+        return _split(tasks, self.unit[tasks], self.count)
+
+    @cached_property
+    def _edges(self) -> tuple[Int64, ...]:
+        """Numbers of the edges at the tasks of each unit."""
+        numbers = np.arange(self.dag.edges_count)
+        ends = np.concatenate([self.unit[self.dag.edge_source], self.unit[self.dag.edge_target]])
+        both = np.concatenate([numbers, numbers])
+        inside = ends != NO_UNIT
+        return tuple(np.unique(edges) for edges in _split(both[inside], ends[inside], self.count))
+
+    def members(self, units: int) -> list[int]:
+        """Return the numbers of the units of a set, ascending."""
+        return [unit for unit in range(units.bit_length()) if units >> unit & 1]
+
+    def tasks(self, units: int) -> Int64:
+        """Return the numbers of the tasks of a set, ascending."""
+        return np.sort(np.concatenate([self._tasks[unit] for unit in self.members(units)]))
+
+    def edges(self, units: int) -> Int64:
+        """Return the numbers of the edges at the tasks of a set, ascending."""
+        return np.unique(np.concatenate([self._edges[unit] for unit in self.members(units)]))
+
+    def part(self, units: int) -> DagPart:
+        """Return the tasks of a set as a DAG of their own."""
+        return part_of(self.dag, self.tasks(units), self.edges(units))
+
+
+def _groups(dag: CanonicalDag) -> tuple[Int64, list[str]]:
+    """Return the number of the kernel, or of the scope without kernel, of each node, and their names."""
+    scopes = np.unique(dag.node_scope[dag.is_computational])
+    numbers: dict[tuple[bool, int], int] = {}
+    names: list[str] = []
+    of_scope = np.full(len(dag.scopes), NO_UNIT, dtype=np.int64)
+    for scope in scopes.tolist():
+        kernel = dag.scopes[scope].kernel
+        key = (kernel == NO_KERNEL, scope if kernel == NO_KERNEL else kernel)
+        if key not in numbers:
+            numbers[key] = len(names)
+            names.append(dag.scopes[scope].name if kernel == NO_KERNEL else dag.kernels[kernel].name)
+        of_scope[scope] = numbers[key]
+    return np.where(dag.is_computational, of_scope[dag.node_scope], NO_UNIT), names
+
+
+def _follows(dag: CanonicalDag, group: Int64, count: int) -> list[tuple[int, int]]:
+    """Return the pairs of groups of which the second reads what the first makes, directly or from memory."""
+    source, target = group[dag.edge_source], group[dag.edge_target]
+    direct = (source != NO_UNIT) & (target != NO_UNIT) & (source != target)
+    pairs = {divmod(pair, count) for pair in np.unique(source[direct] * count + target[direct]).tolist()}
+    writes = (source != NO_UNIT) & (target == NO_UNIT)
+    reads = (source == NO_UNIT) & (target != NO_UNIT)
+    written = np.unique(dag.edge_target[writes].astype(np.int64) * count + source[writes])
+    read = np.unique(dag.edge_source[reads].astype(np.int64) * count + target[reads])
+    writers: dict[int, list[int]] = {}
+    for pair in written.tolist():
+        writers.setdefault(pair // count, []).append(pair % count)
+    for pair in read.tolist():
+        pairs.update((writer, pair % count) for writer in writers.get(pair // count, []) if writer != pair % count)
+    return sorted(pairs)
+
+
+def _topological(count: int, follows: list[tuple[int, int]]) -> tuple[list[tuple[int, ...]], bool]:
+    """Return the groups in topological order, ties as given; those on a cycle together, and whether there are any."""
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(count))
+    graph.add_edges_from(follows)
+    members = [tuple(sorted(component)) for component in nx.strongly_connected_components(graph)]
+    component = {member: place for place, found in enumerate(members) for member in found}
+    pairs = {(component[before], component[after]) for before, after in follows}
+    targets: list[list[int]] = [[] for _ in members]
+    waits = [0] * len(members)
+    for before, after in sorted(pairs):
+        if before != after:
+            targets[before].append(after)
+            waits[after] += 1
+    ready = [(members[place][0], place) for place, count in enumerate(waits) if not count]
+    heapify(ready)
+    order = []
+    while ready:
+        _, place = heappop(ready)
+        order.append(members[place])
+        for after in targets[place]:
+            waits[after] -= 1
+            if not waits[after]:
+                heappush(ready, (members[after][0], after))
+    return order, len(members) < count
+
+
+def _split(numbers: Int64, owner: Int64, count: int) -> tuple[Int64, ...]:
+    """Return the numbers of each owner."""
+    order = np.argsort(owner, kind="stable")
+    starts = np.searchsorted(owner[order], np.arange(1, count))
+    return tuple(np.split(numbers[order], starts))

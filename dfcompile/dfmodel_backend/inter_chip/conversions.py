@@ -1,0 +1,319 @@
+"""Conversions of a tensor's layout on the chips of a network, each along one dimension, and the fastest way of several.
+
+Volumes and times per byte are those of [ko24, section 3 and 4]; reduce-scatter, all-gather and all-reduce as their
+composition are those of [chan07], [thakur05].
+"""
+
+import heapq
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum, unique
+from functools import cached_property
+from itertools import permutations, product
+from types import MappingProxyType
+
+from dfcompile.canonical_dag import LoopKind
+from dfcompile.dfmodel_backend.inter_chip.splits import (
+    Split,
+    are_independent,
+    canonical,
+    largest_share,
+    moved_elements,
+)
+from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.network.topologies import Topology
+from dfcompile.errors import InternalError
+
+MOST_ORDERED = 3  # layouts of one tensor of which every order of making them is tried
+STEP_COST = 1e-12  # of a time: of equally fast ways the one with fewer steps
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Every chip along the dimension has a value of each element; they are to be combined."""
+
+    kind: LoopKind
+
+
+Held = Split | Partial | None  # along one dimension of the network; None: every chip has all
+Layout = tuple[Held, ...]  # one entry per dimension, innermost first
+
+
+@unique
+class ExchangeKind(StrEnum):
+    """What chips do to change a layout."""
+
+    SLICE = "slice"  # each keeps its part of what it has: free
+    ALL_GATHER = "all-gather"
+    REDUCE_SCATTER = "reduce-scatter"
+    ALL_REDUCE = "all-reduce"
+    ALL_TO_ALL = "all-to-all"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One conversion.
+
+    Attributes:
+        kind: the collective.
+        dimensions: of the network along which chips take part.
+        before: layout.
+        after: layout.
+        message_bytes: of the tensor that the chips of one group have together at that step, at most: what times are per
+            byte of.
+        moved_bytes: that all chips together receive.
+        time_ns: of it.
+    """
+
+    kind: ExchangeKind
+    dimensions: tuple[int, ...]
+    before: Layout
+    after: Layout
+    message_bytes: int
+    moved_bytes: int
+    time_ns: float
+
+
+Way = tuple[Step, ...]
+
+_COLLECTIVES: Mapping[ExchangeKind, Collective] = MappingProxyType(
+    {
+        ExchangeKind.SLICE: Collective.NONE,
+        ExchangeKind.ALL_GATHER: Collective.ALL_GATHER,
+        ExchangeKind.REDUCE_SCATTER: Collective.ALL_GATHER,  # as many bytes, the other way round
+        ExchangeKind.ALL_REDUCE: Collective.ALL_REDUCE,
+        ExchangeKind.ALL_TO_ALL: Collective.ALL_TO_ALL,
+    }
+)
+
+
+def splits_of(layout: Layout) -> tuple[Split, ...]:
+    """Return the splits of a layout."""
+    return tuple(held for held in layout if isinstance(held, Split))
+
+
+def is_complete(layout: Layout) -> bool:
+    """Return whether nothing is left to be combined."""
+    return not any(isinstance(held, Partial) for held in layout)
+
+
+def share_elements(layout: Layout, elements: int) -> int:
+    """Return the elements of the chip with most of an array."""
+    return largest_share(splits_of(layout), elements)
+
+
+class Conversions:
+    """Conversions between layouts on the chips of a group; what is found is kept."""
+
+    def __init__(self, group: TensorGroup) -> None:
+        self._group = group
+        self._chips = tuple(link.chips for link in group.links)
+        self._costs: dict[tuple[ExchangeKind, int], tuple[float, float]] = {}
+        self._ways: dict[tuple[Layout, Layout, int, int], Way] = {}
+        self._plans: dict[tuple[Layout, tuple[Layout, ...], int, int], tuple[Way, ...]] = {}
+
+    @property
+    def chips(self) -> tuple[int, ...]:
+        """Chips along each dimension."""
+        return self._chips
+
+    @cached_property
+    def _outer(self) -> tuple[TensorGroup, ...]:
+        """The groups that a conversion along each dimension needs: in a hierarchy the inner ones, too."""
+        shape, links = self._group.shape, self._group.links
+        firsts = [number if shape.is_grid else 0 for number in range(len(links))]
+        return tuple(
+            TensorGroup(
+                Topology(shape.kinds[first : number + 1]), links[first : number + 1], self._group.link_latency_ns
+            )
+            for number, first in enumerate(firsts)
+        )
+
+    def plan(self, given: Layout, needed: tuple[Layout, ...], elements: int, element_bytes: int) -> tuple[Way, ...]:
+        """Return the ways to all of several layouts; each may start at any layout that there is by then.
+
+        All orders of up to `MOST_ORDERED` layouts are tried; of more the nearest comes first.
+        """
+        key = (given, needed, elements, element_bytes)
+        if key not in self._plans:
+            self._plans[key] = self._plan(given, needed, elements, element_bytes)
+        return self._plans[key]
+
+    def _plan(self, given: Layout, needed: tuple[Layout, ...], elements: int, element_bytes: int) -> tuple[Way, ...]:
+        if len(needed) > MOST_ORDERED:
+            nearest = min(needed, key=lambda one: _rank(self.way(given, one, elements, element_bytes)))
+            order = (nearest, *(one for one in needed if one != nearest))
+            return self._in_order(given, order, elements, element_bytes)
+        plans = (self._in_order(given, order, elements, element_bytes) for order in permutations(needed))
+        return min(plans, key=lambda ways: _rank([step for way in ways for step in way]))
+
+    def _in_order(self, given: Layout, order: Sequence[Layout], elements: int, element_bytes: int) -> tuple[Way, ...]:
+        there = {given: None}
+        ways: dict[Layout, Way] = {}
+        for target in order:
+            starts = (self.way(start, target, elements, element_bytes) for start in there)
+            ways[target] = min(starts, key=_rank)
+            there |= dict.fromkeys(step.after for step in ways[target])
+        # In the order in which they are made, so that each start is there.
+        return tuple(ways[target] for target in order)
+
+    def completed(self, given: Layout, elements: int, element_bytes: int) -> Layout:
+        """Return the layout without partial results that is fastest to reach."""
+        if is_complete(given):
+            return given
+        options = [(None, *self._helpers(given, place, elements)) if isinstance(held, Partial) else (held, None)
+                   for place, held in enumerate(given)]  # fmt: skip
+        layouts = [one for one in product(*options) if are_independent(splits_of(one), elements)]
+        layouts = [one for one in layouts if is_complete(one)]
+        return min(layouts, key=lambda one: _rank(self.way(given, one, elements, element_bytes)))
+
+    def way(self, given: Layout, needed: Layout, elements: int, element_bytes: int) -> Way:
+        """Return the fastest steps from one layout to another."""
+        if given == needed:
+            return ()
+        key = (given, needed, elements, element_bytes)
+        if key not in self._ways:
+            self._ways[key] = self._shortest(given, needed, elements, element_bytes)
+        return self._ways[key]
+
+    def _shortest(self, given: Layout, needed: Layout, elements: int, element_bytes: int) -> Way:
+        held = [
+            tuple(dict.fromkeys((given[place], needed[place], None, *self._helpers(given, place, elements))))
+            for place in range(len(given))
+        ]
+        heap: list[tuple[float, int, int, Layout, Way]] = [(0.0, 0, 0, given, ())]
+        done: set[Layout] = set()
+        pushed = 0
+        while heap:
+            cost, moved, _, layout, way = heapq.heappop(heap)
+            if layout == needed:
+                return way
+            if layout in done:
+                continue
+            done.add(layout)
+            for step in self._steps(layout, needed, held, elements, element_bytes):
+                if step.after not in done:
+                    pushed += 1
+                    total = cost + step.time_ns * (1 + STEP_COST) + STEP_COST
+                    heapq.heappush(heap, (total, moved + step.moved_bytes, pushed, step.after, (*way, step)))
+        raise InternalError(f"layout {given}: found no way to {needed}")
+
+    def _helpers(self, given: Layout, place: int, elements: int) -> tuple[Split, ...]:
+        """Return splits in which partial results may be scattered: blocks of all, or of what others have in a row."""
+        if not isinstance(given[place], Partial):
+            return ()
+        outer = [self._chips[d] for d in range(len(given) - 1, place, -1) if isinstance(given[d], Partial)]
+        found = []
+        bases = [((elements,), elements), *(((*split.moduli, split.block), split.block) for split in splits_of(given))]
+        for start, length in bases:
+            moduli, block = list(start), length
+            for count in outer:
+                block = -(-block // count)
+                moduli.append(block)
+            found.append(canonical(elements, moduli, -(-block // self._chips[place])))
+        return tuple(dict.fromkeys(found))
+
+    def _steps(
+        self, layout: Layout, needed: Layout, held: Sequence[Sequence[Held]], elements: int, element_bytes: int
+    ) -> Iterator[Step]:
+        for place, options in enumerate(held):
+            for option in options:
+                kind = _kind(layout[place], option)
+                if kind is None:
+                    continue
+                after = (*layout[:place], option, *layout[place + 1 :])
+                if after == needed or are_independent(splits_of(after), elements):
+                    yield self._step(kind, place, layout, after, elements, element_bytes)
+        if len(layout) > 1:
+            yield from self._together(layout, needed, elements, element_bytes)
+
+    def _step(
+        self, kind: ExchangeKind, place: int, before: Layout, after: Layout, elements: int, element_bytes: int
+    ) -> Step:
+        others = (*before[:place], *before[place + 1 :])
+        message = share_elements(others, elements) * element_bytes
+        moved = self._moved(kind, place, before, after, elements) * element_bytes
+        time_ns = 0.0
+        if moved:
+            time_ns = self._time_ns(kind, place, self._passing(place, before, elements) * element_bytes)
+        return Step(kind, (place,), before, after, message, moved, time_ns)
+
+    def _time_ns(self, kind: ExchangeKind, place: int, size_bytes: int) -> float:
+        if (kind, place) not in self._costs:
+            group = self._outer[place]
+            per_byte, latency_ns = group.cost(_COLLECTIVES[kind])
+            if kind is ExchangeKind.REDUCE_SCATTER:
+                # [ko24] charges hops to reductions alone: the scatter that begins one pays those of both halves.
+                latency_ns = group.cost(Collective.ALL_REDUCE)[1]
+            self._costs[kind, place] = per_byte, latency_ns
+        per_byte, latency_ns = self._costs[kind, place]
+        return size_bytes * per_byte + latency_ns
+
+    def _passing(self, place: int, before: Layout, elements: int) -> int:
+        """Return the elements of all chips that share the links along a dimension.
+
+        On a grid each group has links of its own; in a hierarchy all inner groups share a gateway, and what it hands on
+        comes from, or goes to, their chips over inner links.
+        """
+        if self._group.shape.is_grid or not place:
+            return share_elements((*before[:place], *before[place + 1 :]), elements)
+        partial = math.prod(
+            count for count, held in zip(self._chips[:place], before, strict=False) if isinstance(held, Partial)
+        )
+        return share_elements(before[place + 1 :], elements) * partial
+
+    def _moved(self, kind: ExchangeKind, place: int, before: Layout, after: Layout, elements: int) -> int:
+        """Return the elements that all chips together receive; chips that have the same do the same."""
+        others = [number for number in range(len(before)) if number != place]
+        copies = math.prod(self._chips[other] for other in others if not isinstance(before[other], Split))
+        count = self._chips[place]
+        match kind:
+            case ExchangeKind.SLICE:
+                return 0
+            case ExchangeKind.ALL_GATHER | ExchangeKind.REDUCE_SCATTER:
+                return (count - 1) * elements * copies
+            case ExchangeKind.ALL_REDUCE:
+                return 2 * (count - 1) * elements * copies
+            case ExchangeKind.ALL_TO_ALL:
+                return moved_elements(splits_of((before[place],)), splits_of((after[place],)), elements) * copies
+
+    def _together(self, layout: Layout, needed: Layout, elements: int, element_bytes: int) -> Iterator[Step]:
+        """Yield conversions of all chips at once."""
+        whole: Layout = (None,) * len(layout)
+        everyone, size = math.prod(self._chips), elements * element_bytes
+        dimensions = tuple(range(len(layout)))
+        if all(isinstance(held, Partial) for held in layout):
+            time_ns = self._group.time_ns(Collective.ALL_REDUCE, size)
+            yield Step(ExchangeKind.ALL_REDUCE, dimensions, layout, whole, size, 2 * (everyone - 1) * size, time_ns)
+        if len(splits_of(layout)) < len(layout):
+            return
+        time_ns = self._group.time_ns(Collective.ALL_GATHER, size)
+        yield Step(ExchangeKind.ALL_GATHER, dimensions, layout, whole, size, (everyone - 1) * size, time_ns)
+        if len(splits_of(needed)) == len(needed):
+            moved = moved_elements(splits_of(layout), splits_of(needed), elements) * element_bytes
+            time_ns = self._group.time_ns(Collective.ALL_TO_ALL, size) if moved else 0.0
+            yield Step(ExchangeKind.ALL_TO_ALL, dimensions, layout, needed, size, moved, time_ns)
+
+
+def _rank(steps: Sequence[Step]) -> tuple[float, int, int]:
+    time_ns = sum(step.time_ns for step in steps)
+    return (
+        time_ns + STEP_COST * (time_ns + 1) * len(steps),
+        sum(step.message_bytes for step in steps if step.kind is not ExchangeKind.SLICE),
+        sum(step.moved_bytes for step in steps),
+    )
+
+
+def _kind(before: Held, after: Held) -> ExchangeKind | None:
+    """Return what changes a layout along one dimension, if anything does."""
+    if before == after or isinstance(after, Partial):
+        return None
+    match before:
+        case Partial():
+            return ExchangeKind.REDUCE_SCATTER if isinstance(after, Split) else ExchangeKind.ALL_REDUCE
+        case Split():
+            return ExchangeKind.ALL_TO_ALL if isinstance(after, Split) else ExchangeKind.ALL_GATHER
+        case None:
+            return ExchangeKind.SLICE

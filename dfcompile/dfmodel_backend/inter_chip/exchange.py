@@ -1,0 +1,34 @@
+"""One exchange of a mapping: a step of what changes the layout of a tensor."""
+
+from dataclasses import dataclass
+
+from dfcompile.dfmodel_backend.inter_chip.conversions import ExchangeKind
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A collective on a tensor.
+
+    Attributes:
+        tensor: name.
+        source: the kernel that makes it, in whose configuration it is exchanged.
+        readers: kernels that need the layout that this leads to; none of an output of the model that is completed.
+        kind: the collective.
+        dimensions: of the network along which chips take part, counted from the innermost.
+        before: layout along these dimensions, in words.
+        after: layout along these dimensions, in words.
+        message_bytes: of the tensor that the chips of one group have together at that step, at most [ko24].
+        moved_bytes: that all chips together receive.
+        time_ns: of it.
+    """
+
+    tensor: str
+    source: str
+    readers: tuple[str, ...]
+    kind: ExchangeKind
+    dimensions: tuple[int, ...]
+    before: str
+    after: str
+    message_bytes: int
+    moved_bytes: int
+    time_ns: float

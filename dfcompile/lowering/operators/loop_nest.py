@@ -1,0 +1,170 @@
+"""The loops of a canonical operator: which of its dimensions index which axis of each operand and of the result."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from types import MappingProxyType
+from typing import TypeAlias
+
+from dfcompile.canonical_dag import Digit, KernelLoop, LoopKind, LoopPart
+from dfcompile.lowering.reduction import Reduction
+
+Index: TypeAlias = str | None  # an affine expression of the loops; None: any place along the axis
+
+KINDS: Mapping[Reduction, LoopKind] = MappingProxyType(
+    {
+        Reduction.SUM: LoopKind.SUM,
+        Reduction.PRODUCT: LoopKind.PRODUCT,
+        Reduction.MAX: LoopKind.MAX,
+        Reduction.MIN: LoopKind.MIN,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of an operator.
+
+    Attributes:
+        extent: iterations.
+        part: the dimension of the kernel that it is all of, or a part of.
+        kind: what becomes of its iterations; of a reduction partial results are combined element by element.
+    """
+
+    extent: int
+    part: LoopPart = LoopPart.M
+    kind: LoopKind = LoopKind.PARALLEL
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNest:
+    """What an operator says of its loops; those that it does not list are nobody's concern.
+
+    Attributes:
+        loops: by the names that indices use.
+        reads: per operand one index per axis.
+        write: one index per axis of the result.
+    """
+
+    loops: Mapping[str, Loop]
+    reads: tuple[tuple[Index, ...], ...]
+    write: tuple[Index, ...]
+
+
+def kernel_loops(nest: LoopNest, operands: Sequence[Sequence[int]], result: Sequence[int]) -> tuple[KernelLoop, ...]:
+    """Return the loops of a nest that may be split, with their digits of operands and result.
+
+    A parallel loop may be split if each iteration has elements of the result of its own, a reduction if the result has
+    nothing of it. An operand that a loop goes through in any other way, such as windows that overlap, is needed whole.
+
+    Args:
+        nest: of the operator.
+        operands: shape of each.
+        result: its shape.
+    """
+    extents = {name: loop.extent for name, loop in nest.loops.items()}
+    reads = [_Terms.of(shape, indices, extents) for shape, indices in zip(operands, nest.reads, strict=True)]
+    write = _Terms.of(result, nest.write, extents)
+    found = []
+    for name, loop in nest.loops.items():
+        if loop.extent < 2:
+            continue
+        digit = write.digit(name)
+        if (digit is None) is (loop.kind is LoopKind.PARALLEL) or (digit is None and write.moves(name)):
+            continue
+        inputs = tuple(read.digit(name) for read in reads)
+        found.append(KernelLoop(name, loop.part, loop.extent, loop.kind, inputs, (digit,)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """The offset in an array as a sum over loops: how far each moves, and what is not followed."""
+
+    elements: int
+    base: int
+    strides: Mapping[str, int]
+    axes: Mapping[str, int]
+    extents: Mapping[str, int]
+    unknown: tuple[tuple[int, int], ...]  # stride and extent of each axis that is not followed
+
+    @staticmethod
+    def of(shape: Sequence[int], indices: Sequence[Index], extents: Mapping[str, int]) -> "_Terms":
+        base, strides, axes, unknown = 0, dict[str, int](), dict[str, int](), list[tuple[int, int]]()
+        for axis, index in enumerate(indices):
+            step = prod(shape[axis + 1 :])
+            terms = None if index is None else affine(index)
+            if terms is None or any(name not in extents for name in terms if name):
+                unknown.append((step, shape[axis]))
+                continue
+            base += terms.get("", 0) * step
+            for name, factor in terms.items():
+                if name and factor:
+                    strides[name] = strides.get(name, 0) + factor * step
+                    axes.setdefault(name, axis)
+        return _Terms(prod(shape), base, strides, axes, extents, tuple(unknown))
+
+    def moves(self, name: str) -> bool:
+        return bool(self.strides.get(name, 0))
+
+    def digit(self, name: str) -> Digit | None:
+        """Return the digit of a loop: all other terms leave it alone, those within it and those of whole periods."""
+        stride, extent = self.strides.get(name, 0), self.extents[name]
+        period = stride * extent
+        if stride < 1 or self.elements % period:
+            return None
+        low, high = self.base % period, self.base % period
+        others = [(self.strides[other], self.extents[other]) for other in self.strides if other != name]
+        for step, count in (*others, *self.unknown):
+            if step % period:
+                low, high = low + min(0, step * (count - 1)), high + max(0, step * (count - 1))
+        return Digit(stride, self.axes[name]) if 0 <= low <= high < stride else None
+
+
+@lru_cache(maxsize=4096)
+def affine(text: str) -> Mapping[str, int] | None:
+    """Return the factor of each loop of an index, and under no name the constant; None if it is not affine.
+
+    >>> affine("2*i0 + i1 - 1")
+    {'i0': 2, 'i1': 1, '': -1}
+    """
+    return _affine(ast.parse(text.strip(), mode="eval").body)
+
+
+def _affine(node: ast.expr) -> dict[str, int] | None:
+    match node:
+        case ast.Constant(value=int(value)):
+            return {"": value}
+        case ast.Name(id=name):
+            return {name: 1}
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _scaled(_affine(operand), -1)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operation, right=right):
+            sign = 1 if isinstance(operation, ast.Add) else -1
+            return _sum(_affine(left), _scaled(_affine(right), sign))
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _product(_affine(left), _affine(right))
+    return None
+
+
+def _scaled(terms: dict[str, int] | None, factor: int) -> dict[str, int] | None:
+    return None if terms is None else {name: factor * value for name, value in terms.items()}
+
+
+def _sum(one: dict[str, int] | None, other: dict[str, int] | None) -> dict[str, int] | None:
+    if one is None or other is None:
+        return None
+    return {
+        name: one.get(name, 0) + other.get(name, 0) for name in (*one, *(name for name in other if name not in one))
+    }
+
+
+def _product(one: dict[str, int] | None, other: dict[str, int] | None) -> dict[str, int] | None:
+    if one is None or other is None:
+        return None
+    for factor, terms in ((one, other), (other, one)):
+        if set(factor) <= {""}:
+            return _scaled(terms, factor.get("", 0))
+    return None

@@ -1,0 +1,226 @@
+"""The part of the report on mappings: attained, bound, ideal, and where the time goes (docs/report-format.md)."""
+
+from typing import Final
+
+from dfcompile.report.figure import figure, record
+
+BOUND_BY: Final = ("compute", "memory", "network")
+COLLECTIVES: Final = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
+
+
+@record
+class ConfigurationSummary:
+    """One configuration of a mapping: kernels that are on the chip together [ko24]."""
+
+    kernels: tuple[str, ...] = figure(meaning="that are on the chip together", least=1)
+    time_s: float = figure(
+        unit="s",
+        meaning="of it: compute, memory and network time joined as `--overlap` says",
+        heading="time\n{}s",
+        table="configurations",
+    )
+    compute_s: float = figure(unit="s", meaning="cycles of its schedule, replayed, × period")
+    memory_s: float = figure(unit="s", meaning="DRAM traffic / bandwidth")
+    network_s: float = figure(unit="s", meaning="exchanges with other chips")
+    dram_bytes: int = figure(
+        unit="bytes", meaning="read from and written to DRAM", heading="DRAM\nbytes", table="configurations"
+    )
+    sram_bytes: int = figure(
+        unit="bytes",
+        meaning="FIFOs, arrays and parts of arrays of the spatial block with most of them",
+        heading="SRAM\nbytes",
+        table="configurations",
+    )
+    bound_by: str = figure(
+        meaning="the largest of its times: `compute`, `memory` or `network`",
+        heading="bound by",
+        table="configurations",
+        choices=BOUND_BY,
+    )
+
+
+@record
+class IdealConfigurationSummary:
+    """One configuration of the ideal."""
+
+    kernels: tuple[str, ...] = figure(meaning="that are on the chip together", least=1)
+    time_s: float = figure(unit="s", meaning="of it")
+    bound_by: str = figure(meaning="the largest of its times", choices=BOUND_BY)
+
+
+@record
+class IdealSummary:
+    """The ideal of the operators on the machine: perfect streams between kernels, any parallelism [ko24]."""
+
+    configs: int = figure(unit="configurations", meaning="that follow one another on the chip", least=1)
+    optimal: bool = figure(
+        meaning="whether it is proved that no assignment of kernels to configurations is faster, under no sharding "
+        "over a number of chips that was tried"
+    )
+    gap: float = figure(meaning="(`ideal_time_s` − `bound_time_s`) / `ideal_time_s`")
+    bound_time_s: float = figure(unit="s", meaning="that no assignment, under no sharding, can fall below")
+    dram_bytes: float = figure(unit="bytes", meaning="read from and written to DRAM")
+    solver: str = figure(meaning="what found the assignment")
+    solver_s: float = figure(
+        unit="s", meaning="wall time of the solver; the one field that differs between runs", decimals=3
+    )
+    configurations: tuple[IdealConfigurationSummary, ...] = figure(meaning="in their order")
+
+
+@record
+class TimePartsSummary:
+    """Where the attained time goes: parts that add up to it."""
+
+    work_s: float = figure(
+        unit="s",
+        meaning="all tasks at work on all PEs, an element per cycle: work / PEs",
+        heading="work /\npeak {}s",
+        table="parts",
+    )
+    idle_elements_s: float = figure(
+        unit="s",
+        meaning="PEs without a task: the expansion has fewer tasks at a time than there are PEs",
+        heading="PEs with-\nout task {}s",
+        table="parts",
+    )
+    waiting_s: float = figure(
+        unit="s",
+        meaning="tasks that wait for a buffer that others of their spatial block fill, or for a first element",
+        heading="phases at\nbuffers {}s",
+        table="parts",
+    )
+    throttled_s: float = figure(
+        unit="s",
+        meaning="tasks slowed down by those that they stream with",
+        heading="slower\nstreams {}s",
+        table="parts",
+    )
+    whole_blocks_s: float = figure(
+        unit="s",
+        meaning="tasks that have ended while others of their spatial block run",
+        heading="whole\nblocks {}s",
+        table="parts",
+    )
+    memory_s: float = figure(
+        unit="s",
+        meaning="DRAM traffic beyond the schedule",
+        heading="memory\n{}s",
+        table="parts",
+        hidden=0.0,
+    )
+    network_s: float = figure(
+        unit="s",
+        meaning="exchanges between chips beyond both",
+        heading="network\n{}s",
+        table="parts",
+        hidden=0.0,
+    )
+
+
+@record
+class PhaseSummary:
+    """A spatial block of the attained schedule."""
+
+    configuration: int = figure(meaning="number of the configuration, from 0")
+    start_cycle: int = figure(unit="cycles", meaning="of the schedule")
+    end_cycle: int = figure(unit="cycles", meaning="of the schedule")
+    tasks: int = figure(unit="tasks", meaning="on the chip together", least=1)
+
+
+@record
+class ExchangeSummary:
+    """A collective by which chips change the layout of a tensor."""
+
+    tensor: str = figure(meaning="that is exchanged")
+    source: str = figure(meaning="the kernel that makes it, in whose configuration it is exchanged")
+    readers: tuple[str, ...] = figure(
+        meaning="kernels that need it so; none of an output of the model that is completed"
+    )
+    collective: str = figure(
+        meaning="`all-gather`, `reduce-scatter`, `all-reduce` or `all-to-all`", choices=COLLECTIVES
+    )
+    dimensions: tuple[int, ...] = figure(meaning="of the network, along which chips take part; 0 is the innermost")
+    before: str = figure(
+        meaning="layout along them, such as `split by axis 0`, `whole`, `partial, to be combined by sum`"
+    )
+    after: str = figure(meaning="layout along them then")
+    message_bytes: int = figure(
+        unit="bytes", meaning="that the chips of one group have of the tensor together, at most"
+    )
+    moved_bytes: int = figure(unit="bytes", meaning="that all chips together receive")
+    time_s: float = figure(unit="s", meaning="of it")
+
+
+@record
+class MappingSummary:
+    """Figures of a mapping: a schedule of the lowering's tasks on the machine, between a bound and an ideal."""
+
+    chips: int = figure(unit="chips", meaning="in use: of those available as many as give the least time", least=1)
+    chips_available: int = figure(unit="chips", meaning="given by `--chips`", least=1)
+    time_s: float | None = figure(
+        unit="s",
+        meaning="for one inference, attained: a schedule of these tasks, replayed, joined with memory and network; "
+        "`null` on several chips",
+        heading="time\n{}s",
+        table="mapping",
+        words=((None, "-"),),
+    )
+    bound_time_s: float = figure(
+        unit="s",
+        meaning="no schedule of these tasks on this machine is faster; on several chips no lowering of as much work",
+        heading="bound\n{}s",
+        table="mapping",
+    )
+    ideal_time_s: float = figure(
+        unit="s",
+        meaning="what the operators take with perfect streams and any parallelism [ko24]: only a lowering with fewer "
+        "operations or more parallelism than that model knows is faster",
+        heading="ideal\n{}s",
+        table="mapping",
+    )
+    optimal: bool = figure(meaning="whether the bound is attained")
+    best_chain: bool = figure(
+        meaning="whether it is proved that no other assignment of kernels to configurations is faster, each scheduled "
+        "as it is"
+    )
+    gap: float | None = figure(meaning="(`time_s` − `bound_time_s`) / `time_s`")
+    configs: int = figure(
+        unit="configurations",
+        meaning="that follow one another on the chip; this and all below are of the ideal on several chips",
+        heading="configs",
+        table="mapping",
+        least=1,
+    )
+    dram_bytes: float = figure(
+        unit="bytes", meaning="read from and written to DRAM", heading="DRAM\nbytes", table="mapping", cell=",.0f"
+    )
+    sram_bytes: int | None = figure(
+        unit="bytes",
+        meaning="FIFOs, arrays and parts of arrays of the spatial block with most of them, on one chip",
+    )
+    network_bytes: float = figure(
+        unit="bytes",
+        meaning="of the messages between chips: of each exchange what the chips of one group have together [ko24]",
+        heading="network\nbytes",
+        table="mapping",
+        cell=",.0f",
+    )
+    moved_bytes: float = figure(unit="bytes", meaning="that all chips together receive from others")
+    cost_usd: float = figure(
+        unit="USD", meaning="price of the machine", heading="cost\nUSD", table="mapping", cell=",.2f"
+    )
+    power_w: float = figure(unit="W", meaning="power of the machine", heading="power\n{}W", table="mapping")
+    energy_j: float = figure(unit="J", meaning="`power_w * time_s`", heading="energy\n{}J", table="mapping")
+    utilization: float = figure(
+        meaning="operations of the model, each once however many chips repeat it / (peak rate of all chips × `time_s`)",
+        heading="util.\n%",
+        table="mapping",
+        after="network_bytes",
+        cell=".1%",
+        csv="mapping_utilization",
+    )
+    parts: TimePartsSummary | None = figure(meaning="where the time goes; `null` on several chips", prefix="part")
+    configurations: tuple[ConfigurationSummary, ...] = figure(meaning="in their order; none on several chips")
+    exchanges: tuple[ExchangeSummary, ...] = figure(meaning="between chips; none on one chip")
+    phases: tuple[PhaseSummary, ...] = figure(meaning="spatial blocks of all configurations, in their order")
+    ideal: IdealSummary = figure(meaning="what `ideal_time_s` is of", prefix="ideal")

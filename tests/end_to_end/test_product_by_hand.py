@@ -1,0 +1,43 @@
+"""A single product: each figure of docs/mapping.md from its formula."""
+
+from math import ceil
+from pathlib import Path
+
+import pytest
+
+import dfcompile as df
+
+ROOT = Path(__file__).parent.parent.parent
+M, K, N = 32, 96, 64
+PRODUCTS = M * N
+BYTES = 4 * (M * K + K * N + M * N)
+
+
+def test_on_the_canonical_machine() -> None:
+    (result,) = df.compile(ROOT / "examples" / "product" / "model.py", pes=64, expand=["MatMul=ip"]).report.results
+    mapping = result.mapping
+    assert mapping is not None
+
+    assert mapping.time_s == pytest.approx((PRODUCTS // 64 * K + PRODUCTS) * 1e-9)
+    assert mapping.bound_time_s == pytest.approx(mapping.time_s)
+    assert mapping.ideal_time_s == pytest.approx(PRODUCTS * K / 64 * 1e-9)
+    assert mapping.dram_bytes == BYTES
+    assert mapping.configurations[0].memory_s == pytest.approx(BYTES / 300e9)
+
+
+def test_on_cores_of_many_lanes() -> None:
+    word = 32 * 6
+    one, two = df.compile(
+        ROOT / "examples" / "product" / "model.py", pes=8, expand=["MatMul=ip"], system="sn30", chips=[1, 2]
+    ).report.results
+    alone, shared = one.mapping, two.mapping
+    assert alone is not None
+    assert shared is not None
+
+    cycles = PRODUCTS // 8 * ceil(K / word) + ceil(PRODUCTS / word)
+    assert alone.time_s == pytest.approx(cycles * 0.8e-9)
+    assert alone.ideal_time_s == pytest.approx(192 * 0.8e-9)
+    assert shared.time_s is None
+    assert shared.bound_time_s == pytest.approx(ceil((PRODUCTS + 11) / 16) * 0.8e-9)
+    assert shared.ideal_time_s == pytest.approx(4 * (M * K // 2 + K * N // 2 + M * N) / 300e9)
+    assert [(found.collective, found.message_bytes) for found in shared.exchanges] == [("reduce-scatter", 4 * M * N)]

@@ -1,0 +1,102 @@
+"""Chosen configurations are the best of all, on random canonical DAGs and machines; the checker accepts them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.dfmodel_backend import Overlap, System, TaskModel, check_task_mapping, load_system, map_tasks
+from dfcompile.dfmodel_backend.attained import search
+from dfcompile.dfmodel_backend.machine.system import Amount
+from dfcompile.errors import InfeasibleError
+from dfcompile.scheduler import ScheduleOptions
+from tests.examples import examples
+from tests.strategies import DagShape, canonical_dags
+
+CANONICAL = load_system(None)
+SMALL = DagShape(max_scopes=5, max_members=2)
+
+
+def machine(pes: int, sram_bytes: float, gb_per_s: float) -> System:
+    """Return a canonical chip with other memories."""
+    system = CANONICAL.with_cores(pes)
+    return replace(
+        system,
+        accelerator=replace(system.accelerator, sram=Amount(sram_bytes)),
+        dram=replace(system.dram, bandwidth=Amount(gb_per_s)),
+    )
+
+
+machines = st.builds(
+    machine, st.integers(1, 6), st.sampled_from([0.0, 200.0, 400.0, 1000.0]), st.sampled_from([0.5, 4.0, 64.0])
+)
+
+
+def model_of(dag: CanonicalDag, system: System, overlap: Overlap = Overlap.PERFECT_OVERLAP) -> TaskModel:
+    options = ScheduleOptions(system.accelerator.cores)
+    return TaskModel(dag, system, options, options, overlap)
+
+
+def next_sets(model: TaskModel, done: int) -> Iterator[int]:
+    """Yield every set of units that may run after others."""
+    for units in range(1, 1 << model.units.count):
+        after = done | units
+        if not units & done and not any(model.units.predecessors[unit] & ~after for unit in model.units.members(units)):
+            yield units
+
+
+def least_ns(model: TaskModel) -> float:
+    """Return the least time of all ways to put units into configurations, one after another."""
+
+    @cache
+    def time_ns(units: int) -> float:
+        found = model.configuration(units)
+        return inf if found is None else found.time_ns
+
+    @cache
+    def rest_ns(done: int) -> float:
+        if done == (1 << model.units.count) - 1:
+            return 0.0
+        return min(time_ns(units) + rest_ns(done | units) for units in next_sets(model, done))
+
+    return rest_ns(0)
+
+
+@examples(30)
+@given(canonical_dags(SMALL), machines, st.sampled_from(list(Overlap)))
+def test_no_other_chain_is_faster(dag: CanonicalDag, system: System, overlap: Overlap) -> None:
+    model = model_of(dag, system, overlap)
+    expected_ns = least_ns(model)
+    if expected_ns == inf:
+        with pytest.raises(InfeasibleError, match="FIFOs"):
+            map_tasks(model)
+        return
+
+    found = map_tasks(model)
+
+    assert found.time_s * 1e9 == pytest.approx(expected_ns, rel=1e-9)
+    assert found.is_best_chain
+    assert found.bound_time_s <= found.time_s * (1 + 1e-12)
+    check_task_mapping(dag, system, overlap, found)
+
+
+@examples(30)
+@given(canonical_dags(DagShape(max_scopes=9)), machines, st.sampled_from(["sb-lts", "sb-rlx", "best"]))
+def test_checker_accepts_planned_chains(dag: CanonicalDag, system: System, partition: str) -> None:
+    pes = system.accelerator.cores
+    model = TaskModel(dag, system, ScheduleOptions(pes, partition), ScheduleOptions(pes), Overlap.PERFECT_OVERLAP)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "REPLAYED", 0)
+        patch.setattr(search, "REPLAYED_OF_TINY", 0)
+        try:
+            found = map_tasks(model)
+        except InfeasibleError:
+            return
+
+    check_task_mapping(dag, system, Overlap.PERFECT_OVERLAP, found)
+    assert found.bound_time_s <= found.time_s * (1 + 1e-12)

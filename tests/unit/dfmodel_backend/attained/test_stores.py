@@ -1,0 +1,85 @@
+"""Where data lies while a configuration runs, on small graphs by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.dfmodel_backend import Overlap, TaskConfiguration, TaskModel, load_system
+from dfcompile.dfmodel_backend.attained.stores import Place, StoreUse
+from dfcompile.dfmodel_backend.machine.system import Amount
+from dfcompile.scheduler import ScheduleOptions
+
+
+def readers_of_an_array(count: int, volume: int, distinct: int) -> CanonicalDag:
+    """Return tasks that each read an array in memory and write a result of one element."""
+    builder = DagBuilder("readers")
+    array = builder.add_memory(builder.add_scope("array"))
+    scope = builder.add_scope("reader")
+    results = builder.add_memory(builder.add_scope("results"))
+    for task in builder.add_tasks(scope, count):
+        builder.add_edge(array, task, volume, distinct=distinct, order="[0]")
+        builder.add_edge(task, results, 1)
+    return builder.finish()
+
+
+def alone(dag: CanonicalDag, pes: int, sram_bytes: float, units: int = -1) -> TaskConfiguration:
+    """Return the configuration of all units of a graph, or of some."""
+    system = load_system(None).with_cores(pes)
+    system = replace(system, accelerator=replace(system.accelerator, sram=Amount(sram_bytes)))
+    model = TaskModel(dag, system, ScheduleOptions(pes), ScheduleOptions(pes), Overlap.PERFECT_OVERLAP)
+    found = model.configuration((1 << model.units.count) - 1 if units < 0 else units)
+    assert found is not None
+    return found
+
+
+def store(found: TaskConfiguration, name: str) -> StoreUse:
+    return next(one for one in found.stores if one.name == name)
+
+
+def test_array_that_is_read_again_stays_on_the_chip() -> None:
+    held = store(alone(readers_of_an_array(1, 40, 10), 1, 1000.0), "array")
+    away = store(alone(readers_of_an_array(1, 40, 10), 1, 39.0), "array")
+
+    assert (held.place, held.dram_read_bytes) == (Place.PARTS, 40)
+    assert (away.place, away.dram_read_bytes) == (Place.DRAM, 160)
+
+
+def test_tasks_that_read_the_same_share_a_stream() -> None:
+    found = alone(readers_of_an_array(4, 10, 10), 4, 8.0)  # too little for the array, enough for one element
+
+    assert store(found, "array").shared_blocks == (0,)
+    assert store(found, "array").dram_read_bytes == 40
+    assert found.sram_bytes == 4
+
+
+def test_tasks_of_other_blocks_share_nothing() -> None:
+    found = alone(readers_of_an_array(4, 10, 10), 2, 8.0)
+
+    assert store(found, "array").shared_blocks == (0, 1)
+    assert store(found, "array").dram_read_bytes == 80
+
+
+@pytest.mark.parametrize(("pes", "parts"), [(4, 160), (2, 80), (1, 40)])
+def test_a_block_holds_the_part_that_it_reads(pes: int, parts: int) -> None:
+    found = alone(readers_of_an_array(4, 30, 10), pes, 1000.0)
+    array = store(found, "array")
+
+    # The array has 10 elements: no more is held, however many tasks read all of it.
+    assert found.sram_bytes == min(parts, 40)
+    assert array.dram_read_bytes in (40, 40 * (4 // pes))
+
+
+def test_what_nobody_needs_elsewhere_is_not_written() -> None:
+    builder = DagBuilder("two")
+    first, second = (builder.add_task(builder.add_scope(name)) for name in ("first", "second"))
+    array = builder.add_memory(builder.add_scope("array"))
+    builder.add_edge(first, array, 8)
+    builder.add_edge(array, second, 8)
+    dag = builder.finish()
+
+    together, before = alone(dag, 1, 1000.0), alone(dag, 1, 1000.0, units=0b01)
+
+    assert store(together, "array").dram_bytes == 0
+    assert (together.sram_bytes, together.cycles) == (32, 16)
+    assert store(before, "array").dram_write_bytes == 32

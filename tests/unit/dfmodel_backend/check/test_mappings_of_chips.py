@@ -1,0 +1,137 @@
+"""The checker adds up what all chips of a mapping do, and what they exchange."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dfcompile.dfmodel_backend import (
+    ChipCounts,
+    DataflowGraph,
+    Exchange,
+    ExchangeKind,
+    Mapping,
+    System,
+    TensorKind,
+    check,
+)
+from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
+from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
+from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, share_graph
+from dfcompile.errors import VerificationError
+from tests.unit.dfmodel_backend.graphs import elementwise, floats, split_gemm
+from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked
+
+TOTALS = {
+    "dram_bytes": "dram bytes",
+    "network_bytes": "network bytes",
+    "moved_bytes": "moved bytes",
+    "flop": "flop",
+    "cost_usd": "cost",
+    "power_w": "power",
+    "energy_j": "energy",
+    "utilization": "utilization",
+}
+
+
+def contraction() -> DataflowGraph:
+    """One row of 4,000 products of a weight, which all chips share; the sums are added, and every chip needs them."""
+    return DataflowGraph.of(
+        "contraction",
+        (replace(split_gemm("a", 2, 4000, 2), writes=("t",)), elementwise("b", 4)),
+        (
+            floats("x", TensorKind.INPUT, 8000, "", "a"),
+            floats("w", TensorKind.WEIGHT, 8000, "", "a"),
+            floats("t", TensorKind.INTERMEDIATE, 4, "a", "b"),
+            floats("y", TensorKind.OUTPUT, 4, "b"),
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def part() -> System:
+    return networked("r", 4).parts(4)[0]
+
+
+@pytest.fixture(scope="module")
+def mapping() -> Mapping:
+    return ChipCounts(contraction(), networked("r", 4)).fastest(4)
+
+
+@pytest.fixture(scope="module")
+def share(part: System, mapping: Mapping) -> SharedGraph:
+    return share_graph(contraction(), part, dict(mapping.sharding))
+
+
+def test_totals_are_those_of_all_chips(mapping: Mapping, part: System) -> None:
+    """By hand: each chip reads a quarter of both operands and writes four sums; the all-reduce is of 16 bytes."""
+    assert mapping.chips == 4
+    assert mapping.dram_bytes == 4 * (2 * 8000 + 16)
+    assert mapping.network_bytes == 16
+    assert mapping.moved_bytes == 2 * 3 * 16
+    assert mapping.flop == 2 * 4 * 4000 + 4
+    assert mapping.cost_usd == pytest.approx(4 * 101 + 4 * 10 + 0 * part.chips)
+    assert mapping.energy_j == pytest.approx(mapping.power_w * mapping.time_s)
+    assert mapping.utilization == pytest.approx(mapping.flop / (mapping.time_s * 4 * 8e9))
+    (exchange,) = mapping.exchanges
+    assert exchange.kind == ExchangeKind.ALL_REDUCE
+    assert exchange.readers == ("b",)
+    assert exchange.time_ns == pytest.approx(2 * 3 / 4 * 16 / 10 + 2 * 3 * 3.0)
+
+
+@pytest.mark.parametrize("factor", [0.5, 2])
+@pytest.mark.parametrize("field", TOTALS)
+def test_every_total_is_added_up_again(
+    mapping: Mapping, share: SharedGraph, part: System, field: str, factor: float
+) -> None:
+    check(share.graph, part, mapping, contraction())
+    changed: dict[str, Any] = {field: getattr(mapping, field) * factor}
+
+    with pytest.raises(VerificationError, match=f"^{TOTALS[field]}: found"):
+        check(share.graph, part, replace(mapping, **changed), contraction())
+    with pytest.raises(VerificationError, match=f"^figure {field}: found"):
+        recompute_mapping(contraction(), part, replace(mapping, **changed))
+
+
+def test_chips_in_use_are_those_of_the_system(mapping: Mapping, share: SharedGraph, part: System) -> None:
+    with pytest.raises(VerificationError, match=r"^chips: found 3 against 4"):
+        check(share.graph, part, replace(mapping, chips=3), contraction())
+
+
+DAMAGES: list[tuple[dict[str, Any], str]] = [
+    ({"time_ns": 0.1}, "kernel 'a': all-reduce of 't': exchanges 16 bytes in 0.1 ns against at least"),
+    ({"time_ns": 100.0}, "kernel 'a': exchanges 20.4 ns against 100"),
+    ({"message_bytes": 17}, "kernel 'a': exchanges 16 bytes against 17"),
+    ({"moved_bytes": 97}, "kernel 'a': all-reduce of 't': moves 97 bytes against at most 96"),
+    ({"moved_bytes": 0}, "kernel 'a': all-reduce of 't': moves 0 bytes against at most 96"),
+    ({"source": "b"}, "exchange of 't': found source 'b'"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES, ids=[next(iter(damage)) for damage, _ in DAMAGES])
+def test_an_exchange_that_cannot_be_is_told(
+    share: SharedGraph, part: System, damage: dict[str, Any], message: str
+) -> None:
+    (exchange,) = share.exchanges
+    damaged: Exchange = replace(exchange, **damage)
+    check_exchanges(share.graph, share.exchanges, part)
+
+    with pytest.raises(VerificationError, match=message):
+        check_exchanges(share.graph, (damaged,), part)
+
+
+def test_a_weight_is_whole_under_a_split_of_what_shares_it() -> None:
+    """Four products of one input with a matrix each: split by these, every chip has all of the input."""
+    graph = DataflowGraph.of(
+        "shared",
+        (split_gemm("a", 8, 8, 4, outer=4),),
+        (
+            floats("w", TensorKind.INPUT, 256, "", "a"),
+            floats("x", TensorKind.WEIGHT, 32, "", "a"),
+            floats("y", TensorKind.OUTPUT, 128, "a"),
+        ),
+    )
+    share = share_graph(graph, networked("r", 4).parts(4)[0], {"a": (0,)})
+
+    assert [tensor.size_bytes for tensor in share.graph.tensors] == [256, 4 * 32, 128]
+    assert share.exchanges == ()
