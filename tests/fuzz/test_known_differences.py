@@ -8,6 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.fuzz.draw import Array
 from tests.fuzz.known_differences import known_reason
 from tests.fuzz.oracle import Session, load
+from tests.onnx_text import model_from_text
 
 
 def onnxruntime_result(op_type: str, x: Array, name: str = "", values: list[int] | float | None = None) -> Array:
@@ -185,6 +186,19 @@ def test_infinite_scale() -> None:
 
     # By definition [inf, inf, -inf * 0, -inf].
     assert np.isnan(session.run({"x": x}).results["y"]).sum() > 1
+
+
+def test_division_by_a_deviation_of_zero() -> None:
+    graph = (
+        "g (float[1,1,2] x) => (float[1,1,2] y) { s = Constant<value = float[1] {1.0}>() "
+        "b = Constant<value = float[1] {0.0}>() v = Constant<value = float[1] {0.25}>() "
+        "y = BatchNormalization<epsilon = -0.25>(x, s, b, s, v) }"
+    )
+    session = load(model_from_text(graph).SerializeToString())
+    assert isinstance(session, Session)
+
+    # By definition (x - 1) / 0, of 2 and 3 infinite.
+    assert np.isnan(session.run({"x": np.array([[[2, 3]]], np.float32)}).results["y"]).all()
 
 
 def test_variance_of_zero() -> None:
