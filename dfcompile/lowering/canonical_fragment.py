@@ -12,7 +12,7 @@ from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.lowering.expressions import inlined
 from dfcompile.lowering.operator import Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
-from dfcompile.lowering.operators.reduce import kept_shape
+from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
@@ -142,8 +142,8 @@ class CanonicalFragment:
             expression: of ``a``, ``b`` … for the operands in order, computed before the reduction.
             step: see `add`.
         """
-        shape = np.broadcast_shapes(*(tensor.shape for tensor in operands))
-        keepdims = result.shape == kept_shape(shape, axes)
+        shape = broadcast_shape([tensor.shape for tensor in operands])
+        keepdims = shape is not None and result.shape == kept_shape(shape, axes)
         self.add(Reduce(reduction, tuple(axes), keepdims, expression), operands, result, step=step)
 
 

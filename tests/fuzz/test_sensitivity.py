@@ -67,6 +67,23 @@ def test_every_one_of_many_rounded_zeros() -> None:
     assert excused(graph, dict.fromkeys(range(999), -np.inf), np.arange(999, dtype=np.float32))
 
 
+def test_sigmoid_that_is_nearly_zero() -> None:
+    def swish(changes: dict[int, float]) -> bool:
+        model = model_from_text("g (float[3] x) => (float[3] y) { s = Swish(x) y = Reciprocal(s) }")
+        model.opset_import[0].version = 24
+        x = np.array([-20, 1, 20], np.float32)
+        session = load(model.SerializeToString())
+        assert isinstance(session, Session)
+        expected = session.run({"x": x}).results
+        found = {"y": expected["y"].copy()}
+        for place, value in changes.items():
+            found["y"][place] = value
+        return only_rounding(model, {"x": x}, found, expected)
+
+    assert swish({0: -2.4e7})  # 1 / (-20 sigmoid(-20)); onnxruntime's sigmoid is 0
+    assert not swish({1: 2.0})
+
+
 def test_bias_that_a_normalization_swallows() -> None:
     body = "s = Constant<value = float[1] {1.0}>() n = InstanceNormalization(x, s, b) y = Log(n)"
     graph = "g (float[1,1,1] x) => (float[1,1,1] y) { b = Constant<value = float[1] {BIAS}>() " + body + " }"

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import prod
-
-import numpy as np
 
 from dfcompile.canonical_dag import LoopKind
 from dfcompile.lowering.expressions import MOST_OPERANDS
@@ -71,13 +70,25 @@ class Reduce(CanonicalOperator):
         Raises:
             OperatorFieldError: they have none.
         """
-        first = operands[0].shape
-        if all(tensor.shape == first for tensor in operands):
-            return first
-        try:
-            return tuple(np.broadcast_shapes(*(tensor.shape for tensor in operands)))
-        except ValueError:
-            raise self.fault(f"operands {', '.join(map(str, operands))} against shapes that broadcast") from None
+        shape = broadcast_shape([tensor.shape for tensor in operands])
+        if shape is None:
+            raise self.fault(f"operands {', '.join(map(str, operands))} against shapes that broadcast")
+        return shape
+
+
+def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """Return the shape that some are broadcast to, however many elements it has, or None if they do not fit.
+
+    >>> broadcast_shape([(4, 1), (3,)])
+    (4, 3)
+    """
+    found = []
+    for extents in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        wide = {extent for extent in extents if extent != 1}
+        if len(wide) > 1:
+            return None
+        found.append(wide.pop() if wide else 1)
+    return tuple(reversed(found))
 
 
 def kept_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
