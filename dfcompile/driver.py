@@ -10,7 +10,7 @@ from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes, registered_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
-from dfcompile.errors import UserError, nearest
+from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.frontend import FILE_KINDS, ChosenExpansion, Model, Program, ReadModel, ReadOptions, read_model
 from dfcompile.lowering import (
     ChosenPasses,
@@ -219,10 +219,23 @@ def _points(
     tasks = _tasks(variant.dag, schedule, system, plan)
     for chips in plan.chips:
         with show(f"mapping on {chips} chips of {pes} cores"):
-            mapping = counts.fastest(chips)
+            mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
             attained = _attained(tasks) if chips == 1 else None
         bound_s = backend.LeastCosts(tasks).bound_on_chips_s(chips) if attained is None else attained.bound_time_s
         yield Point(variant, pes, found, bound, mapping, chips, attained, bound_s)
+
+
+def _ideal(
+    counts: backend.ChipCounts, graph: backend.DataflowGraph, system: backend.System, plan: Plan
+) -> backend.Mapping:
+    """Return the ideal on one chip; where it would hold what the chip cannot, without a limit of SRAM, and say so."""
+    try:
+        return counts.fastest(1)
+    except InfeasibleError as error:
+        roomy = replace(system, accelerator=replace(system.accelerator, sram=backend.Amount(0.0)))
+        found = backend.ChipCounts(graph, roomy, plan.mapping).fastest(1)
+        said = backend.Assumption("SRAM of the ideal", f"not limited: {error}", "dfcompile")
+        return replace(found, assumptions=(*found.assumptions, said))
 
 
 def _tasks(dag: CanonicalDag, schedule: ScheduleOptions, system: backend.System, plan: Plan) -> backend.TaskModel:

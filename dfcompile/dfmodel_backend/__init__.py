@@ -14,7 +14,7 @@ from dfcompile.dfmodel_backend.inter_chip.conversions import ExchangeKind
 from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
 from dfcompile.dfmodel_backend.machine.named_systems import named_systems
-from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.machine.system import Amount, System
 from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system
 from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
 from dfcompile.dfmodel_backend.plugin_faults import plugin_faults
@@ -32,6 +32,7 @@ from dfcompile.dfmodel_backend.workload.graph import (
 )
 
 __all__ = [
+    "Amount",
     "Assumption",
     "ChipCounts",
     "Configuration",

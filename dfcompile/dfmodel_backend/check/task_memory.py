@@ -115,7 +115,7 @@ class Recount:
         """
         configuration, store = key
         groups: dict[tuple[int, int, int, int], list[int]] = {}
-        size = self.born_elsewhere(key) + self.written.get(key, 0)
+        size = 0 if store < 0 else self._whole(store)
         for edge in self._read_edges[store]:
             maker, reader = int(self.dag.edge_source[edge]), int(self.dag.edge_target[edge])
             if (int(self.configuration[reader]), int(self.block[reader])) == (configuration, block):
@@ -210,9 +210,15 @@ class Recount:
             return self._handed_elsewhere.get(key, 0)
         if self._all_written.get((store,), 0):
             return self._all_written[store,] - self.written.get(key, 0)
-        origin = self.dag.scopes[self.dag.node_scope[store]].origin
-        largest = int((self.dag.edge_distinct * self.dag.edge_element_bytes)[self.dag.edge_source == store].max())
-        return self._sizes.get(origin, largest)
+        return self._whole(store)
+
+    def _whole(self, buffer: int) -> int:
+        """Return the size of a buffer's array: as the DAG says, or what is written to it, or the most that is read."""
+        origin = self.dag.scopes[self.dag.node_scope[buffer]].origin
+        if origin in self._sizes:
+            return self._sizes[origin]
+        read = (self.dag.edge_distinct * self.dag.edge_element_bytes)[self.dag.edge_source == buffer]
+        return self._all_written.get((buffer,), 0) or int(read.max())
 
     def leaves(self, key: Key) -> bool:
         """Return whether what a configuration writes is needed elsewhere."""
