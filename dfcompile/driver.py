@@ -217,6 +217,8 @@ def _points(
     system = plan.system.with_cores(pes)
     counts = backend.ChipCounts(variant.graph, system, plan.mapping)
     tasks = _tasks(variant.dag, schedule, system, plan)
+    if tasks.machine_dag is variant.dag:
+        tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles)
     for chips in plan.chips:
         with show(f"mapping on {chips} chips of {pes} cores"):
             mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)

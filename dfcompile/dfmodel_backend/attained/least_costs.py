@@ -168,6 +168,6 @@ class LeastCosts:
         All tasks on the processing elements (`lower_bound_cycles`), inputs and weights read once, results written once.
         """
         model = self.model
-        cycles = lower_bound_cycles(model.machine_dag, model.system.accelerator.cores)
+        cycles = model.least_cycles or lower_bound_cycles(model.machine_dag, model.system.accelerator.cores)
         network_ns = sum(model.unit_network_ns(unit) for unit in range(model.units.count))
         return model.overlap.time_ns(cycles / model.system.accelerator.frequency_ghz, self._all_memory_ns, network_ns)

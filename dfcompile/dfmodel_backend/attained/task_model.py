@@ -83,6 +83,7 @@ class TaskModel:
         planning: how they are scheduled while configurations are compared; as a rule quicker.
         overlap: of compute, memory and network in a configuration.
         network_ns: of the exchanges of each unit with other chips; empty: none.
+        least_cycles: that no schedule of all tasks on the chip beats, if that is known already; 0: it is not.
     """
 
     dag: CanonicalDag
@@ -91,6 +92,7 @@ class TaskModel:
     planning: ScheduleOptions
     overlap: Overlap
     network_ns: tuple[float, ...] = ()
+    least_cycles: int = 0
 
     @cached_property
     def units(self) -> TaskUnits:

@@ -113,21 +113,15 @@ class Recount:
 
         They do if each reads every element of an array, or of what one task makes, in one order.
         """
-        configuration, store = key
+        store = key[1]
         groups: dict[tuple[int, int, int, int], list[int]] = {}
         size = 0 if store < 0 else self._whole(store)
-        for edge in self._read_edges[store]:
+        for edge in self._read_edges[*key, block]:
             maker, reader = int(self.dag.edge_source[edge]), int(self.dag.edge_target[edge])
-            if (int(self.configuration[reader]), int(self.block[reader])) == (configuration, block):
-                distinct = int(self.dag.edge_distinct[edge]) * int(self.dag.edge_element_bytes[edge])
-                if store < 0 or distinct == size:
-                    alike = (
-                        maker,
-                        int(self.dag.node_scope[reader]),
-                        int(self.dag.edge_order[edge]),
-                        int(self._bytes[edge]),
-                    )
-                    groups.setdefault(alike, []).append(edge)
+            distinct = int(self.dag.edge_distinct[edge]) * int(self.dag.edge_element_bytes[edge])
+            if store < 0 or distinct == size:
+                order, moved = int(self.dag.edge_order[edge]), int(self._bytes[edge])
+                groups.setdefault((maker, int(self.dag.node_scope[reader]), order, moved), []).append(edge)
         saved = window = 0
         for (_, _, _, moved), edges in groups.items():
             if len(edges) > 1:
@@ -140,12 +134,15 @@ class Recount:
         return saved, window
 
     @cached_property
-    def _read_edges(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        edges, _, _ = self._ends
+    def _read_edges(self) -> dict[Key, list[int]]:
+        """Edges by configuration, store and block of the reader."""
+        found: dict[Key, list[int]] = {}
+        edges, _, target = self._ends
         which = self._reads
-        for edge, store in zip(edges[which].tolist(), self._store[which].tolist(), strict=True):
-            found.setdefault(store, []).append(edge)
+        reader = target[which]
+        columns = (edges[which], self.configuration[reader], self._store[which], self.block[reader])
+        for edge, *key in zip(*(column.tolist() for column in columns), strict=True):
+            found.setdefault(tuple(key), []).append(edge)
         return found
 
     @cached_property
