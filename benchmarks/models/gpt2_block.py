@@ -1,4 +1,4 @@
-"""One block of GPT-2 (small): 128 tokens of 768, 12 heads, causal; random weights [radford19]."""
+"""One block of GPT-2 (small): 128 tokens of 768, 12 heads, causal; random weights [Radford et al., 2019]."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""ResNet-18 [he16], random weights: 224 x 224 x 3 to 1,000 classes."""
+"""ResNet-18 for 224×224 images, 1,000 classes, random weights [He et al., 2016, table 1]."""
 
 import torch
 from torch import nn

@@ -108,7 +108,7 @@ class LeastCosts:
         return moved / self.model.system.dram_gb_per_s
 
     def compute_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
-        """Return the time that the tasks of each pair take at least: their work shared by all cores, or the longest."""
+        """Return the time that the tasks of each pair take at least: their work, shared by all cores."""
         chip = self.model.system.accelerator
         work = members.astype(float) @ np.array(self._machine_work, float)
         return np.asarray((work[after] - work[before]) / (chip.cores * chip.frequency_ghz))

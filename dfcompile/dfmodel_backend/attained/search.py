@@ -37,15 +37,11 @@ class FoundChain:
     """A chain of configurations.
 
     Attributes:
-        chain: sets of units, in order of execution.
-        configurations: of these sets.
-        bound_ns: no chain of sets of units is faster, as far as chains were compared; 0 if that is not known.
-        is_optimal: whether the chain is as fast as any.
+        configurations: in order of execution.
+        is_optimal: whether it is proved that the chain is as fast as any.
     """
 
-    chain: Chain
     configurations: tuple[TaskConfiguration, ...]
-    bound_ns: float
     is_optimal: bool
 
 
@@ -115,12 +111,12 @@ class _Search:
 
     def _all_of_use(self) -> FoundChain:
         while True:
-            bound_ns, chain = self._shortest(_BOUNDED)
+            chain = self._shortest(_BOUNDED)
             if chain is None:
                 raise self._infeasible()
             unknown = self._below(chain, _REPLAYED)
             if not unknown:
-                return self._found(chain, bound_ns, is_optimal=self._holds_all)
+                return self._found(chain, is_optimal=self._holds_all)
             for arc in unknown:
                 self._replay(arc)
 
@@ -135,7 +131,7 @@ class _Search:
             budget.spend(self._plan(arc))
         while True:
             merged = self._merges()
-            bounded = self._below(self._shortest(_BOUNDED)[1] or (), _PLANNED)
+            bounded = self._below(self._shortest(_BOUNDED) or (), _PLANNED)
             if not merged and not bounded:
                 return
             for arc in [*merged, *bounded]:
@@ -145,7 +141,7 @@ class _Search:
 
     def _merges(self) -> list[int]:
         """Return the arcs not yet planned that join neighbours of the best chain, small ones first."""
-        _, chain = self._shortest(_PLANNED)
+        chain = self._shortest(_PLANNED)
         places = [0, *(self._place[down_set] for down_set in accumulate(chain or (), or_))]
         arcs = (self._arc_of.get(ends) for ends in zip(places, places[2:], strict=False))
         open_arcs = [arc for arc in arcs if arc is not None and self._level[arc] < _PLANNED]
@@ -154,17 +150,17 @@ class _Search:
     def _replay_some(self) -> FoundChain:
         budget = _Budget(REPLAYED_TIMES * self._model.dag.tasks_count)
         while True:
-            _, chain = self._shortest(_PLANNED)
+            chain = self._shortest(_PLANNED)
             if chain is None:
                 raise self._infeasible()
             unknown = self._below(chain, _REPLAYED)
             if not unknown:
-                return self._found(chain, 0.0, is_optimal=False)
+                return self._found(chain, is_optimal=False)
             if self._model.scheduling != self._model.planning and self._whole is not None:
                 unknown = sorted({*unknown, self._whole})
             tasks = sum(self._tasks(self._arcs.mask(arc)) for arc in unknown)
-            if not budget.has(tasks) and (best := self._shortest(_REPLAYED)[1]) is not None:
-                return self._found(best, 0.0, is_optimal=False)
+            if not budget.has(tasks) and (best := self._shortest(_REPLAYED)) is not None:
+                return self._found(best, is_optimal=False)
             budget.spend(tasks)
             for arc in unknown:
                 self._replay(arc)
@@ -181,11 +177,11 @@ class _Search:
         counts = self._model.units.tasks_count
         return LEAST_TASKS + sum(counts[unit] for unit in self._model.units.members(units))
 
-    def _shortest(self, level: int) -> tuple[float, Chain | None]:
+    def _shortest(self, level: int) -> Chain | None:
         """Return the shortest path over arcs of which so much is known."""
         time = np.where(self._level >= level, self._time, np.inf)
-        found, chain = least_chain(self._arcs, PathCosts(time, self._dram, self._tie), self._shape)
-        return found, None if chain is None else tuple(units for units in chain if units)
+        _, chain = least_chain(self._arcs, PathCosts(time, self._dram, self._tie), self._shape)
+        return None if chain is None else tuple(units for units in chain if units)
 
     def _arcs_of(self, chain: Chain) -> list[int]:
         places = [0, *(self._place[down_set] for down_set in accumulate(chain, or_))]
@@ -217,13 +213,13 @@ class _Search:
         self._dram[arc] = dram_bytes
         self._level[arc] = level
 
-    def _found(self, chain: Chain, bound_ns: float, *, is_optimal: bool) -> FoundChain:
+    def _found(self, chain: Chain, *, is_optimal: bool) -> FoundChain:
         configurations = []
         for units in chain:
             found = self._known[units]
             assert found is not None
             configurations.append(found)
-        return FoundChain(chain, tuple(configurations), bound_ns, is_optimal)
+        return FoundChain(tuple(configurations), is_optimal)
 
     def _infeasible(self) -> InfeasibleError:
         model = self._model
