@@ -12,16 +12,14 @@ from operator import or_
 import numpy as np
 
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
+from dfcompile.dfmodel_backend.attained.possible_arcs import possible_arcs
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, least_chain
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_within, members_of
-from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
+from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.errors import InfeasibleError
 
-MOST_DOWN_SETS = 3000
-MOST_ARCS = 30_000
 # What may be looked at, in tasks; a set of kernels counts for at least so many.
 LEAST_TASKS = 60
 REPLAYED = 40_000  # if all sets together have no more, each that may be of use is replayed
@@ -85,7 +83,9 @@ class _Search:
         slots = most_configurations or units.count
         everything = (1 << units.count) - 1
         self._shape = FusionShape(units.predecessors, (everything,) * slots, units.count)
-        self._arcs, self._holds_all = _arcs(self._shape)
+        self._arcs, self._holds_all = possible_arcs(self._shape)
+        # of each set, what looking at it costs of the budget
+        self._tasks_of = LEAST_TASKS + self._arcs.members @ np.array(units.tasks_count, np.int64)
         self._arc_of = {
             (before, after): arc
             for arc, (before, after) in enumerate(
@@ -100,7 +100,7 @@ class _Search:
         self._level = np.full(len(self._time), _BOUNDED, dtype=np.int8)
 
     def run(self) -> FoundChain:
-        everything = sum(self._tasks(units) for units in self._arcs.sets)
+        everything = int(self._tasks_of.sum())
         most = REPLAYED_OF_TINY if self._model.dag.tasks_count <= TINY else REPLAYED
         if everything <= most and self._model.scheduling == self._model.planning:
             return self._all_of_use()
@@ -135,7 +135,7 @@ class _Search:
             if not merged and not bounded:
                 return
             for arc in [*merged, *bounded]:
-                if not budget.has(self._tasks(self._arcs.mask(arc))):
+                if not budget.has(self._tasks(arc)):
                     return
                 budget.spend(self._plan(arc))
 
@@ -145,7 +145,7 @@ class _Search:
         places = [0, *(self._place[down_set] for down_set in accumulate(chain or (), or_))]
         arcs = (self._arc_of.get(ends) for ends in zip(places, places[2:], strict=False))
         open_arcs = [arc for arc in arcs if arc is not None and self._level[arc] < _PLANNED]
-        return sorted(open_arcs, key=lambda arc: (self._tasks(self._arcs.mask(arc)), arc))
+        return sorted(open_arcs, key=lambda arc: (self._tasks(arc), arc))
 
     def _replay_some(self) -> FoundChain:
         budget = _Budget(REPLAYED_TIMES * self._model.dag.tasks_count)
@@ -158,7 +158,7 @@ class _Search:
                 return self._found(chain, is_optimal=False)
             if self._model.scheduling != self._model.planning and self._whole is not None:
                 unknown = sorted({*unknown, self._whole})
-            tasks = sum(self._tasks(self._arcs.mask(arc)) for arc in unknown)
+            tasks = sum(self._tasks(arc) for arc in unknown)
             if not budget.has(tasks) and (best := self._shortest(_REPLAYED)) is not None:
                 return self._found(best, is_optimal=False)
             budget.spend(tasks)
@@ -173,9 +173,8 @@ class _Search:
         time = self._model.overlap.times_ns(compute_ns, memory_ns, self._least.network_ns(members, *ends))
         return time, memory_ns * self._model.system.dram_gb_per_s
 
-    def _tasks(self, units: int) -> int:
-        counts = self._model.units.tasks_count
-        return LEAST_TASKS + sum(counts[unit] for unit in self._model.units.members(units))
+    def _tasks(self, arc: int) -> int:
+        return int(self._tasks_of[self._arcs.added[arc]])
 
     def _shortest(self, level: int) -> Chain | None:
         """Return the shortest path over arcs of which so much is known."""
@@ -196,7 +195,7 @@ class _Search:
         units = self._arcs.mask(arc)
         time_ns, dram_bytes = self._model.estimate(units)
         self._put(arc, time_ns, dram_bytes, _PLANNED)
-        return self._tasks(units)
+        return self._tasks(arc)
 
     def _replay(self, arc: int) -> None:
         """Put in the true figures of an arc."""
@@ -236,56 +235,3 @@ class _Search:
                 f"{model.system.dram_capacity_bytes:.0f} of the chip (give dram.capacity_bytes at least {live})"
             )
         return InfeasibleError("graph: no mapping in so few configurations fits SRAM")
-
-
-def _arcs(shape: FusionShape) -> tuple[Arcs, bool]:
-    """Return possible configurations, and whether these are all; else those along a few topological orders."""
-    lattice = shape.lattice(MOST_DOWN_SETS)
-    if lattice is not None:
-        arcs = arcs_within(shape, lattice, lambda _: True, MOST_ARCS)
-        if arcs is not None:
-            return arcs, True
-    return _arcs_along_orders(shape), False
-
-
-def _arcs_along_orders(shape: FusionShape) -> Arcs:
-    """Return configurations along a few topological orders; the long ones only from the start or to the end."""
-    lattice = shape.intervals()
-    most = len(shape.predecessors)
-    arcs = None
-    while arcs is None and most > 1:
-        most //= 2
-        arcs = arcs_within(FusionShape(shape.predecessors, shape.allowed, most), lattice, lambda _: True, MOST_ARCS)
-    if arcs is None:
-        lattice = _one_order(shape)
-        arcs = arcs_within(FusionShape(shape.predecessors, shape.allowed, 1), lattice, lambda _: True, 2**62)
-    assert arcs is not None
-    return _with_long_ones(arcs, len(shape.predecessors), most)
-
-
-def _with_long_ones(arcs: Arcs, count: int, most: int) -> Arcs:
-    """Return arcs and those of more than so many units that begin with none done or end with all done."""
-    last = len(arcs.down_sets) - 1
-    sizes = [down_set.bit_count() for down_set in arcs.down_sets]
-    long = [(after, 0) for after, size in enumerate(sizes) if size > most]
-    long += [(last, before) for before, size in enumerate(sizes) if count - size > most and before]
-    sets = {units: number for number, units in enumerate(arcs.sets)}
-    rows = list(zip(arcs.after.tolist(), arcs.before.tolist(), arcs.added.tolist(), strict=True))
-    for after, before in long:
-        units = arcs.down_sets[after] ^ arcs.down_sets[before]
-        rows.append((after, before, sets.setdefault(units, len(sets))))
-    columns = np.array(sorted(rows), np.int64).reshape(-1, 3)
-    return Arcs(
-        down_sets=arcs.down_sets,
-        before=columns[:, 1],
-        after=columns[:, 0],
-        added=columns[:, 2],
-        sets=tuple(sets),
-        members=members_of(tuple(sets), count),
-    )
-
-
-def _one_order(shape: FusionShape) -> DownSets:
-    prefixes = [(1 << count) - 1 for count in range(len(shape.predecessors) + 1)]
-    larger = {before: (after,) for before, after in pairwise(prefixes)}
-    return DownSets({**larger, prefixes[-1]: ()})

@@ -156,4 +156,4 @@ def _split(numbers: Int64, owner: Int64, count: int) -> tuple[Int64, ...]:
     """Return the numbers of each owner."""
     order = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[order], np.arange(1, count))
-    return tuple(np.split(numbers[order], starts))
+    return tuple(np.split(numbers[order], starts))[:count]  # of nobody's numbers there is one part, too

@@ -66,9 +66,10 @@ class Recount:
         """Different tasks that hand on something through memory: task, store, configuration of the reader."""
         _, source, target = self._ends
         which = self._is_between
-        rows = np.stack([source[which], self._store[which], self.configuration[target[which]]], axis=1)
-        rows = np.unique(rows, axis=0)
-        return rows[:, 0], rows[:, 1], rows[:, 2]
+        columns = (source[which].astype(np.int64), self._store[which], self.configuration[target[which]])
+        order, starts = _sorted_rows(columns)
+        task, store, reader = (column[order[starts]] for column in columns)
+        return task, store, reader
 
     @cached_property
     def written(self) -> Sums:
@@ -152,10 +153,16 @@ class Recount:
         writes = self.dag.is_computational[source]
         found: dict[Key, tuple[int, int]] = {}
         for which, node in ((self._reads, target), (writes, source)):
-            rows = np.stack([self.configuration[node[which]], self._store[which], self.block[node[which]]], axis=1)
-            for configuration, store, block in np.unique(rows, axis=0).tolist():
-                first, last = found.get((configuration, store), (block, block))
-                found[configuration, store] = min(first, block), max(last, block)
+            block = self.block[node[which]]
+            columns = (self.configuration[node[which]], self._store[which])
+            order, starts = _sorted_rows(columns)
+            if not len(starts):
+                continue
+            lows, highs = np.minimum.reduceat(block[order], starts), np.maximum.reduceat(block[order], starts)
+            keys = zip(*(column[order[starts]].tolist() for column in columns), strict=True)
+            for key, low, high in zip(keys, lows.tolist(), highs.tolist(), strict=True):
+                first, last = found.get(key, (low, high))
+                found[key] = min(first, low), max(last, high)
         return found
 
     @cached_property
@@ -233,7 +240,17 @@ def _sums(keys: tuple[Int64, ...], values: Int64) -> Sums:
     """Return the sum of the values of each key."""
     if not len(values):
         return {}
-    rows, place = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)
-    totals = np.zeros(len(rows), dtype=np.int64)
-    np.add.at(totals, place.reshape(-1), values)
-    return {tuple(row): total for row, total in zip(rows.tolist(), totals.tolist(), strict=True)}
+    order, starts = _sorted_rows(keys)
+    rows = zip(*(key[order[starts]].tolist() for key in keys), strict=True)
+    return dict(zip(rows, np.add.reduceat(values[order], starts).tolist(), strict=True))
+
+
+def _sorted_rows(columns: tuple[Int64, ...]) -> tuple[Int64, Int64]:
+    """Return rows in an order in which equal ones are neighbours, and the places where others begin."""
+    order = np.lexsort(columns[::-1])
+    differs = np.ones(len(order), dtype=np.bool_)
+    if len(order):
+        differs[1:] = False
+    for column in columns:
+        differs[1:] |= np.diff(column[order]) != 0
+    return order, np.flatnonzero(differs)
