@@ -43,7 +43,7 @@ def check_exchanges(share: DataflowGraph, exchanges: tuple[Exchange, ...], syste
                 raise VerificationError(f"exchange of {exchange.tensor!r}: found source {exchange.source!r}")
             charged_ns[exchange.source] += exchange.time_ns
             charged_bytes[exchange.source] += exchange.message_bytes
-            _check(exchange, [links[dimension] for dimension in exchange.dimensions], system.chips)
+            _check(exchange, [links[dimension] for dimension in exchange.dimensions], system)
     for kernel in share.kernels:
         for what, found, expected in (
             ("bytes", kernel.exchange_bytes, charged_bytes[kernel.name]),
@@ -53,17 +53,18 @@ def check_exchanges(share: DataflowGraph, exchanges: tuple[Exchange, ...], syste
                 raise VerificationError(f"kernel {kernel.name!r}: exchanges {found:g} {what} against {expected:g}")
 
 
-def _check(exchange: Exchange, links: list[Link], chips: int) -> None:
+def _check(exchange: Exchange, links: list[Link], system: System) -> None:
     least = least_ns_per_byte("_".join(link.shape for link in links), links)
-    at_least_ns = exchange.message_bytes * least
+    group = math.prod(link.chips for link in links)
+    rounds = 2 if exchange.kind is ExchangeKind.ALL_REDUCE else 1
+    hops = rounds * sum(link.chips > 1 for link in links)  # a link of each dimension, at least
+    at_least_ns = exchange.message_bytes * least + hops * system.network.link_latency_ns
     where = f"kernel {exchange.source!r}: {exchange.kind} of {exchange.tensor!r}"
     if exchange.time_ns < at_least_ns * (1 - RELATIVE):
         raise VerificationError(
             f"{where}: exchanges {exchange.message_bytes} bytes in {exchange.time_ns:g} ns "
             f"against at least {at_least_ns:g} over the narrowest cut"
         )
-    group = math.prod(link.chips for link in links)
-    rounds = 2 if exchange.kind is ExchangeKind.ALL_REDUCE else 1
-    most = exchange.message_bytes * rounds * (group - 1) * (chips // group)
+    most = exchange.message_bytes * rounds * (group - 1) * (system.chips // group)
     if not 0 < exchange.moved_bytes <= most:
         raise VerificationError(f"{where}: moves {exchange.moved_bytes} bytes against at most {most}")

@@ -243,11 +243,7 @@ class Conversions:
     def _time_ns(self, kind: ExchangeKind, place: int, size_bytes: int) -> float:
         if (kind, place) not in self._costs:
             group = self._outer[place]
-            per_byte, latency_ns = group.cost(_COLLECTIVES[kind])
-            if kind is ExchangeKind.REDUCE_SCATTER:
-                # [ko24] charges hops to reductions alone: the scatter that begins one pays those of both halves.
-                latency_ns = group.cost(Collective.ALL_REDUCE)[1]
-            self._costs[kind, place] = per_byte, latency_ns
+            self._costs[kind, place] = group.cost(_COLLECTIVES[kind])
         per_byte, latency_ns = self._costs[kind, place]
         return size_bytes * per_byte + latency_ns
 

@@ -51,18 +51,18 @@ class TensorGroup:
         """Return the time per byte of a whole tensor, and the latency of the hops."""
         if collective is Collective.NONE:
             return 0.0, 0.0
+        # An all-reduce goes around twice, as a scatter and a gather; everything else passes each link on its way once.
+        separate_phases = collective is Collective.ALL_REDUCE
+        latency_ns = sum(
+            all_reduce_latency_ns(link, self.link_latency_ns, separate_phases=separate_phases) for link in self.links
+        )
         if collective is Collective.ALL_TO_ALL:
             chips = [link.chips for link in self.links]
-            return exchange_ns_per_byte(self.shape, chips, [link.gb_per_s for link in self.links]), 0.0
+            return exchange_ns_per_byte(self.shape, chips, [link.gb_per_s for link in self.links]), latency_ns
         per_byte = sum(
             ns_per_byte(collective, link, separate_phases=True) * share
             for link, share in zip(self.links, self._shares(), strict=True)
         )
-        latency_ns = 0.0
-        if collective is Collective.ALL_REDUCE:
-            latency_ns = sum(
-                all_reduce_latency_ns(link, self.link_latency_ns, separate_phases=True) for link in self.links
-            )
         return per_byte, latency_ns
 
     def _shares(self) -> Iterator[float]:

@@ -100,6 +100,7 @@ def test_chips_in_use_are_those_of_the_system(mapping: Mapping, share: SharedGra
 
 DAMAGES: list[tuple[dict[str, Any], str]] = [
     ({"time_ns": 0.1}, "kernel 'a': all-reduce of 't': exchanges 16 bytes in 0.1 ns against at least"),
+    ({"time_ns": 2.4}, "kernel 'a': all-reduce of 't': exchanges 16 bytes in 2.4 ns against at least"),  # without hops
     ({"time_ns": 100.0}, "kernel 'a': exchanges 20.4 ns against 100"),
     ({"message_bytes": 17}, "kernel 'a': exchanges 16 bytes against 17"),
     ({"moved_bytes": 97}, "kernel 'a': all-reduce of 't': moves 97 bytes against at most 96"),
