@@ -19,6 +19,7 @@ from tests.fuzz.node_alone import Alone, CannotRunError
 
 UNITS = (1, 2, 4, 8, 16, 32)  # of rounding: the noise of a value, as many roundings make one result
 RUNS = 8  # with each
+LEAST_SIGMOID = -104.0  # below that, the sigmoid is less than what single precision holds
 BEYOND = 0.5  # of what noise changes: how far an element may lie outside of all that it gives
 
 
@@ -62,12 +63,16 @@ class _Noise:
         self._generator = generator
         self._units = units
 
+    def signs(self, shape: tuple[int, ...]) -> Array:
+        """Return -1, 0 or 1 for every element."""
+        return self._generator.integers(-1, 2, shape)
+
     def disturbed(self, value: Array, *, coarse: bool) -> Array:
         """Return the value with every element a little larger, or smaller, or as it was; a zero of either sign."""
         if value.dtype.kind != "f":
             return value
         unit = ROUNDING["float32" if coarse and value.dtype == np.float64 else value.dtype.name]
-        steps = self._generator.integers(-1, 2, value.shape)
+        steps = self.signs(value.shape)
         with np.errstate(all="ignore"):
             changed = value.astype(np.float64) * (1 + self._units * unit * steps)
             return np.where(value == 0, np.copysign(value, steps), changed).astype(value.dtype)
@@ -85,6 +90,8 @@ def _noisy_run(nodes: Sequence[Alone], known: Mapping[str, Array], noise: _Noise
         results = alone.run(operands)
         if op_type == "InstanceNormalization":
             results = _without_cancellation(alone.node, {**known, **operands}, results, noise)
+        if op_type == "Sigmoid":
+            results = _of_rational_sigmoid(results, {**known, **operands}[alone.node.input[0]], noise)
         if op_type == "Swish":
             results = _with_error_of_sigmoid(results, {**known, **operands}[alone.node.input[0]], noise)
         if op_type not in EXACT:
@@ -107,6 +114,18 @@ def _without_cancellation(
         (name, result), *_ = results.items()
         error: Array = np.subtract(noise.disturbed(swallowing, coarse=False), swallowing)
         return {name: np.add(result, error)}
+
+
+def _of_rational_sigmoid(results: Mapping[str, Array], x: Array, noise: _Noise) -> dict[str, Array]:
+    """Return a sigmoid as onnxruntime works it out, half of one and a fraction: to the last bit of one, not of itself.
+
+    What single precision has as 0 is 0.
+    """
+    (name, result), *_ = results.items()
+    if result.dtype != np.float32:
+        return dict(results)
+    error = np.where(x < LEAST_SIGMOID, 0.0, ROUNDING["float32"] * noise.signs(result.shape))
+    return {name: np.clip(result + error, 0.0, 1.0).astype(np.float32)}
 
 
 def _with_error_of_sigmoid(results: Mapping[str, Array], x: Array, noise: _Noise) -> dict[str, Array]:

@@ -106,6 +106,26 @@ def test_row_that_is_masked_as_a_whole_is_undefined_in_double_precision() -> Non
     assert np.isnan(found).all()
 
 
+def test_masked_scores_count_beside_a_negative_infinity() -> None:
+    shape, keys = (1, 1, 1, 1), (1, 1, 2, 1)
+    node = helper.make_node("Attention", ["q", "k", "v", "mask"], ["y"])
+    inputs = [helper.make_tensor_value_info("q", TensorProto.FLOAT, shape)]
+    inputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, keys) for name in "kv"]
+    inputs.append(helper.make_tensor_value_info("mask", TensorProto.BOOL, (1, 2)))
+    graph = helper.make_graph([node], "one", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=10)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    data = {
+        "q": np.ones(shape, np.float32),
+        "k": np.array([1, -np.inf], np.float32).reshape(keys),
+        "v": np.array([5, 7], np.float32).reshape(keys),
+        "mask": np.array([[False, True]]),
+    }
+
+    assert session.run(data).results["y"].tolist() == [[[[5.0]]]]  # of the key that may not be looked at
+
+
 def test_extremum_depends_on_the_place_of_what_is_undefined() -> None:
     first, second = np.array([[np.nan, 1]], np.float32), np.array([[2, np.nan]], np.float32)
 
