@@ -10,6 +10,7 @@ those has one right value.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
@@ -63,7 +64,7 @@ class _Noise:
         self._generator = generator
         self._units = units
 
-    def signs(self, shape: tuple[int, ...]) -> Array:
+    def signs(self, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
         """Return -1, 0 or 1 for every element."""
         return self._generator.integers(-1, 2, shape)
 
@@ -124,7 +125,7 @@ def _of_rational_sigmoid(results: Mapping[str, Array], x: Array, noise: _Noise) 
     (name, result), *_ = results.items()
     if result.dtype != np.float32:
         return dict(results)
-    error = np.where(x < LEAST_SIGMOID, 0.0, ROUNDING["float32"] * noise.signs(result.shape))
+    error = np.where(np.less(x, LEAST_SIGMOID), 0.0, ROUNDING["float32"] * noise.signs(result.shape))
     return {name: np.clip(result + error, 0.0, 1.0).astype(np.float32)}
 
 
