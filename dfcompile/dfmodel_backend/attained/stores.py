@@ -18,6 +18,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.dfmodel_backend.attained.holding import Holding, hold
+from dfcompile.dfmodel_backend.columns import equal_rows
 
 
 @unique
@@ -283,11 +284,7 @@ class UseTable:
         if not len(found):
             return saved, window
         keys = (pair, source, dag.node_scope[target], dag.edge_order[edges.edge], dag.edge_volume[edges.edge])
-        _, first, group, count = np.unique(
-            np.stack([np.asarray(key)[found].astype(np.int64) for key in keys], axis=1),
-            axis=0, return_index=True, return_inverse=True, return_counts=True,
-        )  # fmt: skip
-        group = group.reshape(-1)
+        first, group, count = equal_rows([np.asarray(key)[found].astype(np.int64) for key in keys])
         begin, end = edges.start[found][first].copy(), edges.end[found][first].copy()
         np.minimum.at(begin, group, edges.start[found])
         np.maximum.at(end, group, edges.end[found])
