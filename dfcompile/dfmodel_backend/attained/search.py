@@ -27,6 +27,7 @@ TINY = 64  # graphs of no more tasks may have
 REPLAYED_OF_TINY = 200_000  # as many in all their sets
 PLANNED = 40_000  # otherwise schedules are planned for so many tasks, or for the whole graph so often
 PLANNED_TIMES = 3
+NEARLY = 1.05  # of the time: mean intervals are as wrong as that
 REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
 
 
@@ -123,12 +124,20 @@ class _Search:
     # -- large graphs: plans first
 
     def _plan_some(self) -> None:
-        """Plan kernels alone, the whole graph, neighbours of the best chain together, and what has the least bounds."""
+        """Plan the whole graph, kernels alone, neighbours of the best chain together, and what has the least bounds.
+
+        More configurations move no less data and keep the cores no busier, but for what the scheduler makes of them: of
+        a large graph that compute bounds as a whole, no more is planned.
+        """
         alone = [1 << unit for unit in range(self._model.units.count)]
         budget = _Budget(max(PLANNED, PLANNED_TIMES * self._model.dag.tasks_count))
-        whole = () if self._whole is None else (self._whole,)
-        for arc in [*self._arcs_of(tuple(alone)), *whole]:
-            budget.spend(self._plan(arc))
+        if self._whole is not None:
+            least_dram_ns = self._dram[self._whole] / self._model.system.dram_gb_per_s
+            found = self._plan(self._whole, budget)
+            if self._model.dag.tasks_count > PLANNED and self._needs_no_memory(found, least_dram_ns):
+                return
+        for arc in self._arcs_of(tuple(alone)):
+            self._plan(arc, budget)
         while True:
             merged = self._merges()
             bounded = self._below(self._shortest(_BOUNDED) or (), _PLANNED)
@@ -137,7 +146,14 @@ class _Search:
             for arc in [*merged, *bounded]:
                 if not budget.has(self._tasks(arc)):
                     return
-                budget.spend(self._plan(arc))
+                self._plan(arc, budget)
+
+    def _needs_no_memory(self, found: TaskConfiguration | None, least_dram_ns: float) -> bool:
+        """Return whether a configuration takes as long with the least DRAM traffic that is possible."""
+        if found is None:
+            return False
+        least_ns = self._model.overlap.time_ns(found.compute_ns, least_dram_ns, found.network_ns)
+        return found.time_ns <= least_ns * (1 + TIE)
 
     def _merges(self) -> list[int]:
         """Return the arcs not yet planned that join neighbours of the best chain, small ones first."""
@@ -156,7 +172,7 @@ class _Search:
             unknown = self._below(chain, _REPLAYED)
             if not unknown:
                 return self._found(chain, is_optimal=False)
-            if self._model.scheduling != self._model.planning and self._whole is not None:
+            if self._whole is not None and (self._is_near(chain) or self._model.scheduling != self._model.planning):
                 unknown = sorted({*unknown, self._whole})
             tasks = sum(self._tasks(arc) for arc in unknown)
             if not budget.has(tasks) and (best := self._shortest(_REPLAYED)) is not None:
@@ -164,6 +180,11 @@ class _Search:
             budget.spend(tasks)
             for arc in unknown:
                 self._replay(arc)
+
+    def _is_near(self, chain: Chain) -> bool:
+        """Return whether, by what is planned, all kernels in one configuration are nearly as fast as a chain."""
+        time_ns = sum(float(self._time[arc]) for arc in self._arcs_of(chain))
+        return self._whole is not None and self._time[self._whole] <= time_ns * NEARLY
 
     def _least_figures(self) -> tuple[Column, Column]:
         members = members_of(self._arcs.down_sets, self._model.units.count)
@@ -190,26 +211,25 @@ class _Search:
         """Return the arcs of a chain of which less is known."""
         return [arc for arc in self._arcs_of(chain) if self._level[arc] < level]
 
-    def _plan(self, arc: int) -> int:
-        """Put in the planned figures of an arc; return its tasks."""
-        units = self._arcs.mask(arc)
-        time_ns, dram_bytes = self._model.estimate(units)
-        self._put(arc, time_ns, dram_bytes, _PLANNED)
-        return self._tasks(arc)
+    def _plan(self, arc: int, budget: _Budget) -> TaskConfiguration | None:
+        """Put in the planned figures of an arc."""
+        found = self._model.planned(self._arcs.mask(arc))
+        self._put(arc, found, _PLANNED)
+        budget.spend(self._tasks(arc))
+        return found
 
     def _replay(self, arc: int) -> None:
         """Put in the true figures of an arc."""
         units = self._arcs.mask(arc)
         if units not in self._known:
             self._known[units] = self._model.configuration(units)
-        found = self._known[units]
-        self._put(arc, np.inf if found is None else found.time_ns, 0 if found is None else found.dram_bytes, _REPLAYED)
+        self._put(arc, self._known[units], _REPLAYED)
 
-    def _put(self, arc: int, time_ns: float, dram_bytes: int, level: int) -> None:
+    def _put(self, arc: int, found: TaskConfiguration | None, level: int) -> None:
         before = self._arcs.down_sets[int(self._arcs.before[arc])]
-        fits = self._least.fits_dram(before, self._arcs.mask(arc))
-        self._time[arc] = time_ns if fits else np.inf
-        self._dram[arc] = dram_bytes
+        fits = found is not None and self._least.fits_dram(before, self._arcs.mask(arc))
+        self._time[arc] = found.time_ns if found is not None and fits else np.inf
+        self._dram[arc] = 0 if found is None else found.dram_bytes
         self._level[arc] = level
 
     def _found(self, chain: Chain, *, is_optimal: bool) -> FoundChain:

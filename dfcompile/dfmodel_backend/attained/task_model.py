@@ -139,14 +139,11 @@ class TaskModel:
         ]
         return min(found, key=lambda one: one.time_ns, default=None)
 
-    def estimate(self, units: int) -> tuple[float, int]:
-        """Return time and DRAM bytes of a set of units if its schedule took what was planned; infinite if too large."""
+    def planned(self, units: int) -> TaskConfiguration | None:
+        """Return the configuration of a set of units if its schedule took what was planned, None if it does not fit."""
         part = self._machine_units.part(units)
         schedule = self._schedules.planned(part.dag, lambda schedule: self._fits(part, schedule))
-        if schedule is None:
-            return np.inf, 0
-        found = self._configuration(units, part, schedule)
-        return found.time_ns, found.dram_bytes
+        return None if schedule is None else self._configuration(units, part, schedule)
 
     def _fits(self, part: DagPart, schedule: Schedule) -> bool:
         return int(_fifo_bytes(self.dag, part, schedule).max(initial=0)) <= self.sram_bytes

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag import CanonicalDag, parse_dag
 from dfcompile.dfmodel_backend import Overlap, System, TaskModel, check_task_mapping, load_system, map_tasks
 from dfcompile.dfmodel_backend.attained import search
+from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.errors import InfeasibleError
 from dfcompile.scheduler import ScheduleOptions
@@ -100,3 +101,36 @@ def test_checker_accepts_planned_chains(dag: CanonicalDag, system: System, parti
 
     check_task_mapping(dag, system, Overlap.PERFECT_OVERLAP, found)
     assert found.bound_time_s <= found.time_s * (1 + 1e-12)
+
+
+def _through_a_buffer() -> CanonicalDag:
+    """A task that writes ten elements, kept, and one that reads them."""
+    return parse_dag(
+        "dfcompile-dag/1 two\n"
+        "buffer x\nelementwise a\nbuffer kept\nelementwise b\nbuffer y\n"
+        "edge x -> a volume=10\nedge a -> kept volume=10\nedge kept -> b volume=10\nedge b -> y volume=10\n"
+    )
+
+
+@pytest.mark.parametrize(("gb_per_s", "is_planned"), [(1e9, False), (1e-3, True)])
+def test_of_a_large_graph_that_compute_bounds_only_the_whole_is_planned(
+    gb_per_s: float,
+    is_planned: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two kernels that hand over an array: with slow DRAM it counts that the chip cannot hold it."""
+    dag = _through_a_buffer()
+    asked: list[int] = []
+    planned = TaskModel.planned
+
+    def count(model: TaskModel, units: int) -> TaskConfiguration | None:
+        asked.append(units)
+        return planned(model, units)
+
+    monkeypatch.setattr(TaskModel, "planned", count)
+    for limit in ("REPLAYED", "REPLAYED_OF_TINY", "PLANNED"):
+        monkeypatch.setattr(search, limit, 0)
+    found = map_tasks(model_of(dag, machine(2, 20.0, gb_per_s)))
+
+    assert len(asked) > 1 if is_planned else asked == [0b11]
+    assert found.bound_time_s <= found.time_s
