@@ -115,7 +115,7 @@ def _through_a_buffer() -> CanonicalDag:
 @pytest.mark.parametrize(("gb_per_s", "is_planned"), [(1e9, False), (1e-3, True)])
 def test_of_a_large_graph_that_compute_bounds_only_the_whole_is_planned(
     gb_per_s: float,
-    is_planned: bool,  # noqa: FBT001
+    is_planned: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two kernels that hand over an array: with slow DRAM it counts that the chip cannot hold it."""
