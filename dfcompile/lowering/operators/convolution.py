@@ -1,8 +1,9 @@
 """The canonical convolutions, and the matrix of windows that makes a convolution a matrix product."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
 from dfcompile.lowering.operators.base import CanonicalOperator
@@ -61,6 +62,15 @@ class Im2col(CanonicalOperator):
         fits = result.rank in (2, 3) and (result.rank == 3 or self.group == 1)
         return nest if fits else LoopNest({}, ((None,) * x.rank,), (None,) * result.rank)
 
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the first elements of windows, of the first windows, of the first groups."""
+        return replace(
+            self,
+            kernel=tuple(extents[name] for name in _names("k", self.kernel)),
+            counts=tuple(extents[name] for name in _names("y", self.counts)),
+            group=extents["g"],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Convolution(CanonicalOperator):
@@ -112,6 +122,10 @@ class Convolution(CanonicalOperator):
         read = ("b", linear(["g", "c"], extents), *_windows(self.strides, self.dilations))
         return LoopNest(loops, (read, (filters, "c", *elements)), ("b", filters, *places))
 
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the convolution of the groups that are left."""
+        return replace(self, group=extents["g"])
+
 
 @dataclass(frozen=True, slots=True)
 class TransposedConvolution(CanonicalOperator):
@@ -159,6 +173,10 @@ class TransposedConvolution(CanonicalOperator):
         anywhere = (None,) * (x.rank - 2)
         channels, filters = linear(["g", "c"], extents), linear(["g", "o"], extents)
         return LoopNest(loops, (("b", channels, *anywhere), (channels, "o", *anywhere)), ("b", filters, *anywhere))
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the convolution of the groups that are left."""
+        return replace(self, group=extents["g"])
 
 
 def linear(names: Sequence[str], extents: Mapping[str, int]) -> str:

@@ -1,7 +1,8 @@
 """The canonical reduction over windows."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.expression_field import check_expression
@@ -51,3 +52,7 @@ class Window(CanonicalOperator):
         loops |= {f"k{axis}": Loop(extent, kind=KINDS[self.reduction]) for axis, extent in enumerate(self.kernel)}
         places = (f"{self.strides[axis]}*y{axis} + {self.dilations[axis]}*k{axis}" for axis in range(len(self.kernel)))
         return LoopNest(loops, (("b", "c", *places),), write)
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the first elements of each window."""
+        return replace(self, kernel=tuple(extents[f"k{axis}"] for axis in range(len(self.kernel))))
