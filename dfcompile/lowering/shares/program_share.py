@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 
 import dace
@@ -48,11 +49,25 @@ class SharedProgram:
             kernels: that the operators were lowered to, by name.
         """
         self.program = program
+        self._table = table
         self._kernels = kernels
-        self._operators = tuple(canonical_nodes(program, table))
-        self._viewed = _viewed(program)
-        self._makers = {self._root(made.name): op.name for op in self._operators for made in op.results()}
         self._shares: dict[tuple[str, tuple[tuple[str, int], ...]], OperatorShare | None] = {}
+
+    @cached_property
+    def _operators(self) -> tuple[CanonicalNode[CanonicalOperator], ...]:
+        return tuple(canonical_nodes(self.program, self._table))
+
+    @cached_property
+    def _viewed(self) -> Mapping[str, str]:
+        """What each view is of."""
+        state = self.program.sdfg.start_state
+        views = (edge for node in state.data_nodes() for edge in state.in_edges(node) if edge.dst_conn == "views")
+        return MappingProxyType({edge.dst.data: edge.src.data for edge in views})
+
+    @cached_property
+    def _makers(self) -> Mapping[str, str]:
+        """The operator that makes each array."""
+        return MappingProxyType({made.name: op.name for op in self._operators for made in op.results()})
 
     def refused(self, share: ProgramShare) -> tuple[str, ...]:
         """Return the kernels whose operators cannot run so many iterations of these loops alone."""
@@ -105,19 +120,6 @@ class SharedProgram:
             else:
                 found.append((root, OWN if shape == tensor.shape else op.name))
         return tuple(found)
-
-
-def _viewed(program: Program) -> Mapping[str, str]:
-    """Return what each view is of."""
-    state = program.sdfg.start_state
-    return MappingProxyType(
-        {
-            node.data: edge.src.data
-            for node in state.data_nodes()
-            for edge in state.in_edges(node)
-            if edge.dst_conn == "views"
-        }
-    )
 
 
 class _ShareBuilder:
