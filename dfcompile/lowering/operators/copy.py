@@ -9,7 +9,7 @@ from typing import Self
 from dfcompile.canonical_dag import Digit, KernelLoop
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Extents
-from dfcompile.lowering.operators.loop_nest import Index, Loop, LoopNest, affine, kernel_loops
+from dfcompile.lowering.operators.loop_nest import Index, Loop, LoopNest, affine, kernel_loops, moved_up
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -78,34 +78,15 @@ def _names(index: str) -> frozenset[str]:
 def _moved_up(
     indices: Sequence[Index], digits: Sequence[tuple[KernelLoop, Digit | None]], extents: Mapping[str, int]
 ) -> tuple[str, ...] | None:
-    """Return indices in what is left of an array: a step over a loop that is split is a step over what is left of it.
-
-    >>> from dfcompile.canonical_dag import LoopKind, LoopPart
-    >>> row, column = (KernelLoop(f"i{n}", LoopPart.M, 4, LoopKind.PARALLEL, (), ()) for n in (0, 1))
-    >>> _moved_up(["4*i0 + i1 + 8"], [(row, None), (column, Digit(1, 0))], {"i0": 4, "i1": 2})
-    ('2*i0 + 1*i1 + 4',)
-    """
+    """Return indices in what is left of an array; None if one of them is not affine."""
     found = []
     for axis, index in enumerate(indices):
         terms = None if index is None else affine(index)
         if index is None or terms is None:
             return None
-        moved = dict(terms)
-        for loop, digit in digits:
-            if digit is not None and digit.axis == axis and extents[loop.name] < loop.extent:
-                step = moved[loop.name]
-                moved = {
-                    name: value if name == loop.name else _without(value, step, loop.extent, extents[loop.name])
-                    for name, value in moved.items()
-                }
+        moved = moved_up(terms, axis, digits, extents)
         found.append(index if moved == terms else _text(moved))
     return tuple(found)
-
-
-def _without(value: int, step: int, extent: int, kept: int) -> int:
-    """Return how far a step goes where each period of so many steps has only some of them left."""
-    periods, rest = divmod(value, step * extent)
-    return periods * step * kept + rest
 
 
 def _text(terms: Mapping[str, int]) -> str:

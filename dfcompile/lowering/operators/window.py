@@ -7,7 +7,7 @@ from typing import Self
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.expression_field import check_expression
 from dfcompile.lowering.operators.field_kinds import Extents
-from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest
+from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, moved_windows
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
@@ -53,6 +53,14 @@ class Window(CanonicalOperator):
         places = (f"{self.strides[axis]}*y{axis} + {self.dilations[axis]}*k{axis}" for axis in range(len(self.kernel)))
         return LoopNest(loops, (("b", "c", *places),), write)
 
-    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
         """Return the first elements of each window."""
-        return replace(self, kernel=tuple(extents[f"k{axis}"] for axis in range(len(self.kernel))))
+        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
+        shapes = [tensor.shape for tensor in operands]
+        strides, dilations = moved_windows(nest, shapes, result.shape, extents, windows)
+        return replace(
+            self,
+            strides=strides,
+            dilations=dilations,
+            kernel=tuple(extents[f"k{axis}"] for axis in range(len(self.kernel))),
+        )
