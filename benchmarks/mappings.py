@@ -53,8 +53,6 @@ def _rows(model: Path, rules: tuple[str, ...]) -> Iterator[Row]:
     for result in df.compile(model, pes=PES, expand=rules).report.results:
         mapping = result.mapping
         assert mapping is not None
-        assert mapping.time_s is not None
-        assert mapping.parts is not None
         parts = {
             "work": mapping.parts.work_s,
             "PEs without task": mapping.parts.idle_elements_s,

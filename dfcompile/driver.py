@@ -10,6 +10,7 @@ from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes, registered_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
+from dfcompile.canonical_dag.share import ProgramShare
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.frontend import FILE_KINDS, ChosenExpansion, Model, Program, ReadModel, ReadOptions, read_model
 from dfcompile.lowering import (
@@ -27,6 +28,7 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_bound
 from dfcompile.lowering.execution.verification import verified_error
+from dfcompile.lowering.shares.program_share import SharedProgram
 from dfcompile.options import Choice, Options, Timing
 from dfcompile.scheduler import Schedule, ScheduleOptions, registered_partitioners
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
@@ -99,8 +101,7 @@ class Point:
         expansion_bound: of any lowering by known expansions; ``None`` where options change what these give.
         mapping: the ideal of the operators: perfect streams, free parallelism; uses as many of ``chips`` as are best.
         chips: at hand.
-        attained: what the lowering's own tasks take on one chip; ``None``: of several chips that is not known.
-        bound_s: no schedule of these tasks is faster, on one chip; on several no lowering of as much work.
+        attained: what the lowering's own tasks take, on as many of ``chips`` as are best.
     """
 
     variant: Variant
@@ -109,14 +110,11 @@ class Point:
     expansion_bound: ExpansionBound | None
     mapping: backend.Mapping
     chips: int
-    attained: backend.TaskMapping | None
-    bound_s: float
+    attained: backend.TaskMapping
 
     @property
     def shown_schedule(self) -> tuple[CanonicalDag, Schedule]:
-        """The schedule that files and pictures show, with its DAG: the mapping's, replayed; else the streaming one."""
-        if self.attained is None:
-            return self.variant.dag, self.scheduled.schedule
+        """The schedule that files and pictures show, with its DAG: the mapping's, replayed; of several chips one's."""
         return self.attained.machine_dag, self.attained.schedule
 
 
@@ -219,12 +217,38 @@ def _points(
     tasks = _tasks(variant.dag, schedule, system, plan)
     if tasks.machine_dag is variant.dag:
         tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles)
+    attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan))
     for chips in plan.chips:
         with show(f"mapping on {chips} chips of {pes} cores"):
             mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
-            attained = _attained(tasks) if chips == 1 else None
-        bound_s = backend.LeastCosts(tasks).bound_on_chips_s(chips) if attained is None else attained.bound_time_s
-        yield Point(variant, pes, found, bound, mapping, chips, attained, bound_s)
+            fastest = attained.fastest(chips)
+        yield Point(variant, pes, found, bound, mapping, chips, fastest)
+
+
+def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
+    """Return what lowers the share of a chip by the expansions and passes of the whole, down to its canonical DAG."""
+    program = SharedProgram(variant.library, plan.table, {kernel.name: kernel for kernel in variant.dag.kernels})
+    choices = (*_choices_of(variant.maps), *variant.choices)
+
+    def lowered(share: ProgramShare) -> CanonicalDag | tuple[str, ...]:
+        refused = program.refused(share)
+        if refused:
+            return refused
+        maps = apply_passes(lower_to_maps(program.shared(share), plan.table, choices), plan.passes.of_programs)
+        extracted = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
+        return apply_dag_passes(extracted, plan.passes.of_dags)
+
+    return lowered
+
+
+def _choices_of(maps: Program) -> Iterator[Choice]:
+    """Yield what was chosen for each operator, so that no condition on extents chooses otherwise for a share."""
+    names: dict[tuple[str, str], set[str]] = {}
+    for found in maps.chosen:
+        names.setdefault((found.op_type, found.origin), set()).add(found.name)
+    for (op_type, origin), chosen in names.items():
+        if len(chosen) == 1:
+            yield Choice(op_type, min(chosen), origin)
 
 
 def _ideal(
@@ -246,13 +270,6 @@ def _tasks(dag: CanonicalDag, schedule: ScheduleOptions, system: backend.System,
     is_quick = schedule.partition == DEFAULT_PARTITION
     planning = scheduling if is_quick else replace(scheduling, partition=DEFAULT_PARTITION, barrier=None)
     return backend.TaskModel(dag, system, scheduling, planning, plan.mapping.overlap)
-
-
-def _attained(tasks: backend.TaskModel) -> backend.TaskMapping:
-    """Return the mapping of a lowering on one chip, checked."""
-    found = backend.map_tasks(tasks)
-    backend.check_task_mapping(tasks.dag, tasks.system, tasks.overlap, found)
-    return found
 
 
 def _plan(options: Options) -> Plan:

@@ -18,6 +18,7 @@ from dfcompile.dfmodel_backend.machine.system import Amount, System
 from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system
 from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
 from dfcompile.dfmodel_backend.plugin_faults import plugin_faults
+from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts, LowerShare
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
 from dfcompile.dfmodel_backend.solve.mapper import map_graph
 from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph
@@ -34,6 +35,7 @@ from dfcompile.dfmodel_backend.workload.graph import (
 __all__ = [
     "Amount",
     "Assumption",
+    "AttainedCounts",
     "ChipCounts",
     "Configuration",
     "Connection",
@@ -44,6 +46,7 @@ __all__ = [
     "Figures",
     "KernelType",
     "LeastCosts",
+    "LowerShare",
     "Mapping",
     "MappingOptions",
     "Overlap",

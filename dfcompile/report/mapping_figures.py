@@ -52,6 +52,7 @@ class IdealConfigurationSummary:
 class IdealSummary:
     """The ideal of the operators on the machine: perfect streams between kernels, any parallelism [ko24]."""
 
+    chips: int = figure(unit="chips", meaning="that it uses: as many as give its least time", least=1)
     configs: int = figure(unit="configurations", meaning="that follow one another on the chip", least=1)
     optimal: bool = figure(
         meaning="whether it is proved that no assignment of kernels to configurations is faster, under no sharding "
@@ -60,6 +61,7 @@ class IdealSummary:
     gap: float = figure(meaning="(`ideal_time_s` − `bound_time_s`) / `ideal_time_s`")
     bound_time_s: float = figure(unit="s", meaning="that no assignment, under no sharding, can fall below")
     dram_bytes: float = figure(unit="bytes", meaning="read from and written to DRAM")
+    network_bytes: float = figure(unit="bytes", meaning="of the messages between its chips")
     solver: str = figure(meaning="what found the assignment")
     solver_s: float = figure(
         unit="s", meaning="wall time of the solver; the one field that differs between runs", decimals=3
@@ -131,24 +133,32 @@ class PhaseSummary:
 class ExchangeSummary:
     """A collective by which chips change the layout of a tensor."""
 
-    tensor: str = figure(meaning="that is exchanged")
+    tensor: str = figure(meaning="that is exchanged", heading="tensor", table="exchanges")
     source: str = figure(meaning="the kernel that makes it, in whose configuration it is exchanged")
     readers: tuple[str, ...] = figure(
         meaning="kernels that need it so; none of an output of the model that is completed"
     )
     collective: str = figure(
-        meaning="`all-gather`, `reduce-scatter`, `all-reduce` or `all-to-all`", choices=COLLECTIVES
+        meaning="`all-gather`, `reduce-scatter`, `all-reduce` or `all-to-all`",
+        heading="collective",
+        table="exchanges",
+        choices=COLLECTIVES,
     )
     dimensions: tuple[int, ...] = figure(meaning="of the network, along which chips take part; 0 is the innermost")
     before: str = figure(
-        meaning="layout along them, such as `split by axis 0`, `whole`, `partial, to be combined by sum`"
+        meaning="layout along them, such as `split by axis 0`, `whole`, `partial, to be combined by sum`",
+        heading="from",
+        table="exchanges",
     )
-    after: str = figure(meaning="layout along them then")
+    after: str = figure(meaning="layout along them then", heading="to", table="exchanges")
     message_bytes: int = figure(
-        unit="bytes", meaning="that the chips of one group have of the tensor together, at most"
+        unit="bytes",
+        meaning="that the chips of one group have of the tensor together, at most",
+        heading="message\nbytes",
+        table="exchanges",
     )
     moved_bytes: int = figure(unit="bytes", meaning="that all chips together receive")
-    time_s: float = figure(unit="s", meaning="of it")
+    time_s: float = figure(unit="s", meaning="of it", heading="time\n{}s", table="exchanges")
 
 
 @record
@@ -157,17 +167,16 @@ class MappingSummary:
 
     chips: int = figure(unit="chips", meaning="in use: of those available as many as give the least time", least=1)
     chips_available: int = figure(unit="chips", meaning="given by `--chips`", least=1)
-    time_s: float | None = figure(
+    time_s: float = figure(
         unit="s",
-        meaning="for one inference, attained: a schedule of these tasks, replayed, joined with memory and network; "
-        "`null` on several chips",
+        meaning="for one inference, attained: a schedule of these tasks, replayed, joined with memory and network",
         heading="time\n{}s",
         table="mapping",
-        words=((None, "-"),),
     )
     bound_time_s: float = figure(
         unit="s",
-        meaning="no schedule of these tasks on this machine is faster; on several chips no lowering of as much work",
+        meaning="no schedule of these tasks on this machine is faster; on several chips none of as much work, however "
+        "they share it",
         heading="bound\n{}s",
         table="mapping",
     )
@@ -181,12 +190,12 @@ class MappingSummary:
     optimal: bool = figure(meaning="whether the bound is attained")
     best_chain: bool = figure(
         meaning="whether it is proved that no other assignment of kernels to configurations is faster, each scheduled "
-        "as it is"
+        "as it is, and kernels split over chips as they are"
     )
-    gap: float | None = figure(meaning="(`time_s` − `bound_time_s`) / `time_s`")
+    gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `time_s`")
     configs: int = figure(
         unit="configurations",
-        meaning="that follow one another on the chip; this and all below are of the ideal on several chips",
+        meaning="that follow one another on a chip",
         heading="configs",
         table="mapping",
         least=1,
@@ -194,7 +203,7 @@ class MappingSummary:
     dram_bytes: float = figure(
         unit="bytes", meaning="read from and written to DRAM", heading="DRAM\nbytes", table="mapping", cell=",.0f"
     )
-    sram_bytes: int | None = figure(
+    sram_bytes: int = figure(
         unit="bytes",
         meaning="FIFOs, arrays and parts of arrays of the spatial block with most of them, on one chip",
     )
@@ -219,8 +228,8 @@ class MappingSummary:
         cell=".1%",
         csv="mapping_utilization",
     )
-    parts: TimePartsSummary | None = figure(meaning="where the time goes; `null` on several chips", prefix="part")
-    configurations: tuple[ConfigurationSummary, ...] = figure(meaning="in their order; none on several chips")
+    parts: TimePartsSummary = figure(meaning="where the time goes", prefix="part")
+    configurations: tuple[ConfigurationSummary, ...] = figure(meaning="in their order, on one chip")
     exchanges: tuple[ExchangeSummary, ...] = figure(meaning="between chips; none on one chip")
     phases: tuple[PhaseSummary, ...] = figure(meaning="spatial blocks of all configurations, in their order")
     ideal: IdealSummary = figure(meaning="what `ideal_time_s` is of", prefix="ideal")

@@ -82,32 +82,28 @@ def _over_expansions(bound: ExpansionBound, variant: Variant, makespan_cycles: i
 
 def _mapping(point: Point) -> MappingSummary:
     ideal, attained = point.mapping, point.attained
-    figures = ideal if attained is None else attained
-    time_s = None if attained is None else attained.time_s
     return MappingSummary(
-        chips=ideal.chips,
+        chips=attained.chips,
         chips_available=point.chips,
-        time_s=time_s,
-        bound_time_s=point.bound_s,
+        time_s=attained.time_s,
+        bound_time_s=attained.bound_time_s,
         ideal_time_s=ideal.time_s,
-        optimal=attained is not None and attained.is_optimal,
-        best_chain=attained is not None and attained.is_best_chain,
-        gap=None if attained is None else attained.gap,
-        configs=len(ideal.configs) if attained is None else len(attained.configurations),
-        dram_bytes=figures.dram_bytes,
-        sram_bytes=None if attained is None else attained.sram_bytes,
-        network_bytes=ideal.network_bytes if attained is None else 0,
-        moved_bytes=ideal.moved_bytes if attained is None else 0,
-        cost_usd=figures.cost_usd,
-        power_w=figures.power_w,
-        energy_j=figures.energy_j,
-        utilization=ideal.utilization if time_s is None else _utilization(ideal, time_s),
-        parts=None if attained is None else _parts(attained.parts),
-        configurations=() if attained is None else tuple(map(_configuration, attained.configurations)),
-        exchanges=tuple(_exchange(exchange) for exchange in ideal.exchanges),
-        phases=()
-        if attained is None
-        else tuple(
+        optimal=attained.is_optimal,
+        best_chain=attained.is_best_chain,
+        gap=attained.gap,
+        configs=len(attained.configurations),
+        dram_bytes=attained.dram_bytes,
+        sram_bytes=attained.sram_bytes,
+        network_bytes=attained.network_bytes,
+        moved_bytes=attained.moved_bytes,
+        cost_usd=attained.cost_usd,
+        power_w=attained.power_w,
+        energy_j=attained.energy_j,
+        utilization=_utilization(ideal, attained),
+        parts=_parts(attained.parts),
+        configurations=tuple(map(_configuration, attained.configurations)),
+        exchanges=tuple(map(_exchange, attained.exchanges)),
+        phases=tuple(
             PhaseSummary(phase.configuration, phase.start_cycle, phase.end_cycle, phase.tasks)
             for phase in attained.phases
         ),
@@ -115,9 +111,11 @@ def _mapping(point: Point) -> MappingSummary:
     )
 
 
-def _utilization(ideal: backend.Mapping, time_s: float) -> float:
-    """Return that of the ideal, which does the same operations on the same machine, in another time."""
-    return ideal.utilization * ideal.time_s / time_s if time_s else 0.0
+def _utilization(ideal: backend.Mapping, attained: backend.TaskMapping) -> float:
+    """Return that of the ideal, which does the same operations on chips of the same kind, in another time."""
+    if not attained.time_s:
+        return 0.0
+    return ideal.utilization * ideal.time_s * ideal.chips / (attained.time_s * attained.chips)
 
 
 def _parts(parts: backend.TimeParts) -> TimePartsSummary:
@@ -147,11 +145,13 @@ def _configuration(found: backend.TaskConfiguration) -> ConfigurationSummary:
 
 def _ideal(ideal: backend.Mapping) -> IdealSummary:
     return IdealSummary(
+        chips=ideal.chips,
         configs=len(ideal.configs),
         optimal=ideal.optimal,
         gap=ideal.gap,
         bound_time_s=ideal.bound_time_s,
         dram_bytes=ideal.dram_bytes,
+        network_bytes=ideal.network_bytes,
         solver=ideal.solver,
         solver_s=ideal.solver_s,
         configurations=tuple(
@@ -187,7 +187,7 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionS
     found += [
         AssumptionSummary(assumption.name, assumption.value, assumption.source)
         for point in points
-        for assumption in (*(() if point.attained is None else point.attained.assumptions), *point.mapping.assumptions)
+        for assumption in (*point.attained.assumptions, *point.mapping.assumptions)
         if assumption.source != "--pes"  # every result says it
     ]
     return tuple(dict.fromkeys(found))

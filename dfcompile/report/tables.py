@@ -1,5 +1,6 @@
 """The report as tables for people: schedule, mapping, what bounds each configuration, coverage, assumptions."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -49,14 +50,20 @@ def report_tables(report: Report) -> tuple[Table, ...]:
 
 
 def _attained_tables(report: Report) -> Iterator[Table]:
-    """Yield where attained times go and what bounds each configuration."""
-    kept = tuple(result for result in report.results if result.mapping is not None and result.mapping.parts is not None)
-    if not kept:
-        return
-    attained = replace(report, results=kept)
-    parts = [result.mapping.parts for result in kept if result.mapping is not None]
-    yield Table("where the time goes", tuple(_labels(attained)), table_columns("parts", parts))
+    """Yield where attained times go, what bounds each configuration, and what chips exchange."""
+    attained = replace(report, results=tuple(result for result in report.results if result.mapping is not None))
+    mappings = [result.mapping for result in attained.results if result.mapping is not None]
+    labels = [*_labels(attained), *_chips_column([mapping.chips_available for mapping in mappings])]
+    yield Table("where the time goes", tuple(labels), table_columns("parts", [mapping.parts for mapping in mappings]))
     yield _configuration_table(attained)
+    if any(mapping.exchanges for mapping in mappings):
+        yield _exchange_table(attained)
+
+
+def _chips_column(available: Sequence[int]) -> Iterator[Column]:
+    """Yield the numbers of chips at hand, if results differ in them."""
+    if len(set(available)) > 1:
+        yield Column("chips", tuple(map(str, available)))
 
 
 def assumption_lines(assumptions: Sequence[AssumptionSummary], width: int, *, verbose: bool) -> list[str]:
@@ -128,8 +135,6 @@ def _chips(mapping: MappingSummary) -> str:
 
 
 def _proof(mapping: MappingSummary) -> str:
-    if mapping.gap is None:
-        return "not known"
     return "optimal" if mapping.optimal else f"{100 * mapping.gap:.1f} % above the bound"
 
 
@@ -145,6 +150,7 @@ SEVERAL_CHIPS: Final = (Derived("chips\nused", _chips),)
 @dataclass(frozen=True, slots=True)
 class _ConfigurationRow:
     pes: int
+    chips: int
     label: str
     number: str
     figures: ConfigurationSummary
@@ -153,7 +159,7 @@ class _ConfigurationRow:
 
 def _configuration_table(report: Report) -> Table:
     rows = [row for result, label in _by_mapping(report) for row in _configuration_rows(result, label)]
-    labels = [Column("PEs", tuple(str(row.pes) for row in rows))]
+    labels = [Column("PEs", tuple(str(row.pes) for row in rows)), *_chips_column([row.chips for row in rows])]
     if _is_comparison(report):
         labels.append(Column("expansions", tuple(row.label for row in rows), is_text=True))
     labels.append(Column("config", tuple(row.number for row in rows)))
@@ -165,12 +171,13 @@ def _configuration_table(report: Report) -> Table:
 def _configuration_rows(result: Result, label: str) -> Iterator[_ConfigurationRow]:
     """Yield a row per configuration; of many, the slowest ones and the sum of the others."""
     configurations = result.mapping.configurations if result.mapping else ()
+    chips = result.mapping.chips_available if result.mapping else 1
     numbers = range(len(configurations))
     slowest = sorted(numbers, key=lambda number: -configurations[number].time_s)
     shown = numbers if len(numbers) <= MOST_CONFIGURATIONS else sorted(slowest[: MOST_CONFIGURATIONS - 1])
     for number in shown:
         found = configurations[number]
-        yield _ConfigurationRow(result.pes, label, str(number), found, _span(found.kernels))
+        yield _ConfigurationRow(result.pes, chips, label, str(number), found, _span(found.kernels))
     others = [configurations[number] for number in numbers if number not in shown]
     if others:
         names = tuple(name for found in others for name in found.kernels)
@@ -185,19 +192,39 @@ def _configuration_rows(result: Result, label: str) -> Iterator[_ConfigurationRo
             sram_bytes=max(found.sram_bytes for found in others),
             bound_by=bound_by,
         )
-        yield _ConfigurationRow(result.pes, label, f"{len(others)} more", together, f"{len(names)} kernels")
+        yield _ConfigurationRow(result.pes, chips, label, f"{len(others)} more", together, f"{len(names)} kernels")
 
 
 def _by_mapping(report: Report) -> Iterator[tuple[Result, str]]:
     """Yield the first result of each different list of configurations, with the expansions that share it."""
-    sharing: dict[tuple[int, tuple[ConfigurationSummary, ...]], list[Result]] = {}
+    sharing: dict[tuple[int, int, tuple[ConfigurationSummary, ...]], list[Result]] = {}
+    counts = Counter(_machine(result) for result in report.results)
     for result in report.results:
         if result.mapping is not None:
-            sharing.setdefault((result.pes, result.mapping.configurations), []).append(result)
-    for (pes, _), equal in sharing.items():
-        everything = len(equal) == sum(result.pes == pes for result in report.results)
+            sharing.setdefault((*_machine(result), result.mapping.configurations), []).append(result)
+    for (pes, chips, _), equal in sharing.items():
+        everything = len(equal) == counts[pes, chips]
         label = "all" if everything else ", ".join(_compared_label(report, result) for result in equal)
         yield equal[0], label
+
+
+def _machine(result: Result) -> tuple[int, int]:
+    """Return processing elements and chips at hand."""
+    return result.pes, result.mapping.chips_available if result.mapping else 1
+
+
+def _exchange_table(report: Report) -> Table:
+    """Return what chips exchange; what several expansions exchange alike is shown once."""
+    rows = list(
+        dict.fromkeys(
+            (_machine(result), exchange)
+            for result in report.results
+            if result.mapping is not None
+            for exchange in result.mapping.exchanges
+        )
+    )
+    labels = [Column("PEs", tuple(str(pes) for (pes, _), _ in rows)), *_chips_column([chips for (_, chips), _ in rows])]
+    return Table("exchanges", tuple(labels), table_columns("exchanges", [exchange for _, exchange in rows]))
 
 
 def _hint(report: Report, result: Result, hint: HintSummary) -> str:

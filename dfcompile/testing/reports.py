@@ -110,11 +110,13 @@ def _mapping() -> MappingSummary:
         ),
         phases=(PhaseSummary(0, 0, 500, 3), PhaseSummary(1, 500, 2500, 4)),
         ideal=IdealSummary(
+            chips=2,
             configs=1,
             optimal=True,
             gap=0.0,
             bound_time_s=1e-6,
             dram_bytes=4096.0,
+            network_bytes=64.0,
             solver="dp",
             solver_s=0.01,
             configurations=(IdealConfigurationSummary((HOSTILE, "a", "b", "c"), 1e-6, "memory"),),

@@ -1,16 +1,18 @@
 """A model from PyTorch on several chips: as many as are of use."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from dfcompile.dfmodel_backend import Mapping
-from dfcompile.driver import Exploration, explore
+from dfcompile.driver import Exploration, Point, explore
 from dfcompile.errors import UserError
-from dfcompile.options import Options, parse_chips
+from dfcompile.options import ExpansionRule, Options, parse_chips
 
 MODELS = Path(__file__).parents[1] / "models"
 ENCODER = MODELS / "encoder_layer.py"
+PRODUCT = Path(__file__).parents[2] / "examples" / "product" / "model.py"
 WEIGHTS_BYTES = 4 * (2 * 1024 * 4096 + 4096 + 1024)
 NS_PER_BYTE = 1 / 300  # of one SN30's DRAM
 CHIPS = (1, 2, 4, 8)
@@ -27,6 +29,66 @@ def test_more_chips_at_hand_are_never_slower(encoder: Exploration) -> None:
     assert [point.chips for point in encoder.points] == list(CHIPS)
     assert times == sorted(times, reverse=True)
     assert times[-1] < times[0]
+
+
+def test_attained_times_are_between_bound_and_fewer_chips(encoder: Exploration) -> None:
+    found = [point.attained for point in encoder.points]
+    times = [attained.time_s for attained in found]
+
+    assert times == sorted(times, reverse=True)
+    assert times[-1] < times[0] / 2
+    for attained in found:
+        assert attained.bound_time_s <= attained.time_s
+        assert sum(one.time_ns for one in attained.configurations) == pytest.approx(attained.time_s * 1e9)
+        assert attained.energy_j == pytest.approx(attained.power_w * attained.time_s)
+
+
+def test_what_is_exchanged_is_read_in_a_later_configuration(encoder: Exploration) -> None:
+    for point in encoder.points[1:]:
+        attained = point.attained
+        place = {name: number for number, one in enumerate(attained.configurations) for name in one.kernels}
+
+        assert attained.chips > 1
+        assert attained.exchanges
+        for exchange in attained.exchanges:
+            assert all(place[exchange.source] < place[reader] for reader in exchange.readers)
+        network_ns = sum(one.network_ns for one in attained.configurations)
+        assert network_ns == pytest.approx(sum(one.time_ns for one in attained.exchanges))
+        assert attained.network_bytes == sum(one.message_bytes for one in attained.exchanges)
+
+
+def test_the_schedule_of_several_chips_is_one_chips(encoder: Exploration) -> None:
+    alone, most = encoder.points[0], encoder.points[-1]
+    dag, schedule = most.shown_schedule
+
+    assert schedule.makespan_cycles < alone.shown_schedule[1].makespan_cycles
+    assert len(dag.kernels) == len(most.variant.dag.kernels)
+    assert schedule.makespan_cycles == sum(one.cycles for one in most.attained.configurations)
+
+
+def test_a_product_on_two_chips_takes_what_a_reader_computes() -> None:
+    """docs/mapping.md has each figure from its formula.
+
+    The ideal splits what is summed over. A core multiplies 192 pairs at a time, so that 48 take as long as 96: attained
+    is less by columns.
+    """
+    options = Options(
+        model=PRODUCT,
+        pes=(8,),
+        chips=(1, 2),
+        system="sn30",
+        expand=(ExpansionRule("MatMul", ("ip",)),),
+    )
+    alone, both = (point.attained for point in explore(options).points)
+    (configuration,) = both.configurations
+
+    assert alone.time_s * 1e9 == pytest.approx((2048 / 8 + 11) * 0.8)
+    assert configuration.compute_ns == pytest.approx((1024 / 8 + 6) * 0.8)
+    assert configuration.dram_bytes == (32 * 96 + 96 * 32 + 32 * 32) * 4
+    assert configuration.memory_ns == pytest.approx(configuration.dram_bytes / 300)
+    assert both.time_s * 1e9 == pytest.approx(107.2)
+    assert both.bound_time_s * 1e9 == pytest.approx(-(-(2048 + 11) // 16) * 0.8)
+    assert (both.chips, both.dram_bytes, both.network_bytes) == (2, 2 * configuration.dram_bytes, 0)
 
 
 def test_chips_in_use_are_paid_and_exchange_bytes(encoder: Exploration) -> None:
@@ -63,9 +125,37 @@ def test_every_exchange_is_listed_by_name_and_axis(encoder: Exploration) -> None
         assert len(said) == len(mapping.exchanges)
 
 
+@cache
+def point_on_eight_chips(name: str) -> Point:
+    return explore(Options(model=MODELS / name, pes=(64,), chips=(8,), system="sn30")).points[0]
+
+
 def on_eight_chips(name: str) -> Mapping:
-    exploration = explore(Options(model=MODELS / name, pes=(64,), chips=(8,), system="sn30"))
-    return exploration.points[0].mapping
+    return point_on_eight_chips(name).mapping
+
+
+def test_attained_time_of_two_linear_layers_is_explained() -> None:
+    """Both products wait for their sums: three configurations, of which compute, network or memory is the longest."""
+    point = point_on_eight_chips("mlp_rows.py")
+    attained = point.attained
+    parts = attained.parts
+
+    assert attained.bound_time_s < point.mapping.time_s < attained.time_s < 3 * point.mapping.time_s
+    assert {one.tensor for one in attained.exchanges} == {"v0_product", "v2_product"}
+    assert sum(one.dram_bytes for one in attained.configurations) * 8 == attained.dram_bytes
+    assert WEIGHTS_BYTES < attained.dram_bytes < 2 * WEIGHTS_BYTES
+    together = parts.work_ns + parts.idle_elements_ns + parts.waiting_ns + parts.throttled_ns + parts.whole_blocks_ns
+    assert together + parts.memory_ns + parts.network_ns == pytest.approx(attained.time_s * 1e9)
+
+
+def test_attained_statistics_of_softmaxes_are_exchanged() -> None:
+    point = point_on_eight_chips("two_softmaxes.py")
+
+    assert [(one.tensor, one.kind) for one in point.attained.exchanges] == [
+        ("softmax_largest", "all-reduce"),
+        ("softmax_total", "all-reduce"),
+    ]
+    assert point.attained.bound_time_s <= point.attained.time_s
 
 
 def test_two_linear_layers_in_two_forms_take_the_same_time() -> None:

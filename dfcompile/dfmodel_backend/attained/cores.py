@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, streaming_components
-from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.canonical_dag.verifier import kinds_of_tasks, node_volumes
 from dfcompile.dfmodel_backend.machine.system import Accelerator
 
@@ -19,7 +19,19 @@ def on_cores(dag: CanonicalDag, chip: Accelerator) -> CanonicalDag:
     """
     if chip.lanes_per_core == chip.stages_per_core == 1:
         return dag
-    width = _widths(dag, chip)
+    return _in_words(dag, _widths(dag, chip))
+
+
+def least_work(dag: CanonicalDag, chip: Accelerator) -> Int64:
+    """Return the work of each node in words as wide as any exchange between chips can make them, shape [nodes].
+
+    Words are narrow where contractions stream to other tasks; between chips nothing streams.
+    """
+    width = np.where(_contracts(dag), chip.lanes_per_core * chip.stages_per_core, chip.lanes_per_core).astype(np.int64)
+    return np.asarray(-(-dag.work // width))
+
+
+def _in_words(dag: CanonicalDag, width: Int64) -> CanonicalDag:
     task = dag.is_computational
     at = np.where(task[dag.edge_source], dag.edge_source, dag.edge_target)
     volume = -(-dag.edge_volume // width[at])
@@ -35,12 +47,17 @@ def on_cores(dag: CanonicalDag, chip: Accelerator) -> CanonicalDag:
 
 def _widths(dag: CanonicalDag, chip: Accelerator) -> Int64:
     """Return the elements of a word of each node's edges, shape [nodes]."""
+    component = streaming_components(dag)
+    other = dag.is_computational & ~_contracts(dag)
+    mixed = np.zeros(int(component.max(initial=0)) + 1, dtype=np.bool_)
+    mixed[component[other]] = True
+    return np.where(mixed[component], chip.lanes_per_core, chip.lanes_per_core * chip.stages_per_core).astype(np.int64)
+
+
+def _contracts(dag: CanonicalDag) -> Bool:
+    """Return whether each node is of a contraction, shape [nodes]."""
     contracts = np.array(
         [scope.kernel != NO_KERNEL and dag.kernels[scope.kernel].variant.is_gemm for scope in dag.scopes],
         dtype=np.bool_,
     )
-    component = streaming_components(dag)
-    other = dag.is_computational & ~contracts[dag.node_scope]
-    mixed = np.zeros(int(component.max(initial=0)) + 1, dtype=np.bool_)
-    mixed[component[other]] = True
-    return np.where(mixed[component], chip.lanes_per_core, chip.lanes_per_core * chip.stages_per_core).astype(np.int64)
+    return np.asarray(contracts[dag.node_scope])

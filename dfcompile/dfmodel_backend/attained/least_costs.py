@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.dfmodel_backend.attained.cores import least_work
 from dfcompile.dfmodel_backend.attained.task_model import TaskModel
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
@@ -151,9 +152,14 @@ class LeastCosts:
         return max((self.live_bytes((1 << unit) - 1, 1 << unit), name) for unit, name in enumerate(names))
 
     def bound_on_chips_s(self, chips: int) -> float:
-        """Return a time in seconds that no lowering of as much work beats on several chips."""
+        """Return a time in seconds that these tasks, shared by up to so many chips in any way, do not beat.
+
+        Their work / all cores, in words as wide as can be, and inputs, weights and results once / bandwidth of all
+        chips: what chips share is no less together.
+        """
         model = self.model
-        cycles = -(-int(self._machine_work.sum()) // (model.system.accelerator.cores * chips))
+        work = int(least_work(model.dag, model.system.accelerator).sum())
+        cycles = -(-work // (model.system.accelerator.cores * chips))
         memory_ns = self._all_memory_ns / chips
         return model.overlap.time_ns(cycles / model.system.accelerator.frequency_ghz, memory_ns, 0.0) / 1e9
 

@@ -9,8 +9,10 @@ from dfcompile.dfmodel_backend.attained.concatenation import concatenated
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
+from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
 from dfcompile.scheduler import Schedule
 
 NS_PER_S = 1e9
@@ -37,6 +39,11 @@ class TaskMapping:
         power_w: power of the machine.
         energy_j: power x time.
         assumptions: that the figures rest on.
+        chips: in use.
+        sharding: of every kernel; empty on one chip.
+        exchanges: between chips.
+        network_bytes: of messages.
+        moved_bytes: that all chips together receive.
     """
 
     machine_dag: CanonicalDag
@@ -54,6 +61,11 @@ class TaskMapping:
     power_w: float
     energy_j: float
     assumptions: tuple[Assumption, ...]
+    chips: int = 1
+    sharding: tuple[tuple[str, Choice], ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
+    network_bytes: int = 0
+    moved_bytes: int = 0
 
     @property
     def gap(self) -> float:
@@ -62,7 +74,9 @@ class TaskMapping:
 
 
 def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
-    """Return the fastest mapping that is found for a lowering on one chip.
+    """Return the fastest mapping that is found for a lowering on one chip, or on several that share it.
+
+    The bound is of these chips' shares alone.
 
     Args:
         model: of the lowering on the chip.
@@ -73,7 +87,8 @@ def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
         UserError: a replay is too large.
     """
     found = fastest_chain(model, most_configurations)
-    system = model.system.one_chip
+    shared = model.chips
+    system = model.system.one_chip if shared is None else shared.system
     schedule = concatenated(model.machine_dag, found.configurations, model.scheduling)
     time_ns = sum(configuration.time_ns for configuration in found.configurations)
     bound_ns = LeastCosts(model).bound_ns()
@@ -91,12 +106,17 @@ def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
             model.machine_dag, schedule, found.configurations, system.accelerator.frequency_ghz, model.overlap
         ),
         phases=phases_of(found.configurations),
-        dram_bytes=sum(configuration.dram_bytes for configuration in found.configurations),
+        dram_bytes=system.chips * sum(configuration.dram_bytes for configuration in found.configurations),
         sram_bytes=max((configuration.sram_bytes for configuration in found.configurations), default=0),
         cost_usd=cost_usd(system),
         power_w=power,
         energy_j=power * time_ns / NS_PER_S,
         assumptions=_assumptions(system),
+        chips=system.chips,
+        sharding=() if shared is None else shared.sharding,
+        exchanges=() if shared is None else shared.exchanges,
+        network_bytes=0 if shared is None else shared.network_bytes,
+        moved_bytes=0 if shared is None else shared.moved_bytes,
     )
 
 

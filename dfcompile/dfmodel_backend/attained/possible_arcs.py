@@ -1,5 +1,6 @@
 """Which sets of kernels the search of configurations may choose: all, or those along a few topological orders."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -13,18 +14,39 @@ MOST_DOWN_SETS = 3000
 MOST_ARCS = 30_000
 
 
-def possible_arcs(shape: FusionShape) -> tuple[Arcs, bool]:
+def _always(_: int) -> bool:
+    return True
+
+
+def possible_arcs(shape: FusionShape, may_share: Callable[[int], bool] = _always) -> tuple[Arcs, bool]:
     """Return possible configurations, and whether these are all; else those along a few topological orders.
 
     Args:
         shape: of a graph whose kernels may be in any configuration.
+        may_share: whether a set of kernels may be one configuration; where it may not, no set that holds it may.
     """
     lattice = shape.lattice(MOST_DOWN_SETS)
     if lattice is not None:
-        arcs = arcs_within(shape, lattice, lambda _: True, MOST_ARCS)
+        arcs = arcs_within(shape, lattice, may_share, MOST_ARCS)
         if arcs is not None:
-            return arcs, True
-    return _along_orders(shape), False
+            return _shareable(arcs, may_share), True
+    return _shareable(_along_orders(shape), may_share), False
+
+
+def _shareable(arcs: Arcs, may_share: Callable[[int], bool]) -> Arcs:
+    """Return the arcs that may be configurations: what was grown has the smallest of those that may not, too."""
+    kept = np.array([may_share(units) for units in arcs.sets], dtype=np.bool_)
+    if kept.all():
+        return arcs
+    of_arc, number = kept[arcs.added], np.cumsum(kept) - 1
+    return Arcs(
+        down_sets=arcs.down_sets,
+        before=arcs.before[of_arc],
+        after=arcs.after[of_arc],
+        added=number[arcs.added[of_arc]],
+        sets=tuple(units for units, is_kept in zip(arcs.sets, kept.tolist(), strict=True) if is_kept),
+        members=arcs.members[kept],
+    )
 
 
 def _along_orders(shape: FusionShape) -> Arcs:

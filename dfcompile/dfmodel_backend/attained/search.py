@@ -84,7 +84,7 @@ class _Search:
         slots = most_configurations or units.count
         everything = (1 << units.count) - 1
         self._shape = FusionShape(units.predecessors, (everything,) * slots, units.count)
-        self._arcs, self._holds_all = possible_arcs(self._shape)
+        self._arcs, self._holds_all = possible_arcs(self._shape, units.may_share)
         # of each set, what looking at it costs of the budget
         self._tasks_of = LEAST_TASKS + self._arcs.members @ np.array(units.tasks_count, np.int64)
         self._arc_of = {

@@ -8,6 +8,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.part import DagPart
+from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.cores import on_cores
 from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
 from dfcompile.dfmodel_backend.attained.stores import BlockEdges, StoreTable, StoreUse
@@ -82,7 +83,7 @@ class TaskModel:
         scheduling: how tasks are scheduled on it.
         planning: how they are scheduled while configurations are compared; as a rule quicker.
         overlap: of compute, memory and network in a configuration.
-        network_ns: of the exchanges of each unit with other chips; empty: none.
+        chips: that share the model, of which the lowering is one chip's; ``None``: one has all of it.
         least_cycles: that no schedule of all tasks on the chip beats, if that is known already; 0: it is not.
     """
 
@@ -91,13 +92,13 @@ class TaskModel:
     scheduling: ScheduleOptions
     planning: ScheduleOptions
     overlap: Overlap
-    network_ns: tuple[float, ...] = ()
+    chips: ChipsInUse | None = None
     least_cycles: int = 0
 
     @cached_property
     def units(self) -> TaskUnits:
         """The kernels."""
-        return TaskUnits.of(self.dag)
+        return TaskUnits.of(self.dag, () if self.chips is None else self.chips.apart)
 
     @cached_property
     def machine_dag(self) -> CanonicalDag:
@@ -124,7 +125,15 @@ class TaskModel:
 
     def unit_network_ns(self, unit: int) -> float:
         """Return the time in which a unit exchanges with other chips."""
-        return self.network_ns[unit] if self.network_ns else 0.0
+        return self._network_ns[unit]
+
+    @cached_property
+    def _network_ns(self) -> tuple[float, ...]:
+        exchanges = () if self.chips is None else self.chips.exchanges
+        return tuple(
+            sum((exchange.time_ns for exchange in exchanges if exchange.source in kernels), 0.0)
+            for kernels in self.units.kernels
+        )
 
     def configuration(self, units: int) -> TaskConfiguration | None:
         """Return the configuration of a set of units, or None if its FIFOs exceed SRAM.

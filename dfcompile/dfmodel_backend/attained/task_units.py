@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapify, heappop, heappush
@@ -27,18 +28,29 @@ class TaskUnits:
         names: of the units.
         unit: of each node, `NO_UNIT` for memory, shape [nodes].
         predecessors: of each unit, as sets.
+        kernels: names of the kernels, or of the scopes without kernel, of each unit.
+        apart: of each unit the units that it must not share a configuration with, as sets.
     """
 
     dag: CanonicalDag
     names: tuple[str, ...]
     unit: Int64
     predecessors: tuple[int, ...]
+    kernels: tuple[tuple[str, ...], ...]
+    apart: tuple[int, ...]
 
     @staticmethod
-    def of(dag: CanonicalDag) -> TaskUnits:
-        """Divide the tasks of a canonical DAG into units."""
+    def of(dag: CanonicalDag, apart: Sequence[tuple[str, str]] = ()) -> TaskUnits:
+        """Divide the tasks of a canonical DAG into units.
+
+        Args:
+            dag: whose tasks these are.
+            apart: names of kernels of which the second is in a later configuration than the first.
+        """
         group, names = _groups(dag)
-        follows = _follows(dag, group, len(names))
+        number_of = {name: place for place, name in enumerate(names)}
+        later = [(number_of[before], number_of[after]) for before, after in apart]
+        follows = sorted({*_follows(dag, group, len(names)), *later})
         order, merged = _topological(len(names), follows)
         number = np.full(len(names) + 1, NO_UNIT, dtype=np.int64)  # the last one is memory's
         for place, members in enumerate(order):
@@ -47,9 +59,12 @@ class TaskUnits:
         for before, after in follows:
             if number[before] != number[after]:
                 masks[int(number[after])] |= 1 << int(number[before])
-        joined = tuple("+".join(names[member] for member in members) for members in order)
-        assert merged or len(joined) == len(names)
-        return TaskUnits(dag, joined, number[group], tuple(masks))
+        kernels = tuple(tuple(names[member] for member in members) for members in order)
+        assert merged or len(kernels) == len(names)
+        not_with = [0] * len(order)
+        for before, after in later:
+            not_with[int(number[after])] |= 1 << int(number[before])
+        return TaskUnits(dag, tuple(map("+".join, kernels)), number[group], tuple(masks), kernels, tuple(not_with))
 
     @property
     def count(self) -> int:
@@ -74,6 +89,15 @@ class TaskUnits:
         both = np.concatenate([numbers, numbers])
         inside = ends != NO_UNIT
         return tuple(np.unique(edges) for edges in _split(both[inside], ends[inside], self.count))
+
+    def may_share(self, units: int) -> bool:
+        """Return whether a set may be one configuration: nothing in it waits for an exchange of what it makes."""
+        return not any(apart & units and units >> unit & 1 for unit, apart in self._parted)
+
+    @cached_property
+    def _parted(self) -> list[tuple[int, int]]:
+        """Units with what they must not share a configuration with."""
+        return [(unit, apart) for unit, apart in enumerate(self.apart) if apart]
 
     def members(self, units: int) -> list[int]:
         """Return the numbers of the units of a set, ascending."""

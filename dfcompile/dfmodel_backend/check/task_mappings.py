@@ -24,7 +24,9 @@ EXACT = 1e-12  # relative: floating-point sums in another order
 
 
 def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping) -> None:
-    """Check a mapping of a lowering on one chip of a system.
+    """Check a mapping of a lowering on one chip of a system, or of one chip's share on several.
+
+    Of shares `check_task_share` checks what they are and what chips exchange.
 
     * Its schedule is one of all tasks on the chip's cores, and a replay of it takes as long as it says.
     * Configurations follow one another, and no kernel is in two.
@@ -33,8 +35,8 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     * Times are cycles x period and bytes / bandwidth, joined by the overlap rule; all figures are sums of these.
 
     Args:
-        dag: the lowering, volumes in elements.
-        system: of which one chip is used.
+        dag: the lowering, or the share of one chip, volumes in elements.
+        system: of which one chip is used; of several with the chips in use.
         overlap: of compute, memory and network.
         mapping: to check.
 
@@ -176,17 +178,20 @@ class _Bytes:
 
 
 def _check_times(system: System, overlap: Overlap, mapping: TaskMapping) -> None:
-    system = system.one_chip
+    system = system.one_chip if mapping.chips == 1 else system
+    _require("chips", mapping.chips, system.chips)
     total_ns = 0.0
     for place, found in enumerate(mapping.configurations):
         _require_close(f"configuration {place}: compute", found.compute_ns, _period_ns(system) * found.cycles)
         moved = sum(store.dram_read_bytes + store.dram_write_bytes for store in found.stores)
         _require_close(f"configuration {place}: memory", found.memory_ns, moved / system.dram_gb_per_s)
+        if mapping.chips == 1:
+            _require_close(f"configuration {place}: network", found.network_ns, 0.0)
         _require_close(f"configuration {place}: time", found.time_ns, _joined(found, overlap))
         total_ns += found.time_ns
     _require_close("time", mapping.time_s, total_ns / NS_PER_S)
     moved = sum(found.dram_read_bytes + found.dram_write_bytes for found in mapping.configurations)
-    _require("bytes of DRAM", mapping.dram_bytes, moved)
+    _require("bytes of DRAM", mapping.dram_bytes, moved * system.chips)
     most = max((found.sram_bytes for found in mapping.configurations), default=0)
     _require("bytes of SRAM", mapping.sram_bytes, most)
     _require_close("cost", mapping.cost_usd, cost_usd(system))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-from dfcompile.canonical_dag import Digit, KernelLoop, LoopKind, LoopPart
+from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, LoopKind, LoopPart
 from dfcompile.dfmodel_backend.inter_chip.conversions import Held, Layout, Partial
 from dfcompile.dfmodel_backend.inter_chip.splits import split_of
 from dfcompile.dfmodel_backend.workload.graph import DataflowKernel, KernelType
@@ -14,7 +14,7 @@ Choice = tuple[int, ...]  # per dimension of the network the number of the loop 
 WHOLE = -1
 
 
-def choices_of(kernel: DataflowKernel, dimensions: int) -> tuple[Choice, ...]:
+def choices_of(kernel: DataflowKernel | Kernel, dimensions: int) -> tuple[Choice, ...]:
     """Return every way to split a kernel: one loop or none along each dimension; the first is none at all.
 
     Reductions of one kernel are combined in one way, so that any of them may be split along any dimension.
@@ -22,13 +22,17 @@ def choices_of(kernel: DataflowKernel, dimensions: int) -> tuple[Choice, ...]:
     return tuple(product((WHOLE, *range(len(kernel.loops))), repeat=dimensions))
 
 
-def operand_layout(kernel: DataflowKernel, operand: int, choice: Choice, elements: int, chips: Sequence[int]) -> Layout:
+def operand_layout(
+    kernel: DataflowKernel | Kernel, operand: int, choice: Choice, elements: int, chips: Sequence[int]
+) -> Layout:
     """Return the layout in which a kernel needs an operand."""
     digits = [loop.inputs[operand] for loop in kernel.loops]
     return _layout(kernel.loops, digits, choice, elements, chips, is_result=False)
 
 
-def result_layout(kernel: DataflowKernel, result: int, choice: Choice, elements: int, chips: Sequence[int]) -> Layout:
+def result_layout(
+    kernel: DataflowKernel | Kernel, result: int, choice: Choice, elements: int, chips: Sequence[int]
+) -> Layout:
     """Return the layout in which a kernel leaves a result."""
     digits = [loop.outputs[result] for loop in kernel.loops]
     return _layout(kernel.loops, digits, choice, elements, chips, is_result=True)
@@ -62,7 +66,7 @@ def _dimensions_of(number: int, choice: Choice) -> list[int]:
     return [dimension for dimension in range(len(choice) - 1, -1, -1) if choice[dimension] == number]
 
 
-def loop_share(kernel: DataflowKernel, number: int, choice: Choice, chips: Sequence[int]) -> int:
+def loop_share(kernel: DataflowKernel | Kernel, number: int, choice: Choice, chips: Sequence[int]) -> int:
     """Return the iterations of a loop on the chip with most of them."""
     left = kernel.loops[number].extent
     for dimension in _dimensions_of(number, choice):

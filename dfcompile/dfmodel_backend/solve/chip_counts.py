@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions
-from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph
+from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph
 from dfcompile.dfmodel_backend.solve.mapper import map_graph
 from dfcompile.dfmodel_backend.solve.sharding_search import TIE, Found, ShardingSearch
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
@@ -24,11 +24,37 @@ EVERY_UP_TO = 8  # larger numbers only if they are likely to be of use
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """A mapping, the chips that it uses, and a time that none on so many chips beats."""
+    """A mapping, the chips that it uses, a time that none on so many chips beats, and what found it on several."""
 
     mapping: Mapping
     part: System
     bound_s: float
+    search: ShardingSearch | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitOnChips:
+    """Ways to split a graph over a number of chips.
+
+    Attributes:
+        part: of the system: the chips in use.
+        shardings: of least ideal time, then of least exchange where that is another one.
+        shared: gives what one chip has under a sharding.
+    """
+
+    part: System
+    shardings: tuple[Sharding, ...]
+    shared: Callable[[Sharding], SharedGraph]
+
+    @property
+    def chips(self) -> tuple[int, ...]:
+        """Along each dimension of the network."""
+        return tuple(dimension.chips for dimension in self.part.network.dimensions)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels that are split or whole."""
+        return tuple(self.shardings[0])
 
 
 class ChipCounts:
@@ -67,6 +93,21 @@ class ChipCounts:
         kept = tuple(one for one in best.assumptions if one.name != "chips")
         return replace(best, assumptions=(*kept, *_explanation(tried, fastest.mapping, chips)))
 
+    def split_on(self, count: int) -> SplitOnChips | InfeasibleError:
+        """Return the shardings on so many chips, two or more, that may be the best; or why there is none.
+
+        Raises:
+            VerificationError: a mapping breaks a rule.
+        """
+        if not self._system.parts(count):
+            return InfeasibleError(f"graph: the network has no part of {count} chips")
+        found = self._on(count)
+        if isinstance(found, InfeasibleError) or found.search is None:
+            return found if isinstance(found, InfeasibleError) else InfeasibleError(f"graph: {count} chips")
+        best = dict(found.mapping.sharding)
+        least = found.search.of_least_exchange()
+        return SplitOnChips(found.part, (best,) if least == best else (best, least), found.search.shared)
+
     def _candidates(self, chips: int) -> Iterator[int]:
         for count in range(1, chips + 1):
             is_power = count & (count - 1) == 0
@@ -89,7 +130,7 @@ class ChipCounts:
 
     def _fastest_part(self, count: int) -> _Found:
         """Return the fastest mapping on each part of so many chips; a part that is like another one is left out."""
-        best: tuple[Found, System] | None = None
+        best: tuple[Found, System, ShardingSearch] | None = None
         bound_s = math.inf
         refused: InfeasibleError | None = None
         known: dict[tuple[object, ...], None] = {}
@@ -103,10 +144,11 @@ class ChipCounts:
             bound_s = min(bound_s, least_s)
             refused = refused or error
             if found is not None and (best is None or found.rank < best[0].rank):
-                best = found, part
+                best = found, part, search
         if best is None:
             raise refused or InfeasibleError(f"graph: no mapping on {count} chips")
-        return _Found(self._checked(*best), best[1], bound_s)
+        found, part, search = best
+        return _Found(self._checked(found, part), part, bound_s, search)
 
     def _mapped_by(self, part: System) -> Callable[[SharedGraph], Mapping]:
         options = replace(self._options, solver=DEFAULT_SOLVER)
@@ -152,7 +194,7 @@ def _explanation(tried: dict[int, _Found | InfeasibleError], best: Mapping, chip
         yield Assumption(f"{name}{fastest}", f"{found.mapping.time_s * 1e6:.4g} µs: {parts} µs", "--chips")
     for exchange in best.exchanges:
         yield Assumption(
-            f"exchange of {exchange.tensor!r} on {best.chips} chips", _in_words(exchange), "[ko24, section 3]"
+            f"exchange of {exchange.tensor!r} on {best.chips} chips", exchange_in_words(exchange), "[ko24, section 3]"
         )
     yield Assumption(
         "kernels on several chips",
@@ -162,7 +204,8 @@ def _explanation(tried: dict[int, _Found | InfeasibleError], best: Mapping, chip
     )
 
 
-def _in_words(exchange: Exchange) -> str:
+def exchange_in_words(exchange: Exchange) -> str:
+    """Return what an exchange does, and how long it takes."""
     along = " and ".join(str(dimension) for dimension in exchange.dimensions)
     readers = f"for {', '.join(exchange.readers)}" if exchange.readers else "as an output of the model"
     return (

@@ -23,6 +23,7 @@ BEAM = 200  # partial shardings times choices of a kernel that are looked at, pe
 WIDEST = 24  # partial shardings that are kept
 # Of compute, memory and network; the first are told apart by the least time before.
 WEIGHTS = ((1.0, 1.0, 1.0), (1.0, 1.0, 4.0), (1.0, 4.0, 1.0))
+LEAST_EXCHANGE = (1.0, 1.0, 1000.0)
 NODES = 100_000  # of the search tree, times the number of kernels
 EVALUATIONS = 20_000  # shardings that are fused, times the square of the number of kernels
 TIE = 1e-12
@@ -75,6 +76,15 @@ class ShardingSearch:
     def least_s(self, sharding: Sharding) -> float:
         """Return a time that no mapping of one sharding beats."""
         return self._costs.least_s(sharding)
+
+    def shared(self, sharding: Sharding) -> SharedGraph:
+        """Return what one chip has under a sharding."""
+        return self._split.shared(sharding)
+
+    def of_least_exchange(self) -> Sharding:
+        """Return a sharding that exchanges for the least time, and of those one that computes and reads for it."""
+        chosen, _ = self._beam(LEAST_EXCHANGE)[0]
+        return dict(zip(self._names, chosen, strict=True))
 
     def best(self, below_s: float = math.inf) -> tuple[Found | None, float, InfeasibleError | None]:
         """Return the best sharding, a time that no sharding beats, and why there is none, if there is none.

@@ -68,6 +68,24 @@ class CanonicalOperator:
         """Return the loops that may be split over chips; None of an operator that does not say: every chip runs it."""
         return None
 
+    def on_share(
+        self,
+        operands: Sequence[Tensor],  # noqa: ARG002
+        result: Tensor,  # noqa: ARG002
+        extents: Mapping[str, int],  # noqa: ARG002
+    ) -> Self | None:
+        """Return the operator that runs the first iterations of its loops on parts of its arrays.
+
+        Those parts are what is left of each axis through which a loop moves. An operator whose fields do not depend on
+        extents returns itself; None of one that does not say: every chip runs all of it.
+
+        Args:
+            operands: of the whole operator.
+            result: of the whole operator.
+            extents: of all loops of `loop_nest`, as many iterations as are left.
+        """
+        return None
+
     def attributes(self) -> dict[str, AttributeValue]:
         """Return the fields as JSON values by name; those that have their default are left out."""
         schema = schema_of(type(self))

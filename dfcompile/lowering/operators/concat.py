@@ -1,7 +1,8 @@
 """The canonical concatenation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Axis
@@ -32,3 +33,7 @@ class Concat(CanonicalOperator):
         index = tuple(None if axis == self.axis else f"i{axis}" for axis in range(result.rank))
         loops = {f"i{axis}": Loop(extent) for axis, extent in enumerate(result.shape) if axis != self.axis}
         return LoopNest(loops, (index,) * len(operands), index)
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self

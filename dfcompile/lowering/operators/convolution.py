@@ -1,14 +1,15 @@
 """The canonical convolutions, and the matrix of windows that makes a convolution a matrix product."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.contraction import Contraction
 from dfcompile.lowering.operators.field_kinds import Count, Extents
-from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest, moved_windows
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -61,6 +62,20 @@ class Im2col(CanonicalOperator):
         fits = result.rank in (2, 3) and (result.rank == 3 or self.group == 1)
         return nest if fits else LoopNest({}, ((None,) * x.rank,), (None,) * result.rank)
 
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
+        """Return the first elements of windows, of the first windows, of the first groups."""
+        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
+        shapes = [tensor.shape for tensor in operands]
+        strides, dilations = moved_windows(nest, shapes, result.shape, extents, windows)
+        return replace(
+            self,
+            strides=strides,
+            dilations=dilations,
+            kernel=tuple(extents[name] for name in _names("k", self.kernel)),
+            counts=tuple(extents[name] for name in _names("y", self.counts)),
+            group=extents["g"],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Convolution(CanonicalOperator):
@@ -112,6 +127,18 @@ class Convolution(CanonicalOperator):
         read = ("b", linear(["g", "c"], extents), *_windows(self.strides, self.dilations))
         return LoopNest(loops, (read, (filters, "c", *elements)), ("b", filters, *places))
 
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
+        """Return the first groups, and the first elements of filters."""
+        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
+        shapes = [tensor.shape for tensor in operands]
+        strides, dilations = moved_windows(nest, shapes, result.shape, extents, windows)
+        return replace(
+            self,
+            strides=strides,
+            dilations=dilations,
+            group=extents["g"],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class TransposedConvolution(CanonicalOperator):
@@ -159,6 +186,10 @@ class TransposedConvolution(CanonicalOperator):
         anywhere = (None,) * (x.rank - 2)
         channels, filters = linear(["g", "c"], extents), linear(["g", "o"], extents)
         return LoopNest(loops, (("b", channels, *anywhere), (channels, "o", *anywhere)), ("b", filters, *anywhere))
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the convolution of the groups that are left."""
+        return replace(self, group=extents["g"])
 
 
 def linear(names: Sequence[str], extents: Mapping[str, int]) -> str:

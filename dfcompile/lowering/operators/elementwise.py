@@ -1,7 +1,8 @@
 """The canonical element-wise operator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from dfcompile.lowering.expressions import MOST_OPERANDS
 from dfcompile.lowering.operators.base import CanonicalOperator
@@ -51,3 +52,7 @@ class Elementwise(CanonicalOperator):
         )
         loops = {f"i{axis}": Loop(extent) for axis, extent in enumerate(result.shape)}
         return LoopNest(loops, reads, tuple(loops))
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self

@@ -1,8 +1,8 @@
 """The canonical operators that read at indices: known when the model is lowered, or only when it runs."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self, TypeAlias
 
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Axis
@@ -43,6 +43,15 @@ class Gather(CanonicalOperator):
         read = tuple(None if axis == self.axis else f"i{axis}" for axis in range(operands[0].rank))
         return LoopNest(loops, (read,), tuple(loops))
 
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the first of the indices."""
+        left, runs = extents[f"i{self.axis}"], list[Run]()
+        for first, step, count in self.runs:
+            if left > 0:
+                runs.append((first, step, min(count, left)))
+            left -= count
+        return replace(self, runs=tuple(runs))
+
 
 @dataclass(frozen=True, slots=True)
 class Lookup(CanonicalOperator):
@@ -68,6 +77,10 @@ class Lookup(CanonicalOperator):
         known = result.rank == x.rank - 1 + indices.rank
         loops = {name: Loop(extent) for name, extent in zip(write, result.shape, strict=True)} if known else {}
         return LoopNest(loops, (read, inner) if known else ((None,) * x.rank, (None,) * indices.rank), write)
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +110,7 @@ class LookupElements(CanonicalOperator):
         return LoopNest(
             {name: Loop(extent) for name, extent in zip(write, result.shape, strict=True)}, (read, write), write
         )
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self

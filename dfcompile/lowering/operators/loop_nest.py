@@ -123,6 +123,58 @@ class _Terms:
         return Digit(stride, self.axes[name]) if 0 <= low <= high < stride else None
 
 
+def moved_up(
+    terms: Mapping[str, int], axis: int, digits: Sequence[tuple[KernelLoop, Digit | None]], extents: Mapping[str, int]
+) -> dict[str, int]:
+    """Return an index in what is left of an array: a step over a loop that is split is one over what is left of it.
+
+    Args:
+        terms: of the index along an axis of the whole array, as `affine` gives them.
+        axis: of the array.
+        digits: of all loops in the array.
+        extents: of the loops, as many iterations as are left.
+
+    >>> column = KernelLoop("j", LoopPart.M, 4, LoopKind.PARALLEL, (), ())
+    >>> moved_up({"i": 4, "j": 1, "": 8}, 0, [(column, Digit(1, 0))], {"i": 4, "j": 2})
+    {'i': 2, 'j': 1, '': 4}
+    """
+    moved = dict(terms)
+    for loop, digit in digits:
+        kept = extents[loop.name]
+        if digit is not None and digit.axis == axis and kept < loop.extent:
+            step = moved[loop.name]
+            for name, value in moved.items():
+                if name != loop.name:
+                    periods, rest = divmod(value, step * loop.extent)
+                    moved[name] = periods * step * kept + rest
+    return moved
+
+
+def moved_windows(
+    nest: LoopNest,
+    operands: Sequence[Sequence[int]],
+    result: Sequence[int],
+    extents: Mapping[str, int],
+    windows: tuple[Sequence[int], Sequence[int]],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return strides and dilations of windows in what is left of the first operand ``X[b, c, y…]``.
+
+    Args:
+        nest: whose loops over windows are ``y0`` …, over elements of a window ``k0`` ….
+        operands: shape of each.
+        result: its shape.
+        extents: of the loops, as many iterations as are left.
+        windows: strides and dilations.
+    """
+    digits = [(loop, loop.inputs[0]) for loop in kernel_loops(nest, operands, result)]
+    moved = [
+        moved_up({f"y{axis}": stride, f"k{axis}": dilation}, 2 + axis, digits, extents)
+        for axis, (stride, dilation) in enumerate(zip(*windows, strict=True))
+    ]
+    strides = tuple(found[f"y{axis}"] for axis, found in enumerate(moved))
+    return strides, tuple(found[f"k{axis}"] for axis, found in enumerate(moved))
+
+
 @lru_cache(maxsize=4096)
 def affine(text: str) -> Mapping[str, int] | None:
     """Return the factor of each loop of an index, and under no name the constant; None if it is not affine.

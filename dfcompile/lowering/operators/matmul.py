@@ -1,9 +1,10 @@
 """The canonical matrix product."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import prod
+from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
 from dfcompile.lowering.operators.base import CanonicalOperator
@@ -71,6 +72,10 @@ class MatMul(CanonicalOperator):
             (*_batch(of_b, b.rank - 2), *columns),
         )
         return LoopNest(loops, reads, (*_batch(result.shape[:-2], lead), "row", "column"))
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self
 
     def _extents(self, a: Tensor, b: Tensor) -> tuple[int, int, int]:
         n, k = reversed(a.shape[-2:]) if self.transpose_a else a.shape[-2:]

@@ -1,8 +1,8 @@
 """The canonical padding."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
@@ -41,3 +41,7 @@ class Pad(CanonicalOperator):
         kept = [axis for axis in range(rank) if not self.pads[axis] and not self.pads[rank + axis]]
         index = tuple(f"i{axis}" if axis in kept else None for axis in range(rank))
         return LoopNest({f"i{axis}": Loop(result.shape[axis]) for axis in kept}, (index,), index)
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self

@@ -1,9 +1,10 @@
 """The canonical reduction over axes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import prod
+from typing import Self
 
 from dfcompile.canonical_dag import LoopKind
 from dfcompile.lowering.expressions import MOST_OPERANDS
@@ -63,6 +64,10 @@ class Reduce(CanonicalOperator):
         return LoopNest(
             loops, reads, tuple(f"i{axis}" for axis in kept) if result.rank == len(kept) else ("0",) * result.rank
         )
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self
 
     def full_shape(self, operands: Sequence[Tensor]) -> tuple[int, ...]:
         """Return the shape that the operands are broadcast to.

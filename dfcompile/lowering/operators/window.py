@@ -1,12 +1,13 @@
 """The canonical reduction over windows."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.expression_field import check_expression
 from dfcompile.lowering.operators.field_kinds import Extents
-from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest
+from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, moved_windows
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
@@ -51,3 +52,15 @@ class Window(CanonicalOperator):
         loops |= {f"k{axis}": Loop(extent, kind=KINDS[self.reduction]) for axis, extent in enumerate(self.kernel)}
         places = (f"{self.strides[axis]}*y{axis} + {self.dilations[axis]}*k{axis}" for axis in range(len(self.kernel)))
         return LoopNest(loops, (("b", "c", *places),), write)
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
+        """Return the first elements of each window."""
+        nest, windows = self.loop_nest(operands, result), (self.strides, self.dilations)
+        shapes = [tensor.shape for tensor in operands]
+        strides, dilations = moved_windows(nest, shapes, result.shape, extents, windows)
+        return replace(
+            self,
+            strides=strides,
+            dilations=dilations,
+            kernel=tuple(extents[f"k{axis}"] for axis in range(len(self.kernel))),
+        )

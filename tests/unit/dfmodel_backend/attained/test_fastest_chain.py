@@ -10,8 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, parse_dag
-from dfcompile.dfmodel_backend import Overlap, System, TaskModel, check_task_mapping, load_system, map_tasks
+from dfcompile.dfmodel_backend import (
+    Exchange,
+    ExchangeKind,
+    Overlap,
+    System,
+    TaskModel,
+    check_task_mapping,
+    load_system,
+    map_tasks,
+)
 from dfcompile.dfmodel_backend.attained import search
+from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.errors import InfeasibleError
@@ -20,6 +30,7 @@ from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 
 CANONICAL = load_system(None)
+PART = load_system("sn30").parts(2)[0]
 SMALL = DagShape(max_scopes=5, max_members=2)
 
 
@@ -47,7 +58,12 @@ def next_sets(model: TaskModel, done: int) -> Iterator[int]:
     """Yield every set of units that may run after others."""
     for units in range(1, 1 << model.units.count):
         after = done | units
-        if not units & done and not any(model.units.predecessors[unit] & ~after for unit in model.units.members(units)):
+        members = model.units.members(units)
+        names = {model.units.names[unit] for unit in members}
+        apart = () if model.chips is None else model.chips.apart
+        if units & done or any(names.issuperset(pair) for pair in apart):
+            continue
+        if not any(model.units.predecessors[unit] & ~after for unit in members):
             yield units
 
 
@@ -134,3 +150,35 @@ def test_of_a_large_graph_that_compute_bounds_only_the_whole_is_planned(
 
     assert len(asked) > 1 if is_planned else asked == [0b11]
     assert found.bound_time_s <= found.time_s
+
+
+def exchange(source: str, time_ns: float) -> Exchange:
+    return Exchange("t", source, (), ExchangeKind.ALL_GATHER, (0,), "split", "whole", 8, 8, time_ns)
+
+
+@examples(30)
+@given(canonical_dags(SMALL), machines, st.sampled_from(list(Overlap)), st.data())
+def test_no_other_chain_on_several_chips_is_faster(
+    dag: CanonicalDag, system: System, overlap: Overlap, data: st.DataObject
+) -> None:
+    """Exchanges take time where they start; who reads what they make runs later."""
+    names = [name for name in model_of(dag, system).units.names if "+" not in name]  # not of several scopes
+    pairs = [(first, second) for place, second in enumerate(names) for first in names[:place]]
+    apart = data.draw(st.lists(st.sampled_from(pairs), unique=True, max_size=3)) if pairs else []
+    exchanges = tuple(exchange(first, data.draw(st.sampled_from([0.5, 20.0]))) for first, _ in apart)
+    part = replace(PART, accelerator=system.accelerator, dram=system.dram)
+    model = replace(model_of(dag, part, overlap), chips=ChipsInUse(part, (), exchanges, tuple(apart)))
+    expected_ns = least_ns(model)
+    if expected_ns == inf:
+        with pytest.raises(InfeasibleError, match="FIFOs"):
+            map_tasks(model)
+        return
+
+    found = map_tasks(model)
+
+    assert found.time_s * 1e9 == pytest.approx(expected_ns, rel=1e-9)
+    assert found.bound_time_s <= found.time_s * (1 + 1e-12)
+    check_task_mapping(dag, part, overlap, found)
+    place = {name: number for number, one in enumerate(found.configurations) for name in one.kernels}
+    assert all(place[first] < place[second] for first, second in apart)
+    assert sum(one.network_ns for one in found.configurations) == pytest.approx(sum(one.time_ns for one in exchanges))

@@ -1,0 +1,35 @@
+"""The chips that share a lowering: what each of them runs is one of several shares, and what they exchange."""
+
+from dataclasses import dataclass
+
+from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
+from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
+
+
+@dataclass(frozen=True, slots=True)
+class ChipsInUse:
+    """Several chips; every one is charged as the one with most of everything.
+
+    Attributes:
+        system: with the chips in use.
+        sharding: of every kernel.
+        exchanges: of all chips.
+        apart: pairs of kernels of which the second reads what chips make of the result of the first, in a layout of its
+            own: the second is in a later configuration.
+    """
+
+    system: System
+    sharding: tuple[tuple[str, Choice], ...]
+    exchanges: tuple[Exchange, ...]
+    apart: tuple[tuple[str, str], ...]
+
+    @property
+    def network_bytes(self) -> int:
+        """Bytes of messages."""
+        return sum(exchange.message_bytes for exchange in self.exchanges)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes that all chips together receive."""
+        return sum(exchange.moved_bytes for exchange in self.exchanges)

@@ -1,0 +1,107 @@
+"""What one chip runs of a lowering under a sharding: iterations of each kernel, and what it reads from exchanges."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dfcompile.canonical_dag import CanonicalDag, Kernel
+from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
+from dfcompile.dfmodel_backend.inter_chip.conversions import Layout
+from dfcompile.dfmodel_backend.sharding.kernel_splits import (
+    WHOLE,
+    Choice,
+    choices_of,
+    loop_share,
+    operand_layout,
+    result_layout,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChipShare:
+    """What the chip with most of it runs.
+
+    Attributes:
+        program: the share of every kernel.
+        apart: pairs of kernels of which the second reads what chips make of the result of the first: in a layout of its
+            own, so that nothing streams between them.
+        choices: how each kernel is split, those that prepare weights included.
+    """
+
+    program: ProgramShare
+    apart: tuple[tuple[str, str], ...]
+    choices: Mapping[str, Choice]
+
+
+def chip_share(dag: CanonicalDag, chips: Sequence[int], sharding: Mapping[str, Choice]) -> ChipShare:
+    """Return what one chip runs under a sharding.
+
+    Args:
+        dag: the lowering, whole.
+        chips: along each dimension of the network.
+        sharding: of kernels by name. One that is not in it, as it prepares weights, is split as its readers need it if
+            it can be, and else whole.
+    """
+    return _Shares(dag, chips, sharding).find()
+
+
+class _Shares:
+    def __init__(self, dag: CanonicalDag, chips: Sequence[int], sharding: Mapping[str, Choice]) -> None:
+        self._dag = dag
+        self._chips = chips
+        self._choices = dict(sharding)
+        self._elements = {tensor.name: tensor.elements for tensor in dag.tensors}
+        self._makers: dict[str, list[Kernel]] = {}
+        for kernel in dag.kernels:
+            for array in kernel.outputs:
+                self._makers.setdefault(array, []).append(kernel)
+
+    def find(self) -> ChipShare:
+        for kernel in reversed(self._dag.kernels):
+            self._choices.setdefault(kernel.name, self._as_needed(kernel))
+        numbers: dict[str, dict[Layout, int]] = {array: {self._given(array): OWN} for array in self._makers}
+        shares = []
+        apart: dict[tuple[str, str], None] = {}
+        for kernel in self._dag.kernels:
+            reads = []
+            for place, array in enumerate(kernel.inputs):
+                copies = numbers.setdefault(array, {})
+                reads.append(copies.setdefault(self._needed(kernel, place), len(copies)))
+                if reads[-1] != OWN:
+                    apart.update(((maker.name, kernel.name), None) for maker in self._makers.get(array, ()))
+            shares.append(KernelShare(kernel.name, self._loops(kernel), tuple(reads)))
+        return ChipShare(ProgramShare(tuple(shares)), tuple(apart), self._choices)
+
+    def _loops(self, kernel: Kernel) -> tuple[tuple[str, int], ...]:
+        choice = self._choices[kernel.name]
+        split = [number for number in dict.fromkeys(sorted(choice)) if number != WHOLE]
+        return tuple((kernel.loops[number].name, loop_share(kernel, number, choice, self._chips)) for number in split)
+
+    def _given(self, array: str) -> Layout:
+        """Return the layout in which an array is made; one that several kernels make is whole."""
+        if len(self._makers[array]) > 1:
+            return (None,) * len(self._chips)
+        (maker,) = self._makers[array]
+        place = maker.outputs.index(array)
+        return result_layout(maker, place, self._choices[maker.name], self._elements[array], self._chips)
+
+    def _needed(self, kernel: Kernel, place: int) -> Layout:
+        elements = self._elements[kernel.inputs[place]]
+        return operand_layout(kernel, place, self._choices[kernel.name], elements, self._chips)
+
+    def _as_needed(self, kernel: Kernel) -> Choice:
+        """Return a choice by which a kernel that prepares weights makes them as all readers need them."""
+        needed = {
+            (array, self._needed(reader, place))
+            for reader in self._dag.kernels
+            if reader.name in self._choices
+            for place, array in enumerate(reader.inputs)
+            if array in kernel.outputs
+        }
+        for choice in choices_of(kernel, len(self._chips)):
+            made = {
+                (array, result_layout(kernel, place, choice, self._elements[array], self._chips))
+                for place, array in enumerate(kernel.outputs)
+            }
+            if needed <= made:
+                return choice
+        return (WHOLE,) * len(self._chips)

@@ -1,0 +1,228 @@
+"""The program of level 1 that one of several chips runs: fewer iterations, on parts of arrays."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+
+import dace
+import numpy as np
+
+from dfcompile.canonical_dag import Kernel
+from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
+from dfcompile.errors import VerificationError
+from dfcompile.frontend import CANONICAL, OperatorNode, Port, Program, input_connector, output_connector
+from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.program_builder import MATERIALISED, ProgramBuilder
+from dfcompile.lowering.program_nodes import canonical_nodes
+from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.lowering.shares.operator_share import OperatorShare, Values, cut_values, share_of
+from dfcompile.lowering.tensor import Tensor
+
+_Copy = tuple[str, int | str]  # array that is no view, and which copy: `OWN`, a number, or the operator of a table
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of an array that is there before the program runs."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    value: Values | None
+
+
+class SharedProgram:
+    """A program of level 1 as one of several chips runs it, under any sharding.
+
+    Attributes:
+        program: of level 1, whole.
+    """
+
+    def __init__(self, program: Program, table: ExpansionTable, kernels: Mapping[str, Kernel]) -> None:
+        """Read the operators of a program.
+
+        Args:
+            program: of level 1.
+            table: of expansions.
+            kernels: that the operators were lowered to, by name.
+        """
+        self.program = program
+        self._table = table
+        self._kernels = kernels
+        self._shares: dict[tuple[str, tuple[tuple[str, int], ...]], OperatorShare | None] = {}
+
+    @cached_property
+    def _operators(self) -> tuple[CanonicalNode[CanonicalOperator], ...]:
+        return tuple(canonical_nodes(self.program, self._table))
+
+    @cached_property
+    def _viewed(self) -> Mapping[str, str]:
+        """What each view is of."""
+        state = self.program.sdfg.start_state
+        views = (edge for node in state.data_nodes() for edge in state.in_edges(node) if edge.dst_conn == "views")
+        return MappingProxyType({edge.dst.data: edge.src.data for edge in views})
+
+    @cached_property
+    def _makers(self) -> Mapping[str, str]:
+        """The operator that makes each array."""
+        return MappingProxyType({made.name: op.name for op in self._operators for made in op.results()})
+
+    def refused(self, share: ProgramShare) -> tuple[str, ...]:
+        """Return the kernels whose operators cannot run so many iterations of these loops alone."""
+        wanted = {one.kernel: one for one in share.kernels}
+        return tuple(
+            op.name for op in self._operators if op.name in wanted and self._share(op, wanted[op.name].loops) is None
+        )
+
+    def _share(self, op: CanonicalNode[CanonicalOperator], loops: tuple[tuple[str, int], ...]) -> OperatorShare | None:
+        if (op.name, loops) not in self._shares:
+            self._shares[op.name, loops] = share_of(op, dict(loops))
+        return self._shares[op.name, loops]
+
+    def _root(self, name: str) -> str:
+        while name in self._viewed:
+            name = self._viewed[name]
+        return name
+
+    def shared(self, share: ProgramShare) -> Program:
+        """Return what a chip runs: inputs and weights are the parts that it holds, an exchanged array is an output.
+
+        What an exchange makes is an input: no stream crosses it. Sizes and weights are those of the chip that has the
+        first iterations of all loops that are split.
+
+        Raises:
+            VerificationError: an operator cannot run so; see `refused`.
+        """
+        wanted = {one.kernel: one for one in share.kernels}
+        shares = {}
+        for op in self._operators:
+            found = self._share(op, wanted[op.name].loops) if op.name in wanted else share_of(op, {})
+            if found is None:
+                raise VerificationError(f"operator {op.name!r}: no share of it against {wanted[op.name].loops}")
+            shares[op.name] = found
+        reads = {op.name: self._copies(op, wanted.get(op.name), shares[op.name]) for op in self._operators}
+        return _ShareBuilder(self.program, self._makers, self._operators, shares, reads).build()
+
+    def _copies(
+        self, op: CanonicalNode[CanonicalOperator], wanted: KernelShare | None, share: OperatorShare
+    ) -> tuple[_Copy, ...]:
+        """Return which copy of which array each operand is: of a table in memory, no operand of the kernel, its own."""
+        kernel = self._kernels.get(op.name)
+        numbers = () if wanted is None else wanted.reads
+        named = list(zip(() if kernel is None else kernel.inputs, numbers, strict=False))
+        found: list[_Copy] = []
+        for tensor, shape in zip(op.operands(), share.operands, strict=True):
+            root = self._root(tensor.name)
+            if named and named[0][0] == root:
+                found.append(named.pop(0))
+            else:
+                found.append((root, OWN if shape == tensor.shape else op.name))
+        return tuple(found)
+
+
+class _ShareBuilder:
+    """Builds the program of a share."""
+
+    def __init__(
+        self,
+        program: Program,
+        makers: Mapping[str, str],
+        operators: tuple[CanonicalNode[CanonicalOperator], ...],
+        shares: Mapping[str, OperatorShare],
+        reads: Mapping[str, tuple[_Copy, ...]],
+    ) -> None:
+        self._program = program
+        self._makers = makers
+        self._operators = operators
+        self._shares = shares
+        self._reads = reads
+        self._taken = set(program.sdfg.arrays)
+        self._parts: dict[_Copy, _Part] = {}
+        self._views: dict[tuple[str, tuple[int, ...]], Tensor] = {}
+
+    def build(self) -> Program:
+        for op in self._operators:
+            share = self._shares[op.name]
+            for place, (tensor, copy) in enumerate(zip(op.operands(), self._reads[op.name], strict=True)):
+                if copy not in self._parts and (copy[1] != OWN or copy[0] not in self._makers):
+                    name = copy[0] if copy[1] == OWN else self._free_name(f"{copy[0]}_copy")
+                    value = self._program.parameters.get(copy[0])
+                    cut = None if value is None else cut_values(value, share.cuts[place])
+                    self._parts[copy] = _Part(name, share.operands[place], tensor.dtype, cut)
+        builder = ProgramBuilder(self._border())
+        for op in self._operators:
+            self._add(builder, op)
+        program = self._program
+        return builder.finish(program.level, program.nodes, program.chosen)
+
+    def _free_name(self, name: str) -> str:
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def _border(self) -> Program:
+        """Return a program without operators that has the inputs, weights and outputs of the share."""
+        program = self._program
+        sdfg = dace.SDFG(program.sdfg.name)
+        sdfg.add_state("main", is_start_block=True)
+        exchanged = [copy[0] for copy in self._parts if copy[1] != OWN and copy[0] in self._makers]
+        made = {tensor.name: (tensor, shape) for tensor, shape in self._results()}
+        outputs = []
+        for name in dict.fromkeys((*(port.array for port in program.outputs), *exchanged)):
+            if name in made:
+                tensor, shape = made[name]
+                outputs.append(Port(name, name, shape, tensor.dtype))
+        inputs, parameters = [], {}
+        for part in self._parts.values():
+            scalar = dace.dtypes.dtype_to_typeclass(np.dtype(part.dtype).type)
+            sdfg.add_array(part.name, list(part.shape), scalar)
+            if part.value is None:
+                inputs.append(Port(part.name, part.name, part.shape, part.dtype))
+            else:
+                value = part.value.reshape(part.shape)
+                value.setflags(write=False)
+                parameters[part.name] = value
+        return replace(
+            program, sdfg=sdfg, inputs=tuple(inputs), outputs=tuple(outputs), parameters=MappingProxyType(parameters)
+        )
+
+    def _results(self) -> list[tuple[Tensor, tuple[int, ...]]]:
+        return [
+            found for op in self._operators for found in zip(op.results(), self._shares[op.name].results, strict=True)
+        ]
+
+    def _add(self, builder: ProgramBuilder, op: CanonicalNode[CanonicalOperator]) -> None:
+        share = self._shares[op.name]
+        operands = [
+            self._operand(builder, copy, shape)
+            for copy, shape in zip(self._reads[op.name], share.operands, strict=True)
+        ]
+        results = []
+        for tensor, shape in zip(op.results(), share.results, strict=True):
+            in_memory = self._program.sdfg.arrays[tensor.name].storage is MATERIALISED
+            results.append(builder.add_array(tensor.name, shape, tensor.dtype, materialised=in_memory))
+        node = OperatorNode(
+            op.name,
+            dialect=CANONICAL,
+            op_type=op.op_type,
+            origin=op.origin,
+            attributes=share.operator.attributes(),
+            inputs=[input_connector(place) for place in range(len(operands))],
+            outputs=[output_connector(place) for place in range(len(results))],
+        )
+        builder.add_operator(node, operands, results)
+
+    def _operand(self, builder: ProgramBuilder, copy: _Copy, shape: tuple[int, ...]) -> Tensor:
+        """Return what an operator reads: an array, or a view of it; both have the same elements in the same order."""
+        name = self._parts[copy].name if copy in self._parts else copy[0]
+        source = builder.tensor(name)
+        if source.shape == shape:
+            return source
+        if source.elements != int(np.prod(shape, dtype=np.int64)):
+            raise VerificationError(f"array {name!r}: {source} of a chip against a view of {list(shape)}")
+        if (name, shape) not in self._views:
+            self._views[name, shape] = builder.add_view(source, self._free_name(f"{name}_view"), shape)
+        return self._views[name, shape]
