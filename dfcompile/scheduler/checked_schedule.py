@@ -6,6 +6,7 @@ from functools import cached_property
 
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
 from dfcompile.scheduler.options import ScheduleOptions
@@ -49,11 +50,12 @@ class CheckedSchedule:
 
 
 class Scheduling:
-    """The schedules of one canonical DAG; its depths and its baselines are found once."""
+    """The schedules of one canonical DAG; its depths, baselines and bounds are found once."""
 
     def __init__(self, dag: CanonicalDag) -> None:
         self._dag = dag
         self._baselines: dict[int, NonStreamingSchedule] = {}
+        self._bounds: dict[int, int] = {}
 
     @property
     def dag(self) -> CanonicalDag:
@@ -79,7 +81,17 @@ class Scheduling:
             check(self._dag, found)
             recompute_times(self._dag, found)
         simulation = simulate(self._dag, replay_of(found)) if options.simulated or not ends else None
-        return CheckedSchedule(found, figures(self._dag, found, baseline, ends=ends), simulation, timed.steady_error)
+        return CheckedSchedule(
+            found,
+            figures(self._dag, found, baseline, ends=ends, bound_cycles=self._bound(options.pes)),
+            simulation,
+            timed.steady_error,
+        )
+
+    def _bound(self, pes: int) -> int:
+        if pes not in self._bounds:
+            self._bounds[pes] = lower_bound_cycles(self._dag, pes)
+        return self._bounds[pes]
 
     def _baseline(self, pes: int) -> NonStreamingSchedule:
         if pes not in self._baselines:

@@ -70,7 +70,12 @@ def gap_above(bound_cycles: int, makespan_cycles: int | None, *, is_exact: bool)
 
 
 def figures(
-    dag: CanonicalDag, schedule: Schedule, baseline: NonStreamingSchedule, *, ends: bool = True
+    dag: CanonicalDag,
+    schedule: Schedule,
+    baseline: NonStreamingSchedule,
+    *,
+    ends: bool = True,
+    bound_cycles: int | None = None,
 ) -> ScheduleFigures:
     """Recompute all figures of a schedule; nothing is taken on trust but its columns.
 
@@ -79,6 +84,7 @@ def figures(
         schedule: of it.
         baseline: without streaming.
         ends: whether the schedule ends, and not in a deadlock.
+        bound_cycles: the lower bound on as many processing elements, where it was found before.
     """
     task = dag.is_computational
     between_tasks = task[dag.edge_source] & task[dag.edge_target]
@@ -89,7 +95,7 @@ def figures(
         makespan_cycles=max(schedule.last_out.tolist(), default=0) if ends else None,
         is_exact=schedule.timing.is_exact,
         non_streaming_makespan_cycles=max(baseline.end.tolist(), default=0),
-        lower_bound_cycles=lower_bound_cycles(dag, schedule.pes),
+        lower_bound_cycles=lower_bound_cycles(dag, schedule.pes) if bound_cycles is None else bound_cycles,
         total_work_cycles=total_work(dag),
         io_elements=io_elements(dag),
         io_bytes=_io_bytes(dag),
