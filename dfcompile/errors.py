@@ -34,6 +34,10 @@ class InfeasibleError(UserError):
         self.enough = enough
 
 
+class ReplayTooLargeError(UserError):
+    """A schedule with so many elements to be looked at one by one that a replay would take too long or too much."""
+
+
 class DisagreementError(UserError):
     """The lowered model and a reference compute different values; the message names both and where they differ."""
 

@@ -11,7 +11,7 @@ from typing import Final, Literal, assert_never
 
 from dfcompile.errors import UserError
 
-Fifos = Literal["rule", "minimal"] | int
+Fifos = Literal["in-flight", "rule", "minimal"] | int
 
 OVERLAPS: Final = ("perfect", "none", "compute-memory")
 
@@ -41,7 +41,7 @@ class Timing(StrEnum):
     """How the times of a schedule are found."""
 
     STEADY = "steady"  # from mean streaming intervals, with unlimited FIFOs [dematteis23, section 5.2]
-    EXACT = "exact"  # element by element, with the FIFOs of the schedule
+    EXACT = "exact"  # of a replay element by element, with the FIFOs of the schedule
 
     @property
     def is_exact(self) -> bool:
@@ -115,7 +115,7 @@ class Options:
     volumes: Volumes = Volumes.EXACT
     partition: str = "sb-rlx"
     barrier: bool | None = None
-    timing: Timing = Timing.STEADY
+    timing: Timing = Timing.EXACT
     granularity: str = "declared"
     system: str | None = None
     overlap: str = "perfect"
@@ -210,7 +210,7 @@ def parse_partitions(text: str) -> tuple[str, ...]:
 
 
 def parse_fifos(text: str) -> Fifos:
-    """Read how large FIFOs are: ``rule``, ``minimal`` or a number of elements.
+    """Read how large FIFOs are: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
 
     Raises:
         UserError: none of them.
@@ -219,10 +219,10 @@ def parse_fifos(text: str) -> Fifos:
     ('rule', 4)
     """
     match text:
-        case "rule" | "minimal":
+        case "in-flight" | "rule" | "minimal":
             return text
     if not text.isdecimal():
-        raise UserError(f"--fifo: found {text!r} against rule, minimal or a number of elements")
+        raise UserError(f"--fifo: found {text!r} against in-flight, rule, minimal or a number of elements")
     return _count("--fifo", text)
 
 

@@ -31,7 +31,7 @@ def compile_model(
     volumes: str = "exact",
     partition: str = "sb-rlx",
     barrier: bool | None = None,
-    timing: str = "steady",
+    timing: str = "exact",
     granularity: str = "declared",
     system: File | None = None,
     chips: Counts = 1,

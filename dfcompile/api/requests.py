@@ -40,7 +40,7 @@ def compile_options(
     volumes: str = "exact",
     partition: str = "sb-rlx",
     barrier: bool | None = None,
-    timing: str = "steady",
+    timing: str = "exact",
     granularity: str = "declared",
     system: File | None = None,
     chips: Counts = 1,

@@ -135,7 +135,7 @@ class Run(Reported):
         if not found:
             there = dict.fromkeys(_described(one.result) for one in self.schedules)
             raise UserError(f"schedule: found none like that (there are: {'; '.join(there)})")
-        return min(found, key=lambda one: one.figures.makespan_cycles)
+        return min(found, key=lambda one: (one.figures.makespan_cycles is None, one.figures.makespan_cycles or 0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,8 +21,8 @@ def schedule(
     pes: Counts,
     partition: Names = "sb-rlx",
     barrier: bool | None = None,
-    timing: str = "steady",
-    fifo: str | int = "rule",
+    timing: str = "exact",
+    fifo: str | int | None = None,
     simulate: bool = False,
     show: ShowStage = show_nothing,
 ) -> Run:
@@ -35,8 +35,8 @@ def schedule(
         pes: numbers of processing elements, each gives results.
         partition: names of partitioners, which are compared.
         barrier: whether a spatial block waits for the one before; ``None``: as the partitioner has it.
-        timing: ``steady`` or ``exact``.
-        fifo: ``rule``, ``minimal`` or a number of elements.
+        timing: ``exact``, of a replay with the FIFOs of the schedule; or ``steady``, from mean intervals.
+        fifo: ``in-flight``, ``rule``, ``minimal`` or a number of elements; ``None``: as the timing has it.
         simulate: replay the schedules with their FIFOs.
         show: gives a context that lasts as long as a stage, for showing progress.
 
@@ -61,7 +61,7 @@ def schedule_choices(
     *,
     barrier: bool | None,
     timing: str,
-    fifo: str | int,
+    fifo: str | int | None,
     simulate: bool,
 ) -> tuple[tuple[ScheduleOptions, ...], tuple[str, ...]]:
     """Return the options of each schedule, and warnings of plug-ins that cannot be imported.
@@ -72,7 +72,7 @@ def schedule_choices(
     known = registered_partitioners()
     for name in partitions:
         known.find(name, "--partition")
-    chosen, sizes = one_of("timing", timing, tuple(Timing)), parse_fifos(str(fifo))
+    chosen, sizes = one_of("timing", timing, tuple(Timing)), None if fifo is None else parse_fifos(str(fifo))
     choices = tuple(
         ScheduleOptions(count, name, barrier=barrier, timing=chosen, fifos=sizes, simulated=simulate)
         for count in counts

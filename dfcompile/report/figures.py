@@ -32,13 +32,22 @@ class ScheduleSummary:
     """A streaming schedule and its figures [dematteis23]."""
 
     partition: str = figure(meaning="name of the partitioner that filled the spatial blocks")
-    timing: str = figure(meaning="how the times were found: `steady` or `exact`", choices=("steady", "exact"))
+    timing: str = figure(
+        meaning="what the times are: `exact`, of a replay with the FIFOs of the schedule; or `steady`, from mean "
+        "intervals",
+        choices=("steady", "exact"),
+        heading="times",
+        table="schedule",
+        after="makespan_cycles",
+        hidden="exact",
+    )
     barriers: bool = figure(meaning="whether a spatial block waits for the end of the one before")
-    makespan_cycles: int = figure(
+    makespan_cycles: int | None = figure(
         unit="cycles",
-        meaning="until the last task has emitted its last element",
+        meaning="until the last task has emitted its last element; `null` if the schedule ends in a deadlock",
         heading="makespan\ncycles",
         table=("schedule", "bounds"),
+        words=((None, "deadlock"),),
     )
     non_streaming_makespan_cycles: int = figure(
         unit="cycles",
@@ -52,8 +61,9 @@ class ScheduleSummary:
         heading="lower bound\ncycles",
         table="bounds",
     )
-    gap: Fraction = figure(
-        meaning="(makespan − lower bound) / lower bound; 0: the schedule is optimal for this lowering",
+    gap: Fraction | None = figure(
+        meaning="(makespan − lower bound) / lower bound; 0: the schedule is optimal for this lowering; `null` in a "
+        "deadlock, and where steady times would leave none",
         heading="gap\n%",
         table="bounds",
         cell=".1%",
@@ -70,7 +80,7 @@ class ScheduleSummary:
         heading="T_s_inf\ncycles",
         table="bounds",
     )
-    sslr: Fraction = figure(
+    sslr: Fraction | None = figure(
         meaning="streaming schedule length ratio: makespan / `streaming_depth_cycles`. A published measure and no "
         "bound: tasks that need not wait for a whole component can bring it below 1",
         heading="SSLR",
@@ -92,14 +102,14 @@ class ScheduleSummary:
         table="schedule",
     )
     blocks: int = figure(unit="blocks", meaning="spatial blocks", heading="blocks", table="schedule")
-    speedup: Fraction = figure(
+    speedup: Fraction | None = figure(
         meaning="work of all tasks / makespan",
         heading="speedup",
         table="schedule",
         after="non_streaming_makespan_cycles",
         cell=".2f",
     )
-    pe_utilization: Fraction = figure(
+    pe_utilization: Fraction | None = figure(
         meaning="speedup / PEs", heading="PE util.\n%", table="schedule", after="speedup", cell=".1%"
     )
     fifo_elements: int = figure(
@@ -110,6 +120,12 @@ class ScheduleSummary:
         after="spilled_elements",
     )
     tasks: int = figure(unit="tasks", meaning="computational nodes", heading="tasks", table="schedule")
+    steady_error: Fraction | None = figure(
+        meaning="where a replay is too large: by how much a sample of what streams together takes longer in a replay "
+        "than planned",
+        is_optional=True,
+        default=None,
+    )
 
 
 @record
@@ -136,7 +152,7 @@ class ExpansionsSummary:
         table="bounds",
         after="schedule.gap",
     )
-    gap: Fraction = figure(
+    gap: Fraction | None = figure(
         meaning="(makespan − this bound) / this bound; the *gap* beside the makespan in the first table",
         heading="gap\n%",
         table="bounds",
@@ -248,12 +264,13 @@ class Report:
 
     @property
     def best(self) -> Mapping[int, Result]:
-        """Per number of processing elements the result of least makespan; among equals the first."""
+        """Per number of processing elements the result of least makespan, no deadlock; among equals the first."""
         best: dict[int, Result] = {}
+        least: dict[int, int] = {}
         for result in self.results:
-            known = best.get(result.pes)
-            if known is None or result.schedule.makespan_cycles < known.schedule.makespan_cycles:
-                best[result.pes] = result
+            cycles = result.schedule.makespan_cycles
+            if cycles is not None and (result.pes not in least or cycles < least[result.pes]):
+                best[result.pes], least[result.pes] = result, cycles
         return MappingProxyType(best)
 
 

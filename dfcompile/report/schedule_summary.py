@@ -38,6 +38,7 @@ def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSumm
     return ScheduleSummary(
         partition=schedule.partition,
         timing=schedule.timing.value,
+        steady_error=scheduled.steady_error,
         barriers=schedule.barrier,
         makespan_cycles=figures.makespan_cycles,
         non_streaming_makespan_cycles=figures.non_streaming_makespan_cycles,
@@ -46,7 +47,7 @@ def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSumm
         total_work_cycles=depths.total_work_cycles,
         critical_path_cycles=depths.critical_path_cycles,
         streaming_depth_cycles=depth,
-        sslr=Fraction(figures.makespan_cycles, depth) if depth else Fraction(1),
+        sslr=_sslr(figures.makespan_cycles, depth),
         io_elements=figures.io_elements,
         io_bytes=figures.io_bytes,
         spilled_elements=figures.spilled_elements,
@@ -56,6 +57,12 @@ def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSumm
         fifo_elements=figures.fifo_elements,
         tasks=figures.tasks,
     )
+
+
+def _sslr(makespan_cycles: int | None, depth_cycles: int) -> Fraction | None:
+    if makespan_cycles is None:
+        return None
+    return Fraction(makespan_cycles, depth_cycles) if depth_cycles else Fraction(1)
 
 
 def simulation_summary(dag: CanonicalDag, simulation: Simulation) -> SimulationSummary:

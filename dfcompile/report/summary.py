@@ -1,7 +1,6 @@
 """Sums up what the driver found out as a report."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.driver import Exploration, Point, Variant
@@ -27,6 +26,7 @@ from dfcompile.report.mapping_figures import (
     TimePartsSummary,
 )
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
+from dfcompile.scheduler.evaluation import ScheduleFigures, gap_above
 
 NS_PER_S = 1e9
 
@@ -56,15 +56,13 @@ def _result(point: Point) -> Result:
         pes=point.pes,
         expansions=variant.expansions,
         schedule=schedule_summary(point.scheduled, variant.scheduling.depths),
-        over_expansions=None
-        if bound is None
-        else _over_expansions(bound, variant, point.scheduled.figures.makespan_cycles),
+        over_expansions=None if bound is None else _over_expansions(bound, variant, point.scheduled.figures),
         mapping=_mapping(point),
         verification=None if variant.max_abs_error is None else VerificationSummary(variant.max_abs_error),
     )
 
 
-def _over_expansions(bound: ExpansionBound, variant: Variant, makespan_cycles: int) -> ExpansionsSummary:
+def _over_expansions(bound: ExpansionBound, variant: Variant, figures: ScheduleFigures) -> ExpansionsSummary:
     hints = tuple(
         HintSummary(
             expand=(f"{hint.op_type}={hint.name}",)
@@ -74,9 +72,9 @@ def _over_expansions(bound: ExpansionBound, variant: Variant, makespan_cycles: i
             chosen_bound_cycles=hint.chosen_cycles,
             hinted_bound_cycles=hint.hinted_cycles,
         )
-        for hint in expansion_hints(bound, variant.maps.chosen, makespan_cycles)
+        for hint in expansion_hints(bound, variant.maps.chosen, figures.makespan_cycles or 0)
     )
-    gap = Fraction(makespan_cycles, bound.cycles) - 1 if bound.cycles else Fraction(0)
+    gap = gap_above(bound.cycles, figures.makespan_cycles, is_exact=figures.is_exact)
     return ExpansionsSummary(bound.cycles, gap, hints)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dfcompile.host.printable import printable
-from dfcompile.report.columns import Derived, table_columns
+from dfcompile.report.columns import NOTHING, Derived, table_columns
 from dfcompile.report.figures import (
     AssumptionSummary,
     HintSummary,
@@ -34,8 +34,9 @@ def report_tables(report: Report) -> tuple[Table, ...]:
     """Return the tables of a report: schedule, bounds, and what else it has."""
     scheduled = _one_number_of_chips(report)
     labels, results = tuple(_labels(scheduled)), scheduled.results
+    sampled = STEADY if any(result.schedule.steady_error is not None for result in results) else ()
     tables = [
-        Table("schedule", labels, table_columns("schedule", results, SCHEDULE)),
+        Table("schedule", labels, table_columns("schedule", results, (*SCHEDULE, *sampled))),
         Table("bounds", labels, table_columns("bounds", results)),
     ]
     if any(result.simulation is not None for result in results):
@@ -115,19 +116,25 @@ def _compared_label(report: Report, result: Result) -> str:
 
 
 def _scheduled_makespan(result: Result) -> str:
-    return f"{result.schedule.makespan_cycles:,}"
+    cycles = result.schedule.makespan_cycles
+    return NOTHING if cycles is None else f"{cycles:,}"
 
 
 def _replay_error(result: Result) -> str:
     """Return how far the scheduled makespan is above the replayed one, in percent of this."""
-    real = result.simulation.makespan_cycles if result.simulation else None
-    return f"{100 * (real - result.schedule.makespan_cycles) / real:.2f}" if real else "-"
+    real, planned = result.simulation.makespan_cycles if result.simulation else None, result.schedule.makespan_cycles
+    return f"{100 * (real - planned) / real:.2f}" if real and planned is not None else NOTHING
 
 
 def _gap(result: Result) -> str:
     """Return the gap that counts: to what other expansions could give, where that is known."""
     gap = result.schedule.gap if result.over_expansions is None else result.over_expansions.gap
-    return f"{100 * float(gap):.1f}"
+    return NOTHING if gap is None else f"{100 * float(gap):.1f}"
+
+
+def _steady_error(result: Result) -> str:
+    error = result.schedule.steady_error
+    return NOTHING if error is None else f"{100 * float(error):+.2f}"
 
 
 def _chips(mapping: MappingSummary) -> str:
@@ -139,6 +146,7 @@ def _proof(mapping: MappingSummary) -> str:
 
 
 SCHEDULE: Final = (Derived("gap\n%", _gap, after="schedule.non_streaming_makespan_cycles"),)
+STEADY: Final = (Derived("error of\na sample %", _steady_error, after="schedule.timing"),)
 SIMULATION: Final = (
     Derived("scheduled\nmakespan", _scheduled_makespan, after="simulation.makespan_cycles"),
     Derived("error\n%", _replay_error, after="simulation.makespan_cycles"),

@@ -1,23 +1,20 @@
 """Checked schedules: made, accepted by the checker, measured, and replayed if that is asked for."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
-
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
-from dfcompile.options import Fifos
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
+from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
-from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.recomputation import recompute_times
 from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
-from dfcompile.scheduler.streaming_schedule import schedule
+from dfcompile.scheduler.streaming_schedule import timed_schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +34,28 @@ class Depths:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckedSchedule:
-    """A canonical DAG on a number of processing elements: a schedule that the checker accepted, and its figures."""
+    """A canonical DAG on a number of processing elements: a schedule that the checker accepted, and its figures.
+
+    Attributes:
+        schedule: of the graph.
+        figures: of the schedule.
+        simulation: its replay with stalls, if that was asked for.
+        steady_error: as `TimedSchedule` has it.
+    """
 
     schedule: Schedule
     figures: ScheduleFigures
     simulation: Simulation | None
+    steady_error: Fraction | None
 
 
 class Scheduling:
-    """The schedules of one canonical DAG; its depths and its baselines are found once."""
+    """The schedules of one canonical DAG; its depths, baselines and bounds are found once."""
 
     def __init__(self, dag: CanonicalDag) -> None:
         self._dag = dag
         self._baselines: dict[int, NonStreamingSchedule] = {}
+        self._bounds: dict[int, int] = {}
 
     @property
     def dag(self) -> CanonicalDag:
@@ -69,25 +75,26 @@ class Scheduling:
             VerificationError: the checker rejects the schedule, or its times are not those of its assignment.
         """
         baseline = self._baseline(options.pes)
-        found = schedule(self._dag, options)
-        check(self._dag, found)
-        recompute_times(self._dag, found)
-        found = replace(found, fifo_capacity=_fifo_capacity(self._dag, found, options.fifos))
-        simulation = simulate(self._dag, replay_of(found)) if options.simulated else None
-        return CheckedSchedule(found, figures(self._dag, found, baseline), simulation)
+        timed = timed_schedule(self._dag, options)
+        found, ends = timed.schedule, not timed.deadlock
+        if found.timing.is_exact or options.fifos in {None, "rule"}:
+            check(self._dag, found)
+            recompute_times(self._dag, found)
+        simulation = simulate(self._dag, replay_of(found)) if options.simulated or not ends else None
+        return CheckedSchedule(
+            found,
+            figures(self._dag, found, baseline, ends=ends, bound_cycles=self._bound(options.pes)),
+            simulation,
+            timed.steady_error,
+        )
+
+    def _bound(self, pes: int) -> int:
+        if pes not in self._bounds:
+            self._bounds[pes] = lower_bound_cycles(self._dag, pes)
+        return self._bounds[pes]
 
     def _baseline(self, pes: int) -> NonStreamingSchedule:
         if pes not in self._baselines:
             self._baselines[pes] = schedule_non_streaming(self._dag, pes)
             check_non_streaming(self._dag, self._baselines[pes])
         return self._baselines[pes]
-
-
-def _fifo_capacity(dag: CanonicalDag, schedule: Schedule, fifos: Fifos) -> npt.NDArray[np.int64]:
-    if fifos == "rule":
-        capacity = schedule.fifo_capacity
-    elif fifos == "minimal":
-        capacity = minimal_fifo_sizes(dag, replay_of(schedule))
-    else:
-        capacity = np.where(schedule.streamed, fifos, 0)
-    return capacity.astype(np.int64)

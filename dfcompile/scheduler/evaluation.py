@@ -16,7 +16,8 @@ class ScheduleFigures:
         pes: number of processing elements P.
         tasks: number of computational nodes.
         blocks: number of spatial blocks.
-        makespan_cycles: of the streaming schedule.
+        makespan_cycles: of the streaming schedule; ``None`` if it ends in a deadlock.
+        is_exact: whether that is what a replay takes, with the FIFOs that the schedule has.
         non_streaming_makespan_cycles: of the baseline.
         lower_bound_cycles: what every streaming schedule on P processing elements takes at least.
         total_work_cycles: T1, the work of all tasks.
@@ -29,7 +30,8 @@ class ScheduleFigures:
     pes: int
     tasks: int
     blocks: int
-    makespan_cycles: int
+    makespan_cycles: int | None
+    is_exact: bool
     non_streaming_makespan_cycles: int
     lower_bound_cycles: int
     total_work_cycles: int
@@ -39,34 +41,61 @@ class ScheduleFigures:
     fifo_elements: int
 
     @property
-    def speedup(self) -> Fraction:
-        """``T1 / makespan``; 1 for a graph without work."""
+    def speedup(self) -> Fraction | None:
+        """``T1 / makespan``; 1 for a graph without work, ``None`` in a deadlock."""
+        if self.makespan_cycles is None:
+            return None
         return Fraction(self.total_work_cycles, self.makespan_cycles) if self.makespan_cycles else Fraction(1)
 
     @property
-    def gap(self) -> Fraction:
-        """How far the makespan is above its lower bound, as a part of the bound; 0 is optimal."""
-        if not self.lower_bound_cycles:
-            return Fraction(0)
-        return Fraction(self.makespan_cycles - self.lower_bound_cycles, self.lower_bound_cycles)
+    def gap(self) -> Fraction | None:
+        """How far the makespan is above its lower bound; see `gap_above`."""
+        return gap_above(self.lower_bound_cycles, self.makespan_cycles, is_exact=self.is_exact)
 
     @property
-    def pe_utilization(self) -> Fraction:
-        """Speedup per processing element."""
-        return self.speedup / self.pes
+    def pe_utilization(self) -> Fraction | None:
+        """Speedup per processing element; ``None`` in a deadlock."""
+        return None if self.speedup is None else self.speedup / self.pes
 
 
-def figures(dag: CanonicalDag, schedule: Schedule, baseline: NonStreamingSchedule) -> ScheduleFigures:
-    """Recompute all figures of a schedule; nothing is taken on trust but its columns."""
+def gap_above(bound_cycles: int, makespan_cycles: int | None, *, is_exact: bool) -> Fraction | None:
+    """Return how far a makespan is above a bound, as a part of the bound; 0 is optimal.
+
+    A makespan of mean intervals may be too short: then no gap is ``None``, as it is in a deadlock.
+    """
+    if makespan_cycles is None:
+        return None
+    gap = Fraction(makespan_cycles - bound_cycles, bound_cycles) if bound_cycles else Fraction(0)
+    return gap if is_exact or gap > 0 else None
+
+
+def figures(
+    dag: CanonicalDag,
+    schedule: Schedule,
+    baseline: NonStreamingSchedule,
+    *,
+    ends: bool = True,
+    bound_cycles: int | None = None,
+) -> ScheduleFigures:
+    """Recompute all figures of a schedule; nothing is taken on trust but its columns.
+
+    Args:
+        dag: the graph.
+        schedule: of it.
+        baseline: without streaming.
+        ends: whether the schedule ends, and not in a deadlock.
+        bound_cycles: the lower bound on as many processing elements, where it was found before.
+    """
     task = dag.is_computational
     between_tasks = task[dag.edge_source] & task[dag.edge_target]
     return ScheduleFigures(
         pes=schedule.pes,
         tasks=dag.tasks_count,
         blocks=schedule.blocks_count,
-        makespan_cycles=max(schedule.last_out.tolist(), default=0),
+        makespan_cycles=max(schedule.last_out.tolist(), default=0) if ends else None,
+        is_exact=schedule.timing.is_exact,
         non_streaming_makespan_cycles=max(baseline.end.tolist(), default=0),
-        lower_bound_cycles=lower_bound_cycles(dag, schedule.pes),
+        lower_bound_cycles=lower_bound_cycles(dag, schedule.pes) if bound_cycles is None else bound_cycles,
         total_work_cycles=total_work(dag),
         io_elements=io_elements(dag),
         io_bytes=_io_bytes(dag),

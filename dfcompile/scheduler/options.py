@@ -20,8 +20,9 @@ class ScheduleOptions:
         barrier: whether a block waits for the end of the one before. ``None`` leaves it to the partitioner: ``best``
             goes without, the published ones with barriers.
         timing: how times are found.
-        fifos: what FIFOs a checked schedule has: ``rule``, the published sizes; ``minimal``, the smallest that keep the
-            makespan; a number, all of that size, whatever it costs.
+        fifos: what FIFOs hold: ``in-flight``, the elements in flight, which throttles nothing; ``rule``, the published
+            sizes; ``minimal``, the smallest that keep the makespan; a number, all of that size, whatever it costs.
+            ``None`` leaves it to the timing: steady times go with ``rule``, exact ones with ``in-flight``.
         simulated: whether a checked schedule is replayed.
     """
 
@@ -29,8 +30,8 @@ class ScheduleOptions:
     partition: str = DEFAULT_PARTITION
     demote: bool = False
     barrier: bool | None = None
-    timing: Timing = Timing.STEADY
-    fifos: Fifos = "rule"
+    timing: Timing = Timing.EXACT
+    fifos: Fifos | None = None
     simulated: bool = False
 
     def __post_init__(self) -> None:

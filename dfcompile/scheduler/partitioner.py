@@ -1,5 +1,7 @@
 """Partitioners as values: the decorator that makes them and the collector that finds them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +26,7 @@ class Partitioner:
         overlapping: the same for schedules without barriers, where it differs; such a partitioner goes without
             barriers unless it is told otherwise. Its blocks may hold more than P tasks, their streaming components
             may not.
+        rivals: partitioners that this one is never longer than, by steady times; by exact ones they are tried again.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Partitioner:
     module: str
     partition: Partition
     overlapping: Partition | None = None
+    rivals: tuple[Partitioner, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -56,12 +60,24 @@ class Partitioner:
                 check_blocks(dag, blocks, pes, overlaps=overlaps)
         return blocks
 
+    def candidates(self, dag: CanonicalDag, pes: int, *, barrier: bool, is_exact: bool) -> tuple[Blocks, ...]:
+        """Return the partitions of which the least makespan counts: its own first, for exact times also its rivals'.
 
-def partitioner(name: str, *, source: str, overlapping: Partition | None = None) -> Callable[[Partition], Partitioner]:
+        Raises:
+            PluginError: as `blocks`.
+        """
+        own = self.blocks(dag, pes, barrier=barrier)
+        rivals = self.rivals if is_exact else ()
+        return own, *(rival.blocks(dag, pes, barrier=barrier) for rival in rivals)
+
+
+def partitioner(
+    name: str, *, source: str, overlapping: Partition | None = None, rivals: tuple[Partitioner, ...] = ()
+) -> Callable[[Partition], Partitioner]:
     """Make a `Partitioner` of a function ``(dag, pes) -> Blocks``."""
 
     def decorate(partition: Partition) -> Partitioner:
-        return Partitioner(name, source, partition.__module__, partition, overlapping)
+        return Partitioner(name, source, partition.__module__, partition, overlapping, rivals)
 
     return decorate
 

@@ -5,30 +5,40 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import VerificationError
-from dfcompile.options import Timing
+from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
+from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.timing.steady_state import node_offsets
 
 
 def recompute_times(dag: CanonicalDag, schedule: Schedule) -> None:
-    """Compare the times of a schedule with barriers, from mean intervals, with those that its blocks and streams give.
+    """Compare the times of a schedule with those that its assignment gives.
 
-    The equations of `steady_times` are put to each node at once: on a graph without cycles no other times meet all of
-    them. Without barriers, when a block begins is part of the assignment; times element by element depend on FIFOs:
-    for these the rules of the checker are what holds.
+    Exact times are those of a replay of what the schedule says: elements, blocks, streams, capacities. To steady times
+    with barriers the equations of `steady_times` are put, to each node at once: on a graph without cycles no others
+    meet all of them. Of steady times without barriers, when a block begins is part of the assignment: for these the
+    rules of the checker are what holds.
 
     Raises:
         VerificationError: naming the node, found against expected.
     """
-    if not schedule.barrier or schedule.timing is not Timing.STEADY:
-        return
+    if schedule.timing.is_exact:
+        task = dag.is_computational
+        replay = simulate(dag, replay_of(schedule), details=False)
+        _reject_difference(dag, "start", np.where(task, schedule.start, 0), np.where(task, replay.start, 0))
+        _reject_difference(dag, "last output", schedule.last_out, replay.end)
+    elif schedule.barrier:
+        _recompute_steady(dag, schedule)
+
+
+def _recompute_steady(dag: CanonicalDag, schedule: Schedule) -> None:
     source, target, block = dag.edge_source, dag.edge_target, schedule.block
     opened = np.zeros(int(block.max(initial=-1)) + 2, dtype=np.int64)
     np.maximum.at(opened, block + 1, schedule.last_out)
     start = np.maximum.accumulate(opened)[block]
     ready = np.where(schedule.streamed, schedule.first_out[source], schedule.last_out[source])
     np.maximum.at(start, target, ready)
-    first_offset, last_offset = node_offsets(dag, schedule.streamed)
+    first_offset, last_offset = node_offsets(dag, block, schedule.streamed)
     _reject_difference(dag, "start", schedule.start, start)
     _reject_difference(dag, "first output", schedule.first_out, start + first_offset)
     _reject_difference(dag, "last output", schedule.last_out, start + last_offset)

@@ -5,43 +5,55 @@ from dataclasses import replace
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
 from dfcompile.scheduler.checker import check
 from dfcompile.scheduler.schedules import Schedule
-from dfcompile.scheduler.simulation import Replay, simulate
+from dfcompile.scheduler.simulation import Replay, Simulation, simulate
 
 
 def replayed(dag: CanonicalDag, schedule: Schedule) -> Schedule:
     """Return a schedule with the times that a replay of it takes, accepted by the checker.
 
-    When a task hands on its first element is the latest time that its readers and its own last element allow: nothing
-    else depends on it.
-
     Raises:
         VerificationError: the replay ends in a deadlock, or the checker rejects what it took.
-        UserError: the replay is too large.
+        ReplayTooLargeError: the replay is too large.
     """
     found = simulate(dag, replay_of(schedule), details=False)
     if found.deadlock:
         link = found.deadlock[0].text(dag)
         raise VerificationError(f"schedule of {dag.name!r} on {schedule.pes} processing elements: deadlock, {link}")
-    first_out = np.where(dag.is_computational, found.end - np.maximum(dag.volume_out - 1, 0), found.end)
-    edges = np.flatnonzero(schedule.streamed)
-    np.minimum.at(first_out, dag.edge_source[edges], found.start[dag.edge_target[edges]])
-    start = np.where(dag.is_computational, found.start, np.minimum(found.start, found.end))
+    timed = with_times_of(dag, schedule, found)
+    check(dag, timed)
+    return timed
+
+
+def with_times_of(dag: CanonicalDag, schedule: Schedule, replay: Simulation) -> Schedule:
+    """Return a schedule with the times of a replay that ended."""
+    start = np.where(dag.is_computational, replay.start, np.minimum(replay.start, replay.end))
+    first_out = first_outputs(dag, schedule.streamed, start, replay.end)
     for column in (start, first_out):
         column.setflags(write=False)
-    timed = replace(
+    return replace(
         schedule,
         timing=Timing.EXACT,
         start=start,
         first_out=first_out,
-        last_out=found.end,
-        makespan_cycles=found.makespan_cycles,
+        last_out=replay.end,
+        makespan_cycles=replay.makespan_cycles,
     )
-    check(dag, timed)
-    return timed
+
+
+def first_outputs(dag: CanonicalDag, streamed: Bool, start: Int64, end: Int64) -> Int64:
+    """Return when each node hands on its first element, shape [nodes].
+
+    That is the latest time that its readers and its own last element allow: nothing else depends on it.
+    """
+    first_out = np.where(dag.is_computational, end - np.maximum(dag.volume_out - 1, 0), end)
+    edges = np.flatnonzero(streamed)
+    np.minimum.at(first_out, dag.edge_source[edges], start[dag.edge_target[edges]])
+    return first_out
 
 
 def replay_of(schedule: Schedule) -> Replay:

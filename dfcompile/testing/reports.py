@@ -60,7 +60,7 @@ def _result(pes: int, cycles: int) -> Result:
 def _schedule(pes: int, cycles: int) -> ScheduleSummary:
     return ScheduleSummary(
         partition="sb-rlx",
-        timing="steady",
+        timing="exact",
         barriers=True,
         makespan_cycles=cycles,
         non_streaming_makespan_cycles=1500,

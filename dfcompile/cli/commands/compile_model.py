@@ -55,7 +55,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered, best or a plug-in's.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
               help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
-@click.option("--timing", type=click.Choice([value.value for value in Timing]), default="steady", show_default=True,
+@click.option("--timing", type=click.Choice([value.value for value in Timing]), default="exact", show_default=True,
               help="Times of schedules from mean intervals, or element by element.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip

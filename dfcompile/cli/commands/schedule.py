@@ -47,10 +47,11 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
               "compared, and the best is marked.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
               help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
-@click.option("--timing", type=click.Choice([value.value for value in Timing]), default="steady", show_default=True,
-              help="Times from mean intervals, or element by element.")  # fmt: skip
-@click.option("--fifo", default="rule", show_default=True, metavar="rule|minimal|N",
-              help="Sizes of FIFOs: the published rule, the smallest that delay nothing, or N elements.")  # fmt: skip
+@click.option("--timing", type=click.Choice([value.value for value in Timing]), default="exact", show_default=True,
+              help="Times of a replay with the FIFOs, or from mean intervals.")  # fmt: skip
+@click.option("--fifo", metavar="in-flight|rule|minimal|N",
+              help="Sizes of FIFOs: the elements in flight, which delays nothing; the published rule; the smallest "
+              "that delay nothing; or N elements. Without, in-flight, and with --timing steady rule.")  # fmt: skip
 @click.option("--simulate", is_flag=True, help="Replay the schedules with their FIFOs; say who waits for whom.")
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
@@ -67,7 +68,7 @@ def schedule_dag_file(
     partition: tuple[str, ...],
     barrier: bool | None,
     timing: str,
-    fifo: str,
+    fifo: str | None,
     simulate: bool,
     trace: Path | None,
     gantt: Path | None,
@@ -76,7 +77,7 @@ def schedule_dag_file(
     output: Path | None,
 ) -> None:
     """Schedule a canonical DAG, given as its text or JSON file; - is standard input."""
-    counts, partitions, fifos = counts_of(pes), partitions_of(partition), parse_fifos(fifo)
+    counts, partitions, fifos = counts_of(pes), partitions_of(partition), None if fifo is None else parse_fifos(fifo)
     output = target_of(output)
     for option, target in (("--trace", trace), ("--gantt", gantt)):
         if target is not None:

@@ -5,6 +5,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.bounds.ancestry import Ancestry
+from dfcompile.scheduler.bounds.time_table import Windows, time_table_bound
 
 _TRIED = 64
 _NO_TASK = -1
@@ -24,13 +25,15 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int) -> int:
     path. Of the paths to a task the one is taken that goes back from each task to the producer that ends last.
 
     The bound is the largest of: the earliest end of any task and what follows it; and for cycles h and t, h + t plus
-    the work of the tasks that cannot start before h and are followed by t or more, shared by P.
+    the work of the tasks that cannot start before h and are followed by t or more, shared by P; and the least makespan
+    that time-tabling does not refute, see `time_table_bound`.
     """
     order = topological_order(dag).tolist()
     head, end = _earliest(dag, order, pes)
-    tail = _latest(dag, order, pes)
+    tail, left = _latest(dag, order, pes)
     longest = max((e + t for e, t in zip(end, tail, strict=True)), default=0)
-    return max(longest, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))
+    least = max(longest, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))
+    return time_table_bound(dag, pes, Windows(head, end, tail, left), least)
 
 
 def _loaded(dag: CanonicalDag, before: list[int], after: list[int], pes: int) -> int:
@@ -98,8 +101,8 @@ def _ended(producers: list[int], start: list[int], work: list[int], pes: int) ->
     )
 
 
-def _latest(dag: CanonicalDag, order: list[int], pes: int) -> list[int]:
-    """Return for each node the cycles between its end and the end of any schedule, at least."""
+def _latest(dag: CanonicalDag, order: list[int], pes: int) -> tuple[list[int], list[int]]:
+    """Return for each node the cycles from its end, and from its start, to the end of any schedule, at least."""
     targets, out_start = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
     work, task = dag.work.tolist(), dag.is_computational.tolist()
     tail = [0] * dag.nodes_count
@@ -117,7 +120,7 @@ def _latest(dag: CanonicalDag, order: list[int], pes: int) -> list[int]:
         tail[node] = after
         left[node] = work[node] + after
         after_task[node] = after + 1 if task[node] else after
-    return tail
+    return tail, left
 
 
 class _TaskPaths:

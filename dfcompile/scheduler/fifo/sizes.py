@@ -34,6 +34,10 @@ def fifo_capacities(
     capacity = np.zeros(dag.edges_count, dtype=np.int64)
     whole = dag.edge_volume[edges]
     capacity[edges] = np.clip(ceil_ratio(np.maximum(skew, 0), whole, times.peak[join]), 1, whole)
+    if off_cycles:
+        # Of a producer that ends before the join begins all elements wait, whatever their mean interval.
+        ended = edges[times.last_out[source[edges]] < np.maximum(streams_at, memory_at)[join]]
+        capacity[ended] = dag.edge_volume[ended]
     late = edges[memory_at[join] > emits_at]
     if len(late):
         own = late[_awaits_own_component(dag, inside, streamed)[target[late]]]

@@ -63,7 +63,7 @@ def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, *, relays: bool 
     """
     component = streamed_components(dag, streamed)
     gang = _merged(dag, blocks.block, streamed, component)
-    start, first_out, last_out = _offsets(dag, blocks.order, gang, streamed)
+    start, first_out, last_out = _offsets(dag, blocks, gang, streamed)
     source, target, task = dag.edge_source, dag.edge_target, dag.is_computational
     is_small = dag.edge_volume <= RELAY_ELEMENTS
     relayed = (gang[source] != gang[target]) & task[source] & task[target] & is_small & relays
@@ -108,15 +108,15 @@ def _merged(dag: CanonicalDag, block: Int32, streamed: Bool, component: Int64) -
     return np.unique(component, return_inverse=True)[1].astype(np.int32)
 
 
-def _offsets(dag: CanonicalDag, order: Int32, gang: Int32, streamed: Bool) -> tuple[list[int], list[int], list[int]]:
-    first, last = node_offsets(dag, streamed)
+def _offsets(dag: CanonicalDag, blocks: Blocks, gang: Int32, streamed: Bool) -> tuple[list[int], list[int], list[int]]:
+    first, last = node_offsets(dag, blocks.block, streamed)
     first_offset, last_offset = first.tolist(), last.tolist()
     inside = np.flatnonzero(gang[dag.edge_source] == gang[dag.edge_target])
     inside = inside[np.argsort(dag.edge_target[inside], kind="stable")]
     parents, is_streamed = dag.edge_source[inside].tolist(), streamed[inside].tolist()
     row = np.searchsorted(dag.edge_target[inside], np.arange(dag.nodes_count + 1)).tolist()
     start, first_out, last_out = [0] * dag.nodes_count, first_offset[:], last_offset[:]
-    for node in order.tolist():
+    for node in blocks.order.tolist():
         begin = 0
         for edge in range(row[node], row[node + 1]):
             parent = parents[edge]

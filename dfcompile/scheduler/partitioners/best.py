@@ -37,7 +37,7 @@ def overlapping_best(dag: CanonicalDag, pes: int) -> Blocks:
     return search.found
 
 
-@partitioner("best", source="dematteis23", overlapping=overlapping_best)
+@partitioner("best", source="dematteis23", overlapping=overlapping_best, rivals=(sb_lts, sb_rlx, work_ordered))
 def best(dag: CanonicalDag, pes: int) -> Blocks:
     """Cut the orders of the other partitioners anew, each optimally, and take the shortest schedule.
 

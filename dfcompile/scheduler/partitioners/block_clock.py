@@ -20,13 +20,12 @@ class BlockClock:
         self._task = dag.is_computational.tolist()
         self._parents = dag.edge_source[dag.in_edges].tolist()
         self._in_start = dag.in_start.tolist()
-        stores = np.zeros(dag.nodes_count, dtype=np.bool_)
-        stores[dag.edge_source[dag.is_buffer[dag.edge_target]]] = True
-        self._stores = stores.tolist()
+        self._buffer = dag.is_buffer.tolist()
         self._root = [_ABSENT] * dag.nodes_count
         self._peak = [0] * dag.nodes_count
         self._streams_in = [False] * dag.nodes_count
         self._streams_out = [False] * dag.nodes_count
+        self._stores = [False] * dag.nodes_count  # whether a buffer of the block takes what the node writes
         self._first_out = [0] * dag.nodes_count
         self._last_out = [0] * dag.nodes_count
 
@@ -46,7 +45,10 @@ class BlockClock:
         root, task = self._root, self._task
         for node in nodes:
             root[node] = node
-            self._streams_in[node] = self._streams_out[node] = False
+            self._streams_in[node] = self._streams_out[node] = self._stores[node] = False
+            if self._buffer[node]:
+                for parent in self._parents[self._in_start[node] : self._in_start[node + 1]]:
+                    self._stores[parent] = True
             if task[node]:
                 for parent in self._parents[self._in_start[node] : self._in_start[node + 1]]:
                     if root[parent] != _ABSENT and task[parent]:

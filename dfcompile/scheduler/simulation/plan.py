@@ -10,7 +10,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Bool, Int64
-from dfcompile.errors import UserError
+from dfcompile.errors import ReplayTooLargeError
 from dfcompile.scheduler.simulation.components import strong_components
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay, previous_on_element
 from dfcompile.scheduler.simulation.result import NEVER
@@ -47,7 +47,7 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
 
     Raises:
         VerificationError: the replay does not fit the graph.
-        UserError: a unit cannot be cut into stretches that fit in memory.
+        ReplayTooLargeError: a unit cannot be cut into stretches that fit in memory.
     """
     check_replay(dag, replay)
     waiting, awaited, count = _waits(dag, replay)
@@ -74,14 +74,14 @@ def _check_size(dag: CanonicalDag, unit: StreamingUnit) -> None:
     elements = sum(unit.volume(edge) for edge in range(len(unit.edges))) // unit.rounds
     most = _MOST_AT_ONCE if any(unit.waits) else _MOST_ELEMENTS
     if elements > most:
-        raise UserError(
+        raise ReplayTooLargeError(
             f"simulation of {dag.name!r}: {elements} elements before the traffic around node "
             f"{dag.node_name(unit.nodes[0])!r} can repeat, expected at most {most} (its volumes have only "
             f"{unit.rounds} as common divisor)"
         )
     held = sum(unit.capacity[edge] for edge in range(len(unit.edges)) if unit.is_bounded(edge))
     if held > _MOST_AT_ONCE:
-        raise UserError(
+        raise ReplayTooLargeError(
             f"simulation of {dag.name!r}: {held} places in the fifos around node {dag.node_name(unit.nodes[0])!r}, "
             f"expected at most {_MOST_AT_ONCE} (smaller fifos, or such as hold whole streams)"
         )

@@ -22,7 +22,7 @@ def simulate(dag: CanonicalDag, replay: Replay, *, details: bool = True) -> Simu
 
     Raises:
         VerificationError: the replay does not fit the graph.
-        UserError: so many elements have to be looked at one by one that they would not fit in memory.
+        ReplayTooLargeError: so many elements have to be looked at one by one that they would not fit in memory.
     """
     return _Replaying(dag, plan_replay(dag, replay), details=details).run()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.timing.exact_integers import ceil_ratio, int64_column
 from dfcompile.scheduler.timing.streams import peak_volumes
@@ -55,7 +55,7 @@ def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Times:
         UserError: a time does not fit in 64 bits.
     """
     peak = peak_volumes(dag, streamed)
-    first, last = _offsets(dag, peak, streamed)
+    first, last = _offsets(dag, blocks.block, peak, streamed)
     first_offset, last_offset = first.tolist(), last.tolist()
     parents, in_start = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
     is_streamed = streamed[dag.in_edges].tolist()
@@ -81,9 +81,9 @@ def steady_times(dag: CanonicalDag, blocks: Blocks, streamed: Bool) -> Times:
     return Times(int64_column(start), int64_column(first_out), int64_column(last_out), peak)
 
 
-def node_offsets(dag: CanonicalDag, streamed: Bool) -> tuple[Int64, Int64]:
+def node_offsets(dag: CanonicalDag, block: Int32, streamed: Bool) -> tuple[Int64, Int64]:
     """Return FO - ST and LO - ST of each node, shape [nodes] each."""
-    return _offsets(dag, peak_volumes(dag, streamed), streamed)
+    return _offsets(dag, block, peak_volumes(dag, streamed), streamed)
 
 
 def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
@@ -97,18 +97,19 @@ def reading_offsets(dag: CanonicalDag, streamed: Bool) -> Int64:
     return np.where(streams_in, peak - peak // volume_in, dag.work + -dag.work // volume_in)
 
 
-def _offsets(dag: CanonicalDag, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
+def _offsets(dag: CanonicalDag, block: Int32, peak: Int64, streamed: Bool) -> tuple[Int64, Int64]:
     """Return FO - ST and LO - ST of each node, shape [nodes] each.
 
     ``s * (V - 1)`` with ``s = peak / V`` rounds up to ``peak - peak // V``: no product is needed. Elements from
-    memory arrive at interval 1, and so leave those for another spatial block; a write to a buffer keeps the pace
-    of the component.
+    memory arrive at interval 1, and so leave those for another spatial block; a write to a buffer of the same
+    block keeps the pace of the component.
     """
     volume_in, volume_out = np.maximum(dag.volume_in, 1), np.maximum(dag.volume_out, 1)
     streams_in = np.zeros(dag.nodes_count, dtype=np.bool_)
     streams_in[dag.edge_target[streamed]] = True
     paced_out = np.zeros(dag.nodes_count, dtype=np.bool_)
-    paced_out[dag.edge_source[streamed | dag.is_buffer[dag.edge_target]]] = True
+    stored = dag.is_buffer[dag.edge_target] & (block[dag.edge_source] == block[dag.edge_target])
+    paced_out[dag.edge_source[streamed | stored]] = True
 
     reading = np.where(streams_in, peak - peak // volume_in, volume_in - 1)
     writing = np.where(paced_out, peak - peak // volume_out, volume_out - 1)

@@ -30,7 +30,7 @@ from dfcompile.report.report_format import Page, registered_formats
 
 SCHEDULE = ScheduleSummary(
     partition="sb-rlx",
-    timing="steady",
+    timing="exact",
     barriers=True,
     makespan_cycles=145_730,
     non_streaming_makespan_cycles=149_184,

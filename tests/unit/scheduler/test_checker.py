@@ -13,6 +13,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.scheduler import (
     Schedule,
     ScheduleOptions,
+    Timing,
     check,
     check_non_streaming,
     schedule,
@@ -131,7 +132,7 @@ def test_each_rule_of_one_task_is_checked() -> None:
     for left, right, volume in ((source, reduce, 12), (reduce, scale, 3), (scale, sink, 3)):
         builder.add_edge(left, right, volume)
     dag = builder.finish()
-    good = schedule(dag, ScheduleOptions(2))
+    good = schedule(dag, ScheduleOptions(2, timing=Timing.STEADY))
     check(dag, good)
 
     damaged = {

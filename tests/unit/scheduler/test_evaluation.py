@@ -13,6 +13,7 @@ FIGURES = ScheduleFigures(
     tasks=3,
     blocks=1,
     makespan_cycles=50,
+    is_exact=True,
     non_streaming_makespan_cycles=90,
     lower_bound_cycles=40,
     total_work_cycles=100,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import VerificationError
-from dfcompile.scheduler import ScheduleOptions, schedule
+from dfcompile.scheduler import ScheduleOptions, Timing, schedule
 from dfcompile.scheduler.recomputation import recompute_times
 from tests.examples import examples
 from tests.strategies import canonical_dags
@@ -18,14 +18,16 @@ from tests.strategies import canonical_dags
 @examples(80)
 @given(canonical_dags(), st.integers(1, 6), st.sampled_from(["sb-lts", "sb-rlx", "best"]), st.booleans())
 def test_times_of_every_schedule_with_barriers(dag: CanonicalDag, pes: int, partition: str, demote: bool) -> None:
-    recompute_times(dag, schedule(dag, ScheduleOptions(pes, partition, demote, barrier=True)))
+    for timing in Timing:
+        recompute_times(dag, schedule(dag, ScheduleOptions(pes, partition, demote, barrier=True, timing=timing)))
 
 
 @examples(50)
 @given(canonical_dags(), st.integers(1, 6), st.data())
 def test_a_task_at_another_time_is_found(dag: CanonicalDag, pes: int, data: st.DataObject) -> None:
-    found = schedule(dag, ScheduleOptions(pes))
-    column = data.draw(st.sampled_from(["start", "first_out", "last_out"]))
+    timing = data.draw(st.sampled_from(list(Timing)))
+    found = schedule(dag, ScheduleOptions(pes, timing=timing))
+    column = data.draw(st.sampled_from(["last_out"] if timing.is_exact else ["start", "first_out", "last_out"]))
     tasks = np.flatnonzero(dag.is_computational).tolist()
     assume(len(tasks) > 0)
     node = data.draw(st.sampled_from(tasks))

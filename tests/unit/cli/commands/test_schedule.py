@@ -89,13 +89,15 @@ def test_partitioners_are_compared_per_number_of_elements_and_the_best_is_marked
 def test_options_reach_the_scheduler(capsys: Capture) -> None:
     (plain,) = results(capsys, "dag.json", "--pes", "4")
     (free,) = results(capsys, "dag.json", "--pes", "4", "--no-barrier")
-    (exact,) = results(capsys, "dag.json", "--pes", "4", "--timing", "exact", "--simulate")
+    (steady,) = results(capsys, "dag.json", "--pes", "4", "--timing", "steady", "--simulate")
+    (exact,) = results(capsys, "dag.json", "--pes", "4", "--simulate")
     (best,) = results(capsys, "dag.json", "--pes", "4", "--partition", "best")
     (held,) = results(capsys, "dag.json", "--pes", "4", "--partition", "best", "--barrier")
 
     assert [each["schedule"]["barriers"] for each in (plain, free, best, held)] == [True, False, False, True]
     assert free["schedule"]["makespan_cycles"] == schedule(DAG, ScheduleOptions(4, barrier=False)).makespan_cycles
-    assert (plain["schedule"]["timing"], exact["schedule"]["timing"]) == ("steady", "exact")
+    assert (steady["schedule"]["timing"], exact["schedule"]["timing"]) == ("steady", "exact")
+    assert exact["schedule"] == plain["schedule"]
     assert exact["simulation"]["makespan_cycles"] == exact["schedule"]["makespan_cycles"]
 
 
@@ -121,11 +123,22 @@ def test_deadlock_names_who_waits_for_whom(capsys: Capture) -> None:
         "'sum' waits for an element from 'fork'",
     ]
     assert "deadlock on 4 PEs: 'fork' waits for a place" in table
+    figures = found["schedule"]
+    assert [figures[name] for name in ("makespan_cycles", "gap", "speedup", "pe_utilization", "sslr")] == [None] * 5
+
+
+def test_a_deadlock_is_never_the_best(capsys: Capture) -> None:
+    words = ("reconvergent.dag", "--pes", "4", "--partition", "work-ordered,sb-rlx", "--fifo", "1")
+    assert " * " not in printed(capsys, *words)  # both end in a deadlock
+    ends = printed(capsys, *words[:-3], "sb-lts,sb-rlx", "--fifo", "1", "--pes", "2")
+
+    (marked,) = [line.split()[:3] for line in ends.splitlines() if " * " in line][:1]
+    assert marked == ["2", "*", "sb-lts"]
 
 
 def test_minimal_fifos_are_no_larger_and_no_slower(capsys: Capture) -> None:
     words = ("reconvergent.dag", "--pes", "4", "--simulate")
-    (rule,), (minimal,) = results(capsys, *words), results(capsys, *words, "--fifo", "minimal")
+    (rule,), (minimal,) = results(capsys, *words, "--fifo", "rule"), results(capsys, *words, "--fifo", "minimal")
 
     assert minimal["schedule"]["fifo_elements"] < rule["schedule"]["fifo_elements"]
     assert minimal["simulation"]["makespan_cycles"] <= rule["simulation"]["makespan_cycles"]
@@ -154,7 +167,7 @@ def test_trace_and_chart_are_of_the_one_schedule(capsys: Capture, tmp_path: Path
         (["--partition", "best,"], "--partition: found 'best,' against NAME[,NAME…]"),
         (["--timing", "real"], "'real' is not one of 'steady', 'exact'"),
         (["--fifo", "0"], "--fifo: found '0' against a positive integer"),
-        (["--fifo", "tiny"], "--fifo: found 'tiny' against rule, minimal or a number of elements"),
+        (["--fifo", "tiny"], "--fifo: found 'tiny' against in-flight, rule, minimal or a number of elements"),
         (["--partition", "best,sb-lts", "--trace", "t.json"], "--trace: found 2 schedules against one"),
         (["--gantt", "out", "--trace", "out"], "output 'out': given for two things against one"),
         (["--gantt", "missing/out.svg"], "no folder"),

@@ -25,7 +25,7 @@ from dfcompile.lowering.alternatives.bound import expansion_bound, expansion_hin
 from dfcompile.lowering.alternatives.outline import affine
 from dfcompile.options import Options, Volumes, parse_expand
 from dfcompile.report.summary import summarize
-from dfcompile.scheduler import ScheduleOptions, figures, schedule, schedule_non_streaming
+from dfcompile.scheduler import ScheduleOptions, schedule
 from tests.examples import examples
 from tests.onnx_text import model_from_text, program_from_text
 
@@ -38,7 +38,7 @@ def makespan(program: Program, choices: list[Choice], pes: int, partition: str, 
     maps = lower_to_maps(lower_to_canonical(program, TABLE, choices), TABLE, choices)
     dag = extract(maps.sdfg)
     found = schedule(dag, ScheduleOptions(pes=pes, partition=partition, barrier=barrier))
-    return figures(dag, found, schedule_non_streaming(dag, pes)).makespan_cycles
+    return max(found.last_out.tolist(), default=0)
 
 
 @st.composite
@@ -155,7 +155,7 @@ def test_report_states_the_gap_over_expansions_and_hints(depthwise_file: Path) -
     assert direct.lower_bound_cycles == im2col.lower_bound_cycles
     assert direct.gap == 0
     assert not direct.hints
-    assert im2col.gap == Fraction(report.results[0].schedule.makespan_cycles, direct.lower_bound_cycles) - 1 > 5
+    assert im2col.gap == Fraction(report.results[0].schedule.makespan_cycles or 0, direct.lower_bound_cycles) - 1 > 5
     assert [hint.expand for hint in im2col.hints] == [("Conv=direct",)]
 
 

@@ -4,11 +4,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
-from dfcompile.scheduler import ScheduleOptions, schedule
+from dfcompile.scheduler import ScheduleOptions, Timing, schedule
 from tests.examples import examples
 from tests.strategies import canonical_dags
 from tests.unit.scheduler.element_simulator import WaitReason, simulate
@@ -68,9 +69,10 @@ def test_full_fifo_and_empty_fifo_make_a_wait_cycle() -> None:
     ]
 
 
-def test_computed_capacity_lets_it_run() -> None:
+@pytest.mark.parametrize("timing", list(Timing))
+def test_computed_capacity_lets_it_run(timing: Timing) -> None:
     dag = _short_and_long_path()
-    result = schedule(dag, ScheduleOptions(4))
+    result = schedule(dag, ScheduleOptions(4, timing=timing))
     replay = simulate(dag, result)
 
     assert result.fifo_capacity.tolist() == [0, 5, 1, 1, 0, 1]
@@ -80,7 +82,7 @@ def test_computed_capacity_lets_it_run() -> None:
 
 def test_stream_past_a_memory_holds_its_whole_volume() -> None:
     dag = _short_and_long_path(through_memory=True)
-    result = schedule(dag, ScheduleOptions(4))
+    result = schedule(dag, ScheduleOptions(4, timing=Timing.STEADY))
     tight = np.minimum(result.fifo_capacity, 15)
 
     assert result.fifo_capacity[1] == 16
@@ -101,7 +103,7 @@ def test_tasks_of_one_element_take_turns_without_a_barrier() -> None:
 @examples(80)
 @given(canonical_dags(), st.integers(1, 8), st.booleans())
 def test_computed_capacities_never_stall(dag: CanonicalDag, pes: int, demote: bool) -> None:
-    result = schedule(dag, ScheduleOptions(pes, demote=demote))
+    result = schedule(dag, ScheduleOptions(pes, demote=demote, timing=Timing.STEADY))
     replay = simulate(dag, result)
 
     assert not replay.stalled

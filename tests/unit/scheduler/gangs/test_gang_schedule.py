@@ -50,7 +50,7 @@ def test_unknown_partition_names_the_nearest() -> None:
 
 def test_demotion_sends_streams_that_a_fifo_would_hold_whole_through_memory() -> None:
     dag = _join(8)
-    kept, demoted = (schedule(dag, ScheduleOptions(4, demote=demote)) for demote in (False, True))
+    kept, demoted = (schedule(dag, ScheduleOptions(4, demote=demote, fifos="rule")) for demote in (False, True))
 
     assert kept.streamed.tolist() == [False, True, True, True, True]
     assert kept.fifo_capacity.tolist() == [0, 8, 1, 1, 1]

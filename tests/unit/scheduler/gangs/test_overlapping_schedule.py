@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import VerificationError
-from dfcompile.scheduler import Schedule, ScheduleOptions, check, lower_bound_cycles, schedule
+from dfcompile.scheduler import Schedule, ScheduleOptions, Timing, check, lower_bound_cycles, schedule
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.element_simulator import simulate
@@ -77,10 +77,11 @@ def test_a_relay_starts_before_its_producer_ends() -> None:
     assert (result.start[consumer], result.last_out[consumer]) == (1, 91)
     assert simulate(dag, result, barrier=False).makespan_cycles == 91
     assert schedule(dag, ScheduleOptions(2, "sb-lts", demote=True, barrier=False)).makespan_cycles == 130
-    narrow = result.fifo_capacity.copy()
+    planned = schedule(dag, ScheduleOptions(2, "sb-lts", barrier=False, timing=Timing.STEADY))
+    narrow = planned.fifo_capacity.copy()
     narrow[edge] -= 1
     with pytest.raises(VerificationError, match="between two blocks through a fifo that does not hold all of it"):
-        check(dag, replace(result, fifo_capacity=narrow))
+        check(dag, replace(planned, fifo_capacity=narrow))
 
 
 def test_short_tasks_follow_one_another_beside_a_long_one() -> None:

@@ -1,0 +1,252 @@
+"""The time-table bound: no schedule of so many cycles if more tasks must be on the machine at once than fit there.
+
+Given a makespan T, a task has an earliest start and an earliest end, and a latest start. From its latest start to its
+earliest end it is on its processing element in any such schedule: its *core*. Where cores of P tasks overlap no other
+task can run: one that would have to begin there begins later, and cores grow. Where more than P overlap there is no
+schedule of T cycles. The length of a task varies: one that streams stays until its producers have ended, however early
+it began.
+
+Source: time-tabling of a resource that several tasks share [baptiste01, 3.3.1]; a makespan is refuted, not a schedule
+found. What streams demand of starts and ends is that of `lower_bound_cycles`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag, topological_order
+from dfcompile.canonical_dag.dag import Int64
+
+_VISITS = 300_000  # of nodes, about a second
+_PASSES = 20  # over a graph with one makespan: more refute little
+_FIRST_STEP = 256  # the first step is such a part of what is known
+_NO_STREAM = -1
+_NEVER_LATE = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class _Direction:
+    """A direction of time.
+
+    Attributes:
+        order: the nodes, each after those it waits for.
+        awaited: of each node the nodes it waits for, with cycles from start to start, and from end to end.
+    """
+
+    order: list[int]
+    awaited: list[list[tuple[int, int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretches:
+    """Stretches of time that do not touch, by their beginnings and ends in ascending order."""
+
+    begin: list[int]
+    end: list[int]
+
+    def open(self, time: int) -> None:
+        """Begin a stretch, or go on with the last one if it ended just then."""
+        if self.end and self.end[-1] == time:
+            self.end.pop()
+        else:
+            self.begin.append(time)
+
+    def close(self, time: int) -> None:
+        """End the stretch that is open."""
+        if self.begin[-1] == time:
+            self.begin.pop()
+        else:
+            self.end.append(time)
+
+    def turned(self, makespan: int) -> _Stretches:
+        """Return them as they are seen from the end of the schedule."""
+        return _Stretches(
+            [makespan - time for time in reversed(self.end)], [makespan - time for time in reversed(self.begin)]
+        )
+
+    def first_room(self, begin: int, work: int, least_end: int, core: int) -> int:
+        """Return the first time from ``begin`` on at which a task can start that meets no stretch before its core.
+
+        Args:
+            begin: when it can start otherwise.
+            work: cycles that it takes at least.
+            least_end: when it ends at the earliest.
+            core: when its core begins, which may be part of a stretch.
+        """
+        number = bisect_right(self.end, begin)
+        while number < len(self.begin) and self.begin[number] < min(core, max(begin + work, least_end)):
+            begin = max(begin, min(self.end[number], core))
+            number += 1
+        return begin
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """What is known of any schedule, shape [nodes] each.
+
+    Attributes:
+        start: earliest start.
+        end: earliest end.
+        after_end: cycles from the end of the node to that of the schedule, at least.
+        after_start: cycles from the start of the node to the end of the schedule, at least.
+    """
+
+    start: list[int]
+    end: list[int]
+    after_end: list[int]
+    after_start: list[int]
+
+
+def time_table_bound(dag: CanonicalDag, pes: int, windows: Windows, least: int) -> int:
+    """Return the largest makespan below which time-tabling leaves no schedule, ``least`` or more.
+
+    The first search takes cores as they are, in O(n log n) for each makespan. The second one lets cores grow as long as
+    the visits of nodes that it may make last: so on large graphs it does less.
+
+    Args:
+        dag: the graph.
+        pes: number of processing elements P.
+        windows: what is known already.
+        least: a bound that is known already.
+    """
+    tasks = np.flatnonzero(dag.is_computational)
+    if len(tasks) <= pes:
+        return least  # all of them fit on the machine at once
+    end, after_start = (np.array(column, dtype=np.int64)[tasks] for column in (windows.end, windows.after_start))
+    least = _least_not_refuted(least, lambda cycles: _is_overfull(end, cycles - after_start, pes))
+    growing = _Growing(dag, pes, windows)
+    return _least_not_refuted(least, growing.refutes)
+
+
+def _least_not_refuted(least: int, refutes: Callable[[int], bool]) -> int:
+    """Return the smallest makespan from ``least`` on that is not refuted, by steps that double, then bisection."""
+    low, high, step = least - 1, least, max(least // _FIRST_STEP, 1)
+    while refutes(high):
+        low, high, step = high, high + step, step * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if refutes(middle) else (low, middle)
+    return high
+
+
+def _is_overfull(end: Int64, latest: Int64, pes: int) -> bool:
+    """Return whether more than P cores, from the latest start to the earliest end, overlap somewhere."""
+    core = latest < end
+    times = np.concatenate([end[core], latest[core]])
+    change = np.repeat(np.array([-1, 1]), int(core.sum()))
+    held = np.cumsum(change[np.argsort(times, kind="stable")])  # ends come before starts
+    return bool(held.max(initial=0) > pes)
+
+
+class _Growing:
+    """Cores that grow until nothing changes."""
+
+    def __init__(self, dag: CanonicalDag, pes: int, windows: Windows) -> None:
+        self._pes = pes
+        self._task = dag.is_computational.tolist()
+        self._tasks = np.flatnonzero(dag.is_computational).tolist()
+        self._work = dag.work.tolist()
+        self._forward, self._backward = _directions(dag)
+        self._windows = windows
+        self._visits = _VISITS
+
+    def refutes(self, makespan: int) -> bool:
+        """Return whether there is no schedule of so many cycles, as far as the visits of nodes last."""
+        found = self._windows
+        for _ in range(_PASSES):
+            full = self._full(found, makespan)
+            if full is None or self._is_empty(found, makespan):
+                return True
+            if self._visits <= 0:
+                return False
+            self._visits -= 2 * len(self._task)
+            grown = self._grown(found, full, makespan)
+            if grown == found:
+                return False
+            found = grown
+        return False
+
+    def _is_empty(self, found: Windows, makespan: int) -> bool:
+        """Return whether some task has no time left to start, or to end."""
+        return any(
+            found.end[task] + found.after_end[task] > makespan or found.start[task] + found.after_start[task] > makespan
+            for task in self._tasks
+        )
+
+    def _full(self, found: Windows, makespan: int) -> _Stretches | None:
+        """Return the stretches of time in which cores of P tasks overlap; ``None`` if more of them do."""
+        changes = []
+        for task in self._tasks:
+            latest = makespan - found.after_start[task]
+            if latest < found.end[task]:
+                changes += [(latest, 1), (found.end[task], -1)]
+        changes.sort()
+        stretches, held = _Stretches([], []), 0
+        for time, change in changes:
+            before, held = held, held + change
+            if held > self._pes:
+                return None
+            if before < held == self._pes:
+                stretches.open(time)
+            elif held < before == self._pes:
+                stretches.close(time)
+        return stretches
+
+    def _grown(self, found: Windows, full: _Stretches, makespan: int) -> Windows:
+        """Return what follows from stretches in which no other task can run, first forwards, then backwards in time."""
+        latest = [makespan - cycles for cycles in found.after_start]
+        start, end = self._passed(self._forward, (found.start, found.end), latest, full)
+        latest = [makespan - cycles for cycles in found.end]
+        turned = full.turned(makespan)
+        after_end, after_start = self._passed(self._backward, (found.after_end, found.after_start), latest, turned)
+        return Windows(start, end, after_end, after_start)
+
+    def _passed(
+        self, direction: _Direction, known: tuple[list[int], list[int]], latest: list[int], full: _Stretches
+    ) -> tuple[list[int], list[int]]:
+        """Return earliest starts and ends of all nodes in one direction of time.
+
+        Args:
+            direction: the order of nodes, and what each waits for.
+            known: earliest starts and ends.
+            latest: latest start of each node: there its core begins, if that is before its earliest end.
+            full: stretches in which the cores of P tasks overlap.
+        """
+        start, end = known[0][:], known[1][:]
+        for node in direction.order:
+            begin, least = start[node], end[node]
+            for other, to_start, to_end in direction.awaited[node]:
+                if to_start == _NO_STREAM:
+                    begin = max(begin, end[other])
+                else:
+                    begin, least = max(begin, start[other] + to_start), max(least, end[other] + to_end)
+            if not self._task[node]:
+                start[node] = end[node] = begin
+                continue
+            work = self._work[node]
+            core = latest[node] if latest[node] < known[1][node] else _NEVER_LATE
+            begin = full.first_room(begin, work, least, core)
+            start[node], end[node] = begin, max(begin + work, least)
+        return start, end
+
+
+def _directions(dag: CanonicalDag) -> tuple[_Direction, _Direction]:
+    """Return what nodes wait for, forwards and backwards in time.
+
+    A task begins when the first element of a producer can be there, and ends a cycle after it at least; past memory it
+    begins when the producer has ended.
+    """
+    order, task = topological_order(dag).tolist(), dag.is_computational
+    first = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)[dag.edge_source]
+    is_stream = task[dag.edge_source] & task[dag.edge_target]
+    ahead: list[list[tuple[int, int, int]]] = [[] for _ in order]
+    back: list[list[tuple[int, int, int]]] = [[] for _ in order]
+    columns = (dag.edge_source, dag.edge_target, first, is_stream)
+    for source, target, cycles, streams in zip(*(column.tolist() for column in columns), strict=True):
+        ahead[target].append((source, cycles if streams else _NO_STREAM, 1))
+        back[source].append((target, 1 if streams else _NO_STREAM, cycles))
+    return _Direction(order, ahead), _Direction(order[::-1], back)

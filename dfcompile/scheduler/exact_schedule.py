@@ -1,0 +1,110 @@
+"""Schedules with the times of their replay: FIFOs first, then what everything takes with them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.errors import ReplayTooLargeError
+from dfcompile.options import Fifos
+from dfcompile.scheduler.fifo.in_flight import in_flight_apart, in_flight_sizes
+from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.replayed import first_outputs, replay_of, with_times_of
+from dfcompile.scheduler.schedules import Schedule
+from dfcompile.scheduler.simulation import Simulation, simulate
+from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_accesses
+from dfcompile.scheduler.steady_schedule import Plan
+
+MOST_ACCESSES = 2**26  # of one replay: some seconds
+_MOST_WORK = 2**60  # cycles of all tasks: times of a replay fit in 64 bits with room to spare
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayedSchedule:
+    """A schedule and the replay of it.
+
+    Attributes:
+        schedule: with the times of the replay; in a deadlock there are none, and it has those planned.
+        replay: of the schedule with its FIFOs.
+    """
+
+    schedule: Schedule
+    replay: Simulation
+
+    @property
+    def order(self) -> tuple[bool, int]:
+        """By which the better of two is the smaller one."""
+        return bool(self.replay.deadlock), self.schedule.makespan_cycles
+
+
+def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[ReplayedSchedule]:
+    """Yield schedules of a partition with FIFOs of the sizes asked for, and what they take.
+
+    With barriers there is one. Without, gangs stand where they were planned, and where they are placed by the times
+    that each takes by itself; and the schedule with barriers, if the partition has one, is run without them: so going
+    without never costs.
+
+    Args:
+        plan: the partition.
+        steady: its schedule with steady times.
+        fifos: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
+
+    Raises:
+        ReplayTooLargeError: there are too many elements to be looked at one by one.
+    """
+    dag = plan.dag
+    _check_replayable(dag, steady)
+    if plan.barrier:
+        yield _sized(dag, steady, in_flight_sizes(dag, replay_of(steady)), fifos)
+        return
+    inside = steady.streamed & (steady.block[dag.edge_source] == steady.block[dag.edge_target])
+    gangs = plan.gangs(inside)
+    paced = np.array(gangs.last_out, dtype=np.int64)
+    alone = replace(replay_of(steady), streamed=inside)
+    capacity, times = in_flight_apart(dag, alone, gangs.gang, paced)
+    first_out = first_outputs(dag, inside, times.start, times.end)
+    exact = replace(gangs, start=times.start.tolist(), first_out=first_out.tolist(), last_out=times.end.tolist())
+    for placed in (steady, plan.placed(exact, inside, plan.rule_inside(gangs, inside))):
+        yield _sized(dag, placed, np.where(inside, capacity, placed.fifo_capacity), fifos)
+    if np.bincount(plan.blocks.block[dag.is_computational], minlength=1).max() <= plan.options.pes:
+        with_barriers = replace(plan, barrier=True).steady()
+        capacity = in_flight_sizes(dag, replay_of(with_barriers))
+        yield _sized(dag, replace(with_barriers, barrier=False), capacity, fifos)
+
+
+def _check_replayable(dag: CanonicalDag, schedule: Schedule) -> None:
+    """Check that a replay takes no longer than its figures are worth.
+
+    Raises:
+        ReplayTooLargeError: it would.
+    """
+    work = sum(dag.work.tolist())
+    if work > _MOST_WORK:
+        raise ReplayTooLargeError(f"replay of {dag.name!r}: {work} cycles of work against at most {_MOST_WORK}")
+    accesses = dag.nodes_count * NODE_ACCESSES
+    if accesses <= MOST_ACCESSES:
+        accesses = replay_accesses(dag, replay_of(schedule))
+    if accesses > MOST_ACCESSES:
+        raise ReplayTooLargeError(f"replay of {dag.name!r}: about {accesses} accesses against at most {MOST_ACCESSES}")
+
+
+def _sized(dag: CanonicalDag, planned: Schedule, in_flight: Int64, fifos: Fifos) -> ReplayedSchedule:
+    capacity = planned.fifo_capacity
+    if fifos in {"in-flight", "minimal"}:
+        capacity = in_flight
+    elif isinstance(fifos, int):
+        capacity = np.where(planned.streamed, fifos, 0).astype(np.int64)
+    found = _replayed(dag, planned, capacity)
+    if fifos != "minimal":
+        return found
+    limit = found.schedule.makespan_cycles
+    return _replayed(dag, planned, minimal_fifo_sizes(dag, replay_of(replace(planned, fifo_capacity=capacity)), limit))
+
+
+def _replayed(dag: CanonicalDag, planned: Schedule, capacity: Int64) -> ReplayedSchedule:
+    capacity.setflags(write=False)
+    sized = replace(planned, fifo_capacity=capacity)
+    replay = simulate(dag, replay_of(sized), details=False)
+    return ReplayedSchedule(sized if replay.deadlock else with_times_of(dag, sized, replay), replay)

@@ -1,0 +1,138 @@
+"""Schedules with times from mean streaming intervals: where each task runs, and when if FIFOs throttle nothing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.options import Timing
+from dfcompile.scheduler.blocks import Blocks
+from dfcompile.scheduler.fifo.sizes import fifo_capacities
+from dfcompile.scheduler.gangs.forming import Gangs, gang_sequence, gangs_of
+from dfcompile.scheduler.gangs.placing import place_shortest
+from dfcompile.scheduler.options import ScheduleOptions
+from dfcompile.scheduler.schedules import NO_PE, Schedule
+from dfcompile.scheduler.timing.exact_integers import int64_column
+from dfcompile.scheduler.timing.steady_state import Times, steady_times
+from dfcompile.scheduler.timing.streams import peak_volumes, streamable_edges
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What is laid out in time: a partition of a graph.
+
+    Attributes:
+        dag: the graph.
+        blocks: its blocks.
+        options: of the schedule.
+        barrier: whether a block waits for the one before.
+    """
+
+    dag: CanonicalDag
+    blocks: Blocks
+    options: ScheduleOptions
+    barrier: bool
+
+    def steady(self) -> Schedule:
+        """Return the schedule with steady times and FIFOs by the published rule.
+
+        Where edges are demoted, those whose FIFO would have to hold all of it (but one element) go through memory.
+
+        Raises:
+            UserError: a time does not fit in 64 bits.
+        """
+        streamed = streamable_edges(self.dag, self.blocks.block)
+        found = self._laid_out(streamed)
+        while self.options.demote:
+            kept = streamed & ~_pointless(self.dag, found.fifo_capacity)
+            if np.array_equal(kept, streamed):
+                break
+            streamed = kept
+            found = self._laid_out(streamed)
+        return found
+
+    def gangs(self, streamed: Bool) -> Gangs:
+        """Return the gangs of the blocks; without demotion they may stream to each other."""
+        return gangs_of(self.dag, self.blocks, streamed, relays=not self.options.demote)
+
+    def placed(self, gangs: Gangs, streamed: Bool, inside: Int64) -> Schedule:
+        """Place gangs one by one; each becomes a block of its own.
+
+        Args:
+            gangs: with the times of their nodes.
+            streamed: which edges stream inside gangs, shape [edges].
+            inside: capacities of these, shape [edges].
+        """
+        dag, sequence = self.dag, gang_sequence(self.dag, gangs.gang, self.blocks.block)
+        placing = place_shortest(dag, gangs, self.options.pes, sequence)
+        position = np.zeros(gangs.count, dtype=np.int32)
+        position[placing.sequence] = np.arange(gangs.count)
+        begin = [placing.begin[gang] for gang in gangs.gang.tolist()]
+        offsets = (gangs.start, gangs.first_out, gangs.last_out)
+        start, first_out, last_out = (_later(begin, offset) for offset in offsets)
+        return self._schedule(
+            _frozen(position[gangs.gang]),
+            _frozen(np.array(placing.pe, dtype=np.int32)),
+            Times(start, first_out, last_out, peak_volumes(dag, streamed)),
+            streamed | placing.relayed,
+            np.where(placing.relayed, dag.edge_volume, inside),
+        )
+
+    def rule_inside(self, gangs: Gangs, streamed: Bool) -> Int64:
+        """Return the published capacities of the FIFOs inside gangs, with those off all cycles, shape [edges]."""
+        peak = peak_volumes(self.dag, streamed)
+        alone = Times(int64_column(gangs.start), int64_column(gangs.first_out), int64_column(gangs.last_out), peak)
+        return fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True)
+
+    def _laid_out(self, streamed: Bool) -> Schedule:
+        if not self.barrier:
+            gangs = self.gangs(streamed)
+            return self.placed(gangs, streamed, self.rule_inside(gangs, streamed))
+        dag, block = self.dag, self.blocks.block
+        times = steady_times(dag, self.blocks, streamed)
+        capacity = fifo_capacities(dag, block, streamed, times)
+        return self._schedule(block, own_pes(dag, block), times, streamed, capacity)
+
+    def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
+        for column in (streamed, capacity):
+            column.setflags(write=False)
+        return Schedule(
+            pes=self.options.pes,
+            partition=self.options.partition,
+            barrier=self.barrier,
+            timing=Timing.STEADY,
+            block=block,
+            pe=pe,
+            start=times.start,
+            first_out=times.first_out,
+            last_out=times.last_out,
+            streamed=streamed,
+            fifo_capacity=capacity,
+            makespan_cycles=times.makespan_cycles,
+        )
+
+
+def own_pes(dag: CanonicalDag, block: Int32) -> Int32:
+    """Give each computational node of a block a processing element of its own, in node order."""
+    tasks = np.flatnonzero(dag.is_computational)
+    tasks = tasks[np.argsort(block[tasks], kind="stable")]
+    starts = np.searchsorted(block[tasks], block[tasks], side="left")
+    pe = np.full(dag.nodes_count, NO_PE, dtype=np.int32)
+    pe[tasks] = np.arange(len(tasks)) - starts
+    return _frozen(pe)
+
+
+def _later(begin: list[int], offset: list[int]) -> Int64:
+    return int64_column([first + cycles for first, cycles in zip(begin, offset, strict=True)])
+
+
+def _pointless(dag: CanonicalDag, capacity: Int64) -> Bool:
+    """Return which edges a FIFO would have to hold whole but for one element: memory does as well."""
+    pointless: Bool = (dag.edge_volume == 1) | (dag.edge_volume - 1 <= capacity)
+    return pointless
+
+
+def _frozen(column: Int32) -> Int32:
+    column.setflags(write=False)
+    return column
