@@ -216,7 +216,8 @@ def _points(
     counts = backend.ChipCounts(variant.graph, system, plan.mapping)
     tasks = _tasks(variant.dag, schedule, system, plan)
     if tasks.machine_dag is variant.dag:
-        tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles)
+        known = found.schedule if found.schedule.timing.is_exact else None
+        tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
     attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan))
     for chips in plan.chips:
         with show(f"mapping on {chips} chips of {pes} cores"):

@@ -28,6 +28,11 @@ class PartSchedules:
     _planned: dict[_Key, Schedule] = field(default_factory=dict, repr=False)
     _replayed: dict[_Key, Schedule] = field(default_factory=dict, repr=False)
 
+    def put(self, dag: CanonicalDag, found: Schedule) -> None:
+        """Take a replayed schedule of a DAG for what `scheduling` gives."""
+        key = _shape(dag), self.scheduling
+        self._planned[key] = self._replayed[key] = found
+
     @cached_property
     def _partitioners(self) -> Mapping[str, Partitioner]:
         return collect_partitioners()

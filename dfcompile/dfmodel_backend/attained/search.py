@@ -164,16 +164,15 @@ class _Search:
         return sorted(open_arcs, key=lambda arc: (self._tasks(arc), arc))
 
     def _replay_some(self) -> FoundChain:
+        """Replay the best chain by what is planned, and what is nearly as fast: all kernels as one, or cut."""
         budget = _Budget(REPLAYED_TIMES * self._model.dag.tasks_count)
         while True:
             chain = self._shortest(_PLANNED)
             if chain is None:
                 raise self._infeasible()
-            unknown = self._below(chain, _REPLAYED)
+            unknown = sorted({*self._below(chain, _REPLAYED), *self._below(self._other(chain), _REPLAYED)})
             if not unknown:
                 return self._found(chain, is_optimal=False)
-            if self._whole is not None and (self._is_near(chain) or self._model.scheduling != self._model.planning):
-                unknown = sorted({*unknown, self._whole})
             tasks = sum(self._tasks(arc) for arc in unknown)
             if not budget.has(tasks) and (best := self._shortest(_REPLAYED)) is not None:
                 return self._found(best, is_optimal=False)
@@ -181,10 +180,21 @@ class _Search:
             for arc in unknown:
                 self._replay(arc)
 
-    def _is_near(self, chain: Chain) -> bool:
-        """Return whether, by what is planned, all kernels in one configuration are nearly as fast as a chain."""
-        time_ns = sum(float(self._time[arc]) for arc in self._arcs_of(chain))
-        return self._whole is not None and self._time[self._whole] <= time_ns * NEARLY
+    def _other(self, chain: Chain) -> Chain:
+        """Return the whole as one configuration; if that is the chain, the best other one; none if it is far slower."""
+        if self._whole is None:
+            return ()
+        whole = (self._arcs.mask(self._whole),)
+        is_whole = chain == whole
+        other = self._shortest(_PLANNED, without=self._whole) if is_whole else whole
+        if other is None:
+            return ()
+        is_near = self._time_of(other) <= self._time_of(chain) * NEARLY
+        has_another_way = not is_whole and self._model.scheduling != self._model.planning
+        return other if is_near or has_another_way else ()
+
+    def _time_of(self, chain: Chain) -> float:
+        return sum(float(self._time[arc]) for arc in self._arcs_of(chain))
 
     def _least_figures(self) -> tuple[Column, Column]:
         members = members_of(self._arcs.down_sets, self._model.units.count)
@@ -197,9 +207,11 @@ class _Search:
     def _tasks(self, arc: int) -> int:
         return int(self._tasks_of[self._arcs.added[arc]])
 
-    def _shortest(self, level: int) -> Chain | None:
-        """Return the shortest path over arcs of which so much is known."""
+    def _shortest(self, level: int, without: int | None = None) -> Chain | None:
+        """Return the shortest path over arcs of which so much is known, but for one of them."""
         time = np.where(self._level >= level, self._time, np.inf)
+        if without is not None:
+            time[without] = np.inf
         _, chain = least_chain(self._arcs, PathCosts(time, self._dram, self._tie), self._shape)
         return None if chain is None else tuple(units for units in chain if units)
 

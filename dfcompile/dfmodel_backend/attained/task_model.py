@@ -85,6 +85,7 @@ class TaskModel:
         overlap: of compute, memory and network in a configuration.
         chips: that share the model, of which the lowering is one chip's; ``None``: one has all of it.
         least_cycles: that no schedule of all tasks on the chip beats, if that is known already; 0: it is not.
+        known: a schedule of all tasks on the chip, replayed, if there is one already.
     """
 
     dag: CanonicalDag
@@ -94,6 +95,7 @@ class TaskModel:
     overlap: Overlap
     chips: ChipsInUse | None = None
     least_cycles: int = 0
+    known: Schedule | None = None
 
     @cached_property
     def units(self) -> TaskUnits:
@@ -116,7 +118,10 @@ class TaskModel:
 
     @cached_property
     def _schedules(self) -> PartSchedules:
-        return PartSchedules(self.scheduling, self.planning)
+        schedules = PartSchedules(self.scheduling, self.planning)
+        if self.known is not None:
+            schedules.put(self.machine_dag, self.known)
+        return schedules
 
     @property
     def sram_bytes(self) -> float:
