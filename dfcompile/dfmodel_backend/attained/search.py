@@ -57,6 +57,11 @@ def fastest_chain(model: TaskModel, most_configurations: int = 0) -> FoundChain:
     return _Search(model, most_configurations).run()
 
 
+def chain_bound_ns(model: TaskModel) -> float:
+    """Return a time that no chain beats that `fastest_chain` may find: of lower bounds alone, nothing is scheduled."""
+    return _Search(model, 0).bound_ns()
+
+
 # What is known of an arc.
 _BOUNDED = 0
 _PLANNED = 1
@@ -99,6 +104,10 @@ class _Search:
         self._time, self._dram = self._least_figures()
         self._tie = TIE * float(self._time.sum())
         self._level = np.full(len(self._time), _BOUNDED, dtype=np.int8)
+
+    def bound_ns(self) -> float:
+        chain = self._shortest(_BOUNDED)
+        return np.inf if chain is None else float(self._time[self._arcs_of(chain)].sum())
 
     def run(self) -> FoundChain:
         everything = int(self._tasks_of.sum())

@@ -1,7 +1,8 @@
 """Maps a lowering on several chips: of a few shardings on a few numbers of chips the one that is attained fastest."""
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.share import ProgramShare
@@ -9,33 +10,63 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.mapping import NOTHING, TaskMapping, map_tasks
+from dfcompile.dfmodel_backend.attained.search import chain_bound_ns
 from dfcompile.dfmodel_backend.attained.task_model import TaskModel
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
 from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
 from dfcompile.dfmodel_backend.check.task_shares import check_task_share
-from dfcompile.dfmodel_backend.sharding.graphs import Sharding
+from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph
 from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE
-from dfcompile.dfmodel_backend.sharding.program_shares import ChipShare, chip_share
+from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts, SplitOnChips, exchange_in_words
 from dfcompile.errors import InfeasibleError
 
 LowerShare = Callable[[ProgramShare], CanonicalDag | tuple[str, ...]]  # or the kernels that cannot be lowered so
 MOST_NAMED = 8
+NS_PER_S = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Attained:
-    """What is attained on a number of chips.
+class _Share:
+    """A sharding over a number of chips, lowered.
 
     Attributes:
-        mapping: the fastest; None if there is none.
+        tasks: of the share of a chip.
+        bound_s: a time that no mapping of it beats that would be found.
+        on_chips: what all chips have; None on one.
         whole: kernels that every chip runs whole, as no share of them can be lowered.
-        refused: why there is none.
     """
 
-    mapping: TaskMapping | None
+    tasks: TaskModel
+    bound_s: float
+    on_chips: SharedGraph | None = None
     whole: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class _Count:
+    """Shardings over a number of chips, and what is found for them; a mapping is found when it may be the fastest.
+
+    Attributes:
+        shares: to try.
+        mappings: of some of the shares, by their places.
+        refused: why there is none; empty if it is not known yet that there is none.
+    """
+
+    shares: tuple[_Share, ...] = ()
+    mappings: dict[int, TaskMapping | None] = field(default_factory=dict)
     refused: str = ""
+
+    @property
+    def fastest(self) -> tuple[TaskMapping, _Share] | None:
+        """Of what is found the fastest, ties to the share that was tried first."""
+        found = [(one, self.shares[place]) for place, one in sorted(self.mappings.items()) if one is not None]
+        return min(found, key=lambda one: one[0].time_s, default=None)
+
+    @property
+    def bound_s(self) -> float:
+        """A time that none of the shares beats."""
+        return min((share.bound_s for share in self.shares), default=math.inf)
 
 
 class AttainedCounts:
@@ -50,71 +81,78 @@ class AttainedCounts:
             lower: gives the lowering of a share by the expansions of the whole, or says which kernels have none.
         """
         self._tasks = tasks
+        self._least = LeastCosts(tasks)
         self._counts = counts
         self._lower = lower
-        self._found: dict[int, _Attained] = {}
+        self._found: dict[int, _Count] = {}
 
     def fastest(self, chips: int) -> TaskMapping:
         """Return the fastest mapping on so many chips or fewer.
 
         One chip, powers of two, the number of chips itself, what its ideal uses and what was asked for before are
-        tried, each with the ideal's sharding and with the one that exchanges least. Ties go to fewer chips. Every
-        mapping is checked.
+        tried, each with the ideal's sharding and with the one that exchanges least; what cannot be the fastest by its
+        lower bounds is not scheduled. Ties go to fewer chips. Every mapping is checked.
 
         Raises:
             InfeasibleError: no number of chips holds the lowering; the message is that of one chip.
             UserError: a replay is too large.
             VerificationError: a mapping breaks a rule.
         """
+        tried: dict[int, _Count] = {}
+        best: tuple[TaskMapping, _Share] | None = None
+        for count in sorted(self._candidates(chips), reverse=True):
+            below_s = math.inf if best is None else best[0].time_s
+            if count < chips and self._least.bound_on_chips_s(count) > below_s * (1 + NOTHING):
+                continue
+            tried[count] = self._on(count)
+            found = self._try(tried[count], below_s)
+            if found is not None and found[0].time_s <= below_s * (1 + NOTHING):
+                best = found
+        if best is None:
+            raise InfeasibleError(self._on(1).refused)
         if chips == 1:
-            found = self._on(1)
-            if found.mapping is None:
-                raise InfeasibleError(found.refused)
-            return found.mapping
-        tried = {count: self._on(count) for count in sorted(self._candidates(chips))}
-        mappings = [one for one in tried.values() if one.mapping is not None]
-        if not mappings:
-            raise InfeasibleError(tried[1].refused)
-        best = min(mappings, key=lambda one: _time_s(one.mapping))
-        assert best.mapping is not None
-        bound_s = LeastCosts(self._tasks).bound_on_chips_s(chips)
-        is_optimal = best.mapping.time_s <= bound_s * (1 + NOTHING)
-        said = (*best.mapping.assumptions, *_explanation(tried, best, chips))
+            return best[0]
+        bound_s = self._least.bound_on_chips_s(chips)
+        is_optimal = best[0].time_s <= bound_s * (1 + NOTHING)
         return replace(
-            best.mapping,
-            bound_time_s=min(bound_s, best.mapping.time_s) if is_optimal else bound_s,
+            best[0],
+            bound_time_s=min(bound_s, best[0].time_s) if is_optimal else bound_s,
             is_optimal=is_optimal,
-            assumptions=said,
+            assumptions=(*best[0].assumptions, *_explanation(tried, *best, chips)),
         )
 
     def _candidates(self, chips: int) -> set[int]:
         powers = {1 << power for power in range(chips.bit_length()) if 1 << power <= chips}
         before = {count for count in self._found if count <= chips}
-        return {*powers, *before, chips, self._counts.fastest(chips).chips}
+        return {1, *before} if chips == 1 else {*powers, *before, chips, self._counts.fastest(chips).chips}
 
-    def _on(self, count: int) -> _Attained:
+    def _on(self, count: int) -> _Count:
         if count not in self._found:
-            self._found[count] = self._alone() if count == 1 else self._best_of(count)
+            if count == 1:
+                self._found[count] = _Count((_Share(self._tasks, self._least.bound_ns() / NS_PER_S),))
+            else:
+                split = self._counts.split_on(count)
+                if isinstance(split, InfeasibleError):
+                    self._found[count] = _Count(refused=str(split))
+                else:
+                    self._found[count] = _Count(tuple(self._share(split, one) for one in split.shardings))
         return self._found[count]
 
-    def _alone(self) -> _Attained:
-        tasks = self._tasks
-        try:
-            found = map_tasks(tasks)
-        except InfeasibleError as error:
-            return _Attained(None, refused=str(error))
-        check_task_mapping(tasks.dag, tasks.system, tasks.overlap, found)
-        return _Attained(found)
+    def _try(self, count: _Count, below_s: float) -> tuple[TaskMapping, _Share] | None:
+        """Map the shares that may take less than a time; return the fastest that is known."""
+        for place, share in sorted(enumerate(count.shares), key=lambda one: one[1].bound_s):
+            if place not in count.mappings and share.bound_s <= below_s * (1 + NOTHING):
+                count.mappings[place] = None
+                try:
+                    count.mappings[place] = self._mapped(share)
+                except InfeasibleError as error:
+                    count.refused = count.refused or str(error)
+            found = count.fastest
+            below_s = below_s if found is None else min(below_s, found[0].time_s)
+        return count.fastest
 
-    def _best_of(self, count: int) -> _Attained:
-        split = self._counts.split_on(count)
-        if isinstance(split, InfeasibleError):
-            return _Attained(None, refused=str(split))
-        tried = [self._under(split, sharding) for sharding in split.shardings]
-        return min(tried, key=lambda one: _time_s(one.mapping))
-
-    def _under(self, split: SplitOnChips, sharding: Sharding) -> _Attained:
-        """Return the mapping under a sharding; kernels of which no share can be lowered are whole."""
+    def _share(self, split: SplitOnChips, sharding: Sharding) -> _Share:
+        """Return what a chip runs under a sharding; kernels of which no share can be lowered are whole."""
         whole: dict[str, None] = {}
         chosen = dict(sharding)
         while True:
@@ -124,45 +162,38 @@ class AttainedCounts:
                 break
             whole.update(dict.fromkeys(lowered))
             chosen.update(dict.fromkeys(lowered, (WHOLE,) * len(split.chips)))
-        try:
-            return _Attained(self._mapped(split, chosen, share, lowered), tuple(whole))
-        except InfeasibleError as error:
-            return _Attained(None, tuple(whole), str(error))
-
-    def _mapped(self, split: SplitOnChips, chosen: Sharding, share: ChipShare, lowered: CanonicalDag) -> TaskMapping:
         graph = split.shared({name: chosen[name] for name in split.kernels})
         used = ChipsInUse(split.part, tuple(share.choices.items()), graph.exchanges, share.apart)
         tasks = replace(self._tasks, dag=lowered, system=split.part, chips=used, least_cycles=0)
+        return _Share(tasks, chain_bound_ns(tasks) / NS_PER_S, graph, tuple(whole))
+
+    def _mapped(self, share: _Share) -> TaskMapping:
+        tasks = share.tasks
         found = map_tasks(tasks)
-        check_exchanges(graph.graph, graph.exchanges, split.part)
-        check_task_share(self._tasks.dag, lowered, split.part, found)
-        check_task_mapping(lowered, split.part, tasks.overlap, found)
+        if share.on_chips is not None:
+            check_exchanges(share.on_chips.graph, share.on_chips.exchanges, tasks.system)
+            check_task_share(self._tasks.dag, tasks.dag, tasks.system, found)
+        check_task_mapping(tasks.dag, tasks.system, tasks.overlap, found)
         return found
 
 
-def _time_s(mapping: TaskMapping | None) -> float:
-    return float("inf") if mapping is None else mapping.time_s
-
-
-def _explanation(tried: dict[int, _Attained], best: _Attained, chips: int) -> Iterator[Assumption]:
+def _explanation(tried: dict[int, _Count], best: TaskMapping, share: _Share, chips: int) -> Iterator[Assumption]:
     """Say what each number of chips takes, what the chips exchange, and which kernels are whole on each of them."""
-    for count, found in tried.items():
-        name = f"attained on {count} of {chips} chips"
-        if found.mapping is None:
-            yield Assumption(f"{name}, not possible", found.refused, "--chips")
-            continue
-        configurations = found.mapping.configurations
-        sums = (
-            f"{kind} {sum(float(getattr(one, f'{kind}_ns')) for one in configurations) / 1e3:.4g}"
-            for kind in ("compute", "memory", "network")
-        )
-        fastest = ", the fastest" if found is best else ""
-        yield Assumption(f"{name}{fastest}", f"{found.mapping.time_s * 1e6:.4g} µs: {', '.join(sums)} µs", "--chips")
-    if best.mapping is None or best.mapping.chips == 1:
+    for number, count in sorted(tried.items()):
+        name = f"attained on {number} of {chips} chips"
+        found = count.fastest
+        if found is None and count.bound_s < math.inf and not count.mappings:
+            yield Assumption(name, f"no less than {count.bound_s * 1e6:.4g} µs", "--chips")
+        elif found is None:
+            yield Assumption(f"{name}, not possible", count.refused, "--chips")
+        else:
+            fastest = ", the fastest" if found[0] is best else ""
+            yield Assumption(f"{name}{fastest}", _in_words(found[0]), "--chips")
+    if best.chips == 1:
         return
-    for exchange in best.mapping.exchanges:
+    for exchange in best.exchanges:
         yield Assumption(
-            f"attained exchange of {exchange.tensor!r} on {best.mapping.chips} chips",
+            f"attained exchange of {exchange.tensor!r} on {best.chips} chips",
             exchange_in_words(exchange),
             "[ko24, section 3]",
         )
@@ -172,9 +203,17 @@ def _explanation(tried: dict[int, _Attained], best: _Attained, chips: int) -> It
         "exchanged leaves its configuration and is read in a later one",
         "dfcompile",
     )
-    if best.whole:
-        names = ", ".join(best.whole[:MOST_NAMED]) + (", …" if len(best.whole) > MOST_NAMED else "")
+    if share.whole:
+        names = ", ".join(share.whole[:MOST_NAMED]) + (", …" if len(share.whole) > MOST_NAMED else "")
         yield Assumption(
-            "kernels whole on every chip", f"{len(best.whole)}: {names}: their operators do not say what a share is",
+            "kernels whole on every chip",
+            f"{len(share.whole)}: {names}: their operators do not say what a share is",
             "dfcompile",
-        )  # fmt: skip
+        )
+
+
+def _in_words(mapping: TaskMapping) -> str:
+    parts = ("compute", "memory", "network")
+    sums = [sum(float(getattr(one, f"{kind}_ns")) for one in mapping.configurations) / 1e3 for kind in parts]
+    listed = ", ".join(f"{kind} {total:.4g}" for kind, total in zip(parts, sums, strict=True))
+    return f"{mapping.time_s * 1e6:.4g} µs: {listed} µs"

@@ -65,7 +65,10 @@ class CanonicalOperator:
         return None
 
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest | None:  # noqa: ARG002
-        """Return the loops that may be split over chips; None of an operator that does not say: every chip runs it."""
+        """Return the loops that may be split over chips; None of an operator that does not say: every chip runs it.
+
+        One that says it says in `on_share` what a share of it is.
+        """
         return None
 
     def on_share(
