@@ -24,6 +24,12 @@ class KernelWork:
     k: int
     n: int
     network_ns: float = 0.0  # exchange with other chips
+    stages_per_core: int = 0  # of this kernel; 0: those of the chip
+
+    @property
+    def shape(self) -> tuple[bool, int, int, int, int]:
+        """What cores see of it: kernels of one shape are the same, whatever they are called."""
+        return self.systolic, self.rows, self.k, self.n, self.stages_per_core
 
     @property
     def flop(self) -> int:
@@ -79,40 +85,10 @@ class Workload:
                     masks[reading.kernel] |= 1 << flow.source
         return tuple(masks)
 
-    @cached_property
-    def flows_of(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the flows that each kernel writes or reads."""
-        touched: list[dict[int, None]] = [{} for _ in self.kernels]
-        for number, flow in enumerate(self.flows):
-            if flow.source != NO_SOURCE:
-                touched[flow.source][number] = None
-            for reading in flow.readings:
-                touched[reading.kernel][number] = None
-        return tuple(tuple(numbers) for numbers in touched)
-
-    @cached_property
-    def weights_of(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the weights of each kernel."""
-        held: list[list[int]] = [[] for _ in self.kernels]
-        for number, weight in enumerate(self.weights):
-            for kernel in weight.kernels:
-                held[kernel].append(number)
-        return tuple(tuple(numbers) for numbers in held)
-
     @property
     def every_kernel(self) -> int:
         """Set of all kernels."""
         return (1 << len(self.kernels)) - 1
-
-    def members(self, kernels: int) -> tuple[int, ...]:
-        """Return the kernel numbers of a set, ascending."""
-        bits = f"{kernels:b}"[::-1]
-        found = []
-        place = bits.find("1")
-        while place >= 0:
-            found.append(place)
-            place = bits.find("1", place + 1)
-        return tuple(found)
 
 
 def one_chip_workload(graph: DataflowGraph) -> Workload:
