@@ -8,14 +8,13 @@ import numpy as np
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
-from dfcompile.dfmodel_backend.intra_chip.set_model import GraphModel
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
 from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph, share_graph
-from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError, UserError, nearest
 
@@ -97,7 +96,7 @@ def evaluate_sharding(
 def _configurations(
     graph: DataflowGraph, system: System, assignment: Assignment, options: MappingOptions
 ) -> tuple[Configuration, ...]:
-    model = GraphModel(one_chip_workload(graph), system.machine, options)
+    model = GraphModel(graph, system.machine, options)
     return configurations_of(model, _masks(graph, assignment))
 
 

@@ -8,7 +8,8 @@ from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.set_problem import ListsOfOne, SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import shortest_path
-from dfcompile.dfmodel_backend.intra_chip.set_model import GraphModel, SetModel
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
+from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.options import MappingOptions

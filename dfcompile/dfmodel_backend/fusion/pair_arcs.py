@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.intra_chip.core_times import least_cycles_of_counts
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.pair_bytes import PairBytes
-from dfcompile.dfmodel_backend.intra_chip.set_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
 from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 
@@ -79,7 +79,7 @@ def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: 
 def _pairs(model: GraphModel, members: Members, most: int) -> Iterator[_Pairs]:
     """Yield pairs that fit SRAM and DRAM, by blocks of the smaller down-sets; a kernel alone counts as fitting."""
     is_dram_free = model.dram_room >= model.most_waiting
-    tables = PairBytes(model.workload, is_dram_free)
+    tables = PairBytes(model.flows, model.held, is_dram_free)
     states = tables.states(members)
     sizes = members.sum(axis=1)
     capacity = model.sram_capacity or np.inf

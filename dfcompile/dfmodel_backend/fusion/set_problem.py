@@ -17,12 +17,12 @@ from dfcompile.dfmodel_backend.fusion.solvers.memory_unit_path import least_chai
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathArcs, PathCosts, Rank, least_chain
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import along_orders
 from dfcompile.dfmodel_backend.fusion.terms import FlowReader, FlowTerms, FusionTerms, HeldTerms, TiledWeights
+from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_figures, arc_times, set_figures, set_times, tiles_alone
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain, members_of
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
-from dfcompile.dfmodel_backend.workload.chip_workload import NO_SOURCE
 
 ROUNDING = 1e-9  # relative: sums in another order
 HALF_A_BYTE = 0.5  # of whole bytes: keeps a tight fit clear of the tolerances of integer programs
@@ -217,7 +217,7 @@ class SetProblem:
         gb_per_s, link = model.machine.dram_gb_per_s, model.pipeline_link
         for number, (source, (first, end)) in enumerate(zip(flows.source.tolist(), flows.readers.places, strict=True)):
             size, kernels = float(flows.size[number]), flows.readers.kernels[first:end].tolist()
-            is_read = kernels != [NO_SOURCE]
+            is_read = kernels != [NOBODY]
             yield FlowTerms(
                 source=source,
                 readers=tuple(
@@ -227,7 +227,7 @@ class SetProblem:
                 ),
                 leaves=bool(flows.leaves[number]),
                 read_ns=(float(self._tiles[kernels[0]]) if is_read else 1.0) * size / gb_per_s,
-                write_ns=(float(self._tiles[source]) if source != NO_SOURCE else 1.0) * size / gb_per_s,
+                write_ns=(float(self._tiles[source]) if source != NOBODY else 1.0) * size / gb_per_s,
                 written_bytes=2 * float(flows.written[number]),
                 live_bytes=model.micro_batch * size,
                 sent_ns=model.tiles * size / link.gb_per_s if link else 0.0,

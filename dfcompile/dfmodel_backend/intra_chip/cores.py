@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfcompile.dfmodel_backend.machine.machine import Machine
-from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 LARGEST = 2**62
 

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
-from dfcompile.dfmodel_backend.workload.chip_workload import NO_SOURCE, Flow, Weight
 
-FINEST = 1 << 62  # a tile count above every tensor's own limit
+NOBODY = -1  # who makes, or reads, a tensor that no kernel does
 Touched = npt.NDArray[np.bool_]  # [set, tensor]
 
 
@@ -19,7 +18,7 @@ class Users:
     """Kernels of each tensor, one tensor behind the other.
 
     Attributes:
-        kernels: numbers; `NO_SOURCE`, the column of nobody, of a tensor without kernels.
+        kernels: numbers; `NOBODY`, the column of nobody, of a tensor without kernels.
         first: place of the first kernel of each tensor.
     """
 
@@ -29,7 +28,7 @@ class Users:
     @staticmethod
     def of(groups: Sequence[Sequence[int]]) -> "Users":
         """Return the kernels of each tensor as columns."""
-        kernels = [kernel for group in groups for kernel in group or (NO_SOURCE,)]
+        kernels = [kernel for group in groups for kernel in group or (NOBODY,)]
         counts = np.array([max(1, len(group)) for group in groups], np.int64)
         return Users(np.array(kernels, np.intp), np.cumsum(counts) - counts)
 
@@ -38,7 +37,7 @@ class Users:
         """Whether every tensor has one kernel."""
         return len(self.kernels) == len(self.first)
 
-    @property
+    @cached_property
     def places(self) -> list[tuple[int, int]]:
         """Where the kernels of each tensor begin and end."""
         ends = np.append(self.first, len(self.kernels))[1:]
@@ -65,7 +64,7 @@ class FlowColumns:
     """Tensors that stream between kernels, or between kernels and DRAM; sizes in bytes, of a tile where there are some.
 
     Attributes:
-        source: kernel that makes each, or `NO_SOURCE`.
+        source: kernel that makes each, or `NOBODY`.
         readers: kernels that read each.
         is_read: whether anybody reads it.
         leaves: whether it is written to DRAM in any case.
@@ -85,28 +84,6 @@ class FlowColumns:
     written: Column
 
     @staticmethod
-    def of(flows: Sequence[Flow], tiles: int = FINEST) -> "FlowColumns":
-        """Return the columns of flows that pass through SRAM in so many tiles, or as many as each can have."""
-        readings = [reading for flow in flows for reading in flow.readings or (None,)]
-        counts = [max(1, len(flow.readings)) for flow in flows]
-        size = np.array([flow.size_bytes for flow in flows], np.int64)
-        gives = np.minimum(tiles, np.array([flow.cuts for flow in flows], np.int64))
-        takes = np.minimum(tiles, np.array([1 if one is None else one.cuts for one in readings], np.int64))
-        depth = np.array([0 if one is None else one.buffer_depth for one in readings], np.int64)
-        whole = np.repeat(size, counts)
-        inside = depth * -(-whole // np.minimum(takes, np.repeat(gives, counts)))
-        return FlowColumns(
-            source=np.array([flow.source for flow in flows], np.intp),
-            readers=Users.of([[reading.kernel for reading in flow.readings] for flow in flows]),
-            is_read=np.array([bool(flow.readings) for flow in flows], bool),
-            leaves=np.array([flow.leaves for flow in flows], bool),
-            size=size.astype(float),
-            border=np.asarray(2 * -(-whole // takes), float),
-            inside=np.asarray(inside, float),
-            written=np.asarray(-(-size // gives), float),
-        )
-
-    @staticmethod
     def of_connections(ends: Sequence[tuple[int, int]], size: Column, tile: Column, depth: Column) -> "FlowColumns":
         """Return the columns of tensors with one reader each, given source and reader, size, and tiles in SRAM."""
         return FlowColumns(
@@ -120,9 +97,19 @@ class FlowColumns:
             written=tile,
         )
 
+    def predecessors(self, kernels: int) -> tuple[int, ...]:
+        """Return the set of the direct predecessors of each kernel."""
+        masks = [0] * kernels
+        for source, (first, end) in zip(self.source.tolist(), self.readers.places, strict=True):
+            if source != NOBODY:
+                for reader in self.readers.kernels[first:end].tolist():
+                    if reader != NOBODY:
+                        masks[reader] |= 1 << source
+        return tuple(masks)
+
     @cached_property
     def _has_nobody(self) -> bool:
-        return bool((self.source == NO_SOURCE).any() or not self.is_read.all())
+        return bool((self.source == NOBODY).any() or not self.is_read.all())
 
     def _padded(self, members: Members) -> Members:
         """Return ``members`` with a last column of nobody, if anything refers to it."""
@@ -174,7 +161,7 @@ class FlowColumns:
         read only where it is made never waits, and one that leaves waits to the end.
         """
         earlier, later = self._padded(before), self._padded(before | inside)
-        is_there = (self.source == NO_SOURCE) | earlier[:, self.source]
+        is_there = (self.source == NOBODY) | earlier[:, self.source]
         needed = self.leaves | self.is_read & ~self.readers.all(earlier)
         needed_after = self.leaves | self.is_read & ~self.readers.all(later)
         live = is_there & needed | ~is_there & later[:, self.source] & needed_after
@@ -194,13 +181,6 @@ class HeldColumns:
     users: Users
     moved: Column
     size: Column
-
-    @staticmethod
-    def of(weights: Sequence[Weight]) -> "HeldColumns":
-        """Return the columns of weights that are loaded whole; those that nobody uses are left out."""
-        used = [weight for weight in weights if weight.kernels]
-        size = np.array([weight.size_bytes for weight in used], float)
-        return HeldColumns(Users.of([weight.kernels for weight in used]), size, size)
 
     def inside(self, members: Members) -> Column:
         """Return of which tensors each set has a kernel, as numbers to multiply sizes with."""

@@ -6,7 +6,6 @@ how many kernels read a tensor, and by what `DesignModel` adds: tiles that run o
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -16,13 +15,13 @@ import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table
-from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns, HeldColumns
+from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_cycles import SetCycles
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
-from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
-from dfcompile.dfmodel_backend.workload.chip_workload import NO_SOURCE, KernelWork, Workload
+from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,9 +339,9 @@ class SetModel(ABC):
     @cached_property
     def _unavoidable_bytes(self) -> Column:
         flows, found = self.flows, self.held.first(self.held.moved, len(self.works))
-        leaving = np.flatnonzero(flows.leaves & (flows.source != NO_SOURCE))
+        leaving = np.flatnonzero(flows.leaves & (flows.source != NOBODY))
         np.add.at(found, flows.source[leaving], flows.size[leaving])
-        entering = np.flatnonzero((flows.source == NO_SOURCE) & flows.is_read)
+        entering = np.flatnonzero((flows.source == NOBODY) & flows.is_read)
         np.add.at(found, flows.readers.kernels[flows.readers.first[entering]], flows.size[entering])
         return found
 
@@ -356,40 +355,3 @@ class SetModel(ABC):
             compute_ns = max(area, slowest) / self.machine.frequency_ghz
         memory_ns = float(self._unavoidable_bytes.sum()) / self.machine.dram_gb_per_s
         return self.rules.overlap.time_ns(compute_ns, memory_ns, sum(self.network_parts()[0].tolist()))
-
-
-class GraphModel(SetModel):
-    """The kernels of a dataflow graph, or a chip's share of them: each configuration has tiles of its own."""
-
-    def __init__(self, workload: Workload, machine: Machine, options: MappingOptions) -> None:
-        super().__init__(
-            machine,
-            workload.kernels,
-            FlowColumns.of(workload.flows),
-            HeldColumns.of(workload.weights),
-            Rules(options.overlap, utilization=options.compute_utilization),
-        )
-        self.workload = workload
-        self.options = options
-
-    def in_tiles(self, tiles: int) -> "GraphModel":
-        """Return the model with tensors in so many tiles, or as many as they can have."""
-        model = copy(self)
-        model.flows = FlowColumns.of(self.workload.flows, tiles)
-        model.__dict__.pop("_alone", None)
-        return model
-
-    @cached_property
-    def shape(self) -> FusionShape:
-        """Precedence; every configuration may hold every kernel."""
-        slots = self.options.max_configurations or len(self.works)
-        return FusionShape(
-            predecessors=self.workload.predecessors,
-            allowed=(self.workload.every_kernel,) * slots,
-            most_kernels=self.machine.cores,
-        )
-
-    @cached_property
-    def always_bytes(self) -> float:
-        """Weights."""
-        return float(sum(weight.size_bytes for weight in self.workload.weights))

@@ -22,8 +22,8 @@ from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
 from dfcompile.dfmodel_backend.workload.design import Design, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 OPTIMIZER_BYTES = 12  # per parameter: 32-bit copy, momentum and variance of Adam [rajbhandari20, section 3]
 

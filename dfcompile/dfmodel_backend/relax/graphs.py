@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.intra_chip.set_model import GraphModel
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import tiles_alone
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.errors import InfeasibleError

@@ -9,11 +9,10 @@ from dfcompile.dfmodel_backend.fusion.fuse import fuse
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
-from dfcompile.dfmodel_backend.intra_chip.set_model import GraphModel
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.relax.graphs import no_chain_error, require_kernels_fit
-from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.plugins import is_own
 
@@ -38,7 +37,7 @@ def map_graph(
     """
     chosen = options or MappingOptions()
     started = time.perf_counter()
-    model = GraphModel(one_chip_workload(graph), system.machine, chosen)
+    model = GraphModel(graph, system.machine, chosen)
     require_kernels_fit(model, system.accelerator.sram)
     nothing = Fusion((), 0.0, is_optimal=True, solver=chosen.solver)
     found = fuse(model, chosen, solver) if graph.kernels else nothing

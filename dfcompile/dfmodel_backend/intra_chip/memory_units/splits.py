@@ -4,7 +4,7 @@ from bisect import bisect_right
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, useful_parts
 from dfcompile.dfmodel_backend.machine.machine import Machine
-from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 
 class SplitTable:

@@ -20,11 +20,10 @@ from dfcompile.dfmodel_backend import (
     map_graph,
 )
 from dfcompile.dfmodel_backend.fusion.pair_arcs import pair_arcs
-from dfcompile.dfmodel_backend.intra_chip.set_model import GraphModel
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
 from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.milp import Outcome
-from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
 from dfcompile.errors import InfeasibleError
 from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines, tensor
@@ -241,7 +240,7 @@ def test_columns_have_the_figures_of_each_set(
     graph: DataflowGraph, system: System, overlap: Overlap, utilization: float
 ) -> None:
     options = MappingOptions(overlap=overlap, compute_utilization=utilization)
-    model = GraphModel(one_chip_workload(graph), system.machine, options)
+    model = GraphModel(graph, system.machine, options)
     lattice = model.shape.lattice(1000)
     assert lattice is not None
     down_sets = tuple(lattice)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, core_table, cycles_of
 from dfcompile.dfmodel_backend.machine.machine import Machine
-from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import machine
 
