@@ -35,7 +35,7 @@ EVALUATORS = (
         "size += share.weight_bytes * self.tiles_of_weight(share) / max(1, kernel.num_input)",
         "size += share.weight_bytes * self.tiles_of_weight(share)",
     ),
-    Mutant(_FLOWS, "crosses = read & ~made | made & (", "crosses = made & ("),
+    Mutant(_FLOWS, "crosses = made != read if self._is_plain", "crosses = made & ~read if self._is_plain"),
     Mutant(_FLOWS, "border=2 * tile,", "border=tile,"),
     Mutant(_SHARDED, "others = per_stage * in_flight - 1", "others = per_stage * in_flight"),
     Mutant(
@@ -50,8 +50,8 @@ EVALUATORS = (
     ),
     Mutant(
         _FLOWS,
-        "np.asarray(padded[:, self.source] & (self.leaves | self.is_read",
-        "np.asarray(padded[:, self.source] & (self.is_read",
+        "made & (self.leaves | self.is_read & ~read)",
+        "made & (self.is_read & ~read)",
     ),
     Mutant(_FLOWS, "live = is_there & needed | ~is_there &", "live = is_there & needed & ~is_there &"),
     Mutant("dfmodel_backend/evaluate/graphs.py", "energy_j=power * time_s", "energy_j=power"),

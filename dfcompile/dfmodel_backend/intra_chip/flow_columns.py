@@ -32,6 +32,11 @@ class Users:
         counts = np.array([max(1, len(group)) for group in groups], np.int64)
         return Users(np.array(kernels, np.intp), np.cumsum(counts) - counts)
 
+    @staticmethod
+    def one_each(kernels: Sequence[int]) -> "Users":
+        """Return the kernels of tensors with one each."""
+        return Users(np.array(kernels, np.intp), np.arange(len(kernels)))
+
     @cached_property
     def is_single(self) -> bool:
         """Whether every tensor has one kernel."""
@@ -88,7 +93,7 @@ class FlowColumns:
         """Return the columns of tensors with one reader each, given source and reader, size, and tiles in SRAM."""
         return FlowColumns(
             source=np.array([source for source, _ in ends], np.intp),
-            readers=Users.of([(reader,) for _, reader in ends]),
+            readers=Users.one_each([reader for _, reader in ends]),
             is_read=np.ones(len(ends), bool),
             leaves=np.zeros(len(ends), bool),
             size=size,
@@ -111,6 +116,11 @@ class FlowColumns:
     def _has_nobody(self) -> bool:
         return bool((self.source == NOBODY).any() or not self.is_read.all())
 
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether every tensor is read, by one kernel, and none leaves."""
+        return self.readers.is_single and bool(self.is_read.all() and not self.leaves.any())
+
     def _padded(self, members: Members) -> Members:
         """Return ``members`` with a last column of nobody, if anything refers to it."""
         return np.pad(members, ((0, 0), (0, 1))) if self._has_nobody else members
@@ -122,7 +132,8 @@ class FlowColumns:
     def written_out(self, members: Members) -> Touched:
         """Return which tensors each set writes to DRAM."""
         padded = self._padded(members)
-        return np.asarray(padded[:, self.source] & (self.leaves | self.is_read & ~self.readers.all(padded)))
+        made, read = padded[:, self.source], self.readers.all(padded)
+        return np.asarray(made & ~read if self._is_plain else made & (self.leaves | self.is_read & ~read))
 
     def streams(self, members: Members) -> tuple[Column, Column]:
         """Return the bytes that each set reads from DRAM, and those that it writes."""
@@ -134,8 +145,7 @@ class FlowColumns:
         """Return the bytes at the border of each set."""
         padded = self._padded(members)
         made, read = padded[:, self.source], self.readers.any(padded)
-        everything = read if self.readers.is_single else self.readers.all(padded)
-        crosses = read & ~made | made & (self.leaves | self.is_read & ~everything)
+        crosses = made != read if self._is_plain else read & ~made | self.written_out(members)
         return np.asarray(crosses.astype(float) @ self.size)
 
     def entering(self, members: Members) -> Column:
@@ -184,15 +194,25 @@ class HeldColumns:
 
     def inside(self, members: Members) -> Column:
         """Return of which tensors each set has a kernel, as numbers to multiply sizes with."""
-        return self.users.any(members).astype(float)
+        is_one_each = self._is_in_order and members.shape[1] == len(self.users.first)
+        return (members if is_one_each else self.users.any(members)).astype(float)
+
+    @cached_property
+    def _is_in_order(self) -> bool:
+        """Whether the tensors are those of the first kernels, one each."""
+        return self.users.is_single and bool((self.users.kernels == np.arange(len(self.users.first))).all())
 
     def first(self, sizes: Column, kernels: int) -> Column:
         """Return sizes by the first kernel of each tensor."""
+        if self._is_in_order and kernels == len(sizes):
+            return sizes
         found = np.zeros(kernels)
         np.add.at(found, self.users.kernels[self.users.first], sizes)
         return found
 
     def alone(self, sizes: Column, kernels: int) -> Column:
         """Return sizes by kernel, of tensors with one kernel."""
+        if self.users.is_single:
+            return self.first(sizes, kernels)
         counts = np.array([end - first for first, end in self.users.places], np.int64)
         return self.first(sizes * (counts == 1), kernels)

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, Members
+from dfcompile.dfmodel_backend.intra_chip.core_times import SetCycles
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
-from dfcompile.dfmodel_backend.intra_chip.set_cycles import SetCycles
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
 from dfcompile.dfmodel_backend.options import Overlap
@@ -219,6 +219,8 @@ class SetModel(ABC):
 
     def tiles_of(self, members: Members) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return in how many tiles each set runs, and how often all of them."""
+        if not self.inputs.any():
+            return np.full(len(members), self.tiles), np.ones(len(members), np.int64)
         inputs = (members * self.inputs).max(axis=1, initial=0)
         return np.where(inputs > 0, 1, self.tiles), np.maximum(1, inputs)
 
@@ -338,7 +340,7 @@ class SetModel(ABC):
 
     @cached_property
     def _unavoidable_bytes(self) -> Column:
-        flows, found = self.flows, self.held.first(self.held.moved, len(self.works))
+        flows, found = self.flows, self.held.first(self.held.moved, len(self.works)).copy()
         leaving = np.flatnonzero(flows.leaves & (flows.source != NOBODY))
         np.add.at(found, flows.source[leaving], flows.size[leaving])
         entering = np.flatnonzero((flows.source == NOBODY) & flows.is_read)

@@ -70,7 +70,7 @@ class DesignModel(SetModel):
         )
         works = tuple(_work(share, execution.effective_stage) for share in self.shares)
         held = [0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares]
-        alone = Users.of([(number,) for number in range(len(held))])
+        alone = Users.one_each(range(len(held)))
         nothing = np.zeros(len(held))
         ends = [(edge.source, edge.target) for edge in self.edges]
         flows = FlowColumns.of_connections(ends, self.edge_bytes, *self.sram_sizes)
@@ -90,7 +90,7 @@ class DesignModel(SetModel):
         ):
             getattr(self, name)  # known to every copy from now on
         model = copy(self)
-        for name in ("least_parts", "_unavoidable_bytes", "_exchange_rows", "shape", "always_bytes", "stage_bytes"):
+        for name in ("least_parts", "_exchange_rows", "shape", "always_bytes", "stage_bytes"):
             model.__dict__.pop(name, None)
         model._settle(design)  # noqa: SLF001 - of this class
         model.shares = in_micro_batches(self.shares, float(model.micro_batches))
@@ -231,6 +231,10 @@ class DesignModel(SetModel):
     def most_weight_tiles(self) -> tuple[int, ...]:
         """How often the weights of each kernel alone may be cut: down to one row of its output."""
         return tuple(max(1, share.rows) if share.weight_bytes else 1 for share in self.shares)
+
+    @property
+    def _unavoidable_bytes(self) -> Column:
+        return self.held.moved
 
     def _repeats(
         self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None
