@@ -28,7 +28,6 @@ from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_by
 from dfcompile.dfmodel_backend.milp import MilpOptions, solve
 from dfcompile.dfmodel_backend.placement.placement import walk
 from dfcompile.dfmodel_backend.placement.router_links import exchange_dimensions
-from dfcompile.dfmodel_backend.workload.chip_workload import _input_cuts, _output_cuts, _work
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InternalError
 from dfcompile.lowering import Reduction
@@ -65,9 +64,9 @@ CHOICES: dict[str, Callable[[], object]] = {
     "label": lambda: _label(NEW, is_first=True),
     "placement": lambda: list(walk(PmuGrid(1, 1.0, 2, 2, NEW))),
     "flop": lambda: NEW_KERNEL.flop,
-    "work of a kernel": lambda: _work(NEW_KERNEL),
-    "cuts of an output": lambda: _output_cuts(NEW_KERNEL),
-    "cuts of an input": lambda: _input_cuts(NEW_KERNEL, 0),
+    "work of a kernel": lambda: NEW_KERNEL.work,
+    "cuts of an output": lambda: NEW_KERNEL.output_cuts,
+    "cuts of an input": lambda: NEW_KERNEL.input_cuts(0),
     "reduction": lambda: Reduction.initial(NEW, "float32"),
     "extremum": lambda: _extremum(NEW),
     "volumes": lambda: Volumes.are_whole_arrays.fget(NEW),  # type: ignore[attr-defined]

@@ -7,12 +7,11 @@ from dfcompile.dfmodel_backend.attained.mapping import TaskMapping, map_tasks
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.check.mappings import check
 from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
-from dfcompile.dfmodel_backend.evaluate.graphs import Figures, evaluate
+from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Figures, evaluate
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
 from dfcompile.dfmodel_backend.inter_chip.conversions import ExchangeKind
 from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
-from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
 from dfcompile.dfmodel_backend.machine.named_systems import named_systems
 from dfcompile.dfmodel_backend.machine.system import Amount, System
 from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system

@@ -31,7 +31,6 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
         "dfmodel_backend/check/test_mappings_of_chips.py",
     ),
     "dfmodel_backend/inter_chip": ("dfmodel_backend/inter_chip", "dfmodel_backend/sharding"),
-    "dfmodel_backend/intra_chip/configuration.py": ("dfmodel_backend/evaluate/test_evaluator.py",),
     "dfmodel_backend/intra_chip": ("dfmodel_backend/evaluate", "dfmodel_backend/intra_chip"),
     "lowering/expansions/broadcasting.py": ("lowering/expansions/test_elementwise_operators.py",),
     "lowering/expansions/conv.py": ("lowering/expansions/test_convolution.py",),

@@ -5,8 +5,7 @@ from tests.mutants.mutant import Mutant
 _SCHEDULES = "scheduler/evaluation.py"
 _DESIGNS = "dfmodel_backend/evaluate/designs.py"
 _SHARDED = "dfmodel_backend/intra_chip/sharded_design.py"
-_DRAM = "dfmodel_backend/intra_chip/dram.py"
-_CONFIGURATION = "dfmodel_backend/intra_chip/configuration.py"
+_FLOWS = "dfmodel_backend/intra_chip/flow_columns.py"
 
 EVALUATORS = (
     Mutant(_SCHEDULES, "dag.edge_volume[between_tasks & ~schedule.streamed]", "dag.edge_volume[~schedule.streamed]"),
@@ -36,25 +35,25 @@ EVALUATORS = (
         "size += share.weight_bytes * self.tiles_of_weight(share) / max(1, kernel.num_input)",
         "size += share.weight_bytes * self.tiles_of_weight(share)",
     ),
+    Mutant(_FLOWS, "crosses = made != read if self._is_plain", "crosses = made & ~read if self._is_plain"),
+    Mutant(_FLOWS, "border=2 * tile,", "border=tile,"),
+    Mutant(_SHARDED, "others = per_stage * in_flight - 1", "others = per_stage * in_flight"),
     Mutant(
         _SHARDED,
-        "(members[:, self._source] != members[:, self._target])",
-        "(members[:, self._source] > members[:, self._target])",
-    ),
-    Mutant(_SHARDED, "(ends & ~starts).astype(float) @ (2 * size)", "(ends & ~starts).astype(float) @ size"),
-    Mutant(_DRAM, "others = per_stage * in_flight - 1", "others = per_stage * in_flight"),
-    Mutant(
-        _DRAM,
         "per_stage * forward / design.execution.word_bytes * OPTIMIZER_BYTES",
         "per_stage * forward * OPTIMIZER_BYTES",
     ),
-    Mutant(_DRAM, "(made & ~before[:, target] & ~on_chip)", "(made & ~before[:, target])"),
     Mutant(
-        _CONFIGURATION,
-        "elif flow.leaves or any(not kernels >> reading.kernel & 1 for reading in flow.readings):",
-        "elif any(not kernels >> reading.kernel & 1 for reading in flow.readings):",
+        _FLOWS,
+        "is_there & needed | ~is_there & later[:, self.source] & needed_after",
+        "is_there & needed | ~is_there & later[:, self.source]",
     ),
-    Mutant(_CONFIGURATION, "if (started and needed) or (written and needed_after):", "if started and needed:"),
+    Mutant(
+        _FLOWS,
+        "made & (self.leaves | self.is_read & ~read)",
+        "made & (self.is_read & ~read)",
+    ),
+    Mutant(_FLOWS, "live = is_there & needed | ~is_there &", "live = is_there & needed & ~is_there &"),
     Mutant("dfmodel_backend/evaluate/graphs.py", "energy_j=power * time_s", "energy_j=power"),
     Mutant("canonical_dag/analysis/streaming_depth.py", "return deepest - 1 + largest", "return deepest + largest"),
 )

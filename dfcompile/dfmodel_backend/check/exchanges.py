@@ -30,10 +30,7 @@ def check_exchanges(share: DataflowGraph, exchanges: tuple[Exchange, ...], syste
         PluginError: the same, if the network has a dimension of a plug-in's kind.
     """
     shape = topology(system.network.kind)
-    links = tuple(
-        Link(kind.name, dimension.chips, dimension.link_bandwidth_gb_per_s, "", 0.0)
-        for kind, dimension in zip(shape.kinds, system.network.dimensions, strict=True)
-    )
+    links = system.machine.links
     sources = {tensor.name: tensor.source for tensor in share.tensors}
     charged_ns = {kernel.name: 0.0 for kernel in share.kernels}
     charged_bytes = dict.fromkeys(charged_ns, 0.0)

@@ -2,8 +2,8 @@
 
 import math
 
+from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
-from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration
 from dfcompile.dfmodel_backend.machine.network.topologies import network_units, topology
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap

@@ -8,8 +8,8 @@ from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, StepFigures
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of
 from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage
-from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.errors import VerificationError
 
 RELATIVE = 1e-9

@@ -7,12 +7,11 @@ import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
-from dfcompile.dfmodel_backend.intra_chip.dram import DramNeed, dram_need, layers_per_stage, waiting_bytes
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
 from dfcompile.dfmodel_backend.intra_chip.memory_units.steps import allocations
 from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewest_pmus
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.intra_chip.weight_tiling import fewest_weight_tiles
+from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need, layers_per_stage
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
 from dfcompile.dfmodel_backend.workload.design import Batch, Design, Dim, WorkloadKind
 from dfcompile.errors import InfeasibleError, UserError
@@ -242,7 +241,7 @@ def _steps(model: DesignModel, decision: Decision) -> tuple[StepFigures, ...]:
     place = np.array([decision.configs[share.kernel.id] for share in model.shares])
     numbers = np.arange(max(len(decision.stages), int(place.max(initial=0)) + 1))
     members = place[None, :] == numbers[:, None]
-    tiles = np.array([max(1, fewest_weight_tiles(model, row) or 0) for row in members], np.int64)
+    tiles = np.maximum(1, fewest_weight_tiles(model, members))
     columns = model.steps(members, tiles)
     if not np.isfinite(columns.compute_ns).all():
         number = int(np.flatnonzero(~np.isfinite(columns.compute_ns))[0])
@@ -256,7 +255,7 @@ def _steps(model: DesignModel, decision: Decision) -> tuple[StepFigures, ...]:
             f"configuration {number}: found {found} kernels against {model.design.machine.cores} cores"
         )
     sram = model.sram_bytes(members, tiles)
-    live = waiting_bytes(model, place[None, :] < numbers[:, None], members)
+    live = model.waiting_bytes(place[None, :] < numbers[:, None], members)
     live = np.where(members.any(axis=1), live, 0.0)  # nothing runs in an empty one: its tiles mean nothing
     found_steps = []
     units = allocations(model, members, tiles, columns)

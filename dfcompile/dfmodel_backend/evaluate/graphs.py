@@ -1,22 +1,45 @@
 """The pure evaluator: graph, system and assignment of kernels to configurations give all figures."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
+import numpy as np
+
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
-from dfcompile.dfmodel_backend.intra_chip.configuration import Configuration, ConfigurationModel
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
+from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
+from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph, share_graph
-from dfcompile.dfmodel_backend.workload.chip_workload import NO_SOURCE, Workload, one_chip_workload
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError, UserError, nearest
 
 Assignment = tuple[tuple[str, ...], ...]  # names of the kernels of each configuration, in order of execution
 
 NS_PER_S = 1e9
-NOWHERE = -1  # where an input of the graph is born: before the first configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One configuration of a mapping and its figures."""
+
+    kernels: tuple[str, ...]
+    core_splits: tuple[CoreSplit, ...]  # one per kernel; empty if a compute utilization is assumed instead
+    compute_ns: float
+    memory_ns: float
+    network_ns: float
+    time_ns: float
+    bound_by: str  # compute, memory or network: the longest
+    dram_read_bytes: int
+    dram_write_bytes: int
+    dram_live_bytes: int  # weights, and tensors that wait in DRAM while the configuration runs
+    sram_bytes: int
+    tiles: int  # parts in which streaming tensors pass through SRAM
+    weight_tiles: int  # parts in which weights are loaded; above 1 only for a kernel alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,36 +96,73 @@ def evaluate_sharding(
 def _configurations(
     graph: DataflowGraph, system: System, assignment: Assignment, options: MappingOptions
 ) -> tuple[Configuration, ...]:
-    model = ConfigurationModel(one_chip_workload(graph), system, options)
-    masks = _masks(graph, assignment)
-    live = _live_bytes(model.workload, masks)
-    configs = []
-    for number, kernels in enumerate(masks):
-        found = model.figures_beside(live[number], kernels)
-        if found is None:
-            raise InfeasibleError(f"configuration {number}: kernels {', '.join(assignment[number])} exceed the chip")
-        configs.append(found)
-    return tuple(configs)
+    model = GraphModel(graph, system.machine, options)
+    return configurations_of(model, _masks(graph, assignment))
 
 
-def _live_bytes(workload: Workload, masks: list[int]) -> list[int]:
-    """Return the DRAM bytes alive while each configuration runs: weights and waiting tensors.
+def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configuration, ...]:
+    """Return the figures of sets of kernels that run one after the other.
 
-    A tensor waits from the configuration that writes it, or the first, to the last that reads it, or the very last; one
-    that is read only where it is written never waits.
+    Raises:
+        InfeasibleError: one breaks a limit of cores or SRAM.
     """
-    place = {kernel: number for number, mask in enumerate(masks) for kernel in workload.members(mask)}
-    change = [0] * (len(masks) + 1)
-    for flow in workload.flows:
-        born = NOWHERE if flow.source == NO_SOURCE else place[flow.source]
-        last = (
-            len(masks) - 1 if flow.leaves else max((place[reading.kernel] for reading in flow.readings), default=born)
+    members = members_of(tuple(chain), len(model.works))
+    weight_tiles = fewest_weight_tiles(model, members)
+    fits = (members.sum(axis=1) <= model.machine.cores) & (weight_tiles > 0)
+    if not fits.all():
+        number = int(np.argmin(fits))
+        names = [model.works[kernel].name for kernel in np.flatnonzero(members[number])]
+        raise InfeasibleError(f"configuration {number}: kernels {', '.join(names)} exceed the chip")
+    steps = model.steps(members, weight_tiles)
+    read, written = model.streams(members, weight_tiles)
+    held = model.held.inside(members) @ model.held.moved
+    before: Members = np.cumsum(members, axis=0) > members
+    live = model.waiting_bytes(before, members) + model.always_bytes
+    tiles, sram = _fewest_tiles(model, members, weight_tiles)
+    found = []
+    for number, row in enumerate(members):
+        times = {
+            "compute": float(steps.compute_ns[number]),
+            "memory": float(steps.memory_ns[number]),
+            "network": float(steps.network_ns[number]),
+        }
+        found.append(
+            Configuration(
+                kernels=tuple(model.works[kernel].name for kernel in np.flatnonzero(row)),
+                core_splits=_core_splits(model, row),
+                compute_ns=times["compute"],
+                memory_ns=times["memory"],
+                network_ns=times["network"],
+                time_ns=float(steps.time_ns[number]),
+                bound_by=max(times, key=lambda kind: times[kind]),
+                dram_read_bytes=int(read[number] + held[number]),
+                dram_write_bytes=int(written[number]),
+                dram_live_bytes=int(live[number]),
+                sram_bytes=int(sram[number]),
+                tiles=int(tiles[number]),
+                weight_tiles=int(weight_tiles[number]),
+            )
         )
-        if last > born or flow.leaves:
-            change[max(born, 0)] += flow.size_bytes
-            change[last + 1] -= flow.size_bytes
-    weights = sum(weight.size_bytes for weight in workload.weights)
-    return [weights + total for total in accumulate(change[:-1])]
+    return tuple(found)
+
+
+def _fewest_tiles(model: GraphModel, members: Members, weight_tiles: Numbers) -> tuple[Numbers, Column]:
+    """Return in how many tiles tensors pass through each set so that it fits SRAM, and the SRAM that it takes."""
+    tiles = np.ones(len(members), np.int64)
+    sram = model.in_tiles(1).sram_bytes(members, weight_tiles)
+    while model.sram_capacity and (large := np.flatnonzero(sram > model.sram_capacity)).size:
+        tiles[large] *= 2
+        sram[large] = model.in_tiles(int(tiles[large[0]])).sram_bytes(members[large], weight_tiles[large])
+    return tiles, sram
+
+
+def _core_splits(model: GraphModel, row: Members) -> tuple[CoreSplit, ...]:
+    """Return the cores of each kernel of a set: the fewest with which none is slower than the slowest must be."""
+    (cycles,) = [None] if model.rules.utilization else model.cycles(row[None, :])
+    if cycles is None:
+        return ()
+    tables = [model.tables[kernel] for kernel in np.flatnonzero(row)]
+    return tuple(table.splits[table.fewest(cycles)] for table in tables)
 
 
 def shared_figures(

@@ -1,132 +1,47 @@
-"""Fusion of a design's kernels into configurations by the solver that was asked for."""
+"""Fusion of kernels into configurations by the solver that was asked for."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
-
-from dfcompile.dfmodel_backend.columns import Column
-from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
+from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
+from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
-from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathArcs, PathCosts, Rank
-from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import along_orders
-from dfcompile.dfmodel_backend.fusion.terms import FusionTerms
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain
+from dfcompile.dfmodel_backend.fusion.set_problem import ListsOfOne, SetProblem
+from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import shortest_path
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
+from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
-from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
+from dfcompile.dfmodel_backend.options import MappingOptions
 
 
-class Lists(Protocol):
-    """Lists the possible configurations of a design."""
+class PairLists:
+    """Lists those of a graph with their times, as columns: fast for one model with many configurations."""
 
-    def listed(self, sets: DesignSets) -> Arcs | None:
-        """Return all of them, or None if they are too many."""
+    def __init__(self, model: GraphModel, options: MappingOptions) -> None:
+        self._model = model
+        self._options = options
 
-    def listed_along_orders(self, sets: DesignSets) -> Arcs:
-        """Return those along a few topological orders."""
+    @cached_property
+    def _listed(self) -> PairArcs | None:
+        shape = self._model.shape
+        lattice = shape.lattice(self._options.max_down_sets)
+        if lattice is None:
+            return None
+        return pair_arcs(self._model, tuple(lattice), shape.most_kernels, self._options.max_arcs)
 
-
-@dataclass(frozen=True, slots=True)
-class ListsOfOne:
-    """Lists those of one model, if there are no more than so many down-sets."""
-
-    max_down_sets: int
-
-    def listed(self, sets: DesignSets) -> Arcs | None:
+    def listed(self, problem: SetProblem) -> PairArcs | None:  # noqa: ARG002 - of the one model
         """Return all possible configurations, or None if they are too many."""
-        lattice = sets.shape.lattice(self.max_down_sets)
-        return None if lattice is None else arcs_of(sets.shape, lattice, sets.may_grow)
+        return self._listed
 
-    def listed_along_orders(self, sets: DesignSets) -> Arcs:
-        """Return the possible configurations along a few topological orders."""
-        return arcs_of(sets.shape, sets.shape.intervals(), sets.may_grow)
-
-
-@dataclass(frozen=True, slots=True)
-class DesignProblem:
-    """The kernels of a design as a `FusionProblem`."""
-
-    sets: DesignSets
-    options: MappingOptions
-    lists: Lists
-
-    @property
-    def shape(self) -> FusionShape:
-        """Precedence, pins, passes and stages."""
-        return self.sets.shape
-
-    @property
-    def overlap(self) -> Overlap:
-        """Of the design's execution."""
-        return self.sets.overlap
-
-    @property
-    def counted(self) -> str:
-        """Of the design's execution."""
-        return self.sets.counted
-
-    @property
-    def least_parts(self) -> npt.NDArray[np.float64]:
-        """Unavoidable compute, DRAM and network time ``[kernel, 3]``."""
-        return self.sets.least_parts
-
-    @property
-    def tie_ns(self) -> float:
-        """Times that differ by no more are the same."""
-        return self.sets.tie_ns
-
-    @property
-    def ns_per_byte(self) -> float:
-        """Time of a byte of DRAM traffic."""
-        return self.sets.ns_per_byte
-
-    def set_times(self, sets: tuple[int, ...]) -> Column:
-        """Return the time of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
-        return self.sets.set_times(sets)
-
-    def chain_times(self, chain: Chain) -> Column:
-        """Return the time of each set of a chain, infinite if it breaks a limit of cores, SRAM or DRAM."""
-        times = np.zeros(len(chain))
-        used = [number for number, kernels in enumerate(chain) if kernels]
-        times[used] = self.sets.arc_times(arcs_of_chain(chain, len(self.shape.predecessors)))
-        return times
-
-    def rank(self, chain: Chain) -> Rank:
-        """Return time, DRAM bytes and configurations of a chain."""
-        return self.sets.rank(chain)
-
-    def terms(self) -> FusionTerms:
-        """Return figures kernel by kernel, of a design without memory units."""
-        return self.sets.terms()
-
-    def may_solve(self, variables: int) -> bool:  # noqa: ARG002  # designs are small
-        """Return True: an integer program may have any number of variables."""
-        return True
-
-    def listed(self) -> Arcs | None:
-        """Return all possible configurations, or None if they are too many."""
-        return self.lists.listed(self.sets)
-
-    def listed_along_orders(self) -> Arcs:
-        """Return the possible configurations along a few topological orders."""
-        return self.lists.listed_along_orders(self.sets)
-
-    def costs_of(self, arcs: PathArcs) -> PathCosts:
-        """Return time and DRAM bytes of listed configurations."""
-        assert isinstance(arcs, Arcs)
-        return self.sets.arc_costs(arcs)
-
-    def least_chain(self, arcs: PathArcs) -> tuple[float, Chain | None]:
-        """Return the least time of a chain of listed configurations, and the chain, or None if there is none."""
-        assert isinstance(arcs, Arcs)
-        return self.sets.least_chain(arcs)
-
-    def instead(self) -> Fusion:
-        """Return the best chain along a few topological orders."""
-        return along_orders(self)
+    def listed_along_orders(self, problem: SetProblem) -> PairArcs:
+        """Return the configurations along a few topological orders, shorter ones where those are too many."""
+        lattice, most, budget = tuple(problem.shape.intervals()), problem.shape.most_kernels, self._options.max_arcs
+        arcs = pair_arcs(self._model, lattice, most, budget)
+        while arcs is None:
+            most = max(1, min(most, len(self._model.works)) // 2)
+            arcs = pair_arcs(self._model, lattice, most, budget if most > 1 else len(lattice) ** 2)
+        return arcs
 
 
 def lattice_for(shape: FusionShape, most: int) -> tuple[DownSets, bool]:
@@ -135,15 +50,24 @@ def lattice_for(shape: FusionShape, most: int) -> tuple[DownSets, bool]:
     return (lattice, True) if lattice is not None else (shape.intervals(), False)
 
 
-def fuse(sets: DesignSets, options: MappingOptions) -> Fusion:
+def fuse(model: SetModel, options: MappingOptions, solver: FusionSolver | None = None) -> Fusion:
     """Return the fastest chain of configurations, or none if nothing fits SRAM, DRAM and cores.
 
-    If the down-sets are too many, or an integer program meets its time limit without a solution, the chain is the
-    best along a few topological orders.
+    Of equally fast ones it is that with the fewest DRAM bytes, then with the fewest configurations. Budgets count work,
+    never time. If the down-sets or pairs of them are too many, the chain is the best along a few topological orders; if
+    an integer program is too large, or stops at its limit of nodes or time without a solution, another one is taken.
+
+    Args:
+        model: of the chip.
+        options: of the mapping.
+        solver: None: the one that the options name.
 
     Raises:
         UserError: there is no such solver.
         PluginError: a plug-in's solver failed.
         InternalError: a solver of ours failed.
     """
-    return find_solver(options.solver).solve(DesignProblem(sets, options, ListsOfOne(options.max_down_sets)))
+    problem = SetProblem(model, options, ListsOfOne(options.max_down_sets))
+    if isinstance(model, GraphModel):
+        problem = SetProblem(model, options, PairLists(model, options), shortest_path)
+    return (solver or find_solver(options.solver)).solve(problem)

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable
 
-OUTSIDE = -1  # source of a tensor that no kernel makes
-
 
 @dataclass(frozen=True, slots=True)
 class FlowReader:
@@ -28,7 +26,7 @@ class FlowTerms:
     """A tensor that streams between kernels, or between kernels and DRAM.
 
     Attributes:
-        source: number of the kernel that makes it, or `OUTSIDE`.
+        source: number of the kernel that makes it, or `NOBODY`.
         readers: of it.
         leaves: whether it is written to DRAM in any case.
         read_ns: time in which a configuration reads it.

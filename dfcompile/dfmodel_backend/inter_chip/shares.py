@@ -26,11 +26,6 @@ class Share:
     weight_bytes: int
     exchange: tuple[tuple[Collective, float], ...]  # bytes per tile
 
-    @property
-    def flop(self) -> int:
-        """FLOP of the tile."""
-        return (2 * self.k if self.kernel.systolic else 1) * self.rows * self.n
-
 
 @dataclass(frozen=True, slots=True)
 class EdgeShare:

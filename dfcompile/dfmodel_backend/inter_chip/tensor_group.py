@@ -27,14 +27,8 @@ class TensorGroup:
     @staticmethod
     def of(system: System) -> "TensorGroup":
         """Return the group of all chips of a system of several."""
-        shape, network = topology(system.network.kind), system.network
-        links = tuple(
-            Link(
-                kind.name, dimension.chips, dimension.link_bandwidth_gb_per_s, "TP", dimension.link_power_w_per_gb_per_s
-            )
-            for kind, dimension in zip(shape.kinds, network.dimensions, strict=True)
-        )
-        return TensorGroup(shape, links, network.link_latency_ns)
+        machine = system.machine
+        return TensorGroup(topology(machine.topology), machine.links, machine.link_latency_ns)
 
     def time_ns(self, collective: Collective, size_bytes: float) -> float:
         """Return the time of a collective on a whole tensor.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.machine.system import Accelerator
-from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
+from dfcompile.dfmodel_backend.machine.machine import Machine
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 LARGEST = 2**62
 
@@ -49,10 +49,10 @@ def cycles_of(kernel: KernelWork, split: CoreSplit, lanes_per_core: int, stages_
     return row_steps * -(-kernel.n // (split.stages * stages_per_core)) * kernel.k
 
 
-def core_table(kernel: KernelWork, chip: Accelerator) -> CoreTable:
+def core_table(kernel: KernelWork, chip: Machine) -> CoreTable:
     """Return all core splits of a kernel that no other split beats in both cores and cycles."""
     row_blocks = -(-kernel.rows // chip.lanes_per_core)
-    column_blocks = -(-kernel.n // chip.stages_per_core) if kernel.systolic else 1
+    column_blocks = -(-kernel.n // (kernel.stages_per_core or chip.stages_per_core)) if kernel.systolic else 1
     number = np.int64
     if row_blocks * kernel.n * kernel.k >= LARGEST:
         number = np.object_  # type: ignore[assignment]  # whole numbers of any size behave the same

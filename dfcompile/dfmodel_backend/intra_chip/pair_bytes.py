@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
-from dfcompile.dfmodel_backend.workload.chip_workload import NO_SOURCE, Flow, Workload
+from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 
 FIGURES = 3
 
@@ -33,14 +33,16 @@ class StateTable:
 
 @dataclass(frozen=True)
 class PairBytes:
-    """Tables of all tensors of a workload, as one matrix of states.
+    """Tables of all tensors of a chip, as one matrix of states.
 
     Attributes:
-        workload: of the chip.
+        flows: that stream, in the finest tiles.
+        held: weights.
         is_dram_free: whether DRAM holds everything, so that nobody asks what is alive.
     """
 
-    workload: Workload
+    flows: FlowColumns
+    held: HeldColumns
     is_dram_free: bool
 
     @cached_property
@@ -53,13 +55,13 @@ class PairBytes:
         return tuple(StateTable(watched, figures) for watched, figures in found.items())
 
     def _all_tables(self) -> Iterator[StateTable]:
-        for flow in self.workload.flows:
-            yield from _flow_tables(flow)
-        for weight in self.workload.weights:
-            if weight.kernels:
-                before, after = _states(len(weight.kernels))
-                held = np.where(after > before, float(weight.size_bytes), 0.0)
-                yield StateTable(weight.kernels, np.stack([held, held, np.zeros_like(held)]))
+        for number in range(len(self.flows.source)):
+            yield from _flow_tables(self.flows, number)
+        for (first, end), size in zip(self.held.users.places, self.held.size.tolist(), strict=True):
+            before, after = _states(end - first)
+            held = np.where(after > before, size, 0.0)
+            kernels = tuple(self.held.users.kernels[first:end].tolist())
+            yield StateTable(kernels, np.stack([held, held, np.zeros_like(held)]))
 
     @cached_property
     def _entries(self) -> Column:
@@ -112,32 +114,33 @@ def _states(watched: int) -> tuple[Numbers, Numbers]:
     return states[:, None] + 0 * states, states + 0 * states[:, None]
 
 
-def _flow_tables(flow: Flow) -> Iterator[StateTable]:
+def _flow_tables(flows: FlowColumns, number: int) -> Iterator[StateTable]:
     """Yield the table of a streaming tensor, and one for each reader that needs more SRAM than those before it."""
-    if flow.source == NO_SOURCE and not flow.readings:
+    first, end = flows.readers.places[number]
+    maker, leaves, size = int(flows.source[number]), bool(flows.leaves[number]), float(flows.size[number])
+    readers = tuple(flows.readers.kernels[first:end].tolist()) if flows.is_read[number] else ()
+    source = () if maker == NOBODY else (maker,)
+    if not source and not readers:
         return
-    readers = tuple(reading.kernel for reading in flow.readings)
-    source = () if flow.source == NO_SOURCE else (flow.source,)
     before, after = _states(len(source) + len(readers))
     started = before >= len(source)
     written = ~started & (after >= len(source))
     done, following = (np.maximum(states - len(source), 0) for states in (before, after))
     read = following - done
-    size = float(flow.size_bytes)
-    out = written & (flow.leaves | (read < len(readers)))
+    out = written & (leaves | (read < len(readers)))
     traffic = size * (out | (~written & (read > 0)))
-    needed, needed_after = (flow.leaves | (states < len(readers)) for states in (done, following))
+    needed, needed_after = (leaves | (states < len(readers)) for states in (done, following))
     alive = size * ((started & needed) | (written & needed_after))
-    yield StateTable((*source, *readers), np.stack([traffic, 2.0 * -(-flow.size_bytes // flow.cuts) * out, alive]))
-    border = [2 * -(-flow.size_bytes // reading.cuts) for reading in flow.readings]
-    inside = [reading.buffer_depth * -(-flow.size_bytes // min(reading.cuts, flow.cuts)) for reading in flow.readings]
+    leaving = 2 * float(flows.written[number]) * out
+    yield StateTable((*source, *readers), np.stack([traffic, leaving, alive]))
+    border, inside = (column[first : first + len(readers)].tolist() for column in (flows.border, flows.inside))
     yield from _largest(source, readers, border, is_inside=False)
     if source:
         yield from _largest(source, readers, inside, is_inside=True)
 
 
 def _largest(
-    source: tuple[int, ...], readers: tuple[int, ...], sizes: list[int], *, is_inside: bool
+    source: tuple[int, ...], readers: tuple[int, ...], sizes: list[float], *, is_inside: bool
 ) -> Iterator[StateTable]:
     """Yield tables that add up to the largest size of the readers in a configuration, with the source or without."""
     order = sorted(range(len(readers)), key=lambda place: -sizes[place])

@@ -1,10 +1,8 @@
-"""A sharded and tiled design: figures of sets of its kernels as configurations [ko24, section 4]."""
+"""A sharded and tiled design: constants of its kernels and connections on one chip [ko24, section 4]."""
 
-from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
 from typing import assert_never
 
 import numpy as np
@@ -16,33 +14,40 @@ from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
 from dfcompile.dfmodel_backend.inter_chip.micro_batches import micro_batches
 from dfcompile.dfmodel_backend.inter_chip.network_time import Exchanged, NetworkTime
 from dfcompile.dfmodel_backend.inter_chip.shares import Share, edge_shares, in_micro_batches, shares_of
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table
+from dfcompile.dfmodel_backend.intra_chip.design_shape import shape_of
+from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns, HeldColumns, Users
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.memory_units.needs import PmuNeeds
 from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
-from dfcompile.dfmodel_backend.intra_chip.set_cycles import SetCycles
+from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
+from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount
-from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
 from dfcompile.dfmodel_backend.workload.design import Design, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
+
+OPTIMIZER_BYTES = 12  # per parameter: 32-bit copy, momentum and variance of Adam [rajbhandari20, section 3]
 
 
 @dataclass(frozen=True, slots=True)
-class StepColumns:
-    """Figures of configurations, per micro-batch and layer, one entry per configuration; times in ns."""
+class DramNeed:
+    """Bytes of DRAM of one chip; what waits between configurations comes on top."""
 
-    compute_ns: Column
-    memory_ns: Column
-    network_ns: Column
-    time_ns: Column
-    dram_bytes: Column  # moved
-    network_bytes: Column
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float  # of micro-batches in flight and of other layers
+    tables: float
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.weights + self.gradients + self.optimizer + self.activations + self.tables
 
 
-class DesignModel:
+class DesignModel(SetModel):
     """Constants of every kernel and edge of a design, and the figures of any set of kernels.
 
-    The design has all its degrees; a free micro-batch size counts as 1.
+    The design has all its degrees; a free micro-batch size counts as 1. A connection is a tensor with one reader.
     """
 
     def __init__(
@@ -54,10 +59,22 @@ class DesignModel:
         degrees = degrees_of(design)
         self.shares = shares_of(design, degrees, sharding, tiles, float(micro_batches(design, degrees)), compatibility)
         self.edges = edge_shares(design, self.shares, compatibility)
-        self._source = np.array([edge.source for edge in self.edges], np.intp)
-        self._target = np.array([edge.target for edge in self.edges], np.intp)
-        self._size = np.array([edge.size_bytes for edge in self.edges], float)
         self._inputs = np.array([share.kernel.num_input for share in self.shares], np.int64)
+        execution = design.execution
+        rules = Rules(
+            execution.overlap,
+            execution.counted,
+            execution.compute_utilization,
+            has_whole_bytes=False,
+            reads_once=compatibility.streams_read_once,
+        )
+        works = tuple(_work(share, execution.effective_stage) for share in self.shares)
+        held = [0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares]
+        alone = Users.one_each(range(len(held)))
+        nothing = np.zeros(len(held))
+        ends = [(edge.source, edge.target) for edge in self.edges]
+        flows = FlowColumns.of_connections(ends, self.edge_bytes, *self.sram_sizes)
+        super().__init__(design.machine, works, flows, HeldColumns(alone, nothing, np.array(held, float)), rules)
         self._settle(design)
 
     def with_groups_of(self, design: Design) -> "DesignModel":
@@ -73,7 +90,7 @@ class DesignModel:
         ):
             getattr(self, name)  # known to every copy from now on
         model = copy(self)
-        for name in ("least_parts", "_exchange_rows"):
+        for name in ("least_parts", "_exchange_rows", "shape", "always_bytes", "stage_bytes"):
             model.__dict__.pop(name, None)
         model._settle(design)  # noqa: SLF001 - of this class
         model.shares = in_micro_batches(self.shares, float(model.micro_batches))
@@ -81,12 +98,15 @@ class DesignModel:
 
     def _settle(self, design: Design) -> None:
         self.design = design
+        self.machine = design.machine
         self.degrees = degrees_of(design)
         self.micro_batches = micro_batches(design, self.degrees)
+        self.micro_batch = max(1, design.execution.batch.micro_batch)
+        self.pipeline_link = self.degrees.pipeline_link
         self.network = NetworkTime(design, self.degrees, self.compatibility)
         # DRAM traffic of each kernel whatever it is fused with
-        micro_batch = max(1, design.execution.batch.micro_batch)
-        self.extra_bytes = self._given_traffic + self._weight_traffic / micro_batch
+        moved = self._given_traffic + self._weight_traffic / self.micro_batch
+        self.held = replace(self.held, moved=moved)
 
     @cached_property
     def _given_traffic(self) -> Column:
@@ -140,74 +160,8 @@ class DesignModel:
     def tile_key(self) -> bytes:
         """What tiles of kernels and edges are like: models with the same key agree on all but times of exchange."""
         extents = np.array([(share.rows, share.k, share.n) for share in self.shares], np.int64)
-        columns = (extents, self._size, *self.sram_sizes, self.held_bytes)
+        columns = (extents, self.flows.size, *self.sram_sizes, self.held.size)
         return b"".join(column.tobytes() for column in columns)
-
-    @property
-    def edge_bytes(self) -> Column:
-        """Bytes of a tile of each edge."""
-        return self._size
-
-    def crossing_bytes(self, members: Members) -> Column:
-        """Return the bytes per tile at the border of each set, ``[set, kernel]``."""
-        column: Column = (members[:, self._source] != members[:, self._target]).astype(float) @ self._size
-        return column
-
-    def steps(
-        self,
-        members: Members,
-        weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None,
-        crossing: Column | None = None,
-        compute: Column | None = None,
-    ) -> StepColumns:
-        """Return the figures of sets of kernels as configurations.
-
-        Args:
-            members: ``[set, kernel]``.
-            weight_tiles: parts in which the weights of each set are loaded; above 1 only for a kernel alone.
-            crossing: `crossing_bytes`, if it is known.
-            compute: `tile_compute_ns`, if it is known.
-
-        Raises:
-            InfeasibleError: a set has more kernels than the chip has cores.
-        """
-        execution = self.design.execution
-        inputs = (members * self._inputs).max(axis=1, initial=0)
-        tiles = np.where(inputs > 0, 1, self.tiles).astype(float)
-        inside = members.astype(float)
-        parts = np.ones(len(members)) if weight_tiles is None else weight_tiles.astype(float)
-        if self.compatibility.streams_read_once:
-            parts = np.ones(len(members))
-        if self.pmu is not None and self.compatibility.kernels_multiply_traffic:
-            parts = parts + np.maximum(members.sum(axis=1) - 1, 0)
-        crossing = self.crossing_bytes(members) if crossing is None else crossing
-        dram_bytes = tiles * parts * crossing + inside @ self.extra_bytes
-        compute = self.tile_compute_ns(members, weight_tiles) if compute is None else compute
-        compute_ns = tiles * compute
-        memory_ns = dram_bytes / self.design.machine.dram_gb_per_s
-        exchanged = self._exchanged(inside, tiles)
-        network_ns = self.network.times_ns(exchanged)
-        time_ns = np.maximum(1, inputs) * execution.overlap.times_ns(
-            compute_ns * ("C" in execution.counted),
-            memory_ns * ("M" in execution.counted),
-            network_ns * ("N" in execution.counted),
-        )
-        network_bytes = exchanged.sizes[Collective.ALL_REDUCE_PERIODIC].copy()  # whatever the tiles
-        for sizes in (exchanged.sizes, exchanged.sequence_sizes):
-            for collective, column in sizes.items():
-                if collective is not Collective.ALL_REDUCE_PERIODIC:
-                    network_bytes += column * tiles
-        return StepColumns(compute_ns, memory_ns, network_ns, time_ns, dram_bytes, network_bytes)
-
-    def sram_bytes(self, members: Members, weight_tiles: npt.NDArray[np.int64] | None = None) -> Column:
-        """Return the SRAM of sets: two tiles of what crosses, tiles in flight inside, weights, what the design adds."""
-        parts = np.ones(len(members)) if weight_tiles is None else weight_tiles.astype(float)
-        starts, ends = members[:, self._source], members[:, self._target]
-        size, depth = self.sram_sizes
-        own = (starts & ends).astype(float) @ (depth * size) + (starts & ~ends).astype(float) @ (2 * size)
-        inside = members.astype(float)
-        foreign: Column = (ends & ~starts).astype(float) @ (2 * size)
-        return (own + inside @ self.held_bytes) / parts + foreign + inside @ self.sram_extra_bytes
 
     @property
     def sram_capacity(self) -> float:
@@ -227,27 +181,18 @@ class DesignModel:
         if grid is None:
             return None
         needs = PmuNeeds(self.design, grid, self.shares, self.sram_sizes, self.compatibility)
-        known = {work: SplitTable(*work) for work in self._core_works}
-        return PmuModel(
-            needs, [known[work] for work in self._core_works], self.edges, self.design.machine.cores, grid.pmus
-        )
-
-    @property
-    def growth_limit(self) -> tuple[Column, float]:
-        """What each kernel holds whatever it is fused with, and the most that a configuration may hold; 0: no limit."""
-        if self.pmu is not None:
-            return self.pmu.held_pmus, float(self.pmu.pmus)
-        return self.held_bytes, self.sram_capacity
-
-    @cached_property
-    def held_bytes(self) -> Column:
-        """Weights that each kernel holds in SRAM."""
-        return np.array([0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares], float)
+        known = {work.shape: SplitTable(work, self.machine) for work in self.works}
+        return PmuModel(needs, [known[work.shape] for work in self.works], self.edges, self.machine.cores, grid.pmus)
 
     @cached_property
     def sram_extra_bytes(self) -> Column:
         """SRAM that the design adds to each kernel's configuration."""
         return np.array([share.kernel.sram_extra_bytes for share in self.shares], float)
+
+    @cached_property
+    def edge_bytes(self) -> Column:
+        """Bytes of a tile of each edge."""
+        return np.array([edge.size_bytes for edge in self.edges], float)
 
     @cached_property
     def sram_sizes(self) -> tuple[Column, Column]:
@@ -259,35 +204,63 @@ class DesignModel:
             rank = dict(zip(weighted, numbers, strict=False))
             numbers = [rank.get(edge.source, number) for number, edge in enumerate(self.edges)]
         depth = np.array([edge.depth for edge in self.edges], float)
-        return self._size[numbers], depth[numbers]
+        return self.edge_bytes[numbers], depth[numbers]
 
     @cached_property
-    def least_parts(self) -> npt.NDArray[np.float64]:
-        """Unavoidable compute, DRAM and network time ``[kernel, 3]``; each adds up over any set of kernels."""
-        counted, machine = self.design.execution.counted, self.design.machine
-        tiles = np.where(self._inputs > 0, 1, self.tiles)
-        inputs = np.maximum(1, self._inputs)
-        alone = np.eye(len(self.shares), dtype=bool)
-        if self.design.execution.compute_utilization > 0:
-            compute_ns = self.tile_compute_ns(alone)
-        else:
-            areas = np.array([table.least_area for table in self.tables], float)
-            compute_ns = areas / (machine.cores * machine.frequency_ghz)
-        network_ns = self.network.times_ns(self._exchanged(alone.astype(float), tiles.astype(float)), tensor_only=True)
-        return np.stack(
-            [
-                tiles * inputs * compute_ns * ("C" in counted),
-                inputs * self.extra_bytes / machine.dram_gb_per_s * ("M" in counted),
-                inputs * network_ns * ("N" in counted),
-            ],
-            axis=1,
-        )
+    def shape(self) -> FusionShape:
+        """Precedence, pins, passes and stages."""
+        shape = shape_of(self.design)
+        return replace(shape, stages=self.degrees.pipeline) if self.design.is_pipelined else shape
+
+    @property
+    def inputs(self) -> npt.NDArray[np.int64]:
+        """How often each kernel runs per tile; 0: once, with others that do."""
+        return self._inputs
+
+    @cached_property
+    def always_bytes(self) -> float:
+        """What is in DRAM all the time; stages of a pipeline have each their own."""
+        return 0.0 if self.design.is_pipelined else dram_need(self).total
+
+    @cached_property
+    def stage_bytes(self) -> Column:
+        """What each kernel keeps in the DRAM of its stage of a pipeline; nothing if all stages run the same graph."""
+        return kept_bytes(self) if self.design.is_pipelined else np.zeros(len(self.shares))
+
+    @cached_property
+    def most_weight_tiles(self) -> tuple[int, ...]:
+        """How often the weights of each kernel alone may be cut: down to one row of its output."""
+        return tuple(max(1, share.rows) if share.weight_bytes else 1 for share in self.shares)
+
+    @property
+    def _unavoidable_bytes(self) -> Column:
+        return self.held.moved
+
+    def _repeats(
+        self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None
+    ) -> tuple[Column, Column]:
+        reads, writes = super()._repeats(members, weight_tiles)
+        if self.pmu is None or not self.compatibility.kernels_multiply_traffic:
+            return reads, writes
+        more = np.maximum(members.sum(axis=1) - 1, 0)
+        return reads + more, writes + more
+
+    def exchange(self, inside: npt.NDArray[np.float64], tiles: Column) -> tuple[Column, Column]:
+        """Return time and bytes of each set's exchange with other chips."""
+        exchanged = self._exchanged(inside, tiles)
+        size = exchanged.sizes[Collective.ALL_REDUCE_PERIODIC].copy()  # whatever the tiles
+        for sizes in (exchanged.sizes, exchanged.sequence_sizes):
+            for collective, column in sizes.items():
+                if collective is not Collective.ALL_REDUCE_PERIODIC:
+                    size += column * tiles
+        return self.network.times_ns(exchanged), size
+
+    def waiting_bytes(self, before: Members, inside: Members) -> Column:
+        """Return the bytes of a micro-batch's tensors in DRAM while sets run after the kernels of ``before``."""
+        return np.zeros(len(before)) if _holds_problem_alone(self) else super().waiting_bytes(before, inside)
 
     def network_parts(self) -> tuple[Column, ...]:
-        """Return the times of each kernel's exchange, ``[kernel]``, per part that overlaps with the others.
-
-        A configuration's network time is the largest of the sums of the parts over its kernels.
-        """
+        """Return the times of each kernel's exchange, ``[kernel]``, per part that overlaps with the others."""
         tiles = np.where(self._inputs > 0, 1.0, float(self.tiles))
         return self.network.parts_ns(self._exchanged(np.eye(len(self.shares)), tiles))
 
@@ -295,64 +268,6 @@ class DesignModel:
         """Return a time that no configurations beat: no core idle, no tensor between them in DRAM."""
         compute_ns, memory_ns, network_ns = self.least_parts.sum(axis=0)
         return self.design.execution.overlap.time_ns(float(compute_ns), float(memory_ns), float(network_ns))
-
-    @cached_property
-    def tables(self) -> tuple[CoreTable, ...]:
-        """Pareto table of cores and cycles of each kernel; equal ones are one object."""
-        known: dict[tuple[KernelWork, Accelerator], CoreTable] = {}
-        different: dict[CoreTable, CoreTable] = {}
-        for work in self._core_works:
-            if work not in known:
-                table = core_table(*work)
-                known[work] = different.setdefault(table, table)
-        return tuple(known[work] for work in self._core_works)
-
-    @cached_property
-    def _core_works(self) -> tuple[tuple[KernelWork, Accelerator], ...]:
-        """What cores see of each kernel: those of one shape are the same, whatever they are called."""
-        works = []
-        for share in self.shares:
-            staged = share.kernel.systolic and share.kernel.use_effective_stage
-            k, n = (share.n, share.k) if staged else (share.k, share.n)
-            works.append((KernelWork("", share.kernel.systolic, share.rows, k, n), self._chip(staged=staged)))
-        return tuple(works)
-
-    def _chip(self, *, staged: bool) -> Accelerator:
-        machine, zero = self.design.machine, Amount(0.0)
-        stages = self.design.execution.effective_stage if staged else machine.stages_per_core
-        return Accelerator(
-            machine.cores, machine.lanes_per_core, max(1, stages), machine.frequency_ghz, zero, zero, zero
-        )  # fmt: skip
-
-    def tile_compute_ns(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
-        """Return the time of compute of one tile of each set, ``[set, kernel]``; infinite without cores enough."""
-        execution, machine = self.design.execution, self.design.machine
-        if execution.compute_utilization > 0:
-            flop = np.array([share.flop for share in self.shares], float)
-            column: Column = members.astype(float) @ flop / (execution.compute_utilization * machine.peak_gflops)
-            return column
-        if self.pmu is None:
-            return self.core_compute_ns(members)
-        parts = [1] * len(members) if weight_tiles is None else weight_tiles.tolist()
-        cycles = [
-            self._cycles_of_units(self.pmu, np.flatnonzero(row).tolist(), part, found)
-            for row, part, found in zip(members, parts, self._set_cycles.of(members), strict=True)
-        ]
-        return np.array(cycles, float) / machine.frequency_ghz
-
-    def core_compute_ns(self, members: Members) -> Column:
-        """Return the same where cores are the only limit, whatever memory units the sets need."""
-        cycles = [inf if found is None else float(found) for found in self._set_cycles.of(members)]
-        return np.array(cycles, float) / self.design.machine.frequency_ghz
-
-    @cached_property
-    def _set_cycles(self) -> SetCycles:
-        return SetCycles(self.tables, self.design.machine.cores)
-
-    @staticmethod
-    def _cycles_of_units(pmu: PmuModel, inside: Sequence[int], parts: int, cycles: int | None) -> float:
-        found = pmu.least_cycles(inside, parts, cycles) if inside and cycles is not None else cycles
-        return inf if found is None else float(found)
 
     def _exchanged(self, inside: npt.NDArray[np.float64], tiles: Column) -> Exchanged:
         sizes, sequence, reductions, gathers = self._exchange_rows
@@ -382,3 +297,97 @@ class DesignModel:
             if share.kernel.collective_2 in sequence:
                 sequence[share.kernel.collective_2][position] += share.output_bytes
         return sizes, sequence, reductions, gathers
+
+
+def _work(share: Share, effective_stage: int) -> KernelWork:
+    """Return what cores see of a share: a kernel that is staged has its k as columns, over stages of their own."""
+    systolic = share.kernel.systolic
+    if systolic and share.kernel.use_effective_stage:
+        return KernelWork(
+            share.kernel.name, systolic, share.rows, share.n, share.k, stages_per_core=max(1, effective_stage)
+        )
+    return KernelWork(share.kernel.name, systolic, share.rows, share.k, share.n)
+
+
+def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNeed:
+    """Return what the kernels of one pipeline stage keep in DRAM all the time; all kernels unless given."""
+    shares = [model.shares[position] for position in positions] if positions is not None else list(model.shares)
+    design, compatibility = model.design, model.compatibility
+    batch = design.execution.batch
+    per_stage = layers_per_stage(model)
+    per_copy = design.machine.chips // batch.copies
+    extra = per_stage * sum(share.kernel.dram_extra_bytes for share in shares)
+    if _holds_problem_alone(model):
+        return DramNeed(extra, 0.0, 0.0, 0.0, batch.table_bytes / per_copy)
+    trains = any(kernel.backward for kernel in design.kernels)
+    weights = per_stage * sum(_weight(share, model, trains=trains) for share in shares)
+    gradients = optimizer = activations = 0.0
+    if trains and not compatibility.gradients_not_kept:
+        updates = [share for share in shares if share.kernel.collective is Collective.ALL_REDUCE_PERIODIC]
+        gradients = per_stage * sum(share.output_bytes * model.tiles_of_gradient(share) for share in updates)
+    if trains and not compatibility.optimizer_states_ignored:
+        forward = sum(
+            share.weight_bytes * model.tiles_of_weight(share) for share in shares if not share.kernel.backward
+        )
+        optimizer = per_stage * forward / design.execution.word_bytes * OPTIMIZER_BYTES
+    if trains and not compatibility.in_flight_activations_ignored:
+        in_flight = min(float(model.micro_batches), model.degrees.pipeline)
+        others = per_stage * in_flight - 1  # one layer of one micro-batch is what waits between configurations
+        activations = max(0.0, others) * max(1, batch.micro_batch) * _saved_bytes(model, shares)
+    return DramNeed(weights + extra, gradients, optimizer, activations, batch.table_bytes / per_copy)
+
+
+def kept_bytes(model: DesignModel) -> Column:
+    """Return what each kernel alone keeps in DRAM all the time; over the kernels of a pipeline stage it adds up."""
+    return np.array([dram_need(model, [position]).total for position in range(len(model.shares))])
+
+
+def never_fits_dram(whole: DesignModel) -> bool:
+    """Return whether, cut into any number of tiles, what is always in DRAM is too much.
+
+    ``whole`` is the design in one tile: tiles only add; but where of weights and gradients one tile counts.
+    """
+    design = whole.design
+    if not design.machine.dram_bytes or design.execution.batch.layers_in_graph > 1:
+        return False
+    for share in whole.shares if whole.compatibility.weights_of_one_tile or _has_inputs(whole) else ():
+        tiled, collective = share.kernel.tiling.shard, share.kernel.collective
+        if share.weight_bytes and tiled in (Dim.M, Dim.K):
+            return False
+        if collective is Collective.ALL_REDUCE_PERIODIC and tiled in (Dim.M, Dim.N):
+            return False
+    return dram_need(whole).total > design.machine.dram_bytes
+
+
+def _has_inputs(model: DesignModel) -> bool:
+    return any(share.kernel.num_input for share in model.shares)
+
+
+def _holds_problem_alone(model: DesignModel) -> bool:
+    kind = model.design.execution.batch.kind
+    return model.compatibility.other_tensors_ignored and kind in (WorkloadKind.HPL, WorkloadKind.FFT)
+
+
+def layers_per_stage(model: DesignModel) -> int:
+    """Return how often the graph runs on one chip per micro-batch; a graph of all layers is spread over stages."""
+    batch = model.design.execution.batch
+    if batch.kind is not WorkloadKind.LLM or batch.layers_in_graph > 1:
+        return 1
+    return -(-batch.layers // model.degrees.pipeline)
+
+
+def _weight(share: Share, model: DesignModel, *, trains: bool) -> float:
+    if trains and share.kernel.backward and not model.compatibility.backward_weights_counted_again:
+        return 0.0
+    return share.weight_bytes * model.tiles_of_weight(share)
+
+
+def _saved_bytes(model: DesignModel, shares: list[Share]) -> float:
+    """Return what the forward pass of some kernels leaves for the backward pass; a tensor counts once."""
+    saving = {share.kernel.id for share in shares}
+    kept: dict[int, float] = {}
+    for edge in model.edges:
+        source, target = model.shares[edge.source].kernel, model.shares[edge.target].kernel
+        if source.id in saving and target.backward and not source.backward:
+            kept[edge.source] = max(kept.get(edge.source, 0.0), edge.size_bytes)
+    return model.tiles * sum(kept.values())

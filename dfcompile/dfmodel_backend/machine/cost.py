@@ -8,25 +8,23 @@ from dfcompile.dfmodel_backend.machine.system import System
 
 def cost_usd(system: System) -> float:
     """Return the price of a system."""
-    chip_usd = system.accelerator.price_usd + system.dram_gb_per_s * system.dram.price_usd_per_gb_per_s
-    return system.chips * chip_usd + network_cost_usd(system.network)
+    return machine_cost_usd(system.machine)
 
 
 def power_w(system: System) -> float:
     """Return the power of a system."""
-    chip_w = system.accelerator.power_w + system.dram_gb_per_s * system.dram.power_w_per_gb_per_s
-    return system.chips * chip_w + network_power_w(system.network)
+    return machine_power_w(system.machine)
 
 
 def machine_cost_usd(machine: Machine, copies: int = 1, compatibility: Compatibility = RIGHT) -> float:
-    """Return the price of the machine of a design with so many copies of the workload."""
+    """Return the price of the machine with so many copies of the workload."""
     prices = machine.prices
     chip_usd = prices.accelerator_usd + machine.dram_gb_per_s * prices.dram_usd_per_gb_per_s
     return machine.chips * chip_usd + network_cost_usd(machine.network, copies=copies, compat=compatibility)
 
 
 def machine_power_w(machine: Machine, copies: int = 1, compatibility: Compatibility = RIGHT) -> float:
-    """Return the power of the machine of a design with so many copies of the workload."""
+    """Return the power of the machine with so many copies of the workload."""
     prices = machine.prices
     chip_w = prices.accelerator_w + machine.dram_gb_per_s * prices.dram_w_per_gb_per_s
     return machine.chips * chip_w + network_power_w(machine.network, copies=copies, compat=compatibility)

@@ -1,10 +1,12 @@
-"""The machine of a design: chips and their network, with prices and powers [ko24]."""
+"""The machine that models compute on: chips and their network, with prices and powers [ko24].
+
+A set-up file says one; a system file says one for chips of any number of cores (`System.machine`).
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum, unique
 
 from dfcompile.dfmodel_backend.machine.memory_unit_grid import PmuGrid
-from dfcompile.dfmodel_backend.machine.system import Dimension, Network
 
 
 @unique
@@ -18,6 +20,27 @@ class Collective(StrEnum):
     ALL_REDUCE_PERIODIC = "ALL_REDUCE_PERIODIC"  # once per batch: gradients
     POINT_TO_POINT = "POINT_TO_POINT"
     BROADCAST = "BROADCAST"
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension of the network between chips, inner dimensions first."""
+
+    chips: int
+    link_bandwidth_gb_per_s: float
+    link_power_w_per_gb_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The links between chips; ``kind`` names one kind per dimension: r ring, sw switch, fc fully connected."""
+
+    kind: str
+    dimensions: tuple[Dimension, ...]
+    link_price_usd_per_gb_per_s: float
+    switch_price_usd_per_gb_per_s: float
+    switch_power_w_per_gb_per_s: float
+    link_latency_ns: float
 
 
 @dataclass(frozen=True, slots=True)

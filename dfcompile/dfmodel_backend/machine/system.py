@@ -1,10 +1,11 @@
-"""The machine: chips of cores with SRAM, DRAM, prices and powers."""
+"""What a system file says: chips of cores with SRAM, DRAM, prices and powers, some of them per core."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.machine.machine import Link, Machine, Network, Prices
 from dfcompile.errors import UserError
 
 
@@ -63,27 +64,6 @@ class Dram:
     power_w_per_gb_per_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
-    """One dimension of the network between chips, inner dimensions first."""
-
-    chips: int
-    link_bandwidth_gb_per_s: float
-    link_power_w_per_gb_per_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """The links between chips; ``kind`` names one kind per dimension: r ring, sw switch, fc fully connected."""
-
-    kind: str
-    dimensions: tuple[Dimension, ...]
-    link_price_usd_per_gb_per_s: float
-    switch_price_usd_per_gb_per_s: float
-    switch_power_w_per_gb_per_s: float
-    link_latency_ns: float
-
-
 ONE_CHIP = Network("none", (), 0.0, 0.0, 0.0, 0.0)
 
 
@@ -108,6 +88,37 @@ class System:
     def dram_capacity_bytes(self) -> float:
         """DRAM capacity of one chip; 0 means unlimited."""
         return self.dram.capacity.of(self.accelerator.cores)
+
+    @property
+    def machine(self) -> Machine:
+        """The machine of so many cores and chips; all chips together are one tensor parallel group."""
+        chip, dram, network = self.accelerator, self.dram, self.network
+        return Machine(
+            chips=self.chips,
+            cores=chip.cores,
+            lanes_per_core=chip.lanes_per_core,
+            stages_per_core=chip.stages_per_core,
+            frequency_ghz=chip.frequency_ghz,
+            sram_bytes=chip.sram_bytes,
+            dram_gb_per_s=self.dram_gb_per_s,
+            dram_bytes=self.dram_capacity_bytes,
+            link_latency_ns=network.link_latency_ns,
+            domain_chips=0,
+            topology=network.kind,
+            links=tuple(
+                Link(kind, one.chips, one.link_bandwidth_gb_per_s, "TP", one.link_power_w_per_gb_per_s)
+                for kind, one in zip(network.kind.split("_"), network.dimensions, strict=bool(network.dimensions))
+            ),
+            prices=Prices(
+                accelerator_usd=chip.price_usd,
+                accelerator_w=chip.power_w,
+                dram_usd_per_gb_per_s=dram.price_usd_per_gb_per_s,
+                dram_w_per_gb_per_s=dram.power_w_per_gb_per_s,
+                link_usd_per_gb_per_s=network.link_price_usd_per_gb_per_s,
+                switch_usd_per_gb_per_s=network.switch_price_usd_per_gb_per_s,
+                switch_w_per_gb_per_s=network.switch_power_w_per_gb_per_s,
+            ),
+        )
 
     @property
     def is_per_core(self) -> bool:

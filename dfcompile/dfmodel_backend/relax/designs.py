@@ -8,14 +8,13 @@ import numpy as np
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
-from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
-from dfcompile.dfmodel_backend.fusion.designs.shape import slot_count
 from dfcompile.dfmodel_backend.fusion.fuse import fuse, lattice_for
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
+from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import is_kernel_by_kernel, set_times
-from dfcompile.dfmodel_backend.intra_chip.dram import DramNeed, dram_need, waiting_bytes
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
+from dfcompile.dfmodel_backend.intra_chip.set_times import set_times
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.relax.memory_units import too_few_pmus
@@ -55,13 +54,13 @@ def infeasible_design(model: DesignModel) -> InfeasibleError:
         too_large = np.flatnonzero(~np.isfinite(set_times(model, alone)))
         if len(too_large):
             return _too_large_kernel(model, int(too_large[0]))
-    if model.design.execution.batch.layers_in_graph > 1 and machine.dram_bytes:
+    if model.design.is_pipelined and machine.dram_bytes:
         found = _too_little_dram_of_stages(model)
         if found is not None:
             return found
-    if not is_kernel_by_kernel(model.design):
+    if not model.design.is_kernel_by_kernel:
         return _too_few_configurations(model)
-    waiting = waiting_bytes(model, np.tri(count, k=-1, dtype=bool), alone)
+    waiting = model.waiting_bytes(np.tri(count, k=-1, dtype=bool), alone)
     worst = int(np.argmax(waiting))
     return InfeasibleError(
         f"kernel {model.shares[worst].kernel.name!r}: found {need.total + waiting[worst]:.0f} bytes in DRAM while it "
@@ -94,7 +93,7 @@ def _too_little_dram_of_stages(model: DesignModel) -> InfeasibleError | None:
     design = model.design
     free = replace(design, machine=replace(design.machine, dram_bytes=0.0))
     unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
-    found = fuse_stages(unlimited, _arcs(DesignSets(unlimited)))
+    found = fuse_stages(unlimited, _arcs(SetProblem(unlimited)))
     if found is None:
         return None
     decision = Decision(model.sharding, model.tiles, found.configs, found.stages)
@@ -155,12 +154,12 @@ def _least_sram(model: DesignModel) -> float:
     design = model.design
     free = replace(design, machine=replace(design.machine, sram_bytes=0.0, dram_bytes=0.0))
     unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
-    costs = DesignSets(unlimited)
-    arcs = _arcs(costs)
+    problem = SetProblem(unlimited)
+    arcs = _arcs(problem)
     sizes = unlimited.sram_bytes(arcs.members)
     alone = arcs.members.sum(axis=1) == 1
     sizes[alone] = least_sram_alone(unlimited)[np.argmax(arcs.members[alone], axis=1)]
-    return least_chain(arcs, sizes[arcs.added], costs.shape, np.maximum)[0]
+    return least_chain(arcs, sizes[arcs.added], problem.shape, np.maximum)[0]
 
 
 def _fewest_cores(model: DesignModel) -> int:
@@ -178,7 +177,7 @@ def _fewest_cores(model: DesignModel) -> int:
 def _fits_with_cores(model: DesignModel, cores: int) -> bool:
     design = replace(model.design, machine=replace(model.design.machine, cores=cores))
     larger = DesignModel(design, model.sharding, model.tiles, model.compatibility)
-    return fuse(DesignSets(larger), OPTIONS).chain is not None
+    return fuse(larger, OPTIONS).chain is not None
 
 
 def _fewest_configurations(model: DesignModel) -> int:
@@ -187,7 +186,7 @@ def _fewest_configurations(model: DesignModel) -> int:
     for slots in range(slot_count(design) + 1, len(design.kernels)):
         wider = replace(design, execution=replace(design.execution, configurations=slots))
         wide = DesignModel(wider, model.sharding, model.tiles, model.compatibility)
-        if lists.fits(DesignSets(wide)):
+        if lists.fits(SetProblem(wide)):
             return slots
     return len(design.kernels)
 
@@ -198,14 +197,14 @@ class _KnownLists:
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], Arcs] = {}
 
-    def fits(self, costs: DesignSets) -> bool:
+    def fits(self, problem: SetProblem) -> bool:
         """Return whether there is a chain of configurations."""
-        masks = tuple(sorted(set(costs.shape.allowed)))
+        masks = tuple(sorted(set(problem.shape.allowed)))
         if masks not in self._known:
-            self._known[masks] = _arcs(costs)
-        return costs.least_chain(self._known[masks])[1] is not None
+            self._known[masks] = _arcs(problem)
+        return problem.least_chain(self._known[masks])[1] is not None
 
 
-def _arcs(costs: DesignSets) -> Arcs:
-    lattice, _ = lattice_for(costs.shape, OPTIONS.max_down_sets)
-    return arcs_of(costs.shape, lattice, costs.may_grow)
+def _arcs(problem: SetProblem) -> Arcs:
+    lattice, _ = lattice_for(problem.shape, OPTIONS.max_down_sets)
+    return arcs_of(problem.shape, lattice, problem.may_grow)

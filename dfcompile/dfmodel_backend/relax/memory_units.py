@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
-from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
-from dfcompile.dfmodel_backend.fusion.designs.shape import slot_count
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
+from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import arc_times, is_kernel_by_kernel
+from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewest_pmus
+from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import arcs_kernel_by_kernel, arcs_of
 from dfcompile.errors import InfeasibleError
@@ -54,16 +54,16 @@ def too_few_pmus(model: DesignModel) -> InfeasibleError | None:
 def pmus_that_suffice(model: DesignModel) -> tuple[int, Chain] | None:
     """Return the fewest PMUs of a chip that holds all configurations, and those; None if other limits are broken."""
     free = _without_pmus(model)
-    costs = DesignSets(free)
-    by_kernel, is_pipelined = is_kernel_by_kernel(model.design), model.design.execution.batch.layers_in_graph > 1
+    problem = SetProblem(free)
+    by_kernel, is_pipelined = model.design.is_kernel_by_kernel, model.design.is_pipelined
     if by_kernel and not is_pipelined:
         count = len(model.shares)
         arcs = arcs_kernel_by_kernel(count)
-        shape = replace(costs.shape, allowed=(costs.shape.every_kernel,) * count)
+        shape = replace(problem.shape, allowed=(problem.shape.every_kernel,) * count)
     else:
-        lattice, _ = lattice_for(costs.shape, MOST_DOWN_SETS)
-        arcs = arcs_of(costs.shape, lattice, costs.may_grow)
-        shape = replace(costs.shape, allowed=costs.shape.allowed * costs.shape.stages)
+        lattice, _ = lattice_for(problem.shape, MOST_DOWN_SETS)
+        arcs = arcs_of(problem.shape, lattice, problem.may_grow)
+        shape = replace(problem.shape, allowed=problem.shape.allowed * problem.shape.stages)
     pmus_of_sets = fewest_pmus(model, arcs.members)
     if by_kernel:
         pmus_of_sets = np.where(arcs.members.sum(axis=1) == 1, pmus_of_sets, np.inf)

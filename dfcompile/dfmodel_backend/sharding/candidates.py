@@ -63,7 +63,7 @@ def split_times(model: DesignModel, *, memory: bool) -> SplitTimes:
                 taken_ns += (reduced > 0) * model.network.latency_ns(Collective.ALL_REDUCE)
             if memory and "M" in counted:
                 moved = (
-                    float(split.extra_bytes[position]) + 2 * split.tiles * readers[share.kernel.id] * share.output_bytes
+                    float(split.held.moved[position]) + 2 * split.tiles * readers[share.kernel.id] * share.output_bytes
                 )
                 taken_ns += moved / design.machine.dram_gb_per_s
             kernels[share.kernel.id, dim] = taken_ns

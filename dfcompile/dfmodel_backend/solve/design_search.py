@@ -11,8 +11,7 @@ from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.inter_chip.choices import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
-from dfcompile.dfmodel_backend.intra_chip.dram import never_fits_dram
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, never_fits_dram
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver
 from dfcompile.dfmodel_backend.relax.designs import infeasible_shardings
 from dfcompile.dfmodel_backend.sharding.candidates import candidate_shardings

@@ -3,20 +3,17 @@
 import time
 
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.evaluate.graphs import NS_PER_S, total_figures
+from dfcompile.dfmodel_backend.evaluate.graphs import NS_PER_S, configurations_of, total_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.fusion.fuse import fuse
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
-from dfcompile.dfmodel_backend.fusion.graphs.bounds import lower_bound_ns, no_chain_error, require_kernels_fit
-from dfcompile.dfmodel_backend.fusion.graphs.fuse import fuse_graph
-from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
-from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
+from dfcompile.dfmodel_backend.relax.graphs import no_chain_error, require_kernels_fit
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
-from dfcompile.errors import VerificationError
 from dfcompile.plugins import is_own
 
 
@@ -40,24 +37,16 @@ def map_graph(
     """
     chosen = options or MappingOptions()
     started = time.perf_counter()
-    model = ConfigurationModel(one_chip_workload(graph), system, chosen)
-    require_kernels_fit(model)
+    model = GraphModel(graph, system.machine, chosen)
+    require_kernels_fit(model, system.accelerator.sram)
     nothing = Fusion((), 0.0, is_optimal=True, solver=chosen.solver)
-    found = fuse_graph(GraphSets(model), chosen, solver) if graph.kernels else nothing
+    found = fuse(model, chosen, solver) if graph.kernels else nothing
     if found.chain is None:
         asked = solver or find_solver(chosen.solver)
         raise no_chain_error(model) if found.is_optimal or is_own(asked.module) else asked.found_nothing()
-    bound_ns = lower_bound_ns(model)
+    bound_ns = model.least_ns()
     solver_s = time.perf_counter() - started
-    before = 0
-    configs = []
-    for kernels in (kernels for kernels in found.chain if kernels):
-        config = model.figures(before, kernels)
-        if config is None:
-            raise VerificationError(f"solver {found.solver}: chose a configuration that exceeds the chip")
-        configs.append(config)
-        before |= kernels
-    figures = total_figures(graph, system, tuple(configs))
+    figures = total_figures(graph, system, configurations_of(model, [kernels for kernels in found.chain if kernels]))
     optimal = found.is_optimal or figures.time_s * NS_PER_S <= bound_ns
     bound_s = figures.time_s if optimal else min(figures.time_s, bound_ns / NS_PER_S)
     return Mapping(

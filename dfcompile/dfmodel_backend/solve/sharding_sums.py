@@ -3,14 +3,11 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dfcompile.dfmodel_backend.fusion.graphs.bounds import lower_bound_ns
-from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
-from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SplitGraph
 from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE, Choice
-from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, Tensor, TensorKind
 
 NS_PER_S = 1e9
@@ -78,11 +75,11 @@ class ShardingSums:
         shape = (kernel.type, kernel.variant, kernel.outer, kernel.m, kernel.k, kernel.n)
         if shape not in self._shapes:
             alone = DataflowGraph("kernel", (kernel,), ())
-            model = ConfigurationModel(one_chip_workload(alone), self._system, self._options)
-            compute_ns = float(GraphSets(model).least_parts[0, 0])
+            model = GraphModel(alone, self._system.machine, self._options)
+            compute_ns = float(model.least_parts[0, 0])
             self._shapes[shape] = (
                 compute_ns,
-                compute_ns if self._options.compute_utilization > 0 else lower_bound_ns(model),
+                compute_ns if self._options.compute_utilization > 0 else model.least_ns(),
             )
         return self._shapes[shape]
 

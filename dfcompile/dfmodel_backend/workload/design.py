@@ -131,3 +131,13 @@ class Design:
     def shards_kernels(self) -> bool:
         """Whether kernels are split over a tensor parallel group: of language models, unless switched off."""
         return self.execution.batch.kind is WorkloadKind.LLM and not self.execution.skip_inter_chip
+
+    @property
+    def is_pipelined(self) -> bool:
+        """Whether the graph holds all layers, to be parted into stages of a pipeline."""
+        return self.execution.batch.layers_in_graph > 1
+
+    @property
+    def is_kernel_by_kernel(self) -> bool:
+        """Whether every kernel is alone; as many configurations as kernels mean that, too [ko24]."""
+        return self.execution.kernel_by_kernel or self.execution.configurations in (0, len(self.kernels))

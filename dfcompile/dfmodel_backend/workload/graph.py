@@ -8,6 +8,7 @@ from typing import assert_never
 
 from dfcompile.canonical_dag import KernelLoop, KernelVariant
 from dfcompile.dfmodel_backend.assumption import Assumption
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from dfcompile.errors import UserError, nearest
 
 
@@ -51,14 +52,44 @@ class DataflowKernel:
     writes: tuple[str, ...] = ()  # tensors, one per result
 
     @property
+    def work(self) -> KernelWork:
+        """What cores see: rows go to lanes; all elements of an elementwise kernel are rows, whatever its axes are."""
+        name, rows, network_ns = self.name, self.outer * self.m, self.exchange_ns
+        match self.type:
+            case KernelType.SIMD:
+                return KernelWork(name, systolic=False, rows=rows * self.n, k=1, n=1, network_ns=network_ns)
+            case KernelType.SYSTOLIC:
+                return KernelWork(name, systolic=True, rows=rows, k=self.k, n=self.n, network_ns=network_ns)
+        assert_never(self.type)
+
+    @property
     def flop(self) -> int:
         """``2 * outer * m * k * n`` of a systolic kernel, ``outer * m * n`` of a SIMD kernel."""
-        elements = self.outer * self.m * self.n
+        return self.work.flop
+
+    @property
+    def output_cuts(self) -> int:
+        """Into how many tiles it can give its output: column by column, an elementwise kernel element by element."""
+        columns = self.outer * self.n
         match self.type:
             case KernelType.SYSTOLIC:
-                return 2 * elements * self.k
+                return columns
             case KernelType.SIMD:
-                return elements
+                return columns * self.m
+        assert_never(self.type)
+
+    def input_cuts(self, operand: int) -> int:
+        """Return into how many tiles it can take an operand.
+
+        A contraction takes one operand column by column (and along k), the other one is held per product.
+        """
+        columns = self.outer * self.n
+        match self.type:
+            case KernelType.SIMD:
+                return columns * self.m
+            case KernelType.SYSTOLIC:
+                is_held = self.variant is KernelVariant.GEMM_INPUT1_INPUT2 and operand == 0
+                return self.outer if is_held else columns * self.k
         assert_never(self.type)
 
 

@@ -4,9 +4,8 @@ import pytest
 
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
-from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
+from dfcompile.dfmodel_backend.fusion.designs.fused import configs_of
 from dfcompile.dfmodel_backend.fusion.fuse import fuse
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import configs_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.options import MappingOptions
 
@@ -17,7 +16,7 @@ TOO_SLOW = float("inf")
 
 
 def solved_ns(model: DesignModel, solver: str) -> float:
-    found = fuse(DesignSets(model), MappingOptions(solver=solver))
+    found = fuse(model, MappingOptions(solver=solver))
     if found.chain is None:
         return TOO_SLOW
     decision = Decision(model.sharding, model.tiles, configs_of(model, found.chain))

@@ -1,23 +1,19 @@
 """Fusion of a design by the solver that was asked for; arcs between down-sets are listed once for many tile counts."""
 
 import math
+import sys
 from dataclasses import dataclass, replace
 
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
-from dfcompile.dfmodel_backend.fusion.designs.shape import shape_of
-from dfcompile.dfmodel_backend.fusion.fuse import DesignProblem, lattice_for
+from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of, kernel_by_kernel
+from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.bound import least_stage_ns
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import (
-    Fused,
-    configs_of,
-    is_kernel_by_kernel,
-    kernel_by_kernel,
-)
+from dfcompile.dfmodel_backend.intra_chip.design_shape import shape_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of, arcs_within, members_of
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
@@ -33,10 +29,10 @@ class DesignFusion:
     def __init__(self, design: Design, options: DesignOptions) -> None:
         self._design = design
         self._options = options
-        self._by_kernel = is_kernel_by_kernel(design)
+        self._by_kernel = design.is_kernel_by_kernel
         self._known: dict[tuple[float, ...], Arcs] = {}  # by the weights of all kernels
         self._fitting: dict[bytes, bool] = {}  # by what tiles are like
-        self._pipelined = design.execution.batch.layers_in_graph > 1
+        self._pipelined = design.is_pipelined
         self._solver = find_solver(options.solver)
         self.is_exact = True
         self._is_complete = True
@@ -76,21 +72,21 @@ class DesignFusion:
         """
         if self._by_kernel and not self._pipelined:
             return kernel_by_kernel(model, self._singles)
-        sets = DesignSets(model)
+        limits = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s, max_variables=sys.maxsize)
+        problem = SetProblem(model, limits, self)
         if self._solver.lists:
-            self.arcs(sets)  # which may change what is complete
+            self.arcs(problem)  # which may change what is complete
         if self._pipelined:
-            return self._fuse_stages(sets, below_ns)
-        limits = MappingOptions(solver=self.solver, time_limit_s=self._options.time_limit_s)
-        found = self._active.solve(DesignProblem(sets, limits, self))
+            return self._fuse_stages(model, problem, below_ns)
+        found = self._active.solve(problem)
         self.is_exact = self.is_exact and found.is_optimal
         return None if found.chain is None else Fused(configs_of(model, found.chain), found.time_ns)
 
-    def _fuse_stages(self, sets: DesignSets, below_ns: float) -> Fused | None:
-        found = self._active.solve_stages(_StageProblem(self, sets, below_ns, self._options.time_limit_s))
+    def _fuse_stages(self, model: DesignModel, problem: SetProblem, below_ns: float) -> Fused | None:
+        found = self._active.solve_stages(_StageProblem(self, model, problem, below_ns, self._options.time_limit_s))
         self.is_exact = self.is_exact and found.outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
         if found.outcome is Outcome.NOTHING:
-            return fuse_stages(sets.model, self.listed_along_orders(sets), below_ns)
+            return fuse_stages(model, self.listed_along_orders(problem), below_ns)
         return found.fused
 
     def require_search(self) -> None:
@@ -111,10 +107,10 @@ class DesignFusion:
             return True
         if model.tile_key not in self._fitting:
             free = replace(model.design, machine=replace(model.design.machine, dram_bytes=0.0))
-            sets = DesignSets(DesignModel(free, model.sharding, model.tiles, model.compatibility))
-            arcs = self.arcs(sets)
+            problem = SetProblem(DesignModel(free, model.sharding, model.tiles, model.compatibility))
+            arcs = self.arcs(problem)
             is_known = self._is_complete or self._solver.lists
-            self._fitting[model.tile_key] = not is_known or sets.least_chain(arcs)[1] is not None
+            self._fitting[model.tile_key] = not is_known or problem.least_chain(arcs)[1] is not None
         return self._fitting[model.tile_key]
 
     def is_known_not_to_fit(self, model: DesignModel) -> bool:
@@ -129,29 +125,29 @@ class DesignFusion:
             return model.least_ns() / model.degrees.pipeline
         return least_stage_ns(model, members_of(tuple(self._lattice), len(model.shares)))
 
-    def listed(self, sets: DesignSets) -> Arcs | None:
+    def listed(self, problem: SetProblem) -> Arcs | None:
         """Return all possible configurations, or None if they are too many."""
-        arcs = self.arcs(sets)
+        arcs = self.arcs(problem)
         return arcs if self._is_complete else None
 
-    def listed_along_orders(self, sets: DesignSets) -> Arcs:
+    def listed_along_orders(self, problem: SetProblem) -> Arcs:
         """Return the possible configurations along a few topological orders."""
         if not self._is_complete:
-            return self.arcs(sets)
-        return arcs_of(sets.shape, sets.shape.intervals(), sets.may_grow)
+            return self.arcs(problem)
+        return arcs_of(problem.shape, problem.shape.intervals(), problem.may_grow)
 
-    def arcs(self, sets: DesignSets) -> Arcs:
+    def arcs(self, problem: SetProblem) -> Arcs:
         """Return all possible configurations or, if they are too many, those along a few topological orders."""
-        held = tuple(sets.model.growth_limit[0].tolist())
+        held = tuple(problem.model.growth_limit[0].tolist())
         if held not in self._known:
             if self._lattice is None:
                 self._list_down_sets()
             assert self._lattice is not None
-            arcs = arcs_within(sets.shape, self._lattice, sets.may_grow, self._options.max_arcs)
+            arcs = arcs_within(problem.shape, self._lattice, problem.may_grow, self._options.max_arcs)
             if arcs is None:
-                self._lattice, self._is_complete = sets.shape.intervals(), False
+                self._lattice, self._is_complete = problem.shape.intervals(), False
                 self.is_exact = self.is_exact and not self._solver.lists
-                arcs = arcs_of(sets.shape, self._lattice, sets.may_grow)
+                arcs = arcs_of(problem.shape, self._lattice, problem.may_grow)
             self._known[held] = arcs
         return self._known[held]
 
@@ -159,13 +155,10 @@ class DesignFusion:
 @dataclass(frozen=True, slots=True)
 class _StageProblem:
     fusion: DesignFusion
-    sets: DesignSets
+    model: DesignModel
+    problem: SetProblem
     below_ns: float
     time_limit_s: float
 
-    @property
-    def model(self) -> DesignModel:
-        return self.sets.model
-
     def arcs(self) -> Arcs:
-        return self.fusion.arcs(self.sets)
+        return self.fusion.arcs(self.problem)

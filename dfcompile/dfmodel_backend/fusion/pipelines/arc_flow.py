@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.fusion.designs.shape import slot_count
+from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
 from dfcompile.dfmodel_backend.fusion.pipelines.bound import sends_ns
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import dense
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import Fused, arc_times, configs_of, is_kernel_by_kernel
-from dfcompile.dfmodel_backend.intra_chip.dram import kept_bytes, waiting_bytes
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
+from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, members_of
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 
@@ -40,7 +40,7 @@ class _Flow:
         self._pulp = pulp
         self._model, self._arcs = model, arcs
         self._times = arc_times(model, arcs)
-        by_kernel = is_kernel_by_kernel(model.design)
+        by_kernel = model.design.is_kernel_by_kernel
         if by_kernel:
             self._times = np.where((arcs.members.sum(axis=1) == 1)[arcs.added], self._times, np.inf)
         self._slots = len(model.shares) if by_kernel else slot_count(model.design)
@@ -118,7 +118,7 @@ class _Flow:
         arcs = self._arcs
         kept = arcs.members.astype(float) @ kept_bytes(self._model)
         done = members_of(arcs.down_sets, len(self._model.shares))
-        waiting = waiting_bytes(self._model, done[arcs.before], arcs.members[arcs.added])
+        waiting = self._model.waiting_bytes(done[arcs.before], arcs.members[arcs.added])
         for stage in range(self._model.degrees.pipeline):
             inside = [(slot, arc, variable) for (one, slot, arc), variable in self._flow.items() if one == stage]
             for slot in range(self._slots):

@@ -10,19 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, Numbers
-from dfcompile.dfmodel_backend.fusion.designs.shape import slot_count
+from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
 from dfcompile.dfmodel_backend.fusion.pipelines.bound import least_stage_ns, sends_ns
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import (
-    Fused,
-    arc_times,
-    configs_of,
-    is_kernel_by_kernel,
-    most_waiting,
-)
-from dfcompile.dfmodel_backend.intra_chip.dram import kept_bytes, waiting_bytes
-from dfcompile.dfmodel_backend.intra_chip.set_limits import CHUNK
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
+from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, members_of
 
 ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are equally fast
@@ -70,7 +63,7 @@ class _Walk:
         self._sends = sends_ns(model, self.down_sets)
         self._stages = model.degrees.pipeline
         times = arc_times(model, arcs)
-        by_kernel = is_kernel_by_kernel(model.design)
+        by_kernel = model.design.is_kernel_by_kernel
         self._slots = len(model.shares) if by_kernel else slot_count(model.design)
         if by_kernel:
             times = np.where((arcs.members.sum(axis=1) == 1)[arcs.added], times, np.inf)
@@ -83,11 +76,11 @@ class _Walk:
         kept = kept_bytes(model) if model.design.machine.dram_bytes else np.zeros(len(model.shares))
         self._kept = self.down_sets.astype(float) @ kept
         self._waiting = np.zeros(len(self._before))
-        if self._kept[-1] + most_waiting(model) > self._capacity:
+        if self._kept[-1] + model.most_waiting > self._capacity:
             for start in range(0, len(self._before), CHUNK):
                 part = slice(start, start + CHUNK)
                 done, inside = self.down_sets[self._before[part]], arcs.members[self._added[part]]
-                self._waiting[part] = waiting_bytes(model, done, inside)
+                self._waiting[part] = model.waiting_bytes(done, inside)
 
     def partition(self, limit_ns: float) -> Partition | None:
         """Return a partition with no stage above a limit, or None."""

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import Fused
+from dfcompile.dfmodel_backend.fusion.designs.fused import Fused
+from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 from dfcompile.dfmodel_backend.milp import Outcome
@@ -19,7 +19,7 @@ class StageProblem(Protocol):
         """Costs and limits."""
 
     @property
-    def sets(self) -> DesignSets:
+    def problem(self) -> FusionProblem:
         """The same of sets of kernels."""
 
     @property

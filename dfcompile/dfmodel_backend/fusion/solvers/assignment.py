@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.fusion.solvers.milp_ties import ChainProgram, settle_ties
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, Ranking
-from dfcompile.dfmodel_backend.fusion.terms import OUTSIDE, FlowTerms, FusionTerms
+from dfcompile.dfmodel_backend.fusion.terms import FlowTerms, FusionTerms
+from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 from dfcompile.dfmodel_backend.options import Overlap
@@ -138,13 +139,13 @@ class _AssignmentBuilder:
         write = self._share(f"write_{number}_{c}")
         border = self._amount(f"border_{number}_{c}")
         inside = self._amount(f"inside_{number}_{c}")
-        made = self._at[source][c] if source != OUTSIDE else 0
+        made = self._at[source][c] if source != NOBODY else 0
         capacity = self._terms.sram_bytes
         for reader in flow.readers:
             here = self._at[reader.kernel][c]
             self._problem += read >= here - made
             self._problem += border >= reader.border_bytes / capacity * (here - made)
-            if source != OUTSIDE:
+            if source != NOBODY:
                 self._problem += inside >= reader.inside_bytes / capacity * (here + made - 1)
                 self._problem += write >= made - here
         if flow.leaves:
@@ -203,7 +204,7 @@ class _AssignmentBuilder:
         for number, flow in enumerate(self._terms.flows):
             live = self._share(f"live_{number}_{c}")
             terms.append((live, flow.live_bytes / unit))
-            inside = flow.source != OUTSIDE
+            inside = flow.source != NOBODY
             made = self._by[flow.source][c] if inside else 1
             made_before = (self._by[flow.source][c - 1] if c else 0) if inside else 1
             if flow.leaves:
@@ -229,7 +230,7 @@ class _AssignmentBuilder:
             sent = []
             for number, flow in enumerate(self._terms.flows):
                 sends = self._share(f"sends_{number}_{stage}")
-                for reader in flow.readers if flow.source != OUTSIDE else ():
+                for reader in flow.readers if flow.source != NOBODY else ():
                     self._problem += sends >= self._by[flow.source][slots[-1]] - self._by[reader.kernel][slots[-1]]
                 sent.append((sends, flow.sent_ns))
             self._problem += slowest >= self._pulp.lpSum(times[c] for c in slots) + self._sum(sent, self._unit_ns)

@@ -61,8 +61,7 @@ def _assignment(name: str, program: MilpSolver) -> FusionSolver:
         return _found(problem, chain, outcome, name)
 
     def fuse_stages(problem: StageProblem) -> Stages:
-        sets = problem.sets
-        options = MilpOptions(program, problem.time_limit_s)
+        sets, options = problem.problem, MilpOptions(program, problem.time_limit_s)
         chain, outcome = fuse_by_assignment(sets.terms(), sets.shape, sets.overlap, sets.counted, options)
         if chain is None:
             return Stages(None, outcome)

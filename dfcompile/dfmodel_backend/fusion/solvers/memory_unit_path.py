@@ -10,14 +10,13 @@ import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, least_chain
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import MOST_LIMITS, arc_times, set_times
-from dfcompile.dfmodel_backend.intra_chip.set_limits import least_limits, set_limits
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
+from dfcompile.dfmodel_backend.intra_chip.set_times import MOST_LIMITS, arc_times, least_limits, set_limits, set_times
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, SetLimits
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 
 
-def least_chain_of_pmus(model: DesignModel, arcs: Arcs, shape: FusionShape) -> tuple[float, Chain | None]:
+def least_chain_of_pmus(model: SetModel, arcs: Arcs, shape: FusionShape) -> tuple[float, Chain | None]:
     """Return the least time of a chain of all kernels, and the chain, or None if there is none.
 
     Both are those of `least_chain` with exact times, ties included.
@@ -33,9 +32,9 @@ def least_chain_of_pmus(model: DesignModel, arcs: Arcs, shape: FusionShape) -> t
             bounds.settle(place)
 
 
-def _least_limits_of_arcs(model: DesignModel, arcs: Arcs) -> SetLimits:
+def _least_limits_of_arcs(model: SetModel, arcs: Arcs) -> SetLimits:
     """Return bounds of the sets of arcs; they are found once for all pipelines and micro-batches."""
-    key = b"bounds" + model.tile_key
+    key = b"bounds" + (model.tile_key or b"")
     if key not in arcs.limits:
         found = least_limits(model, arcs.members)
         if len(arcs.limits) >= MOST_LIMITS // max(1, len(arcs.members)):
@@ -47,7 +46,7 @@ def _least_limits_of_arcs(model: DesignModel, arcs: Arcs) -> SetLimits:
 class _Bounds:
     """Times of sets and arcs: exact ones of sets that are settled, lower bounds of the others."""
 
-    def __init__(self, model: DesignModel, arcs: Arcs) -> None:
+    def __init__(self, model: SetModel, arcs: Arcs) -> None:
         self._model = model
         self._arcs = arcs
         limits = _least_limits_of_arcs(model, arcs)

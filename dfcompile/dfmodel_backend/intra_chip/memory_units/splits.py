@@ -3,8 +3,8 @@
 from bisect import bisect_right
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, useful_parts
-from dfcompile.dfmodel_backend.machine.system import Accelerator
-from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
+from dfcompile.dfmodel_backend.machine.machine import Machine
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 
 class SplitTable:
@@ -14,11 +14,11 @@ class SplitTable:
         cycles: every number of cycles that some split takes, ascending.
     """
 
-    def __init__(self, work: KernelWork, chip: Accelerator) -> None:
+    def __init__(self, work: KernelWork, chip: Machine) -> None:
         self._chip = chip
         self._is_staged = work.systolic
         self._row_blocks = -(-work.rows // chip.lanes_per_core)
-        self._column_blocks = -(-work.n // chip.stages_per_core) if work.systolic else 1
+        self._column_blocks = -(-work.n // (work.stages_per_core or chip.stages_per_core)) if work.systolic else 1
         self._per_block = work.k if work.systolic else work.n  # cycles for one block of rows and columns
         self._lanes = useful_parts(self._row_blocks, chip.cores)
         self.cycles = tuple(

@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, StepColumns
+from dfcompile.dfmodel_backend.intra_chip.set_model import StepColumns
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.options import Overlap
 
 ROUNDING = 1e-12

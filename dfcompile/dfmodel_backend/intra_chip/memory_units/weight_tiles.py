@@ -6,12 +6,12 @@ import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 
 ROUNDING = 1e-12
 
 
-def fewest_pmus(model: DesignModel, members: Members) -> Column:
+def fewest_pmus(model: SetModel, members: Members) -> Column:
     """Return the PMUs without which sets of kernels, ``[set, kernel]``, are impossible at any speed.
 
     A kernel has one core; one that is alone loads its weights in as many parts as it has rows.
@@ -20,18 +20,18 @@ def fewest_pmus(model: DesignModel, members: Members) -> Column:
     needed = model.pmu.least_pmus(members)
     for number in np.flatnonzero(members.sum(axis=1) == 1).tolist():
         kernel = int(np.argmax(members[number]))
-        needed[number] = model.pmu.least_pmus_alone(kernel, _most_parts(model, kernel))
+        needed[number] = model.pmu.least_pmus_alone(kernel, model.most_weight_tiles[kernel])
     return needed
 
 
-def weight_tile_choices(model: DesignModel, kernel: int) -> Iterator[tuple[int, int]]:
+def weight_tile_choices(model: SetModel, kernel: int) -> Iterator[tuple[int, int]]:
     """Yield parts in which a kernel alone may load its weights, ascending, and its cycles: only where they are fewer.
 
     Nothing is yielded if it does not fit in any number of parts.
     """
     pmu = model.pmu
     assert pmu is not None
-    most = _most_parts(model, kernel)
+    most = model.most_weight_tiles[kernel]
     if pmu.least_pmus_alone(kernel, most) > pmu.pmus:
         return
     fastest = pmu.least_cycles((kernel,), most)
@@ -46,11 +46,6 @@ def weight_tile_choices(model: DesignModel, kernel: int) -> Iterator[tuple[int, 
         parts = _fewest(pmu, kernel, most, cycles - 1, parts)
 
 
-def _most_parts(model: DesignModel, kernel: int) -> int:
-    """Return the most parts in which the weights of a kernel come."""
-    return int(model.shares[kernel].rows) if model.shares[kernel].weight_bytes else 1
-
-
 def _fewest(pmu: PmuModel, kernel: int, most: int, cycles: int, too_few: int) -> int:
     """Return the fewest parts, more than some, with which a kernel alone meets a number of cycles; ``most`` does."""
     low, high = too_few, most
@@ -63,19 +58,19 @@ def _fewest(pmu: PmuModel, kernel: int, most: int, cycles: int, too_few: int) ->
     return high
 
 
-def fastest_weight_tiles(model: DesignModel, kernel: int) -> int | None:
+def fastest_weight_tiles(model: SetModel, kernel: int) -> int | None:
     """Return the parts with which a kernel alone is fastest, the fewest of them; None if it does not fit in any.
 
     Parts cost traffic and save PMUs.
     """
-    row = np.arange(len(model.shares))[None, :] == kernel
-    is_counted = "M" in model.design.execution.counted
+    row = np.arange(len(model.works))[None, :] == kernel
+    is_counted = "M" in model.rules.counted
     best: tuple[float, int] | None = None
     for parts, _ in weight_tile_choices(model, kernel):
         step = model.steps(row, np.array([parts], np.int64))
         time_ns = float(step.time_ns[0])
         if best is None or time_ns < best[0] * (1 - ROUNDING):
             best = time_ns, parts
-        elif is_counted and step.memory_ns[0] * max(1, model.shares[kernel].kernel.num_input) >= best[0]:
+        elif is_counted and step.memory_ns[0] * max(1, int(model.inputs[kernel])) >= best[0]:
             break
     return None if best is None else best[1]

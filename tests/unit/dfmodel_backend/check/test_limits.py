@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend.check.placement import check_placements
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
-from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.machine.memory_unit_grid import Placement
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration, place_design
@@ -109,7 +109,7 @@ def test_weights_come_in_no_more_tiles_than_outputs_have_rows(monkeypatch: pytes
     assert rows.configs[0].weight_tiles == 10
     check(graph, machine(sram_bytes=32), rows)
 
-    monkeypatch.setattr(ConfigurationModel, "most_weight_tiles", lambda *_: 1000)
+    monkeypatch.setattr(GraphModel, "most_weight_tiles", (1000,))
     parts = map_graph(graph, machine(sram_bytes=29))
     assert parts.configs[0].weight_tiles > 10
     with pytest.raises(VerificationError, match=r"weights in \d+ tiles, which its kernels do not allow"):

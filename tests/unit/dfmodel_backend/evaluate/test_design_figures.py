@@ -9,8 +9,7 @@ from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, evaluate_design
-from dfcompile.dfmodel_backend.intra_chip.dram import dram_need
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from tests.locations import DESIGNS
@@ -53,7 +52,7 @@ def test_weights_are_whole_however_a_kernel_is_tiled(tiling: Dim) -> None:
     one = design(gemm(1, tiling))
     model = DesignModel(one, {}, 2)
 
-    assert model.extra_bytes.tolist() == [48.0]
+    assert model.held.moved.tolist() == [48.0]
     assert dram_need(model).weights == 48.0
     original = DesignModel(one, {}, 2, ORIGINAL)
     assert dram_need(original).weights == (24.0 if tiling in (Dim.M, Dim.K) else 48.0)
@@ -122,7 +121,7 @@ def test_traffic_of_a_batch_is_that_of_all_layers_inputs_and_chips() -> None:
 def test_inputs_that_a_kernel_runs_together_share_its_weight(inputs: int, expected: float) -> None:
     model = DesignModel(design(gemm(1, num_input=inputs)), {}, 2)
 
-    assert model.extra_bytes.tolist() == [expected]
+    assert model.held.moved.tolist() == [expected]
 
 
 def test_the_pipeline_fills_and_drains() -> None:

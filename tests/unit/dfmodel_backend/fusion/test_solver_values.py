@@ -11,11 +11,10 @@ from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
-from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
-from dfcompile.dfmodel_backend.fusion.fuse import DesignProblem, ListsOfOne
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver, fusion_solver
 from dfcompile.dfmodel_backend.fusion.registry import SOLVERS
+from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
@@ -144,7 +143,7 @@ def test_chains_of_designs_have_the_times_of_the_solver() -> None:
     design = read_design(DESIGNS / "readme_gpt3_1t_sn30.txt")
     best = solve_design(design, DesignOptions())
     model = DesignModel(best.design, best.decision.sharding, best.decision.tiles, RIGHT)
-    problem = DesignProblem(DesignSets(model), MappingOptions(), ListsOfOne(10_000))
+    problem = SetProblem(model)
     found = DP.solve(problem)
 
     assert found.chain is not None

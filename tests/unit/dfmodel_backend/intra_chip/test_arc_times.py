@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import arc_times, most_waiting, set_times
-from dfcompile.dfmodel_backend.intra_chip.dram import dram_need, never_fits_dram, waiting_bytes
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, set_times
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need, never_fits_dram
 from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.workload.design import Design
 from tests.examples import examples
@@ -23,7 +22,7 @@ def test_arcs_without_room_in_dram_are_those_whose_tensors_wait_in_too_many_byte
     tiles = data.draw(st.sampled_from([1, 2, 3]))
     unlimited = DesignModel(replace(drawn, machine=replace(drawn.machine, dram_bytes=0.0)), {}, tiles, RIGHT)
     part = data.draw(st.sampled_from([-0.01, 0.0, 0.2, 0.4, 0.6, 0.9, 1.0]))
-    capacity = dram_need(unlimited).total + part * most_waiting(unlimited)
+    capacity = dram_need(unlimited).total + part * unlimited.most_waiting
     if capacity <= 0:
         return
     design = replace(drawn, machine=replace(drawn.machine, dram_bytes=capacity))
@@ -33,7 +32,7 @@ def test_arcs_without_room_in_dram_are_those_whose_tensors_wait_in_too_many_byte
     first, again = arc_times(model, arcs), arc_times(model, arcs)
 
     members = arcs.members[arcs.added]
-    waiting = waiting_bytes(model, members_of(arcs.down_sets, len(model.shares))[arcs.before], members)
+    waiting = model.waiting_bytes(members_of(arcs.down_sets, len(model.shares))[arcs.before], members)
     fits = dram_need(model).total + waiting <= capacity * (1 + 1e-12)
     np.testing.assert_array_equal(first, np.where(fits, set_times(model, members), np.inf))
     np.testing.assert_array_equal(first, again)

@@ -1,19 +1,21 @@
 """Tables of core splits hold exactly the splits that no other one beats."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, core_table, cycles_of
-from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount
-from dfcompile.dfmodel_backend.workload.chip_workload import KernelWork
+from dfcompile.dfmodel_backend.machine.machine import Machine
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from tests.examples import examples
+from tests.unit.dfmodel_backend.graphs import machine
 
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([97, 128, 1000]))
-ZERO = Amount(0.0)
 
 
-def chip_of(cores: int, lanes: int, stages: int) -> Accelerator:
-    return Accelerator(cores, lanes, stages, 1.0, ZERO, ZERO, ZERO)
+def chip_of(cores: int, lanes: int, stages: int) -> Machine:
+    return replace(machine().machine, cores=cores, lanes_per_core=lanes, stages_per_core=stages)
 
 
 @examples(100)

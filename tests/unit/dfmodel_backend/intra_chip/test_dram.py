@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.intra_chip.dram import DramNeed, dram_need, waiting_bytes
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from tests.unit.dfmodel_backend.designs import TEMPLATE
@@ -62,7 +61,7 @@ def test_a_tensor_waits_from_where_it_is_made_to_where_it_is_read_but_not_on_the
     one = model(1)
 
     def waiting(before: np.ndarray, inside: np.ndarray) -> float:
-        return float(waiting_bytes(one, before, inside)[0])
+        return float(one.waiting_bytes(before, inside)[0])
 
     assert waiting(nothing, first) == 64
     assert waiting(first, second) == 64

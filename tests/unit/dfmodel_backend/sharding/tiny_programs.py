@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend import DataflowGraph, DataflowKernel, KernelType, System, Tensor, TensorKind, Use
-from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount, Dimension, Dram, Network
+from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
+from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount, Dram
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, MatMul, Reduce, Reduction
 from dfcompile.lowering.operators.loop_nest import kernel_loops
 from dfcompile.lowering.tensor import Tensor as Array

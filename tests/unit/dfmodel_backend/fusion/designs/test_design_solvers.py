@@ -12,10 +12,9 @@ from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.fusion.designs.shape import shape_of
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import is_kernel_by_kernel, set_times
-from dfcompile.dfmodel_backend.intra_chip.dram import dram_need
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
+from dfcompile.dfmodel_backend.intra_chip.design_shape import shape_of
+from dfcompile.dfmodel_backend.intra_chip.set_times import set_times
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
@@ -126,7 +125,7 @@ def test_intervals_are_never_better_and_state_a_bound(data: st.DataObject) -> No
     if found.optimal:  # the only assignment, or as fast as the bound
         assert found.figures.batch_ns == pytest.approx(best.figures.batch_ns, rel=RELATIVE)
     else:
-        assert not is_kernel_by_kernel(design)
+        assert not design.is_kernel_by_kernel
         assert found.gap > 0
 
 

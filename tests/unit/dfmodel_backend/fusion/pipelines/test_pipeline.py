@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of, sent_ns
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import set_times
+from dfcompile.dfmodel_backend.intra_chip.set_times import set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Link
 from dfcompile.dfmodel_backend.milp import Outcome

@@ -6,11 +6,11 @@ import pytest
 
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
-from dfcompile.dfmodel_backend.fusion.designs.sets import DesignSets
 from dfcompile.dfmodel_backend.fusion.fuse import fuse, lattice_for
+from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers import memory_unit_path as pmu_chain
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
-from dfcompile.dfmodel_backend.intra_chip.set_limits import least_limits, set_limits
+from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, least_limits, set_limits
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import SetLimits, arcs_of
 from dfcompile.dfmodel_backend.options import MappingOptions
@@ -28,12 +28,12 @@ def test_few_sets_are_evaluated_and_the_chain_is_that_of_all(monkeypatch: pytest
     solved = sets = 0
     for seed in range(400):
         rng = random.Random(seed)
-        costs = DesignSets(random_model(rng, 6, rng.choice([RIGHT, ORIGINAL])))
-        lattice, _ = lattice_for(costs.shape, 10_000)
-        arcs = arcs_of(costs.shape, lattice, costs.may_grow)
+        problem = SetProblem(random_model(rng, 6, rng.choice([RIGHT, ORIGINAL])))
+        lattice, _ = lattice_for(problem.shape, 10_000)
+        arcs = arcs_of(problem.shape, lattice, problem.may_grow)
 
-        expected_ns, expected = least_chain(arcs, costs.arc_times(arcs), costs.shape)
-        time_ns, chain = costs.least_chain(arcs)
+        expected_ns, expected = least_chain(arcs, arc_times(problem.model, arcs), problem.shape)
+        time_ns, chain = problem.least_chain(arcs)
 
         assert chain == expected, seed
         assert time_ns == pytest.approx(expected_ns, rel=1e-12), seed
@@ -48,9 +48,9 @@ def test_bounds_leave_out_no_set_and_none_is_slower() -> None:
     for seed in range(150):
         rng = random.Random(seed)
         model = random_model(rng, 5, rng.choice([RIGHT, ORIGINAL]))
-        costs = DesignSets(model)
-        lattice, _ = lattice_for(costs.shape, 10_000)
-        members = arcs_of(costs.shape, lattice, costs.may_grow).members
+        problem = SetProblem(model)
+        lattice, _ = lattice_for(problem.shape, 10_000)
+        members = arcs_of(problem.shape, lattice, problem.may_grow).members
 
         exact, bounds = set_limits(model, members), least_limits(model, members)
 
@@ -64,10 +64,10 @@ def test_bounds_leave_out_no_set_and_none_is_slower() -> None:
 def test_arc_flow_with_memory_units_is_as_fast_as_the_shortest_path(solver: str) -> None:
     solved = 0
     for seed in range(25):
-        costs = DesignSets(random_model(random.Random(seed), 6))
-        expected = fuse(costs, MappingOptions())
+        model = random_model(random.Random(seed), 6)
+        expected = fuse(model, MappingOptions())
 
-        found = fuse(costs, MappingOptions(solver=solver))
+        found = fuse(model, MappingOptions(solver=solver))
 
         assert (found.chain is None) == (expected.chain is None), seed
         assert found.time_ns == pytest.approx(expected.time_ns, rel=1e-9), seed

@@ -14,7 +14,7 @@ from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
-from dfcompile.dfmodel_backend.machine.machine import Collective, Link
+from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Link, Network
 from dfcompile.dfmodel_backend.machine.network.all_to_all import all_to_all_ns_per_byte, exchange_ns_per_byte
 from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_byte
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Wires
@@ -22,7 +22,7 @@ from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import
 from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
 from dfcompile.dfmodel_backend.machine.network.dimensions.switch import SWITCH
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, network_units, topology
-from dfcompile.dfmodel_backend.machine.system import Dimension, Network, System
+from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.machine.system_file import parse_system
 from dfcompile.dfmodel_backend.sharding.graphs import share_graph
 from dfcompile.dfmodel_backend.solve.design_search import solve_design

@@ -7,6 +7,7 @@ import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
+from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
 from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import FULLY_CONNECTED
 from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
 from dfcompile.dfmodel_backend.machine.network.topologies import (
@@ -16,7 +17,7 @@ from dfcompile.dfmodel_backend.machine.network.topologies import (
     network_units,
     topology,
 )
-from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Dimension, Network
+from dfcompile.dfmodel_backend.machine.system import ONE_CHIP
 from dfcompile.errors import UserError
 from tests.locations import DESIGNS
 

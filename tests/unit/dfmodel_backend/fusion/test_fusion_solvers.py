@@ -1,6 +1,7 @@
 """Every solver finds the same optimum, and the checker accepts what each of them returns."""
 
 import itertools
+import math
 
 import pytest
 from hypothesis import given
@@ -18,11 +19,11 @@ from dfcompile.dfmodel_backend import (
     fusion_solvers,
     map_graph,
 )
-from dfcompile.dfmodel_backend.fusion.graphs.arcs import graph_arcs
-from dfcompile.dfmodel_backend.fusion.graphs.sets import GraphSets
-from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
+from dfcompile.dfmodel_backend.fusion.pair_arcs import pair_arcs
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
+from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
+from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.milp import Outcome
-from dfcompile.dfmodel_backend.workload.chip_workload import one_chip_workload
 from dfcompile.errors import InfeasibleError
 from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines, tensor
@@ -223,6 +224,14 @@ def test_a_budget_never_claims_more_than_is_proved(
     assert not mapping.optimal or mapping.time_s == pytest.approx(exact, rel=1e-12)
 
 
+def figures_of(model: GraphModel, before: int, kernels: int) -> tuple[float, float] | None:
+    """Return time and DRAM bytes of a set that runs after others, or None if it breaks a limit."""
+    earlier, members = members_of((before, kernels), len(model.works))[:, None, :]
+    (time_ns,), (dram_bytes,) = (column.tolist() for column in set_figures(model, members))
+    fits = math.isfinite(time_ns) and model.waiting_bytes(earlier, members)[0] <= model.dram_room
+    return (time_ns, dram_bytes) if fits else None
+
+
 @examples(40)
 @given(
     graph=graphs(most=7), system=machines(), overlap=st.sampled_from(Overlap), utilization=st.sampled_from([0.0, 0.7])
@@ -231,9 +240,8 @@ def test_columns_have_the_figures_of_each_set(
     graph: DataflowGraph, system: System, overlap: Overlap, utilization: float
 ) -> None:
     options = MappingOptions(overlap=overlap, compute_utilization=utilization)
-    model = ConfigurationModel(one_chip_workload(graph), system, options)
-    shape = GraphSets(model).shape
-    lattice = shape.lattice(1000)
+    model = GraphModel(graph, system.machine, options)
+    lattice = model.shape.lattice(1000)
     assert lattice is not None
     down_sets = tuple(lattice)
     expected = {
@@ -241,11 +249,11 @@ def test_columns_have_the_figures_of_each_set(
         for before in down_sets
         for after in down_sets
         if before & ~after == 0 and before != after
-        for figures in [model.time_and_bytes(before ^ after)]
-        if figures is not None and model.fits_dram(before, before ^ after)
+        for figures in [figures_of(model, before, before ^ after)]
+        if figures is not None
     }
 
-    arcs = graph_arcs(model, down_sets, shape.most_kernels, 10**6)
+    arcs = pair_arcs(model, down_sets, model.shape.most_kernels, 10**6)
 
     assert arcs is not None
     pairs = zip(arcs.before.tolist(), arcs.after.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Configurations of a graph as columns: pairs of down-sets with their times and DRAM bytes."""
+"""Configurations of a graph as columns: pairs of down-sets with their times and DRAM bytes, millions at a time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
-from dfcompile.dfmodel_backend.intra_chip.configuration import ConfigurationModel
 from dfcompile.dfmodel_backend.intra_chip.core_times import least_cycles_of_counts
+from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.pair_bytes import PairBytes
+from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
 from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 
 PAIRS = 500_000  # of down-sets at a time
@@ -18,7 +19,7 @@ LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class GraphArcs:
+class PairArcs:
     """Possible configurations.
 
     Attributes:
@@ -48,7 +49,7 @@ class _Pairs:
     dram_bytes: Column
 
 
-def graph_arcs(model: ConfigurationModel, down_sets: tuple[int, ...], most: int, budget: int) -> GraphArcs | None:
+def pair_arcs(model: GraphModel, down_sets: tuple[int, ...], most: int, budget: int) -> PairArcs | None:
     """Return all possible configurations between down-sets, or None if there are more pairs than the budget.
 
     Args:
@@ -57,7 +58,7 @@ def graph_arcs(model: ConfigurationModel, down_sets: tuple[int, ...], most: int,
         most: kernels of a configuration.
         budget: pairs of which one holds the other.
     """
-    members = members_of(down_sets, len(model.workload.kernels))
+    members = members_of(down_sets, len(model.works))
     blocks: list[_Pairs] = []
     for block in _pairs(model, members, most):
         budget -= block.count
@@ -72,17 +73,16 @@ def graph_arcs(model: ConfigurationModel, down_sets: tuple[int, ...], most: int,
     time_ns = _times(model, members, before, after, dram_bytes)
     _settle_single_kernels(model, members, (before, after), time_ns, dram_bytes)
     possible = np.isfinite(time_ns)
-    return GraphArcs(down_sets, before[possible], after[possible], time_ns[possible], dram_bytes[possible])
+    return PairArcs(down_sets, before[possible], after[possible], time_ns[possible], dram_bytes[possible])
 
 
-def _pairs(model: ConfigurationModel, members: Members, most: int) -> Iterator[_Pairs]:
+def _pairs(model: GraphModel, members: Members, most: int) -> Iterator[_Pairs]:
     """Yield pairs that fit SRAM and DRAM, by blocks of the smaller down-sets; a kernel alone counts as fitting."""
-    tables = PairBytes(model.workload, model.dram_always_fits)
+    is_dram_free = model.dram_room >= model.most_waiting
+    tables = PairBytes(model.flows, model.held, is_dram_free)
     states = tables.states(members)
     sizes = members.sum(axis=1)
-    capacity = model.system.accelerator.sram_bytes or np.inf
-    weights = sum(weight.size_bytes for weight in model.workload.weights)
-    room = np.inf if model.dram_always_fits else model.system.dram_capacity_bytes - weights
+    capacity = model.sram_capacity or np.inf
     first = 0
     while first < len(members):
         reach = int(np.searchsorted(sizes, sizes[first] + most, side="right")) - first
@@ -94,7 +94,7 @@ def _pairs(model: ConfigurationModel, members: Members, most: int) -> Iterator[_
             traffic, sram, *alive = (figure[before, after] for figure in figures)
             fits = (sizes[first + after] - sizes[first + before] == 1) | (sram <= capacity)
             for live in alive:
-                fits &= live <= room
+                fits &= live <= model.dram_room
             yield _Pairs(len(before), first + before[fits], first + after[fits], traffic[fits])
         first = last
     yield _Pairs(0, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
@@ -112,23 +112,21 @@ def _ordered(
     return pairs[0], pairs[1]
 
 
-def _times(model: ConfigurationModel, members: Members, before: Numbers, after: Numbers, dram_bytes: Column) -> Column:
-    network = np.array([kernel.network_ns for kernel in model.workload.kernels], float)
-    exchanged = members @ network
+def _times(model: GraphModel, members: Members, before: Numbers, after: Numbers, dram_bytes: Column) -> Column:
+    exchanged = members @ model.network_parts()[0]
     network_ns = np.maximum(exchanged[after] - exchanged[before], 0.0)
     compute_ns = _compute_ns(model, members, before, after)
-    return model.options.overlap.times_ns(compute_ns, dram_bytes / model.system.dram_gb_per_s, network_ns)
+    return model.rules.overlap.times_ns(compute_ns, dram_bytes / model.machine.dram_gb_per_s, network_ns)
 
 
-def _compute_ns(model: ConfigurationModel, members: Members, before: Numbers, after: Numbers) -> Column:
-    chip = model.system.accelerator
-    if model.options.compute_utilization > 0:
-        flop = members @ np.array([kernel.flop for kernel in model.workload.kernels], float)
-        return np.asarray((flop[after] - flop[before]) / (model.options.compute_utilization * chip.peak_gflops))
-    tables, numbers = np.unique(np.array(model.table_numbers, np.int64), return_inverse=True)
-    which = (numbers[:, None] == np.arange(len(tables))).astype(np.float32)
+def _compute_ns(model: GraphModel, members: Members, before: Numbers, after: Numbers) -> Column:
+    chip = model.machine
+    if model.rules.utilization > 0:
+        flop = members @ model.flop
+        return np.asarray((flop[after] - flop[before]) / (model.rules.utilization * chip.peak_gflops))
+    found_tables, numbers = model.different_tables
+    which = (numbers[:, None] == np.arange(len(found_tables))).astype(np.float32)
     counts = np.rint(members.astype(np.float32) @ which).astype(np.int64)
-    found_tables = tuple(model.tables[number] for number in tables)
     first, inverse = _different(counts, before, after)
     cycles = np.empty(len(first))
     for start in range(0, len(first), PAIRS):
@@ -154,16 +152,14 @@ def _different(counts: Numbers, before: Numbers, after: Numbers) -> tuple[Number
 
 
 def _settle_single_kernels(
-    model: ConfigurationModel, members: Members, ends: tuple[Numbers, Numbers], time_ns: Column, dram_bytes: Column
+    model: GraphModel, members: Members, ends: tuple[Numbers, Numbers], time_ns: Column, dram_bytes: Column
 ) -> None:
     """Put in the figures of kernels alone: only they may have their weights in several tiles."""
     before, after = ends
+    times, moved = set_figures(model, np.eye(len(model.works), dtype=bool))
     sizes = members.sum(axis=1)
     alone = np.flatnonzero(sizes[after] - sizes[before] == 1)
     for start in range(0, len(alone), PAIRS):
         part = alone[start : start + PAIRS]
         kernels = np.argmax(members[after[part]] & ~members[before[part]], axis=1)
-        for kernel in np.unique(kernels).tolist():
-            rows = part[kernels == kernel]
-            figures = model.time_and_bytes(1 << kernel)
-            time_ns[rows], dram_bytes[rows] = figures or (np.inf, np.inf)
+        time_ns[part], dram_bytes[part] = times[kernels], moved[kernels]

@@ -1,6 +1,5 @@
 """What may be fused of a design, whatever it costs."""
 
-from dfcompile.dfmodel_backend.intra_chip.configuration_times import is_kernel_by_kernel
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.workload.design import Design
 
@@ -12,7 +11,7 @@ def shape_of(design: Design) -> FusionShape:
     return FusionShape(
         predecessors=_predecessors(design),
         allowed=_allowed(design, has_halves=has_halves),
-        most_kernels=1 if is_kernel_by_kernel(design) else design.machine.cores,
+        most_kernels=1 if design.is_kernel_by_kernel else design.machine.cores,
         forward=forward if has_halves else 0,
         backward=backward if has_halves else 0,
     )
@@ -38,8 +37,8 @@ def _predecessors(design: Design) -> tuple[int, ...]:
 def _allowed(design: Design, *, has_halves: bool) -> tuple[int, ...]:
     """Return, per configuration, the kernels that may be in it; pins do not hold in a pipeline of stages."""
     slots = slot_count(design)
-    if design.execution.batch.layers_in_graph > 1:
-        slots = len(design.kernels) if is_kernel_by_kernel(design) else slots
+    if design.is_pipelined:
+        slots = len(design.kernels) if design.is_kernel_by_kernel else slots
         return ((1 << len(design.kernels)) - 1,) * slots
     masks = []
     for slot in range(slots):

@@ -1,0 +1,218 @@
+"""Tensors of a chip as columns: what sets of kernels stream in and out, hold in SRAM, and leave waiting in DRAM."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+
+NOBODY = -1  # who makes, or reads, a tensor that no kernel does
+Touched = npt.NDArray[np.bool_]  # [set, tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Users:
+    """Kernels of each tensor, one tensor behind the other.
+
+    Attributes:
+        kernels: numbers; `NOBODY`, the column of nobody, of a tensor without kernels.
+        first: place of the first kernel of each tensor.
+    """
+
+    kernels: Numbers
+    first: Numbers
+
+    @staticmethod
+    def of(groups: Sequence[Sequence[int]]) -> "Users":
+        """Return the kernels of each tensor as columns."""
+        kernels = [kernel for group in groups for kernel in group or (NOBODY,)]
+        counts = np.array([max(1, len(group)) for group in groups], np.int64)
+        return Users(np.array(kernels, np.intp), np.cumsum(counts) - counts)
+
+    @staticmethod
+    def one_each(kernels: Sequence[int]) -> "Users":
+        """Return the kernels of tensors with one each."""
+        return Users(np.array(kernels, np.intp), np.arange(len(kernels)))
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Whether every tensor has one kernel."""
+        return len(self.kernels) == len(self.first)
+
+    @cached_property
+    def places(self) -> list[tuple[int, int]]:
+        """Where the kernels of each tensor begin and end."""
+        ends = np.append(self.first, len(self.kernels))[1:]
+        return list(zip(self.first.tolist(), ends.tolist(), strict=True))
+
+    def any(self, members: Members) -> Touched:
+        """Return of which tensors a set has a kernel; the last column of ``members`` may be nobody's."""
+        found = members[:, self.kernels]
+        return found if self.is_single else np.logical_or.reduceat(found, self.first, axis=1)
+
+    def all(self, members: Members) -> Touched:
+        """Return of which tensors a set has all kernels."""
+        found = members[:, self.kernels]
+        return found if self.is_single else np.logical_and.reduceat(found, self.first, axis=1)
+
+    def largest(self, members: Members, sizes: Column) -> Column:
+        """Return the largest of the sizes of a tensor's kernels in a set, ``[set, tensor]``."""
+        found = members[:, self.kernels] * sizes
+        return np.asarray(found if self.is_single else np.maximum.reduceat(found, self.first, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class FlowColumns:
+    """Tensors that stream between kernels, or between kernels and DRAM; sizes in bytes, of a tile where there are some.
+
+    Attributes:
+        source: kernel that makes each, or `NOBODY`.
+        readers: kernels that read each.
+        is_read: whether anybody reads it.
+        leaves: whether it is written to DRAM in any case.
+        size: of it, moved.
+        border: per reader, of SRAM where it comes from DRAM; of several readers the largest counts.
+        inside: per reader, of SRAM where it is made in the same set; of several readers the largest counts.
+        written: of SRAM where it is written to DRAM: a tile of it, of which there are two.
+    """
+
+    source: Numbers
+    readers: Users
+    is_read: Touched
+    leaves: Touched
+    size: Column
+    border: Column
+    inside: Column
+    written: Column
+
+    @staticmethod
+    def of_connections(ends: Sequence[tuple[int, int]], size: Column, tile: Column, depth: Column) -> "FlowColumns":
+        """Return the columns of tensors with one reader each, given source and reader, size, and tiles in SRAM."""
+        return FlowColumns(
+            source=np.array([source for source, _ in ends], np.intp),
+            readers=Users.one_each([reader for _, reader in ends]),
+            is_read=np.ones(len(ends), bool),
+            leaves=np.zeros(len(ends), bool),
+            size=size,
+            border=2 * tile,
+            inside=depth * tile,
+            written=tile,
+        )
+
+    def predecessors(self, kernels: int) -> tuple[int, ...]:
+        """Return the set of the direct predecessors of each kernel."""
+        masks = [0] * kernels
+        for source, (first, end) in zip(self.source.tolist(), self.readers.places, strict=True):
+            if source != NOBODY:
+                for reader in self.readers.kernels[first:end].tolist():
+                    if reader != NOBODY:
+                        masks[reader] |= 1 << source
+        return tuple(masks)
+
+    @cached_property
+    def _has_nobody(self) -> bool:
+        return bool((self.source == NOBODY).any() or not self.is_read.all())
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether every tensor is read, by one kernel, and none leaves."""
+        return self.readers.is_single and bool(self.is_read.all() and not self.leaves.any())
+
+    def _padded(self, members: Members) -> Members:
+        """Return ``members`` with a last column of nobody, if anything refers to it."""
+        return np.pad(members, ((0, 0), (0, 1))) if self._has_nobody else members
+
+    def made(self, members: Members) -> Touched:
+        """Return which tensors each set makes."""
+        return np.asarray(self._padded(members)[:, self.source])
+
+    def written_out(self, members: Members) -> Touched:
+        """Return which tensors each set writes to DRAM."""
+        padded = self._padded(members)
+        made, read = padded[:, self.source], self.readers.all(padded)
+        return np.asarray(made & ~read if self._is_plain else made & (self.leaves | self.is_read & ~read))
+
+    def streams(self, members: Members) -> tuple[Column, Column]:
+        """Return the bytes that each set reads from DRAM, and those that it writes."""
+        padded = self._padded(members)
+        read_in = self.readers.any(padded) & ~padded[:, self.source]
+        return read_in.astype(float) @ self.size, self.written_out(members).astype(float) @ self.size
+
+    def crossing(self, members: Members) -> Column:
+        """Return the bytes at the border of each set."""
+        padded = self._padded(members)
+        made, read = padded[:, self.source], self.readers.any(padded)
+        crosses = made != read if self._is_plain else read & ~made | self.written_out(members)
+        return np.asarray(crosses.astype(float) @ self.size)
+
+    def entering(self, members: Members) -> Column:
+        """Return the SRAM of each set for what comes from DRAM: two tiles."""
+        padded = self._padded(members)
+        if self.readers.is_single:
+            return np.asarray((padded[:, self.readers.kernels] & ~padded[:, self.source]).astype(float) @ self.border)
+        return np.asarray((self.readers.largest(padded, self.border) * ~padded[:, self.source]).sum(axis=1))
+
+    def kept(self, members: Members) -> Column:
+        """Return the SRAM of each set for what it makes: tiles in flight, and two of what leaves."""
+        padded = self._padded(members)
+        if self.readers.is_single:
+            found = (padded[:, self.source] & padded[:, self.readers.kernels]).astype(float) @ self.inside
+        else:
+            found = (self.readers.largest(padded, self.inside) * padded[:, self.source]).sum(axis=1)
+        return np.asarray(found + self.written_out(members).astype(float) @ (2 * self.written))
+
+    def waiting(self, before: Members, inside: Members) -> Column:
+        """Return the bytes in DRAM while sets run after the kernels of ``before``.
+
+        A tensor waits from the set that makes it, or the first, to the last that reads it, both included; one that is
+        read only where it is made never waits, and one that leaves waits to the end.
+        """
+        earlier, later = self._padded(before), self._padded(before | inside)
+        is_there = (self.source == NOBODY) | earlier[:, self.source]
+        needed = self.leaves | self.is_read & ~self.readers.all(earlier)
+        needed_after = self.leaves | self.is_read & ~self.readers.all(later)
+        live = is_there & needed | ~is_there & later[:, self.source] & needed_after
+        return np.asarray(live.astype(float) @ self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldColumns:
+    """Tensors that are loaded and then held by each set with one of their kernels; sizes in bytes.
+
+    Attributes:
+        users: kernels of each.
+        moved: of DRAM traffic.
+        size: of SRAM.
+    """
+
+    users: Users
+    moved: Column
+    size: Column
+
+    def inside(self, members: Members) -> Column:
+        """Return of which tensors each set has a kernel, as numbers to multiply sizes with."""
+        is_one_each = self._is_in_order and members.shape[1] == len(self.users.first)
+        return (members if is_one_each else self.users.any(members)).astype(float)
+
+    @cached_property
+    def _is_in_order(self) -> bool:
+        """Whether the tensors are those of the first kernels, one each."""
+        return self.users.is_single and bool((self.users.kernels == np.arange(len(self.users.first))).all())
+
+    def first(self, sizes: Column, kernels: int) -> Column:
+        """Return sizes by the first kernel of each tensor."""
+        if self._is_in_order and kernels == len(sizes):
+            return sizes
+        found = np.zeros(kernels)
+        np.add.at(found, self.users.kernels[self.users.first], sizes)
+        return found
+
+    def alone(self, sizes: Column, kernels: int) -> Column:
+        """Return sizes by kernel, of tensors with one kernel."""
+        if self.users.is_single:
+            return self.first(sizes, kernels)
+        counts = np.array([end - first for first, end in self.users.places], np.int64)
+        return self.first(sizes * (counts == 1), kernels)

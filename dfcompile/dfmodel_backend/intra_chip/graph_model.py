@@ -1,0 +1,100 @@
+"""The kernels of a dataflow graph on a chip, or a chip's share of them: each configuration has tiles of its own."""
+
+from copy import copy
+from functools import cached_property
+
+import numpy as np
+
+from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns, Users
+from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
+from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.machine.machine import Machine
+from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, TensorKind
+
+FINEST = 1 << 62  # a tile count above every tensor's own limit
+
+
+class GraphModel(SetModel):
+    """Constants of every kernel and tensor of a graph, and the figures of any set of kernels in the finest tiles."""
+
+    def __init__(self, graph: DataflowGraph, machine: Machine, options: MappingOptions) -> None:
+        self._flows = _GraphFlows(graph)
+        weights = [tensor for tensor in graph.tensors if tensor.kind is TensorKind.WEIGHT]
+        self._weight_bytes = float(sum(weight.size_bytes for weight in weights))
+        used = [weight for weight in weights if weight.uses]
+        size = np.array([weight.size_bytes for weight in used], float)
+        users = Users.of([[graph.index[use.kernel] for use in weight.uses] for weight in used])
+        super().__init__(
+            machine,
+            tuple(kernel.work for kernel in graph.kernels),
+            self._flows.in_tiles(FINEST),
+            HeldColumns(users, size, size),
+            Rules(options.overlap, utilization=options.compute_utilization),
+        )
+        self.options = options
+
+    @property
+    def always_bytes(self) -> float:
+        """Weights."""
+        return self._weight_bytes
+
+    def in_tiles(self, tiles: int) -> "GraphModel":
+        """Return the model with tensors in so many tiles, or as many as they can have."""
+        model = copy(self)
+        model.flows = self._flows.in_tiles(tiles)
+        model.__dict__.pop("_alone", None)
+        return model
+
+    @cached_property
+    def shape(self) -> FusionShape:
+        """Precedence; every configuration may hold every kernel."""
+        count = len(self.works)
+        return FusionShape(
+            predecessors=self.flows.predecessors(count),
+            allowed=((1 << count) - 1,) * (self.options.max_configurations or count),
+            most_kernels=self.machine.cores,
+        )
+
+
+class _GraphFlows:
+    """Tensors of a graph that stream, and into how many tiles each end of them can cut them."""
+
+    def __init__(self, graph: DataflowGraph) -> None:
+        kernels, index, level = graph.kernels, graph.index, graph.topological_numbers
+        tensors = [tensor for tensor in graph.tensors if tensor.kind is not TensorKind.WEIGHT]
+        source = [index[tensor.source] if tensor.source else NOBODY for tensor in tensors]
+        gives = [kernels[maker].output_cuts if maker != NOBODY else FINEST for maker in source]
+        takes, depth = [], []
+        for tensor, maker in zip(tensors, source, strict=True):
+            for use in tensor.uses:
+                reader = index[use.kernel]
+                takes.append(kernels[reader].input_cuts(use.operand))
+                depth.append(level[reader] - level[maker] + 1 if maker != NOBODY else 0)
+            if not tensor.uses:
+                takes.append(1)
+                depth.append(0)
+        self._counts = [max(1, len(tensor.uses)) for tensor in tensors]
+        self._size = np.array([tensor.size_bytes for tensor in tensors], np.int64)
+        self._gives, self._takes = np.array(gives, np.int64), np.array(takes, np.int64)
+        self._depth = np.array(depth, np.int64)
+        self._source = np.array(source, np.intp)
+        self._readers = Users.of([[index[use.kernel] for use in tensor.uses] for tensor in tensors])
+        self._is_read = np.array([bool(tensor.uses) for tensor in tensors], bool)
+        self._leaves = np.array([tensor.kind is TensorKind.OUTPUT for tensor in tensors], bool)
+
+    def in_tiles(self, tiles: int) -> FlowColumns:
+        """Return what the tensors take in so many tiles, or as many as both ends can have."""
+        gives, takes = np.minimum(tiles, self._gives), np.minimum(tiles, self._takes)
+        whole = np.repeat(self._size, self._counts)
+        inside = self._depth * -(-whole // np.minimum(takes, np.repeat(gives, self._counts)))
+        return FlowColumns(
+            source=self._source,
+            readers=self._readers,
+            is_read=self._is_read,
+            leaves=self._leaves,
+            size=self._size.astype(float),
+            border=np.asarray(2 * -(-whole // takes), float),
+            inside=np.asarray(inside, float),
+            written=np.asarray(-(-self._size // gives), float),
+        )

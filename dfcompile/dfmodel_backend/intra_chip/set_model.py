@@ -1,0 +1,359 @@
+"""What sets of kernels take as configurations of a chip: time, traffic, memories [ko24, section 4].
+
+One model for kernels of a canonical DAG and for those of a set-up file. Where the two differ, it is told by `Rules`, by
+how many kernels read a tensor, and by what `DesignModel` adds: tiles that run one after the other, groups of chips.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.columns import Column, Members
+from dfcompile.dfmodel_backend.intra_chip.core_times import SetCycles
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table
+from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
+from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
+from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.dfmodel_backend.machine.machine import Link, Machine
+from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How figures of a configuration are counted.
+
+    Attributes:
+        overlap: of compute, DRAM traffic and exchange.
+        counted: which of them count: letters of ``CMN``.
+        utilization: of the peak; 0: cores are split among kernels.
+        has_whole_bytes: whether parts of a tensor are rounded up to bytes; and whether what streams out is written
+            once, however many parts the weights come in.
+        reads_once: whether what streams in is read once, too.
+    """
+
+    overlap: Overlap
+    counted: str = "CMN"
+    utilization: float = 0.0
+    has_whole_bytes: bool = True
+    reads_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepColumns:
+    """Figures of configurations, one entry each; of a design per micro-batch and layer; times in ns."""
+
+    compute_ns: Column
+    memory_ns: Column
+    network_ns: Column
+    time_ns: Column
+    dram_bytes: Column  # moved
+    network_bytes: Column
+
+
+_Alone = tuple[list[int], list[int], float, float]
+
+
+class SetModel(ABC):
+    """Constants of every kernel and tensor of a chip, and the figures of any set of kernels."""
+
+    tiles = 1  # that follow one another; those of a graph's configurations only change SRAM
+    micro_batch = 1  # inputs whose tensors wait together
+    pipeline_link: Link | None = None  # over which a stage of a pipeline sends
+
+    def __init__(
+        self, machine: Machine, works: tuple[KernelWork, ...], flows: FlowColumns, held: HeldColumns, rules: Rules
+    ) -> None:
+        self.machine = machine
+        self.works = works
+        self.flows = flows
+        self.held = held
+        self.rules = rules
+
+    @property
+    @abstractmethod
+    def shape(self) -> FusionShape:
+        """Which kernels may share a configuration, whatever it costs."""
+
+    @property
+    @abstractmethod
+    def always_bytes(self) -> float:
+        """What is in DRAM all the time."""
+
+    @property
+    def inputs(self) -> npt.NDArray[np.int64]:
+        """How often each kernel runs per tile; 0: once, with others that do; runs of a kernel are not tiled."""
+        return np.zeros(len(self.works), np.int64)
+
+    @property
+    def sram_extra_bytes(self) -> Column:
+        """SRAM that is added to each kernel's configuration."""
+        return np.zeros(len(self.works))
+
+    @property
+    def sram_capacity(self) -> float:
+        """SRAM of the chip as far as it limits configurations; 0 means unlimited."""
+        return self.machine.sram_bytes
+
+    @property
+    def pmu(self) -> PmuModel | None:
+        """Memory units of the chip, where they are counted: they are the limit then."""
+        return None
+
+    @property
+    def stage_bytes(self) -> Column:
+        """What each kernel keeps in the DRAM of its stage of a pipeline."""
+        return np.zeros(len(self.works))
+
+    @property
+    def tile_key(self) -> bytes | None:
+        """What tiles of kernels and tensors are like: models with the same key have the same limits of sets."""
+        return None
+
+    @cached_property
+    def most_weight_tiles(self) -> tuple[int, ...]:
+        """How often the weights of each kernel alone may be cut: down to one row of its output.
+
+        A row of an elementwise kernel is an element; what streams in is read once per tile there, too, which is more
+        than needed where the weight is as large as the output.
+        """
+        with_weight = set(self.held.users.kernels.tolist())
+        return tuple(work.rows if kernel in with_weight else 1 for kernel, work in enumerate(self.works))
+
+    @cached_property
+    def flop(self) -> Column:
+        """FLOP of a tile of each kernel."""
+        return np.array([work.flop for work in self.works], float)
+
+    @cached_property
+    def tables(self) -> tuple[CoreTable, ...]:
+        """Pareto table of cores and cycles of each kernel; equal ones are one object."""
+        known: dict[tuple[object, ...], CoreTable] = {}
+        different: dict[CoreTable, CoreTable] = {}
+        found = []
+        for work in self.works:
+            if work.shape not in known:
+                table = core_table(work, self.machine)
+                known[work.shape] = different.setdefault(table, table)
+            found.append(known[work.shape])
+        return tuple(found)
+
+    @cached_property
+    def different_tables(self) -> tuple[tuple[CoreTable, ...], npt.NDArray[np.int64]]:
+        """Tables that differ, and the number of each kernel's among them."""
+        different = {id(table): table for table in self.tables}
+        numbers = {one: number for number, one in enumerate(different)}
+        return tuple(different.values()), np.array([numbers[id(table)] for table in self.tables], np.int64)
+
+    @cached_property
+    def _set_cycles(self) -> SetCycles:
+        return SetCycles(self.tables, self.machine.cores)
+
+    def cycles(self, members: Members) -> list[int | None]:
+        """Return the cycles of the slowest kernel of each set; None without cores enough."""
+        return self._set_cycles.of(members)
+
+    def core_compute_ns(self, members: Members) -> Column:
+        """Return the time of compute of one tile where cores are the only limit, whatever memory units sets need."""
+        cycles = [inf if found is None else float(found) for found in self.cycles(members)]
+        return np.array(cycles, float) / self.machine.frequency_ghz
+
+    def tile_compute_ns(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
+        """Return the time of compute of one tile of each set, ``[set, kernel]``; infinite without cores enough."""
+        if self.rules.utilization > 0:
+            return np.asarray(members.astype(float) @ self.flop / (self.rules.utilization * self.machine.peak_gflops))
+        if self.pmu is None:
+            return self.core_compute_ns(members)
+        parts = [1] * len(members) if weight_tiles is None else weight_tiles.tolist()
+        cycles = [
+            self._cycles_of_units(self.pmu, np.flatnonzero(row).tolist(), part, found)
+            for row, part, found in zip(members, parts, self.cycles(members), strict=True)
+        ]
+        return np.array(cycles, float) / self.machine.frequency_ghz
+
+    @staticmethod
+    def _cycles_of_units(pmu: PmuModel, inside: Sequence[int], parts: int, cycles: int | None) -> float:
+        found = pmu.least_cycles(inside, parts, cycles) if inside and cycles is not None else cycles
+        return inf if found is None else float(found)
+
+    def streams(
+        self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None
+    ) -> tuple[Column, Column]:
+        """Return the bytes per tile that stream in and out of each set, with weights in so many tiles."""
+        read, written = self.flows.streams(members)
+        reads, writes = self._repeats(members, weight_tiles)
+        return read * reads, written * writes
+
+    def _repeats(
+        self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None
+    ) -> tuple[Column, Column]:
+        """Return how often what streams in is read, and what streams out is written."""
+        once = np.ones(len(members))
+        if weight_tiles is None or self.rules.reads_once:
+            return once, once
+        parts: Column = weight_tiles.astype(float)
+        return parts, once if self.rules.has_whole_bytes else parts
+
+    def crossing_bytes(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
+        """Return the bytes per tile that stream in and out of each set together."""
+        reads, writes = self._repeats(members, weight_tiles)
+        if np.array_equal(reads, writes):
+            return reads * self.flows.crossing(members)
+        return np.add(*self.streams(members, weight_tiles))
+
+    def exchange(self, inside: npt.NDArray[np.float64], tiles: Column) -> tuple[Column, Column]:  # noqa: ARG002
+        """Return time and bytes of each set's exchange with other chips; kernels are added one by one."""
+        return np.cumsum(inside * self.network_parts()[0], axis=1)[:, -1], np.zeros(len(inside))
+
+    def network_parts(self) -> tuple[Column, ...]:
+        """Return the times of each kernel's exchange, ``[kernel]``, per part that overlaps with the others.
+
+        A configuration's network time is the largest of the sums of the parts over its kernels.
+        """
+        return (np.array([work.network_ns for work in self.works], float),)
+
+    def tiles_of(self, members: Members) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return in how many tiles each set runs, and how often all of them."""
+        if not self.inputs.any():
+            return np.full(len(members), self.tiles), np.ones(len(members), np.int64)
+        inputs = (members * self.inputs).max(axis=1, initial=0)
+        return np.where(inputs > 0, 1, self.tiles), np.maximum(1, inputs)
+
+    def steps(
+        self,
+        members: Members,
+        weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None,
+        crossing: Column | None = None,
+        compute: Column | None = None,
+    ) -> StepColumns:
+        """Return the figures of sets of kernels as configurations; compute is infinite without cores enough.
+
+        Args:
+            members: ``[set, kernel]``.
+            weight_tiles: parts in which the weights of each set are loaded; above 1 only for a kernel alone.
+            crossing: `crossing_bytes`, if it is known.
+            compute: `tile_compute_ns`, if it is known.
+        """
+        whole_tiles, runs = self.tiles_of(members)
+        tiles = whole_tiles.astype(float)
+        crossing = self.crossing_bytes(members, weight_tiles) if crossing is None else crossing
+        dram_bytes = tiles * crossing + self.held.inside(members) @ self.held.moved
+        compute = self.tile_compute_ns(members, weight_tiles) if compute is None else compute
+        compute_ns = tiles * compute
+        memory_ns = dram_bytes / self.machine.dram_gb_per_s
+        network_ns, network_bytes = self.exchange(members.astype(float), tiles)
+        time_ns = runs * self.rules.overlap.times_ns(
+            compute_ns * ("C" in self.rules.counted),
+            memory_ns * ("M" in self.rules.counted),
+            network_ns * ("N" in self.rules.counted),
+        )
+        return StepColumns(compute_ns, memory_ns, network_ns, time_ns, dram_bytes, network_bytes)
+
+    def sram_bytes(self, members: Members, weight_tiles: npt.NDArray[np.int64] | None = None) -> Column:
+        """Return the SRAM of sets: two tiles of what crosses, tiles in flight inside, weights, what is added."""
+        found: Column = self.flows.kept(members) + self.held.inside(members) @ self.held.size
+        found = found + self.flows.entering(members) + members.astype(float) @ self.sram_extra_bytes
+        if weight_tiles is None:
+            return found
+        for row in np.flatnonzero(weight_tiles > 1):
+            found[row] = self.sram_alone(int(np.argmax(members[row])), int(weight_tiles[row]))
+        return found
+
+    @cached_property
+    def _alone(self) -> tuple[_Alone, ...]:
+        """Of each kernel: what is held in parts, what leaves in tiles, what enters, what is added."""
+        alone = np.eye(len(self.works), dtype=bool)
+        held, leaving = self.held.users.any(alone), self.flows.written_out(alone)
+        entering, extra = self.flows.entering(alone).tolist(), self.sram_extra_bytes.tolist()
+        return tuple(
+            (
+                self.held.size[held[kernel]].astype(int).tolist(),
+                self.flows.written[leaving[kernel]].astype(int).tolist(),
+                entering[kernel],
+                extra[kernel],
+            )
+            for kernel in range(len(self.works))
+        )
+
+    def sram_alone(self, kernel: int, parts: int) -> float:
+        """Return the SRAM of a kernel alone, with its weights, and what it puts out meanwhile, in so many parts."""
+        held, leaving, entering, extra = self._alone[kernel]
+        if self.rules.has_whole_bytes:
+            parted: float = sum(-(-size // parts) for size in held) + 2 * sum(-(-size // parts) for size in leaving)
+        else:
+            parted = (2 * sum(leaving) + sum(held)) / parts
+        return parted + entering + extra
+
+    def waiting_bytes(self, before: Members, inside: Members) -> Column:
+        """Return the bytes of tensors in DRAM while sets run after the kernels of ``before``.
+
+        Args:
+            before: kernels that ran earlier, ``[set, kernel]``.
+            inside: kernels of the configuration, ``[set, kernel]``.
+        """
+        tiles, _ = self.tiles_of(inside)
+        return self.flows.waiting(before, inside) * tiles * self.micro_batch
+
+    @property
+    def most_waiting(self) -> float:
+        """Bytes of all tensors: more never wait."""
+        return float(self.flows.size.sum()) * self.tiles * self.micro_batch
+
+    @property
+    def dram_room(self) -> float:
+        """DRAM that is left for waiting tensors beside what is always there; negative if that is too much."""
+        return self.machine.dram_bytes - self.always_bytes if self.machine.dram_bytes else inf
+
+    @property
+    def growth_limit(self) -> tuple[Column, float]:
+        """What each kernel holds whatever it is fused with, and the most that a configuration may hold; 0: no limit."""
+        if self.pmu is not None:
+            return self.pmu.held_pmus, float(self.pmu.pmus)
+        return self.held.alone(self.held.size, len(self.works)), self.sram_capacity
+
+    @cached_property
+    def least_parts(self) -> npt.NDArray[np.float64]:
+        """Unavoidable compute, DRAM and network time ``[kernel, 3]``; each adds up over any set of kernels.
+
+        Unavoidable are inputs and outputs, and each weight once; no byte is counted twice.
+        """
+        alone, counted = np.eye(len(self.works), dtype=bool), self.rules.counted
+        tiles, runs = self.tiles_of(alone)
+        if self.rules.utilization > 0:
+            compute_ns = self.tile_compute_ns(alone)
+        else:
+            areas = np.array([table.least_area for table in self.tables], float)
+            compute_ns = areas / (self.machine.cores * self.machine.frequency_ghz)
+        return np.stack(
+            [
+                tiles * runs * compute_ns * ("C" in counted),
+                runs * self._unavoidable_bytes / self.machine.dram_gb_per_s * ("M" in counted),
+                runs * self.network_parts()[0] * ("N" in counted),
+            ],
+            axis=1,
+        )
+
+    @cached_property
+    def _unavoidable_bytes(self) -> Column:
+        flows, found = self.flows, self.held.first(self.held.moved, len(self.works)).copy()
+        leaving = np.flatnonzero(flows.leaves & (flows.source != NOBODY))
+        np.add.at(found, flows.source[leaving], flows.size[leaving])
+        entering = np.flatnonzero((flows.source == NOBODY) & flows.is_read)
+        np.add.at(found, flows.readers.kernels[flows.readers.first[entering]], flows.size[entering])
+        return found
+
+    def least_ns(self) -> float:
+        """Return a time that no configurations beat: no core idle, none faster than its slowest kernel."""
+        if self.rules.utilization > 0:
+            compute_ns = float(self.flop.sum()) / (self.rules.utilization * self.machine.peak_gflops)
+        else:
+            area = -(-sum(table.least_area for table in self.tables) // self.machine.cores)
+            slowest = max((table.cycles[0] for table in self.tables), default=0)
+            compute_ns = max(area, slowest) / self.machine.frequency_ghz
+        memory_ns = float(self._unavoidable_bytes.sum()) / self.machine.dram_gb_per_s
+        return self.rules.overlap.time_ns(compute_ns, memory_ns, sum(self.network_parts()[0].tolist()))

@@ -1,0 +1,182 @@
+"""Which sets of kernels fit a chip, and their times, for many sets and arcs at once."""
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.dfmodel_backend.columns import Column, Members
+from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fastest_weight_tiles, fewest_pmus
+from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, SetLimits, members_of
+
+MOST_LIMITS = 10_000_000  # sets whose limits are kept, 24 bytes each
+CHUNK = 8192  # rows that are worked on at a time, to bound memory
+
+
+def set_limits(model: SetModel, members: Members) -> SetLimits:
+    """Return which sets of kernels, ``[set, kernel]``, break no limit of cores or SRAM."""
+    parts = [_chunk(model, members[start : start + CHUNK], start) for start in range(0, len(members), CHUNK)]
+    if not parts:
+        return SetLimits(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
+    return SetLimits(
+        fitting=np.concatenate([part.fitting for part in parts]),
+        weight_tiles=np.concatenate([part.weight_tiles for part in parts]),
+        crossing=np.concatenate([part.crossing for part in parts]),
+        compute_ns=np.concatenate([part.compute_ns for part in parts]),
+    )
+
+
+def least_limits(model: SetModel, members: Members) -> SetLimits:
+    """Return the same where memory units are counted, as if cores were the only limit of speed.
+
+    No set that is possible is left out, and none is slower: compute is that of cores, weights are whole.
+    """
+    assert model.pmu is not None
+    fits = _fits_cores(model, members) & (fewest_pmus(model, members) <= model.pmu.pmus)
+    rows = np.flatnonzero(fits)
+    return SetLimits(
+        fitting=rows.astype(np.int32),
+        weight_tiles=np.ones(len(rows), np.int32),
+        crossing=model.crossing_bytes(members[rows]),
+        compute_ns=model.core_compute_ns(members[rows]),
+    )
+
+
+def _fits_cores(model: SetModel, members: Members) -> npt.NDArray[np.bool_]:
+    """Return which sets have a core for each kernel, and do not mix kernels that run once per input with others."""
+    fits: npt.NDArray[np.bool_] = members.sum(axis=1) <= model.machine.cores
+    inputs = model.inputs > 0
+    if inputs.any():
+        fits &= ~((members & inputs).any(axis=1) & (members & ~inputs).any(axis=1))
+    return fits
+
+
+def _chunk(model: SetModel, members: Members, first: int) -> SetLimits:
+    tiles = np.ones(len(members), np.int32)
+    kernels = members.sum(axis=1)
+    fits = _fits_cores(model, members)
+    if model.sram_capacity or model.pmu is not None:
+        too_much = _exceeds(model, members)
+        for row in np.flatnonzero((too_much | (model.pmu is not None)) & (kernels == 1)):
+            found = tiles_alone(model, int(np.argmax(members[row])))
+            too_much[row] = found is None
+            tiles[row] = found or 1
+        fits &= ~too_much
+    rows = np.flatnonzero(fits)
+    return SetLimits(
+        fitting=(rows + first).astype(np.int32),
+        weight_tiles=tiles[rows],
+        crossing=model.crossing_bytes(members[rows], tiles[rows]),
+        compute_ns=model.tile_compute_ns(members[rows], tiles[rows]),
+    )
+
+
+def fewest_weight_tiles(model: SetModel, members: Members) -> npt.NDArray[np.int64]:
+    """Return the fewest tiles in which the weights of each set come so that it fits SRAM, 0 if it does not.
+
+    More than one is possible for a kernel alone; fewer are never slower, but where memory units are counted: there it
+    is the tiles with which the kernel is fastest.
+    """
+    tiles = np.ones(len(members), np.int64)
+    if model.pmu is not None or model.sram_capacity:
+        tiles[_exceeds(model, members)] = 0
+    for row in np.flatnonzero(members.sum(axis=1) == 1):
+        tiles[row] = tiles_alone(model, int(np.argmax(members[row]))) or 0
+    return tiles
+
+
+def tiles_alone(model: SetModel, kernel: int) -> int | None:
+    """Return the fewest tiles in which the weights of a kernel alone come so that it fits, or None if it never does."""
+    if model.pmu is not None:
+        return fastest_weight_tiles(model, kernel)
+    capacity, most = model.sram_capacity, model.most_weight_tiles[kernel]
+    if not capacity or model.sram_alone(kernel, 1) <= capacity:
+        return 1
+    if most == 1 or model.sram_alone(kernel, most) > capacity:
+        return None
+    low, high = 1, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if model.sram_alone(kernel, middle) <= capacity else (middle, high)
+    return high
+
+
+def _exceeds(model: SetModel, members: Members) -> npt.NDArray[np.bool_]:
+    """Return whether sets of kernels, ``[set, kernel]``, with whole weights are too large for SRAM or memory units."""
+    if model.pmu is not None:
+        return np.asarray(model.pmu.least_pmus(members) > model.pmu.pmus)
+    return np.asarray(model.sram_bytes(members) > model.sram_capacity)
+
+
+def set_times(model: SetModel, members: Members, limits: SetLimits | None = None) -> Column:
+    """Return the time of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
+    return set_figures(model, members, limits)[0]
+
+
+def set_figures(model: SetModel, members: Members, limits: SetLimits | None = None) -> tuple[Column, Column]:
+    """Return the time and the DRAM bytes of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
+    found = limits if limits is not None else set_limits(model, members)
+    times, dram_bytes = (np.full(len(members), np.inf) for _ in range(2))
+    for start in range(0, len(found.fitting), CHUNK):
+        part = slice(start, start + CHUNK)
+        rows = found.fitting[part]
+        columns = model.steps(members[rows], found.weight_tiles[part], found.crossing[part], found.compute_ns[part])
+        times[rows] = columns.time_ns
+        dram_bytes[rows] = np.rint(columns.dram_bytes)
+    return times, dram_bytes
+
+
+def _limits_of_arcs(model: SetModel, arcs: Arcs) -> SetLimits:
+    """Return what the sets of arcs are limited by; it is found once for all pipelines and micro-batches.
+
+    Where memory units are counted the best tiles of weights depend on those, too.
+    """
+    key = model.tile_key
+    if model.pmu is not None or key is None:
+        return set_limits(model, arcs.members)
+    if key in arcs.limits:
+        return arcs.limits[key]
+    found = set_limits(model, arcs.members)
+    if len(arcs.limits) < MOST_LIMITS // max(1, len(arcs.members)):
+        arcs.limits[key] = found
+    return found
+
+
+def arc_times(model: SetModel, arcs: Arcs, limits: SetLimits | None = None) -> Column:
+    """Return the time of each arc, infinite if it breaks a limit of cores, SRAM or DRAM.
+
+    ``limits`` of the sets of the arcs may be given.
+    """
+    return arc_figures(model, arcs, limits)[0]
+
+
+def arc_figures(model: SetModel, arcs: Arcs, limits: SetLimits | None = None) -> tuple[Column, Column]:
+    """Return the time and the DRAM bytes of each arc; the time is infinite if it breaks a limit.
+
+    ``limits`` of the sets of the arcs may be given.
+    """
+    room = model.dram_room
+    if room >= model.most_waiting:
+        known = _limits_of_arcs(model, arcs) if limits is None else limits
+        set_ns, set_bytes = set_figures(model, arcs.members, known)
+        return set_ns[arcs.added], set_bytes[arcs.added]
+    times, dram_bytes = (np.full(len(arcs.added), np.inf) for _ in range(2))
+    before = members_of(arcs.down_sets, len(model.works))
+    cut = model.waiting_bytes(before, np.zeros_like(before))
+    # What is cut by the border before or after waits; where both together are too much it matters what is cut twice.
+    # Kernels with several inputs are not tiled: they let a tile wait.
+    least = cut / model.tiles if model.inputs.any() else cut
+    possible = np.flatnonzero((least[arcs.before] <= room) & (least[arcs.after] <= room))
+    if limits is None:
+        needed, place = np.unique(arcs.added[possible], return_inverse=True)
+        set_ns, set_bytes = set_figures(model, arcs.members[needed])
+    else:
+        set_ns, set_bytes = set_figures(model, arcs.members, limits)
+        place = arcs.added[possible]
+    times[possible], dram_bytes[possible] = set_ns[place], set_bytes[place]
+    doubtful = possible[cut[arcs.before[possible]] + cut[arcs.after[possible]] > room]
+    doubtful = doubtful[np.isfinite(times[doubtful])]
+    for start in range(0, len(doubtful), CHUNK):
+        part = doubtful[start : start + CHUNK]
+        waiting = model.waiting_bytes(before[arcs.before[part]], arcs.members[arcs.added[part]])
+        times[part] = np.where(waiting <= room, times[part], np.inf)
+    return times, dram_bytes
