@@ -10,8 +10,13 @@ INSTALLED := $(VENV)/.installed
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export NO_MKDOCS_2_WARNING := 1
+# A process that may not keep what it compiled spends half of its start on that: pytest's workers, commands that are run.
+export PYTHONDONTWRITEBYTECODE :=
 # DaCe calls cmake and ninja, which pip puts beside python.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+# Neighbours share what they made once, such as a solved design: a worker takes a half of the tests, and then from others.
+PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: demo test unit check docs screenshots fuzz nightly mutants bench clean
 
@@ -19,11 +24,11 @@ demo: $(INSTALLED)
 	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128
 
 test: check
-	$(BIN)/pytest -q -n auto --maxprocesses 4
+	$(BIN)/pytest -q $(PARALLEL)
 
-# Two minutes: what is told by tests of single modules alone.
+# A minute: what is told by tests of single modules alone.
 unit: $(INSTALLED)
-	$(BIN)/pytest -q -n auto --maxprocesses 4 tests/unit
+	$(BIN)/pytest -q $(PARALLEL) tests/unit
 
 check: $(INSTALLED) docs
 	$(BIN)/ruff format --check .
@@ -46,9 +51,9 @@ screenshots: docs
 fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-# Property tests with 20 times as many examples as in `make test`, then the fuzzer: hours.
+# Property tests with 40 times as many examples as in `make test`, all cases compiled, then the fuzzer: hours.
 nightly: $(INSTALLED)
-	PROPERTY_EXAMPLES=20 $(BIN)/pytest -q -n auto --maxprocesses 4 tests/unit
+	PROPERTY_EXAMPLES=20 $(BIN)/pytest -q $(PARALLEL) tests/unit tests/compiled
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # 120 wrong versions of the package: the unit tests have to notice 108 at least. Less: make mutants MUTANTS='checkers'

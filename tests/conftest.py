@@ -1,12 +1,15 @@
 """Settings of all tests."""
 
+import gc
 import os
 
 from hypothesis import settings
 
+from dfcompile.cli.main import COLLECTED_AFTER
 from tests.examples import DEFAULT, examples
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime reads it when it is imported
+gc.set_threshold(*COLLECTED_AFTER)  # as the command line does: nearly all that is made stays
 
 # Also where a test says nothing: a busy machine makes no property false.
 settings.register_profile("tests", examples(DEFAULT))

@@ -1,18 +1,14 @@
 """Topologies, solvers, systems and front ends of third parties: installed for real, used by the command line."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.test_plugin_package import LENET_CONV, PLUGIN, dfcompile, install, packages
+from tests.test_plugin_package import PLUGIN, dfcompile, install, model, packages
 
-__all__ = ["packages"]  # a fixture
-TESTS = ("test_line.py", "test_greedy.py", "test_mylab_row.py", "test_layers.py")
+__all__ = ["model", "packages"]  # fixtures
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +38,6 @@ def broken(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return both
 
 
-def test_the_plug_ins_pass_the_checks_for_everybody(packages: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(PLUGIN / name) for name in TESTS)]
-    environment = {**os.environ, "PYTHONPATH": str(packages)}
-    run = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
-
-    assert "6 passed" in run.stdout, run.stdout
-
-
 def test_a_model_of_theirs_runs_on_their_system_by_their_solver(packages: Path, tmp_path: Path) -> None:
     network = {"inputs": 64, "layers": [{"weights": [[0.5] * 64] * 64, "activation": "Relu"}] * 2}
     (tmp_path / "net.layers").write_text(json.dumps(network))
@@ -72,9 +60,9 @@ def test_listings_show_them_with_their_origin(packages: Path) -> None:
         assert any(line.split() == [name, origin] for line in plugins.splitlines()), name
 
 
-def test_a_wrong_chain_and_a_broken_system_are_their_packages_fault(broken: Path) -> None:
-    solved = dfcompile(str(LENET_CONV), "--pes", "16", "--solver", "half", packages=broken)
-    system = dfcompile(str(LENET_CONV), "--pes", "16", "--system", "broken", packages=broken)
+def test_a_wrong_chain_and_a_broken_system_are_their_packages_fault(broken: Path, model: str) -> None:
+    solved = dfcompile(model, "--pes", "16", "--solver", "half", packages=broken)
+    system = dfcompile(model, "--pes", "16", "--system", "broken", packages=broken)
     listed = dfcompile("systems", packages=broken)
 
     assert solved.returncode == 1

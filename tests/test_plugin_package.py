@@ -1,19 +1,32 @@
-"""A package of third parties: installed for real, found by the command line, checked by its own test."""
+"""A package of third parties: installed for real, found by the command line, checked by its own test.
 
+Commands run in this process, which forgets the package afterwards; that a new process finds it is told once.
+"""
+
+import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import parser
 
+from dfcompile.cli.main import main
+from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers
+from dfcompile.dfmodel_backend.machine.named_systems import named_systems
+from dfcompile.dfmodel_backend.machine.network.topologies import dimension_kinds
+from tests.onnx_files import save_convolution
 from tests.unit.plugins.installed import write_package
+from tests.written_models import HEADER
 
 PLUGIN = Path(__file__).parent / "plugin"
-LENET_CONV = Path(__file__).parent.parent / "examples" / "lenet" / "conv1.py"
-SOFTMAX = Path(__file__).parent / "models" / "middle_softmax.py"
 
 
 def install(source: Path, target: Path) -> None:
@@ -27,10 +40,56 @@ def environment_with(packages: Path, **variables: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(packages), inherited))), **variables}
 
 
-def dfcompile(*arguments: str, packages: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "dfcompile", *arguments]
-    environment = environment_with(packages, **variables)
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def dfcompile(*arguments: str, packages: Path, **variables: str) -> Ended:
+    """Run a command with a folder of packages in front of all others."""
+    out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.syspath_prepend(str(packages))
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        forget_plugins(packages)
+        try:
+            status = main(arguments)
+        finally:
+            forget_plugins(packages)
+    out.seek(0)
+    err.seek(0)
+    return Ended(status, out.read(), err.read())
+
+
+def forget_plugins(packages: Path) -> None:
+    """Forget what this process knows of plug-ins, and the modules of those in a folder."""
+    for known in (dimension_kinds, fusion_solvers, named_systems):
+        known.cache_clear()
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(str(packages)):
+            del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """LeNet's first convolution."""
+    return str(save_convolution(tmp_path_factory.mktemp("models") / "convolution.onnx"))
+
+
+@pytest.fixture(scope="module")
+def softmax(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A softmax along a middle axis, between two other operators."""
+    text = "g (float[2,7,3,4] x) => (float[2,7,3,4] y)"
+    text += " { [exp] t = Exp(x) [softmax] u = Softmax<axis=1>(t) [relu] y = Relu(u) }"
+    path = tmp_path_factory.mktemp("models") / "softmax.onnx"
+    onnx.save(parser.parse_model(HEADER + text), str(path))
+    return str(path)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +103,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_listings_show_the_plug_in_and_its_origin(packages: Path) -> None:
-    expansions = dfcompile("expansions", packages=packages)
+    command = [sys.executable, "-m", "dfcompile", "expansions"]
+    expansions = subprocess.run(command, capture_output=True, text=True, env=environment_with(packages), check=True)
     passes = dfcompile("passes", packages=packages)
 
     assert any(
@@ -53,9 +113,9 @@ def test_listings_show_the_plug_in_and_its_origin(packages: Path) -> None:
     assert any("memory-only" in line and "mylab.memory_only" in line for line in passes.stdout.splitlines())
 
 
-def test_expansion_and_pass_of_the_plug_in_lower_a_model(packages: Path, tmp_path: Path) -> None:
+def test_expansion_and_pass_of_the_plug_in_lower_a_model(packages: Path, tmp_path: Path, model: str) -> None:
     report = tmp_path / "report.json"
-    arguments = (str(LENET_CONV), "--pes", "16", "--expand", "MatMul=rows,lmv", "--passes", "memory-only", "--verify")
+    arguments = (model, "--pes", "16", "--expand", "MatMul=rows,lmv", "--passes", "memory-only", "--verify")
     run = dfcompile(*arguments, "--format", "json", "-o", str(report), packages=packages)
 
     assert run.returncode == 0, run.stderr
@@ -63,18 +123,18 @@ def test_expansion_and_pass_of_the_plug_in_lower_a_model(packages: Path, tmp_pat
     assert '"spilled_elements": 0' in report.read_text()
 
 
-def test_canonical_operator_of_the_plug_in_is_lowered_and_is_one_kernel(packages: Path) -> None:
-    run = dfcompile(str(SOFTMAX), "--pes", "16", "--expand", "Softmax=one-kernel", "--verify", packages=packages)
+def test_canonical_operator_of_the_plug_in_is_lowered_and_is_one_kernel(packages: Path, softmax: str) -> None:
+    run = dfcompile(softmax, "--pes", "16", "--expand", "Softmax=one-kernel", "--verify", packages=packages)
 
     assert run.returncode == 0, run.stderr
 
 
-def test_a_field_that_the_plug_in_misspells_is_named(packages: Path, tmp_path: Path) -> None:
+def test_a_field_that_the_plug_in_misspells_is_named(packages: Path, tmp_path: Path, softmax: str) -> None:
     broken = tmp_path / "packages"
     shutil.copytree(packages, broken)
     file = broken / "mylab" / "row_softmax.py"
     file.write_text(file.read_text().replace("RowSoftmax(axis=", "RowSoftmax(axes="))
-    run = dfcompile(str(SOFTMAX), "--pes", "16", "--expand", "Softmax=one-kernel", packages=broken)
+    run = dfcompile(softmax, "--pes", "16", "--expand", "Softmax=one-kernel", packages=broken)
 
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
@@ -118,12 +178,14 @@ def test_kinds_are_listed_with_what_is_found_and_where(packages: Path) -> None:
     assert "cannot" not in run.stdout
 
 
-def test_passes_of_the_plug_in_take_options_and_its_partitioner_schedules(packages: Path, tmp_path: Path) -> None:
+def test_passes_of_the_plug_in_take_options_and_its_partitioner_schedules(
+    packages: Path, tmp_path: Path, model: str
+) -> None:
     report = tmp_path / "report.json"
     passes = "memory-only{above=4000},through-memory{above=100}"
-    run = dfcompile(str(LENET_CONV), "--pes", "16", "--passes", passes, "--partition", "slices", "--format", "json",
+    run = dfcompile(model, "--pes", "16", "--passes", passes, "--partition", "slices", "--format", "json",
                     "-o", str(report), packages=packages)  # fmt: skip
-    misspelt = dfcompile(str(LENET_CONV), "--pes", "16", "--passes", "memory-only{abov=1}", packages=packages)
+    misspelt = dfcompile(model, "--pes", "16", "--passes", "memory-only{abov=1}", packages=packages)
     read = json.loads(report.read_text())
 
     assert run.returncode == 0, run.stderr
@@ -157,14 +219,16 @@ def line_of(kind: str) -> str:
     return f"entry point dfcompile.{kind}:brokenlab: {module}"
 
 
-def test_a_module_that_cannot_be_imported_stops_no_command_that_does_without_it(broken: Path, tmp_path: Path) -> None:
+def test_a_module_that_cannot_be_imported_stops_no_command_that_does_without_it(
+    broken: Path, tmp_path: Path, model: str
+) -> None:
     report = tmp_path / "report.json"
     for command, kind in (("passes", "passes"), ("expansions", "expansions"), ("ops", "expansions")):
         run = dfcompile(command, packages=broken)
         assert (run.returncode, run.stderr) == (0, f"dfcompile: warning: {line_of(kind)}\n")
     listed = dfcompile("plugins", packages=broken)
-    run = dfcompile(str(LENET_CONV), "--pes", "16", "--format", "json", "-o", str(report), packages=broken)
-    plain = dfcompile(str(LENET_CONV), "--pes", "16", "--format", "json", packages=tmp_path)
+    run = dfcompile(model, "--pes", "16", "--format", "json", "-o", str(report), packages=broken)
+    plain = dfcompile(model, "--pes", "16", "--format", "json", packages=tmp_path)
     with_faults, without = json.loads(report.read_text()), json.loads(plain.stdout)
     warnings = with_faults.pop("warnings")
 
@@ -186,17 +250,17 @@ def test_a_module_that_cannot_be_imported_stops_no_command_that_does_without_it(
      (("--partition", "mine"), "partitioners")],
 )  # fmt: skip
 def test_who_names_what_only_a_broken_module_could_offer_is_told(
-    broken: Path, arguments: tuple[str, str], kind: str
+    broken: Path, arguments: tuple[str, str], kind: str, model: str
 ) -> None:
-    run = dfcompile(str(LENET_CONV), "--pes", "16", *arguments, packages=broken)
+    run = dfcompile(model, "--pes", "16", *arguments, packages=broken)
 
     assert run.returncode == 1
     assert line_of(kind) in run.stderr
     assert run.stderr.count("\n") == 1
 
 
-def test_what_a_plug_in_raises_is_one_line_and_its_traceback_for_its_author(broken: Path) -> None:
-    arguments = (str(LENET_CONV), "--pes", "16", "--expand", "MatMul=broken")
+def test_what_a_plug_in_raises_is_one_line_and_its_traceback_for_its_author(broken: Path, model: str) -> None:
+    arguments = (model, "--pes", "16", "--expand", "MatMul=broken")
     run = dfcompile(*arguments, packages=broken)
     traced = dfcompile(*arguments, packages=broken, DFCOMPILE_TRACEBACK="1")
 
@@ -224,11 +288,11 @@ def test_two_plug_ins_that_claim_one_name_are_both_named(packages: Path, tmp_pat
     assert "otherlab.matmul_rows" in run.stderr
 
 
-def test_format_of_the_plug_in_writes_and_completes(packages: Path) -> None:
-    run = dfcompile(str(LENET_CONV), "--pes", "16", "--format", "markdown", packages=packages)
+def test_format_of_the_plug_in_writes_and_completes(packages: Path, model: str) -> None:
+    run = dfcompile(model, "--pes", "16", "--format", "markdown", packages=packages)
     words = {"COMP_WORDS": "dfcompile m.onnx --format mark", "COMP_CWORD": "3"}
     completed = dfcompile(packages=packages, _DFCOMPILE_COMPLETE="bash_complete", **words)
-    misspelt = dfcompile(str(LENET_CONV), "--pes", "16", "--format", "markdwn", packages=packages)
+    misspelt = dfcompile(model, "--pes", "16", "--format", "markdwn", packages=packages)
 
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("| pes | 16 |\n| --- | ---: |\n")

@@ -1,8 +1,13 @@
-"""ONNX's own node tests: those of every operator that can be compiled pass, or are refused for a reason listed here."""
+"""ONNX's own node tests: those of every operator that can be compiled pass, or are refused for a reason listed here.
+
+All are interpreted in each run; of those, others are compiled in each run, and all of them in `make nightly`.
+"""
 
 import re
 from collections import Counter
+from fractions import Fraction
 from functools import cache
+from random import SystemRandom
 
 import numpy as np
 import pytest
@@ -10,6 +15,7 @@ import pytest
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
 from dfcompile.lowering.execution.compiled_run import run_program
+from tests.examples import TIMES
 from tests.interpreter import interpret
 from tests.onnx_node_cases import NodeCase, merged, node_cases
 from tests.onnx_nodes import TABLE, Node, assert_same, lowered, random
@@ -70,6 +76,11 @@ def parts(cases: list[NodeCase]) -> list[list[NodeCase]]:
     return [cases[at::number] for at in range(number)]
 
 
+def drawn(cases: list[NodeCase]) -> list[NodeCase]:
+    """Return the cases that are compiled in this run, at least one."""
+    return SystemRandom().sample(cases, max(1, round(len(cases) * min(Fraction(1), TIMES))))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(BATCHES))
 def test_cases_pass_interpreted_and_compiled_or_are_refused_for_a_listed_reason(number: int) -> None:
@@ -83,7 +94,7 @@ def test_cases_pass_interpreted_and_compiled_or_are_refused_for_a_listed_reason(
             found = interpret(program, case.feeds)
             assert_same(found, case.expected, tolerance(case), tolerance(case) * 1e-2)
             passed.setdefault(case.opset, []).append(case)
-    for together in (some for cases in passed.values() for some in parts(cases)):
+    for together in (some for cases in passed.values() for some in parts(drawn(cases))):
         model, feeds, expected = merged(together)
         compiled = run_program(lowered(model), feeds, optimised=False)
         assert list(compiled) == list(expected)

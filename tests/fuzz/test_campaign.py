@@ -17,7 +17,7 @@ from tests.onnx_nodes import TABLE
 @pytest.mark.slow
 def test_short_campaign_finds_nothing(tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(10**9)
-    cases = planned(seed, models=300, dags=100, files=100, published=False)
+    cases = planned(seed, models=100, dags=40, files=40, published=False)
     found: list[Judged] = []
     judged = run_campaign(cases, 2, tmp_path / "log", found.append)
     found = [each for each in found if each.outcome.verdict.is_finding]

@@ -16,6 +16,8 @@ from dace.sdfg.nodes import AccessNode, MapEntry, MapExit
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
+from dfcompile.frontend import WholeMemlets
+from dfcompile.lowering.map_scopes import MapScopes
 from dfcompile.lowering.reduction import Reduction
 
 _WIDE = {"float16": "float64", "float32": "float64", "float64": "float64", "complex64": "complex128"}
@@ -37,14 +39,15 @@ def widen_accumulators(sdfg: dace.SDFG) -> None:
         sdfg: of level 2; no longer fit for extraction afterwards.
     """
     for state in sdfg.states():
+        scopes = MapScopes(state, WholeMemlets(sdfg))
+        for exit_ in [node for node in state.nodes() if isinstance(node, MapExit)]:
+            _widen(sdfg, state, exit_, scopes)
         for node in state.nodes():
             if isinstance(node, MapEntry):
                 node.map.schedule = dace.ScheduleType.Sequential
-        for exit_ in [node for node in state.nodes() if isinstance(node, MapExit)]:
-            _widen(sdfg, state, exit_)
 
 
-def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit) -> None:
+def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, scopes: MapScopes) -> None:
     (inner,) = state.in_edges(exit_)
     if inner.data.wcr is None:
         return
@@ -68,16 +71,13 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit) -> None:
     inner.data = _renamed(inner.data, wide, reduction)
     indices = [f"i{axis}" for axis in range(len(sdfg.arrays[name].shape))]
     subset = ", ".join(indices)
-    state.add_mapped_tasklet(
+    scopes.add(
         f"{name}_round",
-        {index: f"0:{extent}" for index, extent in zip(indices, sdfg.arrays[name].shape, strict=True)},
-        {"value": Memlet(f"{wide}[{subset}]")},
+        dict(zip(indices, map(int, sdfg.arrays[name].shape), strict=True)),
+        {"value": (sums, Memlet(f"{wide}[{subset}]"))},
         "rounded = dace.float32(value)" if dtype == "float16" else "rounded = value",
-        {"rounded": Memlet(f"{name}[{subset}]")},
-        schedule=dace.ScheduleType.Sequential,
-        input_nodes={wide: sums},
-        output_nodes={name: result},
-        external_edges=True,
+        "rounded",
+        (result, Memlet(f"{name}[{subset}]")),
     )
 
 

@@ -15,15 +15,6 @@ CaptureFixture = pytest.CaptureFixture[str]
 HEAVY = ("dace", "google.protobuf", "networkx", "numpy", "onnx", "pulp", "pydantic", "rich", "sympy", "torch")
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "import sys; from dfcompile.cli.main import main; sys.exit(main())", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_help_imports_nothing_heavy() -> None:
     listed = f"print([m for m in {HEAVY} if m in sys.modules])"
     code = f"import sys; from dfcompile.cli.main import main; main(['--help']); {listed}"
@@ -110,10 +101,10 @@ def test_closed_pipe_is_silent() -> None:
         assert (done.stderr.read(), done.wait()) == (b"", 1)
 
 
-def test_model_named_like_a_command_is_reached_by_its_path() -> None:
-    done = run("./passes", "--pes", "4")
+def test_model_named_like_a_command_is_reached_by_its_path(capsys: CaptureFixture) -> None:
+    status = cli.main(["./passes", "--pes", "4"])
 
-    assert (done.returncode, done.stderr) == (
+    assert (status, capsys.readouterr().err) == (
         1,
         "dfcompile: error: passes: no suffix against a model file (.onnx, .py)\n",
     )

@@ -1,25 +1,5 @@
-"""Small ONNX models, written as text."""
+"""Models written as text."""
 
-from collections.abc import Callable
-from pathlib import Path
+from tests.written_models import write_model
 
-import onnx
-import pytest
-from onnx import parser
-
-HEADER = '<ir_version: 8, opset_import: ["": 18]>\n'
-
-ModelWriter = Callable[[str], Path]
-
-
-@pytest.fixture
-def write_model(tmp_path: Path) -> ModelWriter:
-    """Write ONNX text (with or without its header) to a file and give its path."""
-
-    def write(text: str) -> Path:
-        model = parser.parse_model(text if text.startswith("<") else HEADER + text)
-        path = tmp_path / "model.onnx"
-        onnx.save(model, str(path))
-        return path
-
-    return write
+__all__ = ["write_model"]

@@ -5,7 +5,6 @@ from dace.sdfg.nodes import AccessNode, MapEntry, MapExit
 from dfcompile.errors import InternalError, UnsupportedOpError, UserError
 from dfcompile.frontend import CANONICAL, Coverage, Level, OperatorNode, Program
 from dfcompile.lowering import Choice, check_choices, lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.testing.expansions import program_of_node
 from tests.interpreter import interpret
 from tests.onnx_nodes import scopes
@@ -133,7 +132,7 @@ def test_folded_transpose_is_a_parameter_in_row_order() -> None:
     program = program_from_text("g (float[2] x) => (float[3,2] y) { t = Transpose(w)  y = Add(t, x) }", w=weights)
     maps = lower_to_maps(lower_to_canonical(program, TABLE), TABLE)
 
-    found = run_program(maps, {"x": np.zeros(2, np.float32)})["y"]
+    found = interpret(maps, {"x": np.zeros(2, np.float32)})["y"]
     np.testing.assert_array_equal(found, weights.T)
 
 

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -18,7 +19,7 @@ from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.solve.design_search import solve_design
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, PluginError, UserError, VerificationError
 from dfcompile.plugins import Collected, Plugin
 from dfcompile.testing import check_solver
@@ -139,9 +140,13 @@ def test_the_checker_of_solvers_tells_what_is_wrong() -> None:
         check_solver(solver_of(fickle))
 
 
+@cache
+def solved() -> DesignSolution:
+    return solve_design(read_design(DESIGNS / "readme_gpt3_1t_sn30.txt"), DesignOptions())
+
+
 def test_chains_of_designs_have_the_times_of_the_solver() -> None:
-    design = read_design(DESIGNS / "readme_gpt3_1t_sn30.txt")
-    best = solve_design(design, DesignOptions())
+    best = solved()
     model = DesignModel(best.design, best.decision.sharding, best.decision.tiles, RIGHT)
     problem = SetProblem(model)
     found = DP.solve(problem)
@@ -163,7 +168,7 @@ def test_designs_are_solved_by_solvers_of_others(monkeypatch: pytest.MonkeyPatch
     design = read_design(DESIGNS / "readme_gpt3_1t_sn30.txt")
     install(monkeypatch, solver_of(lambda problem: INTERVALS.run(problem).chain))
 
-    best = solve_design(design, DesignOptions())
+    best = solved()
     found = solve_design(design, DesignOptions(solver="mine"))
 
     assert (best.solver, best.optimal) == ("dp", True)

@@ -3,7 +3,6 @@ import pytest
 
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.execution.compiled_run import run_program
 from tests.interpreter import interpret
 from tests.onnx_text import program_from_text
 
@@ -19,7 +18,6 @@ def test_rows_at_indices_of_the_run(axis: int, shape: str) -> None:
     expected = np.take(VALUES, indices, axis=axis)
 
     assert np.array_equal(interpret(maps, {"i": indices})["y"], expected)
-    assert np.array_equal(run_program(maps, {"i": indices})["y"], expected)
 
 
 def test_only_the_elements_that_are_read_are_traffic() -> None:

@@ -1,9 +1,5 @@
 """Options, demotion, order and size of what `schedule` returns."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -99,33 +95,3 @@ def test_gaps_are_found_as_in_a_plain_list() -> None:
         if found is not None and number % 2:
             index.remove(found)
             plain.remove(found)
-
-
-_DIGEST = """
-import hashlib
-from dfcompile.scheduler import ScheduleOptions, schedule, schedule_non_streaming
-from tests.unit.scheduler.convolution import convolution_dag
-digest = hashlib.sha256()
-for partition in ("sb-rlx", "sb-lts", "work-ordered"):
-    result = schedule(convolution_dag("mv", whole_arrays=False), ScheduleOptions(16, partition))
-    for column in (result.block, result.pe, result.start, result.last_out, result.streamed, result.fifo_capacity):
-        digest.update(column.tobytes())
-baseline = schedule_non_streaming(convolution_dag("mv", whole_arrays=False), 16)
-digest.update(baseline.pe.tobytes() + baseline.start.tobytes())
-print(digest.hexdigest())
-"""
-
-
-def test_schedules_do_not_depend_on_the_hash_seed() -> None:
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", _DIGEST],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-            text=True,
-        ).stdout
-        for seed in ("0", "1")
-    }
-
-    assert len(digests) == 1

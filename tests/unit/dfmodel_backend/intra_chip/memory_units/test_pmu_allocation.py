@@ -10,6 +10,7 @@ from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, cycles_of, lea
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
+from tests.examples import rounds
 from tests.unit.dfmodel_backend.pmu_designs import random_model, with_pmus
 
 
@@ -86,7 +87,8 @@ def brute_force(model: DesignModel, inside: tuple[int, ...], parts: int) -> tupl
 
 def test_least_cycles_and_fewest_units_equal_brute_force() -> None:
     slower = 0
-    for seed in range(250):
+    seeds = range(rounds(250))
+    for seed in seeds:
         rng = random.Random(seed)
         model = random_model(rng, 4, rng.choice([RIGHT, replace(ORIGINAL, sram_of_other_edges=False)]))
         kernels = range(len(model.shares))
@@ -107,4 +109,4 @@ def test_least_cycles_and_fewest_units_equal_brute_force() -> None:
             assert allocation.pmus == pmus(model, allocation.splits, parts)
             by_cores = least_cycles([(model.tables[kernel], 1) for kernel in inside], model.design.machine.cores)
             slower += by_cores is not None and found > by_cores
-    assert slower > 30  # cases in which memory units, not cores, are the limit
+    assert slower > len(seeds) / 9  # cases in which memory units, not cores, are the limit
