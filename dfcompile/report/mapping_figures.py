@@ -58,7 +58,7 @@ class IdealSummary:
         meaning="whether it is proved that no assignment of kernels to configurations is faster, under no sharding "
         "over a number of chips that was tried"
     )
-    gap: float = figure(meaning="(`ideal_time_s` − `bound_time_s`) / `ideal_time_s`")
+    gap: float = figure(meaning="(`ideal_time_s` − `bound_time_s`) / `bound_time_s`")
     bound_time_s: float = figure(unit="s", meaning="that no assignment, under no sharding, can fall below")
     dram_bytes: float = figure(unit="bytes", meaning="read from and written to DRAM")
     network_bytes: float = figure(unit="bytes", meaning="of the messages between its chips")
@@ -192,7 +192,7 @@ class MappingSummary:
         meaning="whether it is proved that no other assignment of kernels to configurations is faster, each scheduled "
         "as it is, and kernels split over chips as they are"
     )
-    gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `time_s`")
+    gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `bound_time_s`")
     configs: int = figure(
         unit="configurations",
         meaning="that follow one another on a chip",

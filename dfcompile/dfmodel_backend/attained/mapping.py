@@ -9,6 +9,7 @@ from dfcompile.dfmodel_backend.attained.concatenation import concatenated
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
+from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
@@ -69,8 +70,8 @@ class TaskMapping:
 
     @property
     def gap(self) -> float:
-        """(time - bound) / time."""
-        return (self.time_s - self.bound_time_s) / self.time_s if self.time_s else 0.0
+        """(time - bound) / bound."""
+        return gap_above(self.bound_time_s, self.time_s)
 
 
 def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:

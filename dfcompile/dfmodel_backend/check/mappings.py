@@ -227,7 +227,7 @@ def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> Non
             mapping.utilization,
             mapping.flop / (time_s * 2e9 * units * chip.frequency_ghz * mapping.chips),
         )
-        _same("gap", mapping.gap, 1 - mapping.bound_time_s / mapping.time_s)
+        _same("gap", mapping.gap, mapping.time_s / mapping.bound_time_s - 1)
     if mapping.bound_time_s > mapping.time_s * (1 + _RELATIVE):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against a time of {mapping.time_s} s")
 

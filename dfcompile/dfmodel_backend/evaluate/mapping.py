@@ -23,7 +23,7 @@ class Mapping:
     energy_j: float
     utilization: float  # of the peak FLOP of all chips
     optimal: bool
-    gap: float  # (time - bound) / time
+    gap: float  # (time - bound) / bound
     bound_time_s: float
     solver: str
     solver_s: float  # wall time; the one figure that differs between runs

@@ -10,6 +10,7 @@ from dfcompile.dfmodel_backend.check.mappings import check
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import shared_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions
@@ -175,8 +176,7 @@ def _bounded(mapping: Mapping, bound_s: float) -> Mapping:
     """Return a mapping with a bound of all shardings on all numbers of chips that were tried."""
     if bound_s >= mapping.time_s * (1 - TIE):
         return replace(mapping, optimal=True, bound_time_s=mapping.time_s, gap=0.0)
-    gap = (mapping.time_s - bound_s) / mapping.time_s
-    return replace(mapping, optimal=False, bound_time_s=bound_s, gap=gap)
+    return replace(mapping, optimal=False, bound_time_s=bound_s, gap=gap_above(bound_s, mapping.time_s))
 
 
 def _explanation(tried: dict[int, _Found | InfeasibleError], best: Mapping, chips: int) -> Iterator[Assumption]:

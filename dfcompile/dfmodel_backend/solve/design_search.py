@@ -9,6 +9,7 @@ from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObje
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, batch_time_ns, figures_of
 from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.inter_chip.choices import degree_choices, micro_batch_choices, tile_counts
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, never_fits_dram
@@ -53,8 +54,8 @@ class DesignSolution:
 
     @property
     def gap(self) -> float:
-        """How far the time may be above the optimum, as a part of it."""
-        return 1 - self.bound_ns / self.figures.batch_ns if self.figures.batch_ns else 0.0
+        """How far the time may be above the optimum, as a part of the bound."""
+        return gap_above(self.bound_ns, self.figures.batch_ns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dfcompile.dfmodel_backend.fusion.fuse import fuse
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
+from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
@@ -60,7 +61,7 @@ def map_graph(
         energy_j=figures.energy_j,
         utilization=figures.utilization,
         optimal=optimal,
-        gap=(figures.time_s - bound_s) / figures.time_s if figures.time_s else 0.0,
+        gap=gap_above(bound_s, figures.time_s),
         bound_time_s=bound_s,
         solver=found.solver,
         solver_s=solver_s,

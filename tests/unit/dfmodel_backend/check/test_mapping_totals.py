@@ -39,11 +39,11 @@ def test_every_total_is_added_up_again(mapping: Mapping, field: str, factor: flo
 
 def test_a_bound_above_the_time_is_none(mapping: Mapping) -> None:
     """The gap that follows from it is the one stated."""
-    above = replace(mapping, bound_time_s=mapping.time_s * 1.01, gap=-0.01)
+    above = replace(mapping, bound_time_s=mapping.time_s * 1.01, gap=1 / 1.01 - 1)
 
     with pytest.raises(VerificationError, match=r"^bound: found .* against a time of"):
         check(chain(), SYSTEM, above)
 
 
 def test_a_bound_below_the_time_makes_a_gap(mapping: Mapping) -> None:
-    check(chain(), SYSTEM, replace(mapping, bound_time_s=mapping.time_s * 0.75, gap=0.25, optimal=False))
+    check(chain(), SYSTEM, replace(mapping, bound_time_s=mapping.time_s * 0.75, gap=1 / 3, optimal=False))
