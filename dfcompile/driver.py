@@ -32,7 +32,7 @@ from dfcompile.lowering.shares.program_share import SharedProgram
 from dfcompile.options import Choice, Options, Timing
 from dfcompile.scheduler import Schedule, ScheduleOptions, registered_partitioners
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
-from dfcompile.scheduler.options import DEFAULT_PARTITION
+from dfcompile.scheduler.options import QUICK_PARTITION
 
 OVERLAPS = MappingProxyType(
     {
@@ -266,10 +266,10 @@ def _ideal(
 
 
 def _tasks(dag: CanonicalDag, schedule: ScheduleOptions, system: backend.System, plan: Plan) -> backend.TaskModel:
-    """Return the tasks on a chip; sets of kernels are compared by the default partitioner, which is quick."""
+    """Return the tasks on a chip; sets of kernels are compared by a quick partitioner."""
     scheduling = replace(schedule, timing=Timing.STEADY)
-    is_quick = schedule.partition == DEFAULT_PARTITION
-    planning = scheduling if is_quick else replace(scheduling, partition=DEFAULT_PARTITION, barrier=None)
+    is_quick = schedule.partition == QUICK_PARTITION
+    planning = scheduling if is_quick else replace(scheduling, partition=QUICK_PARTITION, barrier=None)
     return backend.TaskModel(dag, system, scheduling, planning, plan.mapping.overlap)
 
 
@@ -300,7 +300,9 @@ def _plan(options: Options) -> Plan:
         combinations=options.combinations,
         extraction=ExtractionOptions(options.volumes, parse_granularity(options.granularity)),
         schedules=tuple(
-            ScheduleOptions(pes, options.partition, barrier=options.barrier, timing=options.timing)
+            ScheduleOptions(
+                pes, options.partition, barrier=options.barrier, timing=options.timing, effort=options.effort
+            )
             for pes in options.pes
         ),
         system=system,

@@ -54,6 +54,15 @@ class Timing(StrEnum):
         assert_never(self)
 
 
+@unique
+class Effort(StrEnum):
+    """How much is tried for a short schedule, in tries, never in seconds."""
+
+    QUICK = "quick"  # one partition
+    DEFAULT = "default"  # as many as leave a model of a thousand tasks well below a second
+    HIGH = "high"  # some thousands
+
+
 @dataclass(frozen=True, slots=True)
 class ExpansionRule:
     """Expansions to compare for an operator type, or for one operator of the user's model."""
@@ -97,6 +106,7 @@ class Options:
         shapes: sizes of the model's inputs by input name, for models that leave them open.
         volumes: of the edges between tasks: each task's own share, or the whole array.
         partition: name of the partitioner that fills spatial blocks.
+        effort: how much the partitioner tries.
         barrier: whether a block waits for the end of the one before; ``None``: as the partitioner has it.
         timing: how the times of a schedule are found.
         granularity: of the tasks: ``declared``, ``max-tasks=N`` or ``split=N``.
@@ -114,6 +124,7 @@ class Options:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
     volumes: Volumes = Volumes.EXACT
     partition: str = "sb-rlx"
+    effort: Effort = Effort.DEFAULT
     barrier: bool | None = None
     timing: Timing = Timing.EXACT
     granularity: str = "declared"

@@ -30,6 +30,7 @@ def compile_model(
     shapes: Shapes = NO_SHAPES,
     volumes: str = "exact",
     partition: str = "sb-rlx",
+    effort: str = "default",
     barrier: bool | None = None,
     timing: str = "exact",
     granularity: str = "declared",
@@ -56,8 +57,9 @@ def compile_model(
         shapes: sizes of the model's inputs that it leaves open, such as ``{"x": (1, 28)}``.
         volumes: ``exact`` or ``array``.
         partition: name of the partitioner.
+        effort: ``quick``, ``default`` or ``high``: how much is tried for a short schedule.
         barrier: whether a spatial block waits for the one before; ``None``: as the partitioner has it.
-        timing: ``steady`` or ``exact``.
+        timing: ``exact``, of a replay with the FIFOs of the schedule; or ``steady``, from mean intervals.
         granularity: ``declared``, ``max-tasks=N`` or ``split=N``.
         system: name or file of the machine; ``None``: the canonical one.
         chips: numbers of chips at hand.
@@ -78,6 +80,7 @@ def compile_model(
         shapes=shapes,
         volumes=volumes,
         partition=partition,
+        effort=effort,
         barrier=barrier,
         timing=timing,
         granularity=granularity,

@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar
 from dfcompile.errors import UserError, nearest
 from dfcompile.options import (
     OVERLAPS,
+    Effort,
     Options,
     Timing,
     Volumes,
@@ -39,6 +40,7 @@ def compile_options(
     shapes: Shapes = NO_SHAPES,
     volumes: str = "exact",
     partition: str = "sb-rlx",
+    effort: str = "default",
     barrier: bool | None = None,
     timing: str = "exact",
     granularity: str = "declared",
@@ -62,6 +64,7 @@ def compile_options(
         shapes=parse_shapes(_shapes(shapes)),
         volumes=one_of("volumes", volumes, tuple(Volumes)),
         partition=partition,
+        effort=one_of("effort", effort, tuple(Effort)),
         barrier=barrier,
         timing=one_of("timing", timing, tuple(Timing)),
         granularity=granularity,

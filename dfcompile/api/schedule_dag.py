@@ -9,7 +9,7 @@ from dfcompile.api.runs import Run, schedule_results
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file
 from dfcompile.driver import ShowStage, show_nothing
-from dfcompile.options import Timing, parse_fifos
+from dfcompile.options import Effort, Timing, parse_fifos
 from dfcompile.report.schedule_summary import summarize_schedules
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
 from dfcompile.scheduler.checked_schedule import Scheduling
@@ -19,7 +19,8 @@ def schedule(
     dag: CanonicalDag | str | PathLike[str],
     *,
     pes: Counts,
-    partition: Names = "sb-rlx",
+    partition: Names = "best",
+    effort: str = "default",
     barrier: bool | None = None,
     timing: str = "exact",
     fifo: str | int | None = None,
@@ -34,6 +35,7 @@ def schedule(
         dag: the graph, or its file, as text or JSON.
         pes: numbers of processing elements, each gives results.
         partition: names of partitioners, which are compared.
+        effort: ``quick``, ``default`` or ``high``: how much is tried for a short schedule.
         barrier: whether a spatial block waits for the one before; ``None``: as the partitioner has it.
         timing: ``exact``, of a replay with the FIFOs of the schedule; or ``steady``, from mean intervals.
         fifo: ``in-flight``, ``rule``, ``minimal`` or a number of elements; ``None``: as the timing has it.
@@ -45,7 +47,13 @@ def schedule(
         InternalError: a bug of dfcompile.
     """
     choices, warnings = schedule_choices(
-        counts_of(pes), partitions_of(partition), barrier=barrier, timing=timing, fifo=fifo, simulate=simulate
+        counts_of(pes),
+        partitions_of(partition),
+        effort=effort,
+        barrier=barrier,
+        timing=timing,
+        fifo=fifo,
+        simulate=simulate,
     )
     if isinstance(dag, CanonicalDag):
         graph = dag
@@ -59,6 +67,7 @@ def schedule_choices(
     counts: Sequence[int],
     partitions: Sequence[str],
     *,
+    effort: str,
     barrier: bool | None,
     timing: str,
     fifo: str | int | None,
@@ -72,9 +81,10 @@ def schedule_choices(
     known = registered_partitioners()
     for name in partitions:
         known.find(name, "--partition")
+    tried = one_of("effort", effort, tuple(Effort))
     chosen, sizes = one_of("timing", timing, tuple(Timing)), None if fifo is None else parse_fifos(str(fifo))
     choices = tuple(
-        ScheduleOptions(count, name, barrier=barrier, timing=chosen, fifos=sizes, simulated=simulate)
+        ScheduleOptions(count, name, barrier=barrier, timing=chosen, fifos=sizes, simulated=simulate, effort=tried)
         for count in counts
         for name in partitions
     )

@@ -55,7 +55,8 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
         ReplayTooLargeError: there are too many elements to be looked at one by one.
     """
     dag = plan.dag
-    _check_replayable(dag, steady)
+    if not is_replayable(dag, steady, MOST_ACCESSES):
+        raise ReplayTooLargeError(f"replay of {dag.name!r}: more than about {MOST_ACCESSES} accesses")
     if plan.barrier:
         yield _sized(dag, steady, in_flight_sizes(dag, replay_of(steady)), fifos)
         return
@@ -74,20 +75,11 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
         yield _sized(dag, replace(with_barriers, barrier=False), capacity, fifos)
 
 
-def _check_replayable(dag: CanonicalDag, schedule: Schedule) -> None:
-    """Check that a replay takes no longer than its figures are worth.
-
-    Raises:
-        ReplayTooLargeError: it would.
-    """
-    work = sum(dag.work.tolist())
-    if work > _MOST_WORK:
-        raise ReplayTooLargeError(f"replay of {dag.name!r}: {work} cycles of work against at most {_MOST_WORK}")
-    accesses = dag.nodes_count * NODE_ACCESSES
-    if accesses <= MOST_ACCESSES:
-        accesses = replay_accesses(dag, replay_of(schedule))
-    if accesses > MOST_ACCESSES:
-        raise ReplayTooLargeError(f"replay of {dag.name!r}: about {accesses} accesses against at most {MOST_ACCESSES}")
+def is_replayable(dag: CanonicalDag, schedule: Schedule, most_accesses: int) -> bool:
+    """Return whether a replay looks at no more than so many accesses, and its times fit in 64 bits."""
+    if sum(dag.work.tolist()) > _MOST_WORK or dag.nodes_count * NODE_ACCESSES > most_accesses:
+        return False
+    return replay_accesses(dag, replay_of(schedule)) <= most_accesses
 
 
 def _sized(dag: CanonicalDag, planned: Schedule, in_flight: Int64, fifos: Fifos) -> ReplayedSchedule:

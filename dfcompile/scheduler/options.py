@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from dfcompile.errors import UserError
-from dfcompile.options import Fifos, Timing
+from dfcompile.options import Effort, Fifos, Timing
 
-DEFAULT_PARTITION = "sb-rlx"
+QUICK_PARTITION = "sb-rlx"  # for schedules that are compared by the hundred
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +23,18 @@ class ScheduleOptions:
         fifos: what FIFOs hold: ``in-flight``, the elements in flight, which throttles nothing; ``rule``, the published
             sizes; ``minimal``, the smallest that keep the makespan; a number, all of that size, whatever it costs.
             ``None`` leaves it to the timing: steady times go with ``rule``, exact ones with ``in-flight``.
-        simulated: whether a checked schedule is replayed.
+        simulated: whether a checked schedule is replayed with stalls.
+        effort: how much a partitioner tries that searches.
     """
 
     pes: int
-    partition: str = DEFAULT_PARTITION
+    partition: str = QUICK_PARTITION
     demote: bool = False
     barrier: bool | None = None
     timing: Timing = Timing.EXACT
     fifos: Fifos | None = None
     simulated: bool = False
+    effort: Effort = Effort.DEFAULT
 
     def __post_init__(self) -> None:
         """Reject a machine without processing elements.

@@ -8,6 +8,7 @@ from typing import Final
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError, nearest
+from dfcompile.options import Effort
 from dfcompile.plugins import Collected, PluginKind, faults_of, is_own, name_of
 from dfcompile.scheduler.blocks import Blocks, check_blocks
 
@@ -26,6 +27,7 @@ class Partitioner:
         overlapping: the same for schedules without barriers, where it differs; such a partitioner goes without
             barriers unless it is told otherwise. Its blocks may hold more than P tasks, their streaming components
             may not.
+        other_efforts: what takes the place of ``partition`` and of ``overlapping`` with other efforts than the default.
         rivals: partitioners that this one is never longer than, by steady times; by exact ones they are tried again.
     """
 
@@ -34,6 +36,7 @@ class Partitioner:
     module: str
     partition: Partition
     overlapping: Partition | None = None
+    other_efforts: tuple[tuple[Effort, Partition, Partition], ...] = ()
     rivals: tuple[Partitioner, ...] = ()
 
     @property
@@ -46,38 +49,39 @@ class Partitioner:
         """First line of the docstring."""
         return (self.partition.__doc__ or "").strip().partition("\n")[0]
 
-    def blocks(self, dag: CanonicalDag, pes: int, *, barrier: bool) -> Blocks:
+    def blocks(self, dag: CanonicalDag, pes: int, *, barrier: bool, effort: Effort = Effort.DEFAULT) -> Blocks:
         """Fill blocks for schedules with or without barriers; those of a third party are checked.
 
         Raises:
             PluginError: the function of a third party raised, or what it returned is no partition for P elements.
         """
-        overlaps = not barrier and self.overlapping is not None
-        fill = self.overlapping if overlaps and self.overlapping is not None else self.partition
+        partition, overlapping = self._ways(effort)
+        fill = partition if barrier or overlapping is None else overlapping
         with faults_of("partitioner", f"{self.module}.{name_of(fill)}"):
             blocks = fill(dag, pes)
             if not is_own(self.module):
-                check_blocks(dag, blocks, pes, overlaps=overlaps)
+                check_blocks(dag, blocks, pes, overlaps=fill is not partition)
         return blocks
 
-    def candidates(self, dag: CanonicalDag, pes: int, *, barrier: bool, is_exact: bool) -> tuple[Blocks, ...]:
-        """Return the partitions of which the least makespan counts: its own first, for exact times also its rivals'.
-
-        Raises:
-            PluginError: as `blocks`.
-        """
-        own = self.blocks(dag, pes, barrier=barrier)
-        rivals = self.rivals if is_exact else ()
-        return own, *(rival.blocks(dag, pes, barrier=barrier) for rival in rivals)
+    def _ways(self, effort: Effort) -> tuple[Partition, Partition | None]:
+        for other, partition, overlapping in self.other_efforts:
+            if other is effort:
+                return partition, overlapping
+        return self.partition, self.overlapping
 
 
 def partitioner(
-    name: str, *, source: str, overlapping: Partition | None = None, rivals: tuple[Partitioner, ...] = ()
+    name: str,
+    *,
+    source: str,
+    overlapping: Partition | None = None,
+    other_efforts: tuple[tuple[Effort, Partition, Partition], ...] = (),
+    rivals: tuple[Partitioner, ...] = (),
 ) -> Callable[[Partition], Partitioner]:
     """Make a `Partitioner` of a function ``(dag, pes) -> Blocks``."""
 
     def decorate(partition: Partition) -> Partitioner:
-        return Partitioner(name, source, partition.__module__, partition, overlapping, rivals)
+        return Partitioner(name, source, partition.__module__, partition, overlapping, other_efforts, rivals)
 
     return decorate
 

@@ -1,6 +1,6 @@
 """The front of the scheduler: from a canonical DAG to a streaming schedule."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -10,7 +10,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError, ReplayTooLargeError, VerificationError
 from dfcompile.options import Fifos
 from dfcompile.plugins import faults_of, is_own
-from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules
+from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules, is_replayable
 from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.options import ScheduleOptions
@@ -23,6 +23,7 @@ from dfcompile.scheduler.steady_schedule import Plan
 from dfcompile.scheduler.timing.streams import streamable_edges
 
 _SAMPLED_ACCESSES = 2**22  # half a second
+_RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,23 +74,38 @@ def timed_schedule(
     """
     partitioner = find_partitioner(options.partition, collect_partitioners() if table is None else table)
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
-    partitions = partitioner.candidates(dag, options.pes, barrier=barrier, is_exact=options.timing.is_exact)
-    plans = [Plan(dag, blocks, options, barrier) for blocks in partitions]
-    if not barrier and not is_own(partitioner.module):
-        for plan in plans:
-            _check_gangs(plan, partitioner)
-    planned = [(plan, plan.steady()) for plan in plans]
+    own = _planned(dag, partitioner, options, barrier=barrier)
     if not options.timing.is_exact:
-        return TimedSchedule(_sized(dag, planned[0][1], options.fifos or "rule"))
+        return TimedSchedule(_sized(dag, own[1], options.fifos or "rule"))
     try:
-        least = min(_exact(planned, options.fifos or "in-flight"), key=lambda found: found.order)
+        rivals = _rivals(dag, partitioner, options, own)
+        least = min(_exact((own, *rivals), options.fifos or "in-flight"), key=lambda found: found.order)
     except ReplayTooLargeError:
-        steady = _sized(dag, planned[0][1], options.fifos or "rule")
+        steady = _sized(dag, own[1], options.fifos or "rule")
         return TimedSchedule(steady, steady_error=_sampled_error(dag, steady))
     return TimedSchedule(least.schedule, least.replay.deadlock)
 
 
-def _exact(planned: Sequence[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[ReplayedSchedule]:
+def _planned(
+    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, *, barrier: bool
+) -> tuple[Plan, Schedule]:
+    blocks = partitioner.blocks(dag, options.pes, barrier=barrier, effort=options.effort)
+    plan = Plan(dag, blocks, options, barrier)
+    if not barrier and not is_own(partitioner.module):
+        _check_gangs(plan, partitioner)
+    return plan, plan.steady()
+
+
+def _rivals(
+    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, own: tuple[Plan, Schedule]
+) -> Iterator[tuple[Plan, Schedule]]:
+    """Yield plans of the partitioner's rivals, where their replays cost little: by exact times one may be shorter."""
+    if partitioner.rivals and is_replayable(dag, own[1], _RIVAL_ACCESSES):
+        for rival in partitioner.rivals:
+            yield _planned(dag, rival, options, barrier=own[0].barrier)
+
+
+def _exact(planned: Iterable[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[ReplayedSchedule]:
     for plan, steady in planned:
         yield from exact_schedules(plan, steady, fifos)
 

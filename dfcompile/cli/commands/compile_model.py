@@ -20,7 +20,7 @@ from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
-from dfcompile.options import OVERLAPS, Timing, Volumes
+from dfcompile.options import OVERLAPS, Effort, Timing, Volumes
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
@@ -52,11 +52,13 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
 @click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
               shell_complete=complete_from(*PARTITIONS),
-              help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered, best or a plug-in's.")  # fmt: skip
+              help="How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's.")  # fmt: skip
+@click.option("--effort", type=click.Choice([value.value for value in Effort]), default="default", show_default=True,
+              help="How much is tried for a short schedule.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
               help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
 @click.option("--timing", type=click.Choice([value.value for value in Timing]), default="exact", show_default=True,
-              help="Times of schedules from mean intervals, or element by element.")  # fmt: skip
+              help="Times of schedules: of a replay with their FIFOs, or from mean intervals.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
 @click.option("--passes", multiple=True, metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
@@ -94,6 +96,7 @@ def compile_model(
     expand: tuple[str, ...],
     volumes: str,
     partition: str,
+    effort: str,
     barrier: bool | None,
     timing: str,
     granularity: str,
@@ -124,6 +127,7 @@ def compile_model(
         shapes=shapes,
         volumes=volumes,
         partition=partition,
+        effort=effort,
         barrier=barrier,
         timing=timing,
         granularity=granularity,

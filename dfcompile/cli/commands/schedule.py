@@ -10,9 +10,9 @@ from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, write_text
-from dfcompile.options import Timing, parse_fifos
+from dfcompile.options import Effort, Timing, parse_fifos
 
-PARTITIONS = ("sb-rlx", "sb-lts", "work-ordered", "best")
+PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 
 
 def reject_several_schedules(option: str, schedules: int) -> None:
@@ -41,10 +41,12 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
 @click.argument("dag", type=click.Path(path_type=Path))
 @click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
               help="Numbers of processing elements; one result each.")  # fmt: skip
-@click.option("--partition", default=("sb-rlx",), show_default=True, multiple=True, metavar="NAME[,NAME…]",
+@click.option("--partition", default=("best",), show_default=True, multiple=True, metavar="NAME[,NAME…]",
               shell_complete=complete_from(*PARTITIONS),
-              help="How spatial blocks are filled: sb-rlx, sb-lts, work-ordered, best or a plug-in's; several are "
+              help="How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's; several are "
               "compared, and the best is marked.")  # fmt: skip
+@click.option("--effort", type=click.Choice([value.value for value in Effort]), default="default", show_default=True,
+              help="How much is tried for a short schedule.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
               help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
 @click.option("--timing", type=click.Choice([value.value for value in Timing]), default="exact", show_default=True,
@@ -66,6 +68,7 @@ def schedule_dag_file(
     dag: Path,
     pes: tuple[str, ...],
     partition: tuple[str, ...],
+    effort: str,
     barrier: bool | None,
     timing: str,
     fifo: str | None,
@@ -97,7 +100,7 @@ def schedule_dag_file(
     from dfcompile.visualization.gantt import check_drawable
 
     choices, warnings = schedule_choices(
-        counts, partitions, barrier=barrier, timing=timing, fifo=fifos, simulate=simulate
+        counts, partitions, effort=effort, barrier=barrier, timing=timing, fifo=fifos, simulate=simulate
     )
     for warning in warnings:
         warn(warning)

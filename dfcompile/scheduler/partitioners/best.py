@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.options import Effort
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioner import partitioner
 from dfcompile.scheduler.partitioners.block_clock import BlockClock
@@ -12,32 +15,75 @@ from dfcompile.scheduler.partitioners.work_ordered import work_ordered
 from dfcompile.scheduler.timing.steady_state import steady_times
 from dfcompile.scheduler.timing.streams import streamable_edges
 
-_NODE_EVALUATIONS = 500_000  # per order: about half a second
 _NARROW = 4
-_NODE_VISITS = 200_000  # of the search for gangs
 _FEWEST_TRIES = 5
 _MOST_TRIES = 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """How much is tried.
+
+    Attributes:
+        node_evaluations: per order, to find its cuts: of blocks, summed over their nodes.
+        node_visits: of the search for gangs: tries times nodes.
+        improves: whether the best gangs are changed at random at the end.
+    """
+
+    node_evaluations: int
+    node_visits: int
+    improves: bool
+
+
+_DEFAULT = _Budget(10_000, 24_000, improves=False)
+_HIGH = _Budget(500_000, 400_000, improves=True)
 
 
 def overlapping_best(dag: CanonicalDag, pes: int) -> Blocks:
     """Return the gangs whose schedule without barriers is the shortest found.
 
     Tried are: the blocks of SB-LTS, SB-RLX, work-ordered and `best` with barriers; gangs grown in the orders of these
-    up to several sizes, where volumes match within several limits; then changes at random (with a fixed seed) of the
-    best of all. The effort is limited: about a second up to 1,000 tasks, then a few placings of the whole graph.
+    up to several sizes, where volumes match within several limits. The effort is limited: well below a second up to
+    1,000 tasks, then a few placings of the whole graph.
     """
-    tries = min(max(_NODE_VISITS // max(dag.nodes_count, 1), _FEWEST_TRIES), _MOST_TRIES)
+    return _overlapping(dag, pes, _DEFAULT)
+
+
+def _overlapping_high(dag: CanonicalDag, pes: int) -> Blocks:
+    """Return what ten times as many tries find, and changes at random (with a fixed seed) of the best of all."""
+    return _overlapping(dag, pes, _HIGH)
+
+
+def _overlapping(dag: CanonicalDag, pes: int, budget: _Budget) -> Blocks:
+    tries = min(max(budget.node_visits // max(dag.nodes_count, 1), _FEWEST_TRIES), _MOST_TRIES)
     search = OverlapSearch(dag, pes, tries)
     plain = [each.partition(dag, pes) for each in (sb_lts, sb_rlx, work_ordered)]
-    for blocks in [best.partition(dag, pes), *plain]:
+    for blocks in [_with_barriers(dag, pes, budget), *plain]:
         search.offer(blocks)
     search.grow([sb_lts.partition(dag, 1).order.tolist(), *(blocks.order.tolist() for blocks in plain)])
-    search.improve()
+    if budget.improves:
+        search.improve()
     assert search.found is not None
     return search.found
 
 
-@partitioner("best", source="dematteis23", overlapping=overlapping_best, rivals=(sb_lts, sb_rlx, work_ordered))
+def _high(dag: CanonicalDag, pes: int) -> Blocks:
+    """Cut as `best` does, at more places."""
+    return _with_barriers(dag, pes, _HIGH)
+
+
+def _quick(dag: CanonicalDag, pes: int) -> Blocks:
+    """Fill blocks as SB-RLX does."""
+    return sb_rlx.partition(dag, pes)
+
+
+@partitioner(
+    "best",
+    source="dematteis23",
+    overlapping=overlapping_best,
+    other_efforts=((Effort.QUICK, _quick, _quick), (Effort.HIGH, _high, _overlapping_high)),
+    rivals=(sb_lts, sb_rlx, work_ordered),
+)
 def best(dag: CanonicalDag, pes: int) -> Blocks:
     """Cut the orders of the other partitioners anew, each optimally, and take the shortest schedule.
 
@@ -51,12 +97,16 @@ def best(dag: CanonicalDag, pes: int) -> Blocks:
     On graphs too large to try every cut, cuts are tried at every so many tasks. The result is never longer than that
     of SB-LTS, SB-RLX or work-ordered blocks. Among equals the first found is taken.
     """
+    return _with_barriers(dag, pes, _DEFAULT)
+
+
+def _with_barriers(dag: CanonicalDag, pes: int, budget: _Budget) -> Blocks:
     widths = dict.fromkeys((pes, 1, min(_NARROW, pes), max(pes // 2, 1), max(dag.tasks_count, 1)))
     plain = [sb_lts.partition(dag, pes), sb_rlx.partition(dag, pes), work_ordered.partition(dag, pes)]
     orders = [sb_lts.partition(dag, width).order.tolist() for width in widths]
     orders.append(plain[-1].order.tolist())
-    clock = BlockClock(dag)
-    found = [*plain, *(_cut(dag, clock, order, pes) for order in orders)]
+    clock, step = BlockClock(dag), _step(dag.tasks_count, pes, budget.node_evaluations)
+    found = [*plain, *(_cut(dag, clock, order, (pes, step)) for order in orders)]
     return min(found, key=lambda blocks: _makespan(dag, blocks))
 
 
@@ -64,9 +114,16 @@ def _makespan(dag: CanonicalDag, blocks: Blocks) -> int:
     return steady_times(dag, blocks, streamable_edges(dag, blocks.block)).makespan_cycles
 
 
-def _cut(dag: CanonicalDag, clock: BlockClock, order: list[int], pes: int) -> Blocks:
-    """Return the cuts of an order into blocks of at most P tasks whose times have the least sum."""
-    step = _step(dag.tasks_count, pes)
+def _cut(dag: CanonicalDag, clock: BlockClock, order: list[int], size: tuple[int, int]) -> Blocks:
+    """Return the cuts of an order, at every so many tasks, into blocks of at most P whose times have the least sum.
+
+    Args:
+        dag: the graph.
+        clock: of its blocks.
+        order: of its nodes.
+        size: P, and after how many tasks a cut is tried.
+    """
+    pes, step = size
     chunks = _chunks(dag, order, step)
     least, cut_before = [0], [0]
     for end in range(1, len(chunks) + 1):
@@ -89,7 +146,7 @@ def _cut(dag: CanonicalDag, clock: BlockClock, order: list[int], pes: int) -> Bl
     return Blocks.in_order(block, order)
 
 
-def _step(tasks: int, pes: int) -> int:
+def _step(tasks: int, pes: int, evaluations: int) -> int:
     """Return the smallest divisor of P for which evaluating ``tasks * (width / step)^2 / 2`` nodes is affordable.
 
     Where all tasks fit in one block it need not divide P.
@@ -97,7 +154,7 @@ def _step(tasks: int, pes: int) -> int:
     width = min(pes, tasks)
     for step in range(1, width):
         fits = pes > tasks or pes % step == 0
-        if fits and tasks * (width // step) ** 2 <= 2 * _NODE_EVALUATIONS:
+        if fits and tasks * (width // step) ** 2 <= 2 * evaluations:
             return step
     return max(width, 1)
 

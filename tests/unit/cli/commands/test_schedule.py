@@ -88,11 +88,12 @@ def test_partitioners_are_compared_per_number_of_elements_and_the_best_is_marked
 
 
 def test_options_reach_the_scheduler(capsys: Capture) -> None:
-    (plain,) = results(capsys, "dag.json", "--pes", "4")
-    (free,) = results(capsys, "dag.json", "--pes", "4", "--no-barrier")
-    (steady,) = results(capsys, "dag.json", "--pes", "4", "--timing", "steady", "--simulate")
-    (exact,) = results(capsys, "dag.json", "--pes", "4", "--simulate")
-    (best,) = results(capsys, "dag.json", "--pes", "4", "--partition", "best")
+    rlx = ("dag.json", "--pes", "4", "--partition", "sb-rlx")
+    (plain,) = results(capsys, *rlx)
+    (free,) = results(capsys, *rlx, "--no-barrier")
+    (steady,) = results(capsys, *rlx, "--timing", "steady", "--simulate")
+    (exact,) = results(capsys, *rlx, "--simulate")
+    (best,) = results(capsys, "dag.json", "--pes", "4")
     (held,) = results(capsys, "dag.json", "--pes", "4", "--partition", "best", "--barrier")
 
     assert [each["schedule"]["barriers"] for each in (plain, free, best, held)] == [True, False, False, True]
@@ -100,6 +101,18 @@ def test_options_reach_the_scheduler(capsys: Capture) -> None:
     assert (steady["schedule"]["timing"], exact["schedule"]["timing"]) == ("steady", "exact")
     assert exact["schedule"] == plain["schedule"]
     assert exact["simulation"]["makespan_cycles"] == exact["schedule"]["makespan_cycles"]
+
+
+def test_default_is_the_best_of_a_budget_and_more_effort_is_never_longer(capsys: Capture) -> None:
+    effort = {
+        name: results(capsys, "dag.json", "--pes", "4,8", "--effort", name) for name in ("quick", "default", "high")
+    }
+    plain = results(capsys, "dag.json", "--pes", "4,8")
+    cycles = {name: [each["schedule"]["makespan_cycles"] for each in found] for name, found in effort.items()}
+
+    assert plain == effort["default"]
+    assert {each["schedule"]["partition"] for each in plain} == {"best"}
+    assert all(high <= default <= quick for high, default, quick in zip(*reversed(cycles.values()), strict=True))
 
 
 def test_simulation_says_how_long_tasks_wait(capsys: Capture) -> None:
