@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from benchmarks.measurement import ROOT, save
 from dfcompile.canonical_dag import CanonicalDag, streaming_depth, total_work
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, gaussian
-from dfcompile.scheduler import ScheduleOptions, check, lower_bound_cycles, schedule, schedule_non_streaming
+from dfcompile.scheduler import ScheduleOptions, Timing, check, lower_bound_cycles, schedule, schedule_non_streaming
 
 VOLUME = 2048
 GRAPHS: dict[str, tuple[Callable[..., CanonicalDag], int, tuple[int, ...]]] = {
@@ -64,7 +64,7 @@ def makespans(point: Point) -> tuple[list[int], int, int]:
     dag = make(point.size, VOLUME, point.seed)
     cycles = []
     for _, partition, barrier in WAYS:
-        found = schedule(dag, ScheduleOptions(point.pes, partition, barrier=barrier))
+        found = schedule(dag, ScheduleOptions(point.pes, partition, barrier=barrier, timing=Timing.STEADY))
         check(dag, found)
         cycles.append(found.makespan_cycles)
     cycles.append(schedule_non_streaming(dag, point.pes).makespan_cycles)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth
 from dfcompile.generators.canonical_dags import cholesky, fft, gaussian
-from dfcompile.scheduler import ScheduleOptions, collect_partitioners, lower_bound_cycles, schedule
+from dfcompile.scheduler import ScheduleOptions, Timing, collect_partitioners, lower_bound_cycles, schedule
 from dfcompile.scheduler import schedule_non_streaming as non_streaming
 from dfcompile.scheduler.fifo.sizes import fifo_capacities
 from dfcompile.scheduler.replayed import replay_of
@@ -69,7 +69,7 @@ def baseline_phases(clock: PhaseClock, dag: CanonicalDag, pes: int) -> None:
 
 def simulation_phases(clock: PhaseClock, dag: CanonicalDag, pes: int) -> None:
     """Replay the schedule."""
-    found = schedule(dag, ScheduleOptions(pes, PARTITION))
+    found = schedule(dag, ScheduleOptions(pes, PARTITION, timing=Timing.STEADY))
     clock.run("simulate", lambda: simulate(dag, replay_of(found)))
 
 

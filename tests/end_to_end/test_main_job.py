@@ -171,7 +171,9 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
     words = [word for kind in KINDS for word in ("--emit", kind, str(tmp_path / kind))]
     (before,) = results(capsys, str(convolution), "--pes", "16", *words)
     for dag in ("conv1.dag", "conv1.json"):
-        (after,) = results(capsys, "schedule", str(tmp_path / "canonical" / dag), "--pes", "16")
+        (after,) = results(
+            capsys, "schedule", str(tmp_path / "canonical" / dag), "--pes", "16", "--partition", "sb-rlx"
+        )
         assert after["schedule"] == before["schedule"]
 
     schedule = json.loads((tmp_path / "schedule" / "conv1-16.json").read_text())

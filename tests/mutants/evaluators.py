@@ -12,8 +12,8 @@ EVALUATORS = (
     Mutant(_SCHEDULES, "sum(volume * width for volume, width in sizes)", "sum(volume for volume, width in sizes)"),
     Mutant(
         _SCHEDULES,
-        "Fraction(self.makespan_cycles - self.lower_bound_cycles, self.lower_bound_cycles)",
-        "Fraction(self.makespan_cycles - self.lower_bound_cycles, self.makespan_cycles)",
+        "Fraction(makespan_cycles - bound_cycles, bound_cycles)",
+        "Fraction(makespan_cycles - bound_cycles, makespan_cycles)",
     ),
     Mutant(_DESIGNS, "(degrees.pipeline - 1) * (handed", "degrees.pipeline * (handed"),
     Mutant(
