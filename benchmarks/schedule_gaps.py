@@ -1,0 +1,79 @@
+"""How far the default schedules are above the bound, family by family.
+
+``python -m benchmarks.schedule_gaps [--seeds N] [--effort quick|default|high] [--large]``: medians and worst cases over
+N seeds as a Markdown table. What times are steady is said: those gaps are no proof.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.generators.canonical_dags import chain, cholesky, fft, gaussian
+from dfcompile.options import Effort
+from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler.checked_schedule import Scheduling
+
+VOLUME = 2048
+PES = (16, 64, 128)
+FAMILIES: dict[str, tuple[Callable[..., CanonicalDag], tuple[int, ...], int]] = {
+    "chain": (chain, (8, 128, 1000), 10_000),
+    "fft": (fft, (16, 32, 64), 1024),
+    "gaussian": (gaussian, (8, 16, 44), 140),
+    "cholesky": (cholesky, (5, 8, 17), 38),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One schedule: its gap in percent, whether its times are exact, CPU seconds."""
+
+    percent: float
+    is_exact: bool
+    cpu_s: float
+
+
+def gap(dag: CanonicalDag, pes: int, effort: Effort) -> Gap:
+    """Schedule a graph by default."""
+    begin = time.process_time()
+    figures = Scheduling(dag).on(ScheduleOptions(pes, "best", effort=effort)).figures
+    makespan = figures.makespan_cycles or 0
+    return Gap(100 * (makespan / figures.lower_bound_cycles - 1), figures.is_exact, time.process_time() - begin)
+
+
+def row(family: str, size: int, pes: int, seeds: int, effort: Effort) -> str:
+    """Return a line of the table."""
+    make = FAMILIES[family][0]
+    tasks = make(size, VOLUME, 0).tasks_count
+    found = [gap(make(size, VOLUME, seed), pes, effort) for seed in range(seeds)]
+    percents = [one.percent for one in found]
+    proved = sum(one.is_exact and one.percent <= 0 for one in found)
+    steady = sum(not one.is_exact for one in found)
+    cells = (
+        f"{family} {size}", f"{tasks:,}", str(pes), f"{statistics.median(percents):.1f}", f"{max(percents):.1f}",
+        f"{proved} of {seeds}", str(steady), f"{statistics.median(one.cpu_s for one in found):.2f}",
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def main(words: list[str]) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10, help="of random volumes")
+    parser.add_argument("--effort", type=Effort, choices=list(Effort), default=Effort.DEFAULT)
+    parser.add_argument("--large", action="store_true", help="with ten thousand tasks as well")
+    options = parser.parse_args(words)
+    heading = ("graph", "tasks", "PEs", "median gap %", "worst %", "proved optimal", "steady", "CPU s")
+    print(f"| {' | '.join(heading)} |\n|{'---|' * len(heading)}", flush=True)
+    for family, (_, sizes, large) in FAMILIES.items():
+        for size in (*sizes, *((large,) if options.large else ())):
+            for pes in PES:
+                print(row(family, size, pes, options.seeds, options.effort), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
