@@ -56,11 +56,12 @@ class Partitioner:
             PluginError: the function of a third party raised, or what it returned is no partition for P elements.
         """
         partition, overlapping = self._ways(effort)
-        fill = partition if barrier or overlapping is None else overlapping
+        overlaps = not barrier and overlapping is not None
+        fill = overlapping if overlaps and overlapping is not None else partition
         with faults_of("partitioner", f"{self.module}.{name_of(fill)}"):
             blocks = fill(dag, pes)
             if not is_own(self.module):
-                check_blocks(dag, blocks, pes, overlaps=fill is not partition)
+                check_blocks(dag, blocks, pes, overlaps=overlaps)
         return blocks
 
     def _ways(self, effort: Effort) -> tuple[Partition, Partition | None]:
