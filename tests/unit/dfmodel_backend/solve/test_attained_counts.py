@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,8 +21,10 @@ from dfcompile.dfmodel_backend import (
     dataflow_graph,
     load_system,
 )
+from dfcompile.driver import explore
 from dfcompile.lowering import lower_to_maps
 from dfcompile.lowering.shares.program_share import SharedProgram
+from dfcompile.options import ExpansionRule, Options, Volumes
 from dfcompile.scheduler import ScheduleOptions
 from tests.examples import examples
 from tests.unit.dfmodel_backend.sharding.tiny_programs import random_system
@@ -79,3 +82,21 @@ def test_a_kernel_without_shares_is_whole_and_said_to_be() -> None:
     (said,) = (one.value for one in kept.assumptions if one.name == "kernels whole on every chip")
     assert said == f"1: {product}: their operators do not say what a share is"
     assert all(one.name != "kernels whole on every chip" for one in split.assumptions)
+
+
+def test_of_whole_arrays_the_bound_is_that_of_what_was_tried() -> None:
+    """Each of n tasks counts all of an array: half of them count half of it, a quarter of the work."""
+    model = Path(__file__).parents[4] / "examples" / "product" / "model.py"
+    options = Options(
+        model=model,
+        pes=(16,),
+        chips=(2,),
+        system="sn30",
+        expand=(ExpansionRule("MatMul", ("op",)),),
+        volumes=Volumes.ARRAY,
+    )
+    (point,) = explore(options).points
+
+    assert point.attained.chips == 2
+    assert 0 < point.attained.bound_time_s <= point.attained.time_s
+    assert "bound on several chips" in {one.name for one in point.attained.assumptions}
