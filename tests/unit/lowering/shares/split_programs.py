@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import Port, Program
-from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from tests.interpreter import interpret
 from tests.onnx_text import program_from_text
 
@@ -56,13 +56,16 @@ class Lowered:
     library: Program
     maps: Program
     dag: CanonicalDag
+    choices: tuple[Choice, ...]
     values: dict[str, Array]
 
 
 @cache
-def lowered(name: str) -> Lowered:
+def lowered(name: str, product: str = "mv") -> Lowered:
+    """Return a model whose products are lowered by an expansion."""
+    choices = (Choice("MatMul", product),)
     library = lower_to_canonical(program_from_text(MODELS[name]), TABLE)
-    maps = lower_to_maps(library, TABLE)
+    maps = lower_to_maps(library, TABLE, choices)
     dag = extract(maps.sdfg, parameters=tuple(maps.parameters))
     noise = np.random.default_rng(len(name))
     inputs: dict[str, Array] = {
@@ -77,7 +80,7 @@ def lowered(name: str) -> Lowered:
         **{port.array: inputs[port.name] for port in maps.inputs},
         **run(maps, inputs, made),
     }
-    return Lowered(library, maps, dag, {name: value.reshape(-1) for name, value in values.items()})
+    return Lowered(library, maps, dag, choices, {name: value.reshape(-1) for name, value in values.items()})
 
 
 def run(program: Program, inputs: Mapping[str, Array], arrays: Sequence[str]) -> dict[str, Array]:

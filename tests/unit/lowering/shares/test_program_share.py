@@ -50,7 +50,7 @@ class Played:
         shared = SharedProgram(whole.library, TABLE, {kernel.name: kernel for kernel in whole.dag.kernels})
         share = chip_share(whole.dag, chips, choices)
         assert shared.refused(share.program) == ()
-        maps = lower_to_maps(shared.shared(share.program), TABLE)
+        maps = lower_to_maps(shared.shared(share.program), TABLE, whole.choices)
         return Played(whole, chips, share, maps, extract(maps.sdfg, parameters=tuple(maps.parameters)))
 
     def has(self, kernel: Kernel, place: int, at: Chip, *, made: bool) -> npt.NDArray[np.bool_]:
@@ -142,6 +142,7 @@ def random_choices(whole: Lowered, chips: Chip, rng: random.Random, *, even: boo
 
 
 SEEDS = st.integers(0, 2**40)
+PRODUCTS = ("mv", "op", "lmv", "ip")
 NAMES = st.sampled_from(list(MODELS))
 
 
@@ -150,7 +151,7 @@ NAMES = st.sampled_from(list(MODELS))
 def test_all_chips_together_make_what_one_makes(name: str, seed: int) -> None:
     """Each chip, given its parts of all operands as exchanges leave them, makes its part of every result."""
     rng = random.Random(seed)
-    whole, chips = lowered(name), rng.choice([(2,), (4,), (2, 2)])
+    whole, chips = lowered(name, rng.choice(PRODUCTS)), rng.choice([(2,), (4,), (2, 2)])
     played = Played.of(whole, chips, random_choices(whole, chips, rng, even=True))
 
     played.check(list(product(*(range(count) for count in chips))))
@@ -160,7 +161,7 @@ def test_all_chips_together_make_what_one_makes(name: str, seed: int) -> None:
 @given(NAMES, SEEDS)
 def test_the_chip_with_most_makes_its_part_of_uneven_splits(name: str, seed: int) -> None:
     rng = random.Random(seed)
-    whole, chips = lowered(name), rng.choice([(2,), (3,), (5,), (2, 3)])
+    whole, chips = lowered(name, rng.choice(PRODUCTS)), rng.choice([(2,), (3,), (5,), (2, 3)])
     played = Played.of(whole, chips, random_choices(whole, chips, rng, even=False))
 
     played.check([(0,) * len(chips)])
