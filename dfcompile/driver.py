@@ -218,7 +218,7 @@ def _points(
     if tasks.machine_dag is variant.dag:
         known = found.schedule if found.schedule.timing.is_exact else None
         tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
-    attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan))
+    attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=_adds_up(plan))
     for chips in plan.chips:
         with show(f"mapping on {chips} chips of {pes} cores"):
             mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
@@ -240,6 +240,11 @@ def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
         return apply_dag_passes(extracted, plan.passes.of_dags)
 
     return lowered
+
+
+def _adds_up(plan: Plan) -> bool:
+    """Return whether work in shares is no less than as a whole: not of volumes or tasks that depend on all of it."""
+    return plan.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
 
 
 def _choices_of(maps: Program) -> Iterator[Choice]:

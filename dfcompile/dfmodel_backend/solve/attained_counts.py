@@ -19,7 +19,7 @@ from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph
 from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE
 from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts, SplitOnChips, exchange_in_words
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import InfeasibleError, VerificationError
 
 LowerShare = Callable[[ProgramShare], CanonicalDag | tuple[str, ...]]  # or the kernels that cannot be lowered so
 MOST_NAMED = 8
@@ -72,14 +72,17 @@ class _Count:
 class AttainedCounts:
     """Maps a lowering on chips of a system; what is found for a number of chips is kept."""
 
-    def __init__(self, tasks: TaskModel, counts: ChipCounts, lower: LowerShare) -> None:
+    def __init__(self, tasks: TaskModel, counts: ChipCounts, lower: LowerShare, *, adds_up: bool = True) -> None:
         """Prepare; nothing is mapped yet.
 
         Args:
             tasks: of the whole lowering on one chip of the system.
             counts: ideals of the same kernels.
             lower: gives the lowering of a share by the expansions of the whole, or says which kernels have none.
+            adds_up: whether the work of all shares is no less than that of the whole, however it is shared; else the
+                bound on several chips is that of the shardings that are tried.
         """
+        self._adds_up = adds_up
         self._tasks = tasks
         self._least = LeastCosts(tasks)
         self._counts = counts
@@ -102,7 +105,7 @@ class AttainedCounts:
         best: tuple[TaskMapping, _Share] | None = None
         for count in sorted(self._candidates(chips), reverse=True):
             below_s = math.inf if best is None else best[0].time_s
-            if count < chips and self._least.bound_on_chips_s(count) > below_s * (1 + NOTHING):
+            if count < chips and self._adds_up and self._least.bound_on_chips_s(count) > below_s * (1 + NOTHING):
                 continue
             tried[count] = self._on(count)
             found = self._try(tried[count], below_s)
@@ -112,14 +115,20 @@ class AttainedCounts:
             raise InfeasibleError(self._on(1).refused)
         if chips == 1:
             return best[0]
-        bound_s = self._least.bound_on_chips_s(chips)
+        bound_s = self._least.bound_on_chips_s(chips) if self._adds_up else min(one.bound_s for one in tried.values())
+        if best[0].time_s < bound_s * (1 - NOTHING):
+            raise VerificationError(f"{best[0].chips} chips: found {best[0].time_s} s against at least {bound_s} s")
         is_optimal = best[0].time_s <= bound_s * (1 + NOTHING)
         return replace(
             best[0],
             bound_time_s=min(bound_s, best[0].time_s) if is_optimal else bound_s,
             is_optimal=is_optimal,
-            assumptions=(*best[0].assumptions, *_explanation(tried, *best, chips)),
+            assumptions=(*best[0].assumptions, *_explanation(tried, *best, chips), *self._proved()),
         )
+
+    def _proved(self) -> Iterator[Assumption]:
+        if not self._adds_up:
+            yield Assumption("bound on several chips", "of the shardings that were tried", "--volumes, --granularity")
 
     def _candidates(self, chips: int) -> set[int]:
         powers = {1 << power for power in range(chips.bit_length()) if 1 << power <= chips}

@@ -4,7 +4,6 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import product
 from math import prod
 from types import MappingProxyType
@@ -17,87 +16,15 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag, Kernel, LoopKind
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.dfmodel_backend.sharding.program_shares import ChipShare, chip_share
-from dfcompile.frontend import Port, Program
-from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.frontend import Program
+from dfcompile.lowering import lower_to_maps
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import canonical_nodes
 from dfcompile.lowering.shares.program_share import SharedProgram
 from tests.examples import examples
-from tests.interpreter import interpret
-from tests.onnx_text import program_from_text
+from tests.unit.lowering.shares.split_programs import MODELS, TABLE, Array, Lowered, lowered, run
 
-Array = npt.NDArray[np.generic]
 Chip = tuple[int, ...]
-TABLE = registered_expansions()
-
-MODELS = {
-    "product": "g (float[4,6] x, float[6,8] w) => (float[4,8] y) { y = MatMul(x, w) }",
-    "batched product": "g (float[2,4,6] a, float[2,6,4] b) => (float[2,4,4] y) { y = MatMul(a, b) }",
-    "two layers": """g (float[4,6] x, float[6,8] v, float[8] b, float[8,4] w) => (float[4,4] y)
-        { h = MatMul(x, v) s = Add(h, b) r = Relu(s) y = MatMul(r, w) }""",
-    "softmax": "g (float[4,8] x) => (float[4,8] y) { y = Softmax<axis=-1>(x) }",
-    "normalization": """g (float[4,8] x, float[8] scale, float[8] bias) => (float[4,8] y)
-        { y = LayerNormalization<axis=-1>(x, scale, bias) }""",
-    "convolution": """g (float[2,4,6,6] x, float[8,4,3,3] w, float[8] b) => (float[2,8,3,3] y)
-        { h = Conv<strides=[2,2], pads=[1,1,1,1]>(x, w, b) y = Relu(h) }""",
-    "groups": "g (float[2,8,6] x, float[8,2,3] w) => (float[2,8,4] y) { y = Conv<group=4>(x, w) }",
-    "transposed convolution": """g (float[2,8,6] x, float[8,2,3] w) => (float[2,4,8] y)
-        { y = ConvTranspose<group=2>(x, w) }""",
-    "pooling": "g (float[2,4,8] x) => (float[2,4,4] y) { y = MaxPool<kernel_shape=[2], strides=[2]>(x) }",
-    "attention": """g (float[4,8] x, float[8,8] v, float[8,8] w) => (float[4,8] y) {
-        q = MatMul(x, v) k = MatMul(x, w) shape = Constant<value_ints=[4,2,4]>() out = Constant<value_ints=[4,8]>()
-        q3 = Reshape(q, shape) k3 = Reshape(k, shape)
-        qh = Transpose<perm=[1,0,2]>(q3) kh = Transpose<perm=[1,2,0]>(k3) vh = Transpose<perm=[1,0,2]>(k3)
-        scores = MatMul(qh, kh) p = Softmax<axis=-1>(scores) mixed = MatMul(p, vh)
-        back = Transpose<perm=[1,0,2]>(mixed) y = Reshape(back, out) }""",
-    "slices": """g (float[4,8] x) => (float[8,4] y) {
-        starts = Constant<value_ints=[0]>() ends = Constant<value_ints=[8]>() axes = Constant<value_ints=[1]>()
-        steps = Constant<value_ints=[2]>() s = Slice(x, starts, ends, axes, steps)
-        i = Constant<value_ints=[3,1,2,0]>() t = Gather<axis=1>(x, i) c = Concat<axis=0>(s, t) y = Neg(c) }""",
-    "rearranged": """g (float[2,8,2,4] x) => (float[2,2,4,8] y) { y = DepthToSpace<blocksize=2>(x) }""",
-    "rows of a table": """g (float[8,6] x, int64[4] i) => (float[4,6] y) { h = Gather<axis=0>(x, i) y = Abs(h) }""",
-    "padded": """g (float[4,6] x) => (float[4,8] y) {
-        pads = Constant<value_ints=[0,1,0,1]>() h = Pad<mode="edge">(x, pads) y = Exp(h) }""",
-    "broadcast": """g (float[4,1] a, float[8] b) => (float[4,8] y) { s = Mul(a, b) y = Tanh(s) }""",
-}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lowered:
-    """A program at two levels with its canonical DAG, and the value of every array."""
-
-    library: Program
-    maps: Program
-    dag: CanonicalDag
-    values: dict[str, Array]
-
-
-@cache
-def lowered(name: str) -> Lowered:
-    library = lower_to_canonical(program_from_text(MODELS[name]), TABLE)
-    maps = lower_to_maps(library, TABLE)
-    dag = extract(maps.sdfg, parameters=tuple(maps.parameters))
-    noise = np.random.default_rng(len(name))
-    inputs: dict[str, Array] = {
-        port.name: noise.integers(0, 8, port.shape)
-        if "int" in port.dtype
-        else noise.normal(size=port.shape).astype("f")
-        for port in maps.inputs
-    }
-    made = list(dict.fromkeys(name for kernel in dag.kernels for name in kernel.outputs))
-    values = {
-        **maps.parameters,
-        **{port.array: inputs[port.name] for port in maps.inputs},
-        **run(maps, inputs, made),
-    }
-    return Lowered(library, maps, dag, {name: value.reshape(-1) for name, value in values.items()})
-
-
-def run(program: Program, inputs: Mapping[str, Array], arrays: Sequence[str]) -> dict[str, Array]:
-    """Return the values of arrays of a program of level 2."""
-    sdfg = program.sdfg
-    ports = [Port(name, name, tuple(map(int, sdfg.arrays[name].shape)), "float32") for name in arrays]
-    return interpret(replace(program, outputs=tuple(ports)), inputs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +50,7 @@ class Played:
         shared = SharedProgram(whole.library, TABLE, {kernel.name: kernel for kernel in whole.dag.kernels})
         share = chip_share(whole.dag, chips, choices)
         assert shared.refused(share.program) == ()
-        maps = lower_to_maps(shared.shared(share.program), TABLE)
+        maps = lower_to_maps(shared.shared(share.program), TABLE, whole.choices)
         return Played(whole, chips, share, maps, extract(maps.sdfg, parameters=tuple(maps.parameters)))
 
     def has(self, kernel: Kernel, place: int, at: Chip, *, made: bool) -> npt.NDArray[np.bool_]:
@@ -215,6 +142,7 @@ def random_choices(whole: Lowered, chips: Chip, rng: random.Random, *, even: boo
 
 
 SEEDS = st.integers(0, 2**40)
+PRODUCTS = ("mv", "op", "lmv", "ip")
 NAMES = st.sampled_from(list(MODELS))
 
 
@@ -223,7 +151,7 @@ NAMES = st.sampled_from(list(MODELS))
 def test_all_chips_together_make_what_one_makes(name: str, seed: int) -> None:
     """Each chip, given its parts of all operands as exchanges leave them, makes its part of every result."""
     rng = random.Random(seed)
-    whole, chips = lowered(name), rng.choice([(2,), (4,), (2, 2)])
+    whole, chips = lowered(name, rng.choice(PRODUCTS)), rng.choice([(2,), (4,), (2, 2)])
     played = Played.of(whole, chips, random_choices(whole, chips, rng, even=True))
 
     played.check(list(product(*(range(count) for count in chips))))
@@ -233,7 +161,7 @@ def test_all_chips_together_make_what_one_makes(name: str, seed: int) -> None:
 @given(NAMES, SEEDS)
 def test_the_chip_with_most_makes_its_part_of_uneven_splits(name: str, seed: int) -> None:
     rng = random.Random(seed)
-    whole, chips = lowered(name), rng.choice([(2,), (3,), (5,), (2, 3)])
+    whole, chips = lowered(name, rng.choice(PRODUCTS)), rng.choice([(2,), (3,), (5,), (2, 3)])
     played = Played.of(whole, chips, random_choices(whole, chips, rng, even=False))
 
     played.check([(0,) * len(chips)])

@@ -1,0 +1,102 @@
+"""Mappings on several chips: more are never slower, none is below the bound, what has no share is whole."""
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.extraction import extract
+from dfcompile.canonical_dag.share import ProgramShare
+from dfcompile.dfmodel_backend import (
+    AttainedCounts,
+    ChipCounts,
+    MappingOptions,
+    Overlap,
+    System,
+    TaskModel,
+    dataflow_graph,
+    load_system,
+)
+from dfcompile.driver import explore
+from dfcompile.lowering import lower_to_maps
+from dfcompile.lowering.shares.program_share import SharedProgram
+from dfcompile.options import ExpansionRule, Options, Volumes
+from dfcompile.scheduler import ScheduleOptions
+from tests.examples import examples
+from tests.unit.dfmodel_backend.sharding.tiny_programs import random_system
+from tests.unit.lowering.shares.split_programs import MODELS, TABLE, Lowered, lowered
+
+SMALL = st.sampled_from([name for name in MODELS if name != "attention"])  # what is slow there is the ideal
+
+
+def counts_of(whole: Lowered, system: System, overlap: Overlap, *, never: tuple[str, ...] = ()) -> AttainedCounts:
+    """Return what maps a program on chips of a system; some of its kernels have no shares."""
+    program = SharedProgram(whole.library, TABLE, {kernel.name: kernel for kernel in whole.dag.kernels})
+
+    def lower(share: ProgramShare) -> CanonicalDag | tuple[str, ...]:
+        refused = tuple(one.kernel for one in share.kernels if one.kernel in never and one.loops)
+        if refused:
+            return refused
+        maps = lower_to_maps(program.shared(share), TABLE)
+        return extract(maps.sdfg, parameters=tuple(maps.parameters))
+
+    scheduling = ScheduleOptions(system.accelerator.cores)
+    tasks = TaskModel(whole.dag, system, scheduling, scheduling, overlap)
+    ideals = ChipCounts(dataflow_graph(whole.dag), system, MappingOptions(overlap=overlap))
+    return AttainedCounts(tasks, ideals, lower)
+
+
+@examples(8)
+@given(SMALL, st.integers(0, 2**40), st.sampled_from(list(Overlap)))
+def test_more_chips_are_never_slower_and_none_is_below_the_bound(name: str, seed: int, overlap: Overlap) -> None:
+    """All mappings pass the checkers on the way."""
+    rng = random.Random(seed)
+    system = random_system(rng)
+    chip = replace(system.accelerator, lanes_per_core=rng.choice([1, 4]), stages_per_core=rng.choice([1, 2]))
+    counts = counts_of(lowered(name), replace(system, accelerator=chip), overlap)
+    found = [counts.fastest(chips) for chips in range(1, min(system.chips, 4) + 1) if system.parts(chips)]
+
+    times = [one.time_s for one in found]
+    assert all(later <= earlier * (1 + 1e-9) for earlier, later in pairwise(times))
+    for one in found:
+        assert one.bound_time_s <= one.time_s * (1 + 1e-12)
+        assert (one.chips == 1) is not bool(one.sharding)
+
+
+def test_a_kernel_without_shares_is_whole_and_said_to_be() -> None:
+    system = load_system("sn30").with_cores(4)
+    slow = replace(system, accelerator=replace(system.accelerator, frequency_ghz=1e-6))
+    whole = lowered("two layers")
+    product = whole.dag.kernels[-1].name
+    split = counts_of(whole, slow, Overlap.PERFECT_OVERLAP).fastest(2)
+    kept = counts_of(whole, slow, Overlap.PERFECT_OVERLAP, never=(product,)).fastest(2)
+
+    assert (split.chips, kept.chips) == (2, 2)
+    assert dict(split.sharding)[product] != (-1,)
+    assert dict(kept.sharding)[product] == (-1,)
+    assert kept.time_s >= split.time_s
+    (said,) = (one.value for one in kept.assumptions if one.name == "kernels whole on every chip")
+    assert said == f"1: {product}: their operators do not say what a share is"
+    assert all(one.name != "kernels whole on every chip" for one in split.assumptions)
+
+
+def test_of_whole_arrays_the_bound_is_that_of_what_was_tried() -> None:
+    """Each of n tasks counts all of an array: half of them count half of it, a quarter of the work."""
+    model = Path(__file__).parents[4] / "examples" / "product" / "model.py"
+    options = Options(
+        model=model,
+        pes=(16,),
+        chips=(2,),
+        system="sn30",
+        expand=(ExpansionRule("MatMul", ("op",)),),
+        volumes=Volumes.ARRAY,
+    )
+    (point,) = explore(options).points
+
+    assert point.attained.chips == 2
+    assert 0 < point.attained.bound_time_s <= point.attained.time_s
+    assert "bound on several chips" in {one.name for one in point.attained.assumptions}
