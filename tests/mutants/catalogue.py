@@ -29,6 +29,9 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "canonical_dag/verifier.py": ("canonical_dag/test_verifier.py",),
     "dfmodel_backend/attained": (
         "dfmodel_backend/check/test_task_mappings.py",
+        "dfmodel_backend/attained/test_stores.py",
+        "dfmodel_backend/attained/test_cores.py",
+        "dfmodel_backend/attained/test_fastest_chain.py",
         "dfmodel_backend/attained",
     ),
     "dfmodel_backend/check": ("dfmodel_backend/check/test_limits.py", "dfmodel_backend/check"),
