@@ -118,3 +118,26 @@ def test_streams_of_one_block_have_the_room_together() -> None:
     assert [len(store(narrow, name).shared_blocks) for name in ("one", "other")] == [1, 0]
     assert [len(store(wide, name).shared_blocks) for name in ("one", "other")] == [1, 1]
     assert (narrow.sram_bytes, wide.sram_bytes) == (4, 8)
+
+
+def test_a_stream_whose_fifo_does_not_fit_goes_through_memory() -> None:
+    """The direct way from fork to join has to hold all elements while the sum waits for the last of them."""
+    builder = DagBuilder("join")
+    memory = builder.add_memory(builder.add_scope("memory"))
+    fork, total, spread, join = builder.add_tasks(builder.add_scope("task"), 4)
+    for source, target, elements in (
+        (memory, fork, 32),
+        (fork, total, 32),
+        (total, spread, 1),
+        (spread, join, 32),
+        (fork, join, 32),
+    ):
+        builder.add_edge(source, target, elements)
+    dag = builder.finish()
+
+    roomy = alone(dag, 4, 1000.0)
+    tight = alone(dag, 4, roomy.fifo_bytes - 1)
+
+    assert roomy.fifo_bytes > 100
+    assert tight.fifo_bytes < roomy.fifo_bytes
+    assert tight.dram_bytes > roomy.dram_bytes
