@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import PurePath
 
+from tests.mutants.attained import ATTAINED
 from tests.mutants.checkers import CHECKERS
 from tests.mutants.evaluators import EVALUATORS
 from tests.mutants.expansions import EXPANSIONS
@@ -18,6 +19,7 @@ MUTANTS: Mapping[str, tuple[Mutant, ...]] = {
     "checkers": CHECKERS,
     "expansions": EXPANSIONS,
     "sharding": SHARDING,
+    "attained": ATTAINED,
 }
 
 UNIT_TESTS = "tests/unit"
@@ -25,6 +27,13 @@ UNIT_TESTS = "tests/unit"
 _TELLING: Mapping[str, tuple[str, ...]] = {
     "canonical_dag/analysis/streaming_depth.py": ("canonical_dag/analysis",),
     "canonical_dag/verifier.py": ("canonical_dag/test_verifier.py",),
+    "dfmodel_backend/attained": (
+        "dfmodel_backend/check/test_task_mappings.py",
+        "dfmodel_backend/attained/test_stores.py",
+        "dfmodel_backend/attained/test_cores.py",
+        "dfmodel_backend/attained/test_fastest_chain.py",
+        "dfmodel_backend/attained",
+    ),
     "dfmodel_backend/check": ("dfmodel_backend/check/test_limits.py", "dfmodel_backend/check"),
     "dfmodel_backend/evaluate/graphs.py": (
         "dfmodel_backend/evaluate/test_evaluator.py",

@@ -18,9 +18,7 @@ SHARDING = (
     Mutant(_EVALUATOR, "moved_bytes=share.moved_bytes,", "moved_bytes=share.network_bytes,"),
     Mutant(_MAPPINGS, "one_chip_bytes * mapping.chips)", "one_chip_bytes)"),
     Mutant(_MAPPINGS, "    _check_exchanged(graph, mapping)\n\n\n", "\n\n"),
-    Mutant(
-        _CONVERSIONS, "latency_ns = group.cost(Collective.ALL_REDUCE)[1]", "latency_ns = group.cost(Collective.NONE)[1]"
-    ),
+    Mutant(_CONVERSIONS, "return size_bytes * per_byte + latency_ns", "return size_bytes * per_byte"),
     Mutant(_CONVERSIONS, "return 2 * (count - 1) * elements * copies", "return (count - 1) * elements * copies"),
     Mutant(_CONVERSIONS, "if self._group.shape.is_grid or not place:", "if True or not place:"),
     Mutant(_CONVERSIONS, "there |= dict.fromkeys(step.after for step in ways[target])", "pass"),

@@ -41,3 +41,7 @@ def test_contractions_alone_use_the_stages() -> None:
 
 def test_who_streams_with_others_has_their_words() -> None:
     assert volumes(streamed=True, lanes=4, stages=5) == [25, 5]
+
+
+def test_a_word_that_is_not_full_takes_a_cycle_too() -> None:
+    assert volumes(streamed=True, lanes=3, stages=1) == [34, 7]

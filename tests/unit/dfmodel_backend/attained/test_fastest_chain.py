@@ -103,7 +103,7 @@ def test_no_other_chain_is_faster(dag: CanonicalDag, system: System, overlap: Ov
 
 
 @examples(30)
-@given(canonical_dags(DagShape(max_scopes=9)), machines, st.sampled_from(["sb-lts", "sb-rlx", "best"]))
+@given(canonical_dags(DagShape(max_scopes=6)), machines, st.sampled_from(["sb-lts", "sb-rlx", "best"]))
 def test_checker_accepts_planned_chains(dag: CanonicalDag, system: System, partition: str) -> None:
     pes = system.accelerator.cores
     model = TaskModel(dag, system, ScheduleOptions(pes, partition), ScheduleOptions(pes), Overlap.PERFECT_OVERLAP)

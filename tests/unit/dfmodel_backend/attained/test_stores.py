@@ -83,3 +83,61 @@ def test_what_nobody_needs_elsewhere_is_not_written() -> None:
     assert store(together, "array").dram_bytes == 0
     assert (together.sram_bytes, together.cycles) == (32, 16)
     assert store(before, "array").dram_write_bytes == 32
+
+
+def test_what_is_fetched_of_an_array_is_what_is_read_of_it() -> None:
+    builder = DagBuilder("parts")
+    array = builder.add_memory(builder.add_scope("array"))
+    results = builder.add_memory(builder.add_scope("results"))
+    for name, elements in (("few", 4), ("all", 10)):
+        task = builder.add_task(builder.add_scope(name))
+        builder.add_edge(array, task, elements, distinct=elements, order="[0]")
+        builder.add_edge(task, results, 1)
+    found = store(alone(builder.finish(), 1, 1000.0, units=0b01), "array")
+
+    assert (found.read, found.fetched, found.dram_read_bytes) == (16, 16, 16)
+
+
+def test_what_several_tasks_of_a_block_read_is_held_once() -> None:
+    array = store(alone(readers_of_an_array(4, 30, 10), 4, 40.0), "array")
+
+    assert (array.place, array.held_blocks, array.dram_read_bytes) == (Place.PARTS, (0,), 40)
+
+
+def test_streams_of_one_block_have_the_room_together() -> None:
+    builder = DagBuilder("two")
+    results = builder.add_memory(builder.add_scope("results"))
+    for name in ("one", "other"):
+        array = builder.add_memory(builder.add_scope(name))
+        for task in builder.add_tasks(builder.add_scope(f"readers of {name}"), 2):
+            builder.add_edge(array, task, 10, distinct=10, order="[0]")
+            builder.add_edge(task, results, 1)
+    dag = builder.finish()
+    narrow, wide = (alone(dag, 4, room) for room in (7.0, 8.0))  # bytes; a stream of two readers needs four
+
+    assert [len(store(narrow, name).shared_blocks) for name in ("one", "other")] == [1, 0]
+    assert [len(store(wide, name).shared_blocks) for name in ("one", "other")] == [1, 1]
+    assert (narrow.sram_bytes, wide.sram_bytes) == (4, 8)
+
+
+def test_a_stream_whose_fifo_does_not_fit_goes_through_memory() -> None:
+    """The direct way from fork to join has to hold all elements while the sum waits for the last of them."""
+    builder = DagBuilder("join")
+    memory = builder.add_memory(builder.add_scope("memory"))
+    fork, total, spread, join = builder.add_tasks(builder.add_scope("task"), 4)
+    for source, target, elements in (
+        (memory, fork, 32),
+        (fork, total, 32),
+        (total, spread, 1),
+        (spread, join, 32),
+        (fork, join, 32),
+    ):
+        builder.add_edge(source, target, elements)
+    dag = builder.finish()
+
+    roomy = alone(dag, 4, 1000.0)
+    tight = alone(dag, 4, roomy.fifo_bytes - 1)
+
+    assert roomy.fifo_bytes > 100
+    assert tight.fifo_bytes < roomy.fifo_bytes
+    assert tight.dram_bytes > roomy.dram_bytes
