@@ -17,7 +17,7 @@ from dfcompile.scheduler.simulation import Simulation, simulate
 from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_accesses
 from dfcompile.scheduler.steady_schedule import Plan
 
-MOST_ACCESSES = 2**26  # of one replay: some seconds
+MOST_ACCESSES = 2**24  # of one replay: half a second, and up to ten replays are made
 _MOST_WORK = 2**60  # cycles of all tasks: times of a replay fit in 64 bits with room to spare
 
 
