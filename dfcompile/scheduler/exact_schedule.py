@@ -9,7 +9,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Fifos
-from dfcompile.scheduler.fifo.in_flight import in_flight_apart, in_flight_sizes
+from dfcompile.scheduler.fifo.in_flight import in_flight, in_flight_apart, in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.replayed import first_outputs, replay_of, with_times_of
 from dfcompile.scheduler.schedules import Schedule
@@ -58,7 +58,7 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
     if not is_replayable(dag, steady, MOST_ACCESSES):
         raise ReplayTooLargeError(f"replay of {dag.name!r}: more than about {MOST_ACCESSES} accesses")
     if plan.barrier:
-        yield _sized(dag, steady, in_flight_sizes(dag, replay_of(steady)), fifos)
+        yield _sized_in_flight(dag, steady, fifos)
         return
     inside = steady.streamed & (steady.block[dag.edge_source] == steady.block[dag.edge_target])
     gangs = plan.gangs(inside)
@@ -75,11 +75,26 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
         yield _sized(dag, replace(with_barriers, barrier=False), capacity, fifos)
 
 
+def replayed_once(dag: CanonicalDag, planned: Schedule) -> ReplayedSchedule:
+    """Return a schedule with its FIFOs as they are, and what it takes."""
+    return _replayed(dag, planned, planned.fifo_capacity)
+
+
 def is_replayable(dag: CanonicalDag, schedule: Schedule, most_accesses: int) -> bool:
     """Return whether a replay looks at no more than so many accesses, and its times fit in 64 bits."""
     if sum(dag.work.tolist()) > _MOST_WORK or dag.nodes_count * NODE_ACCESSES > most_accesses:
         return False
     return replay_accesses(dag, replay_of(schedule)) <= most_accesses
+
+
+def _sized_in_flight(dag: CanonicalDag, planned: Schedule, fifos: Fifos) -> ReplayedSchedule:
+    """Return a schedule with barriers; elements in flight are looked for only where they count."""
+    if fifos not in {"in-flight", "minimal"}:
+        return _sized(dag, planned, planned.fifo_capacity, fifos)
+    capacity, replay = in_flight(dag, replay_of(planned))
+    if fifos == "minimal":
+        return _sized(dag, planned, capacity, fifos)
+    return ReplayedSchedule(with_times_of(dag, replace(planned, fifo_capacity=capacity), replay), replay)
 
 
 def _sized(dag: CanonicalDag, planned: Schedule, in_flight: Int64, fifos: Fifos) -> ReplayedSchedule:

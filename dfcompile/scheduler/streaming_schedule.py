@@ -10,7 +10,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError, ReplayTooLargeError, VerificationError
 from dfcompile.options import Fifos
 from dfcompile.plugins import faults_of, is_own
-from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules, is_replayable
+from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules, is_replayable, replayed_once
 from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.options import ScheduleOptions
@@ -22,6 +22,7 @@ from dfcompile.scheduler.simulation.apart import replay_sample
 from dfcompile.scheduler.steady_schedule import Plan
 from dfcompile.scheduler.timing.streams import streamable_edges
 
+_ACCESSES_ONCE = 2**26  # some two seconds
 _SAMPLED_ACCESSES = 2**22  # half a second
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 
@@ -67,7 +68,8 @@ def timed_schedule(
     """Schedule a canonical DAG as `schedule` does, and say what the times are worth.
 
     With exact timing FIFOs come first, then the times of the replay with them; of several partitions the one counts
-    that takes least then. Where a replay is too large, times are steady and FIFOs by the published rule.
+    that takes least then. A large schedule has FIFOs by the published rule and is replayed once; where that is too
+    large, its times are steady.
 
     Raises:
         UserError: no partitioner has the name, or a time does not fit in 64 bits.
@@ -81,9 +83,17 @@ def timed_schedule(
         rivals = _rivals(dag, partitioner, options, own)
         least = min(_exact((own, *rivals), options.fifos or "in-flight"), key=lambda found: found.order)
     except ReplayTooLargeError:
-        steady = _sized(dag, own[1], options.fifos or "rule")
-        return TimedSchedule(steady, steady_error=_sampled_error(dag, steady))
+        return _large(dag, _sized(dag, own[1], options.fifos or "rule"))
     return TimedSchedule(least.schedule, least.replay.deadlock)
+
+
+def _large(dag: CanonicalDag, steady: Schedule) -> TimedSchedule:
+    """Return a large schedule with the times of one replay with its FIFOs; with steady ones if that is too much, too."""
+    if is_replayable(dag, steady, _ACCESSES_ONCE):
+        found = replayed_once(dag, steady)
+        if not found.replay.deadlock:
+            return TimedSchedule(found.schedule)
+    return TimedSchedule(steady, steady_error=_sampled_error(dag, steady))
 
 
 def _planned(

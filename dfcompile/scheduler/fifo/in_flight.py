@@ -7,13 +7,18 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int32, Int64
 from dfcompile.errors import InfeasibleError
-from dfcompile.scheduler.simulation import Replay, simulate
+from dfcompile.scheduler.simulation import Replay, Simulation, simulate
 from dfcompile.scheduler.simulation.apart import Apart, replay_apart
 from dfcompile.scheduler.simulation.reversal import reversed_dag, reversed_replay
 
 
 def in_flight_sizes(dag: CanonicalDag, replay: Replay) -> Int64:
-    """Return capacities with which a replay takes no longer than with FIFOs that are never full, shape [edges].
+    """Return the capacities of `in_flight`."""
+    return in_flight(dag, replay)[0]
+
+
+def in_flight(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Simulation]:
+    """Return capacities with which a replay takes no longer than with FIFOs that are never full, and that replay.
 
     First all accesses are as early as FIFOs that are never full allow. Then all are put off as long as the end of the
     schedule allows: that is a replay of the reversed graph. The elements that are in flight then, written and not yet
@@ -32,7 +37,9 @@ def in_flight_sizes(dag: CanonicalDag, replay: Replay) -> Int64:
     early = replace(replay, fifo_capacity=_room(replay, free.peak))
     late = simulate(reversed_dag(dag), reversed_replay(early))
     kept = replace(replay, fifo_capacity=_room(replay, late.peak[::-1]))
-    return _room(replay, simulate(dag, kept).peak)
+    found = simulate(dag, kept)
+    # With room for what it used, and no more, each access is in the same cycle.
+    return _room(replay, found.peak), found
 
 
 def in_flight_apart(dag: CanonicalDag, replay: Replay, group: Int32, latest: Int64) -> tuple[Int64, Apart]:
