@@ -79,7 +79,8 @@ class Scheduling:
         found, ends = timed.schedule, not timed.deadlock
         if found.timing.is_exact or options.fifos in {None, "rule"}:
             check(self._dag, found)
-            recompute_times(self._dag, found)
+            if not timed.is_replayed:
+                recompute_times(self._dag, found)
         simulation = simulate(self._dag, replay_of(found)) if options.simulated or not ends else None
         return CheckedSchedule(
             found,

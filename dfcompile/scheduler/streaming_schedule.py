@@ -36,11 +36,14 @@ class TimedSchedule:
         deadlock: the links of one wait cycle if its FIFOs are too small for it to end; its times are those planned.
         steady_error: where a replay is too large, by how much a sample of what streams together takes longer in a
             replay than planned, as a part of the plan; ``None`` without a sample.
+        is_replayed: whether the times are those of a replay of just this schedule; those of elements in flight come
+            from one with larger FIFOs.
     """
 
     schedule: Schedule
     deadlock: tuple[Wait, ...] = ()
     steady_error: Fraction | None = None
+    is_replayed: bool = False
 
 
 def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Partitioner] | None = None) -> Schedule:
@@ -88,11 +91,11 @@ def timed_schedule(
 
 
 def _large(dag: CanonicalDag, steady: Schedule) -> TimedSchedule:
-    """Return a large schedule with the times of one replay with its FIFOs; with steady ones if that is too much, too."""
+    """Return a large schedule with the times of one replay with its FIFOs, or steady ones if that is too much, too."""
     if is_replayable(dag, steady, _ACCESSES_ONCE):
         found = replayed_once(dag, steady)
         if not found.replay.deadlock:
-            return TimedSchedule(found.schedule)
+            return TimedSchedule(found.schedule, is_replayed=True)
     return TimedSchedule(steady, steady_error=_sampled_error(dag, steady))
 
 

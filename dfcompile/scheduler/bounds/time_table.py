@@ -23,6 +23,7 @@ from dfcompile.canonical_dag.dag import Int64
 
 _VISITS = 300_000  # of nodes, about a second
 _PASSES = 20  # over a graph with one makespan: more refute little
+_FEWEST_PASSES = 8  # that fewer would refute anything is unlikely
 _FIRST_STEP = 256  # the first step is such a part of what is known
 _NO_STREAM = -1
 _NEVER_LATE = 2**62
@@ -118,6 +119,8 @@ def time_table_bound(dag: CanonicalDag, pes: int, windows: Windows, least: int) 
         return least  # all of them fit on the machine at once
     end, after_start = (np.array(column, dtype=np.int64)[tasks] for column in (windows.end, windows.after_start))
     least = _least_not_refuted(least, lambda cycles: _is_overfull(end, cycles - after_start, pes))
+    if dag.nodes_count * _FEWEST_PASSES > _VISITS:
+        return least
     growing = _Growing(dag, pes, windows)
     return _least_not_refuted(least, growing.refutes)
 
