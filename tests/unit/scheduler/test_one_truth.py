@@ -14,7 +14,7 @@ from dfcompile.errors import InfeasibleError
 from dfcompile.generators.canonical_dags import gaussian
 from dfcompile.generators.single_operators import convolution
 from dfcompile.options import Fifos
-from dfcompile.scheduler import ScheduleOptions, Timing, exact_schedule, schedule
+from dfcompile.scheduler import ScheduleOptions, Timing, exact_schedule, schedule, streaming_schedule
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import NEVER, simulate
@@ -135,10 +135,15 @@ def test_a_write_to_memory_of_a_later_block_is_not_throttled(timing: Timing) -> 
 def test_what_is_too_large_for_a_replay_is_steady_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     dag = gaussian(8, 64, 1)
     monkeypatch.setattr(exact_schedule, "MOST_ACCESSES", 1000)
+    once = Scheduling(dag).on(ScheduleOptions(16))
+    monkeypatch.setattr(streaming_schedule, "_ACCESSES_ONCE", 1000)
     found = Scheduling(dag).on(ScheduleOptions(16))
     planned = Scheduling(dag).on(ScheduleOptions(16, timing=Timing.STEADY))
 
     assert (found.schedule.timing, found.figures.makespan_cycles) == (Timing.STEADY, planned.figures.makespan_cycles)
+    assert once.schedule.timing is Timing.EXACT
+    assert once.schedule.fifo_capacity.tolist() == planned.schedule.fifo_capacity.tolist()
+    assert once.figures.makespan_cycles == simulate(dag, replay_of(once.schedule)).makespan_cycles
     assert found.steady_error is not None
     assert -Fraction(1, 2) < found.steady_error < Fraction(1, 2)
     assert (planned.steady_error, found.schedule.fifo_capacity.tolist()) == (
