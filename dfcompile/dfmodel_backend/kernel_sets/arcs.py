@@ -73,12 +73,15 @@ def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int],
         may_grow: whether sets that hold a set of kernels may be possible.
         most: configurations, larger ones as far as they may be possible.
     """
-    masks = tuple(dict.fromkeys(shape.allowed))
+    beyond = tuple(shape.every_kernel & ~mask for mask in dict.fromkeys(shape.allowed))
     known: dict[int, bool] = {}
+
+    def is_allowed(added: int) -> bool:
+        return any(not added & kernels for kernels in beyond)
 
     def grows(added: int) -> bool:
         if added not in known:
-            known[added] = any(added & ~mask == 0 for mask in masks) and may_grow(added)
+            known[added] = is_allowed(added) and may_grow(added)
         return known[added]
 
     number = {down_set: place for place, down_set in enumerate(lattice)}
@@ -86,10 +89,14 @@ def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int],
     rows: list[tuple[int, int, int]] = []
     for before, after in _pairs(shape, lattice, grows):
         added = after ^ before
-        if any(added & ~mask == 0 for mask in masks):
-            if len(rows) >= most:
-                return None
-            rows.append((number[after], number[before], sets.setdefault(added, len(sets))))
+        place = sets.get(added)
+        if place is None:
+            if not is_allowed(added):
+                continue
+            place = sets[added] = len(sets)
+        if len(rows) >= most:
+            return None
+        rows.append((number[after], number[before], place))
     rows.sort()
     columns = np.array(rows, np.int64).reshape(-1, 3)
     return Arcs(

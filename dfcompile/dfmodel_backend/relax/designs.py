@@ -8,7 +8,7 @@ import numpy as np
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
-from dfcompile.dfmodel_backend.fusion.fuse import fuse, lattice_for
+from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
 from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
@@ -164,20 +164,19 @@ def _least_sram(model: DesignModel) -> float:
 
 def _fewest_cores(model: DesignModel) -> int:
     """Return the fewest cores with which the configurations suffice, a core a kernel at least; 0 if none are enough."""
-    design = model.design
+    design, lists = model.design, _KnownLists()
+
+    def fits(cores: int) -> bool:
+        larger = replace(design, machine=replace(design.machine, cores=cores))
+        return lists.fits(SetProblem(DesignModel(larger, model.sharding, model.tiles, model.compatibility)))
+
     low, high = design.machine.cores, len(design.kernels)
-    if low >= high or not _fits_with_cores(model, high):
+    if low >= high or not fits(high):  # lists the sets that may share most cores: fewer cores allow some of them
         return 0
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _fits_with_cores(model, middle) else (middle, high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
     return high
-
-
-def _fits_with_cores(model: DesignModel, cores: int) -> bool:
-    design = replace(model.design, machine=replace(model.design.machine, cores=cores))
-    larger = DesignModel(design, model.sharding, model.tiles, model.compatibility)
-    return fuse(larger, OPTIONS).chain is not None
 
 
 def _fewest_configurations(model: DesignModel) -> int:
@@ -192,7 +191,10 @@ def _fewest_configurations(model: DesignModel) -> int:
 
 
 class _KnownLists:
-    """Lists the possible configurations once for numbers of configurations that allow the same sets of kernels."""
+    """Lists the possible configurations once for problems that allow the same sets of kernels.
+
+    The first of them has to allow most kernels in a configuration.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], Arcs] = {}
@@ -202,7 +204,15 @@ class _KnownLists:
         masks = tuple(sorted(set(problem.shape.allowed)))
         if masks not in self._known:
             self._known[masks] = _arcs(problem)
-        return problem.least_chain(self._known[masks])[1] is not None
+        return problem.least_chain(_with_few_kernels(self._known[masks], problem.shape.most_kernels))[1] is not None
+
+
+def _with_few_kernels(arcs: Arcs, most: int) -> Arcs:
+    """Return the arcs whose configurations have at most so many kernels."""
+    kept = arcs.members.sum(axis=1)[arcs.added] <= most
+    if kept.all():
+        return arcs
+    return replace(arcs, before=arcs.before[kept], after=arcs.after[kept], added=arcs.added[kept], limits={})
 
 
 def _arcs(problem: SetProblem) -> Arcs:
