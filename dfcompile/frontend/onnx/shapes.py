@@ -20,6 +20,7 @@ _LARGEST_VISIBLE_CONSTANT = 1024
 _FOLLOWED = frozenset(
     ["Add", "Cast", "Concat", "Gather", "Mul", "Range", "Size", "Slice", "Squeeze", "Sub", "Unsqueeze"]
 )
+_LARGEST_EXTENT = 2**63 - 1  # of a dimension in an ONNX file
 _LONGEST_VECTOR = 2**20
 # Operators for which ONNX infers nothing, or fails: their result is of the type of their first operand.
 _LIKE_FIRST_OPERAND = frozenset(["GroupNormalization", "MeanVarianceNormalization"])
@@ -102,6 +103,11 @@ def _correct(proto: onnx.ModelProto, types: Mapping[str, TensorType], values: se
         result = types.get(node.output[0]) if node.output else None
         if right is None or result is None or result.shape == right or any(node.output[1:]):
             continue
+        if max(right, default=0) > _LARGEST_EXTENT:
+            raise UserError(
+                f"node {node.name!r}: the result of {node.op_type} has an extent of {max(right)} against at most "
+                f"{_LARGEST_EXTENT}"
+            )
         name = free_name(f"{node.output[0]}.stand-in", values)
         proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(result.dtype), right))
         stand_in(node, name)

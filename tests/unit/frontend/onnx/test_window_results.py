@@ -82,6 +82,15 @@ def test_transposed_convolution_of_a_given_size(
         assert evaluated(node.model(), node.feeds) is None
 
 
+def test_result_that_no_file_can_say_is_refused() -> None:
+    text = """<ir_version: 8, opset_import: ["": 18]> g (float[1,1,3] x, float[1,1,5] w) => (float[1,1,n] y) {
+        y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [4611686018427387904]> (x, w)
+    }"""
+
+    with pytest.raises(UserError, match="ConvTranspose has an extent of 9223372036854775813 against at most"):
+        lowered(onnx.parser.parse_model(text))
+
+
 @examples(25)
 @given(st.sampled_from(["Hardmax", "Softmax", "LogSoftmax"]), st.data(), st.sampled_from([7, 11, 12]))
 def test_old_softmax_and_hardmax_look_at_all_axes_behind_theirs(op_type: str, data: st.DataObject, opset: int) -> None:
