@@ -109,7 +109,7 @@ def test_row_that_is_masked_as_a_whole_is_undefined_in_double_precision() -> Non
 def test_infinity_counts_more_than_what_is_undefined() -> None:
     row = np.array([1, np.inf, np.nan], np.float32)
 
-    assert np.isposinf(onnxruntime_result("ReduceLogSumExp", row))
+    assert onnxruntime_result("ReduceLogSumExp", row).tolist() == [np.inf]
 
 
 def test_masked_scores_count_beside_a_negative_infinity() -> None:
