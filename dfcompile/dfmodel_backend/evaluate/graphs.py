@@ -106,6 +106,8 @@ def configurations_of(model: GraphModel, chain: Sequence[int]) -> tuple[Configur
     Raises:
         InfeasibleError: one breaks a limit of cores or SRAM.
     """
+    if not chain:
+        return ()
     members = members_of(tuple(chain), len(model.works))
     weight_tiles = fewest_weight_tiles(model, members)
     fits = (members.sum(axis=1) <= model.machine.cores) & (weight_tiles > 0)

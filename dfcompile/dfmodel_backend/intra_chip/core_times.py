@@ -69,7 +69,7 @@ class SetCycles:
         self._cores = cores
         self._different = tuple({id(table): table for table in tables}.values())
         numbers = {id(table): number for number, table in enumerate(self._different)}
-        places = np.array([numbers[id(table)] for table in tables])
+        places = np.array([numbers[id(table)] for table in tables], np.intp)
         self._has_shape: npt.NDArray[np.int64] = np.eye(len(numbers), dtype=np.int64)[places]
 
     def of(self, members: Members) -> list[int | None]:

@@ -61,7 +61,7 @@ def test_convolution_is_that_of_the_published_table(capsys: Capture, tmp_path: P
     file = str(tmp_path / "conv.dag")
     words = ("--size", "28", "--kernel", "5", "--filters", "6", "--volumes", "array", "-o", file)
     generated(capsys, "convolution", *words)
-    status = cli.main(["schedule", file, "--pes", "16,128", "--format", "csv"])
+    status = cli.main(["schedule", file, "--pes", "16,128", "--partition", "sb-rlx", "--format", "csv"])
     _, first, second = capsys.readouterr().out.splitlines()
 
     assert status == 0
