@@ -1,10 +1,8 @@
 """The list of stages, and the loops over compared expansions and numbers of processing elements."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TypeAlias
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes, registered_dag_passes
@@ -29,7 +27,7 @@ from dfcompile.lowering import (
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_bound
 from dfcompile.lowering.execution.verification import verified_error
 from dfcompile.lowering.shares.program_share import SharedProgram
-from dfcompile.options import Choice, Options, Timing
+from dfcompile.options import Choice, Options, ShowStage, Timing, show_nothing
 from dfcompile.scheduler import Schedule, ScheduleOptions, registered_partitioners
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
 from dfcompile.scheduler.options import QUICK_PARTITION
@@ -42,7 +40,6 @@ OVERLAPS = MappingProxyType(
     }
 )
 EXAMPLE_SEED = 0
-ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +132,6 @@ class Exploration:
     variants: tuple[Variant, ...]
     points: tuple[Point, ...]
     warnings: tuple[str, ...] = ()
-
-
-@contextmanager
-def show_nothing(_title: str) -> Iterator[None]:
-    """Show no progress."""
-    yield
 
 
 def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = read_model) -> Exploration:

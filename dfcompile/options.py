@@ -1,19 +1,22 @@
 """What the user asked for: the options of a run, and their text forms on the command line."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
 from dfcompile.errors import UserError
 
 Fifos = Literal["in-flight", "rule", "minimal"] | int
 
 OVERLAPS: Final = ("perfect", "none", "compute-memory")
+
+ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]  # shows progress while a stage lasts
 
 LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension
 
@@ -286,3 +289,9 @@ def _reject_duplicates(where: str, words: tuple[int, ...] | tuple[str, ...]) -> 
     for position, word in enumerate(words):
         if word in words[:position]:
             raise UserError(f"{where}: {word} is given twice")
+
+
+@contextmanager
+def show_nothing(_title: str) -> Iterator[None]:
+    """Show no progress."""
+    yield

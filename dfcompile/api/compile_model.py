@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from dfcompile.api.requests import NO_SHAPES, Counts, File, Names, Rules, Shapes, compile_options
 from dfcompile.api.runs import ModelRun, schedule_results
-from dfcompile.driver import ShowStage, explore, show_nothing
+from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import ReadModel, read_model
 from dfcompile.frontend.in_memory import reading
-from dfcompile.options import Options
+from dfcompile.options import Options, ShowStage, show_nothing
 from dfcompile.report.summary import summarize
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from dfcompile.api.pictures import Picture
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.driver import Exploration
 from dfcompile.errors import UserError
 from dfcompile.report.figures import Report, Result
 from dfcompile.report.html_page import report_html
@@ -21,6 +20,8 @@ from dfcompile.visualization.trace import schedule_to_trace
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dfcompile.driver import Exploration
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,8 +8,7 @@ from dfcompile.api.requests import Counts, Names, counts_of, one_of, partitions_
 from dfcompile.api.runs import Run, schedule_results
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file
-from dfcompile.driver import ShowStage, show_nothing
-from dfcompile.options import Effort, Timing, parse_fifos
+from dfcompile.options import Effort, ShowStage, Timing, parse_fifos, show_nothing
 from dfcompile.report.schedule_summary import summarize_schedules
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
 from dfcompile.scheduler.checked_schedule import Scheduling

@@ -1,11 +1,9 @@
-"""The files that --emit, --trace and --gantt write: what stages handed over, to look at, compare and read back."""
+"""The files that --emit writes: what stages handed over, to look at, compare and read back."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from types import MappingProxyType
 
-from dfcompile.api.runs import ScheduleResult
 from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration, Variant
@@ -21,16 +19,6 @@ Files = Iterator[tuple[str, str]]  # name and text; several variants have a fold
 def emitted_files(exploration: Exploration, kind: str) -> Mapping[str, str]:
     """Return texts by file name for ``onnx``, ``library``, ``maps``, ``canonical`` or ``schedule``."""
     return MappingProxyType(dict(WRITERS[kind](exploration)))
-
-
-def schedule_pictures(found: ScheduleResult, trace: Path | None, gantt: Path | None) -> Mapping[Path, str]:
-    """Return the trace and the Gantt chart of a schedule, by file, as far as they are asked for."""
-    pictures = {}
-    if trace is not None:
-        pictures[trace] = found.trace()
-    if gantt is not None:
-        pictures[gantt] = found.gantt().svg
-    return MappingProxyType(pictures)
 
 
 def _onnx(exploration: Exploration) -> Files:

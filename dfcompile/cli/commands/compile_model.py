@@ -151,7 +151,8 @@ def compile_model(
     form = find_format(format_)
 
     from dfcompile.api.compile_model import run_of
-    from dfcompile.cli.emissions import emitted_files, schedule_pictures
+    from dfcompile.cli.emissions import emitted_files
+    from dfcompile.cli.pictures import schedule_pictures
     from dfcompile.cli.progress import show_stage
 
     run = run_of(options, show_stage)

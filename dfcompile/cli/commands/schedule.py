@@ -95,7 +95,7 @@ def schedule_dag_file(
 
     from dfcompile.api.schedule_dag import schedule_choices, scheduled_run
     from dfcompile.canonical_dag.forms.dag_file import read_dag_file
-    from dfcompile.cli.emissions import schedule_pictures
+    from dfcompile.cli.pictures import schedule_pictures
     from dfcompile.cli.progress import show_stage
     from dfcompile.visualization.gantt import check_drawable
 

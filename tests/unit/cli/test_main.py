@@ -23,6 +23,17 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_schedule_of_a_file_needs_no_model(tmp_path: Path) -> None:
+    """Half of its time would be imports."""
+    file = tmp_path / "two.dag"
+    file.write_text("dfcompile-dag/1 two\nelementwise a\nelementwise b\nedge a -> b volume=4\n")
+    listed = "print([m for m in ('dace', 'onnx', 'sympy', 'torch') if m in sys.modules])"
+    code = f"import sys; from dfcompile.cli.main import main; main(['schedule', {str(file)!r}, '--pes', '2']); {listed}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_help_shows_the_options_and_the_other_commands(capsys: CaptureFixture) -> None:
     status = cli.main(["--help"])
 
