@@ -45,3 +45,19 @@ def test_on_cores_of_many_lanes() -> None:
     assert shared.ideal_time_s == pytest.approx(4 * (M * K // 2 + K * N // 2 + M * N) / 300e9)
     assert shared.ideal is not None
     assert shared.ideal.network_bytes == 4 * M * N  # a reduce-scatter: there k is split
+
+
+def test_on_two_chips_of_narrow_cores(tmp_path: Path) -> None:
+    """The schedule of the whole, which is known there, is none of a share."""
+    systems = ROOT / "dfcompile" / "dfmodel_backend" / "machine" / "systems"
+    canonical, _, _ = (systems / "canonical.yaml").read_text().partition("sources:")
+    _, _, network = (systems / "sn30.yaml").read_text().partition("network:")
+    narrow = tmp_path / "narrow.yaml"
+    narrow.write_text(f"{canonical}network:{network.partition('sources:')[0]}")
+    (result,) = df.compile(
+        ROOT / "examples" / "product" / "model.py", pes=8, expand=["MatMul=ip"], system=str(narrow), chips=2
+    ).report.results
+    assert result.mapping is not None
+
+    assert result.mapping.chips == 2
+    assert result.mapping.time_s == pytest.approx((PRODUCTS // 2 // 8 * K + PRODUCTS // 2) * 1e-9)

@@ -173,7 +173,7 @@ class AttainedCounts:
             chosen.update(dict.fromkeys(lowered, (WHOLE,) * len(split.chips)))
         graph = split.shared({name: chosen[name] for name in split.kernels})
         used = ChipsInUse(split.part, tuple(share.choices.items()), graph.exchanges, share.apart)
-        tasks = replace(self._tasks, dag=lowered, system=split.part, chips=used, least_cycles=0)
+        tasks = replace(self._tasks, dag=lowered, system=split.part, chips=used, least_cycles=0, known=None)
         return _Share(tasks, chain_bound_ns(tasks) / NS_PER_S, graph, tuple(whole))
 
     def _mapped(self, share: _Share) -> TaskMapping:
