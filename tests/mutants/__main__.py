@@ -24,6 +24,9 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "mutants.json", help="JSON report")
     parser.add_argument("--as-it-is", action="store_true", help="first see that the tests pass without a mutant")
     given = parser.parse_args(words)
+    unknown = sorted(set(given.areas) - set(MUTANTS))
+    if unknown:
+        parser.error(f"no area {unknown[0]!r} (known: {', '.join(MUTANTS)})")
     chosen = [(area, mutant) for area in given.areas for mutant in MUTANTS[area] if given.only in mutant.name]
     results: dict[str, list[Result]] = {area: [] for area in given.areas}
     with copied_package(ROOT) as folder:
