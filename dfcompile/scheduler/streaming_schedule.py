@@ -22,7 +22,7 @@ from dfcompile.scheduler.simulation.apart import replay_sample
 from dfcompile.scheduler.steady_schedule import Plan
 from dfcompile.scheduler.timing.streams import streamable_edges
 
-_ACCESSES_ONCE = 2**26  # some two seconds
+_ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
 _SAMPLED_ACCESSES = 2**22  # half a second
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
 from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
 from dfcompile.canonical_dag.extraction.streaming_proof import can_stream
-from dfcompile.canonical_dag.extraction.traversal import Loop, Traversal, merged, order_text
+from dfcompile.canonical_dag.extraction.traversal import Loop, Traversal, is_round_robin, merged, order_text
 
 
 def visited(traversal: Traversal) -> list[int]:
@@ -175,3 +175,12 @@ def test_order_texts() -> None:
     assert text((4, 30), (3, 5)) == "4@30,3@5"
     assert text((4, 30), (7, 0), (5, 1)) == "4@30,7@0,5@1"
     assert text() == "[]"
+
+
+def test_members_may_be_counted_by_several_loops() -> None:
+    """Six members as two by three, of which a reader takes an element each: offsets 0 to 29 in a row."""
+    reader, member = Traversal(0, (Loop(30, 1),)), Traversal(0, (Loop(5, 6),))
+
+    assert is_round_robin(reader, member, [Loop(2, 3), Loop(3, 1)])
+    assert is_round_robin(reader, member, [Loop(3, 1), Loop(2, 3)])
+    assert not is_round_robin(reader, member, [Loop(2, 4), Loop(3, 1)])

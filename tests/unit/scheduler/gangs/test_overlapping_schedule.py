@@ -50,6 +50,18 @@ def test_overlapping_schedules_are_accepted_and_run_without_deadlock(
     assert result.makespan_cycles <= with_barriers.makespan_cycles
 
 
+def test_a_relay_that_is_read_faster_than_it_is_written_has_its_last_element_in_time() -> None:
+    """By steady times: 40 elements within 90 cycles, read one a cycle; the 40th read is behind the last write."""
+    dag = _rows((90, 40, 40), (40, 40))
+    planned = schedule(dag, ScheduleOptions(2, "sb-lts", barrier=False, timing=Timing.STEADY))
+    check(dag, planned)
+    producer, consumer, _ = np.flatnonzero(dag.is_computational).tolist()
+
+    assert planned.block[producer] < planned.block[consumer]
+    assert (planned.first_out[producer], planned.last_out[producer]) == (3, 90)
+    assert (planned.start[consumer], planned.last_out[consumer]) == (51, 91)
+
+
 @examples(50)
 @given(canonical_dags(DagShape(max_scopes=10)), st.integers(2, 6), st.sampled_from(PARTITIONS))
 def test_what_streams_from_gang_to_gang_leads_on_and_is_held_whole(dag: CanonicalDag, pes: int, partition: str) -> None:
