@@ -83,6 +83,8 @@ def test_what_nobody_needs_elsewhere_is_not_written() -> None:
     assert store(together, "array").dram_bytes == 0
     assert (together.sram_bytes, together.cycles) == (32, 16)
     assert store(before, "array").dram_write_bytes == 32
+    small = store(alone(dag, 1, 31.0), "array")  # it does not fit: written and read again
+    assert (small.place, small.leaves, small.dram_write_bytes, small.dram_read_bytes) == (Place.DRAM, False, 32, 32)
 
 
 def test_what_is_fetched_of_an_array_is_what_is_read_of_it() -> None:
