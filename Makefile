@@ -74,5 +74,5 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	# torch alone and first: the resolver then takes the CPU build where one is offered.
 	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet --editable '.[torch,highs,oracle,dev]'
+	$(BIN)/pip install --quiet --editable '.[torch,highs,oracle,proofs,dev]'
 	@touch $@
