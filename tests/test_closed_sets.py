@@ -35,7 +35,6 @@ from dfcompile.lowering.execution.accumulators import _extremum
 from dfcompile.options import Timing, Volumes
 from dfcompile.visualization.dot import _SHAPES, _cluster
 from tests.locations import DESIGNS
-from tests.unit.dfmodel_backend.graphs import gemm
 
 NEW: Any = SimpleNamespace(value="new", name="NEW", shard="new")  # a member that was added without a thought
 
@@ -48,7 +47,6 @@ def with_kind(kind: object) -> Design:
 
 LLM = read_design(DESIGNS / "llm_175B_fwd_kbk_8x1.txt")
 ODD = with_kind(NEW)
-NEW_KERNEL = replace(gemm("a", 1, 1, 1), type=NEW)
 CHOICES: dict[str, Callable[[], object]] = {
     "overlap of a configuration": lambda: Overlap.time_ns(NEW, 1.0, 2.0, 3.0),
     "overlap of configurations": lambda: Overlap.times_ns(NEW, np.ones(1), np.ones(1), np.ones(1)),
@@ -63,10 +61,7 @@ CHOICES: dict[str, Callable[[], object]] = {
     "layout": lambda: conversion(Layout.ROWS, NEW),
     "label": lambda: _label(NEW, is_first=True),
     "placement": lambda: list(walk(PmuGrid(1, 1.0, 2, 2, NEW))),
-    "flop": lambda: NEW_KERNEL.flop,
-    "work of a kernel": lambda: NEW_KERNEL.work,
-    "cuts of an output": lambda: NEW_KERNEL.output_cuts,
-    "cuts of an input": lambda: NEW_KERNEL.input_cuts(0),
+    "kernel": lambda: KernelVariant.is_gemm.fget(NEW),  # type: ignore[attr-defined]
     "reduction": lambda: Reduction.initial(NEW, "float32"),
     "extremum": lambda: _extremum(NEW),
     "volumes": lambda: Volumes.are_whole_arrays.fget(NEW),  # type: ignore[attr-defined]

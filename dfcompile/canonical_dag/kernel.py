@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum, unique
+from typing import assert_never
 
 
 @unique
@@ -16,7 +17,12 @@ class KernelVariant(StrEnum):
     @property
     def is_gemm(self) -> bool:
         """Whether the kernel contracts a dimension, hence runs on the systolic units."""
-        return self in (KernelVariant.GEMM_INPUT1_WEIGHT, KernelVariant.GEMM_INPUT1_INPUT2)
+        match self:
+            case KernelVariant.GEMM_INPUT1_WEIGHT | KernelVariant.GEMM_INPUT1_INPUT2:
+                return True
+            case KernelVariant.ELEMENTWISE_INPUT1 | KernelVariant.ELEMENTWISE_INPUT1_INPUT2:
+                return False
+        assert_never(self)
 
 
 @unique
@@ -112,3 +118,8 @@ class Kernel:
     outputs: tuple[str, ...]
     memory_bytes: int = 0  # read from memory at places that depend on data, such as rows of an embedding; in no tensor
     loops: tuple[KernelLoop, ...] = ()  # that may be split; none are known of an operator that does not say
+
+    @property
+    def flop(self) -> int:
+        """``2 * outer * m * k * n`` of a gemm, ``outer * m * n`` of an elementwise kernel."""
+        return (2 * self.k if self.variant.is_gemm else 1) * self.outer * self.m * self.n

@@ -10,8 +10,6 @@ from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Figures, evaluate
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
-from dfcompile.dfmodel_backend.inter_chip.conversions import ExchangeKind
-from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.machine.named_systems import named_systems
 from dfcompile.dfmodel_backend.machine.system import Amount, System
 from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system
@@ -20,12 +18,11 @@ from dfcompile.dfmodel_backend.plugin_faults import plugin_faults
 from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts, LowerShare
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
 from dfcompile.dfmodel_backend.solve.mapper import map_graph
+from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind
 from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph
 from dfcompile.dfmodel_backend.workload.graph import (
     Connection,
     DataflowGraph,
-    DataflowKernel,
-    KernelType,
     Tensor,
     TensorKind,
     Use,
@@ -39,11 +36,9 @@ __all__ = [
     "Configuration",
     "Connection",
     "DataflowGraph",
-    "DataflowKernel",
     "Exchange",
     "ExchangeKind",
     "Figures",
-    "KernelType",
     "LeastCosts",
     "LowerShare",
     "Mapping",

@@ -2,8 +2,8 @@
 
 from random import Random
 
-from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend import DataflowGraph, DataflowKernel, KernelType, System, Tensor, TensorKind, Use
+from dfcompile.canonical_dag import Kernel, KernelVariant
+from dfcompile.dfmodel_backend import DataflowGraph, System, Tensor, TensorKind, Use
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 
 
@@ -39,12 +39,12 @@ def random_system(random: Random) -> System:
     return System("random", 1, chip, dram, ONE_CHIP, ())
 
 
-def _product(name: str, m: int, k: int, n: int) -> DataflowKernel:
-    return DataflowKernel(name, name, KernelType.SYSTOLIC, KernelVariant.GEMM_INPUT1_WEIGHT, 1, m, k, n)
+def _product(name: str, m: int, k: int, n: int) -> Kernel:
+    return Kernel(name, "MatMul", name, "mv", KernelVariant.GEMM_INPUT1_WEIGHT, 1, m, k, n, (), ())
 
 
-def _elementwise(name: str, elements: int) -> DataflowKernel:
-    return DataflowKernel(name, name, KernelType.SIMD, KernelVariant.ELEMENTWISE_INPUT1, 1, elements, 1, 1)
+def _elementwise(name: str, elements: int) -> Kernel:
+    return Kernel(name, "Elementwise", name, "map", KernelVariant.ELEMENTWISE_INPUT1, 1, elements, 1, 1, (), ())
 
 
 def _tensor(name: str, kind: TensorKind, size_bytes: int, source: str, readers: list[str]) -> Tensor:

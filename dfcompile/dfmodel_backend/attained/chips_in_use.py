@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.gap import gap_above
-from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.scheduler import Schedule
 
 NS_PER_S = 1e9

@@ -2,12 +2,13 @@
 
 import math
 
+from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.machine.network.topologies import network_units, topology
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
-from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, KernelType, Tensor, TensorKind, Use
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
 
 _RELATIVE = 1e-9
@@ -84,7 +85,8 @@ def _check_configuration(
     capacity = system.dram.capacity.value
     if capacity and live > capacity:
         raise VerificationError(f"{where}: found {live} bytes of DRAM against {capacity}")
-    _same(f"{where}: network", config.network_ns, sum(kernel.exchange_ns for kernel in kernels))
+    exchanged = [one.time_ns for one in graph.exchanges if one.source in config.kernels]
+    _same(f"{where}: network", config.network_ns, sum(exchanged))
     times = (config.compute_ns, config.memory_ns, config.network_ns)
     expected = {
         Overlap.NO_OVERLAP: sum(times),
@@ -94,14 +96,12 @@ def _check_configuration(
     _same(f"{where}: time", config.time_ns, expected)
 
 
-def _rows(kernel: DataflowKernel) -> int:
+def _rows(kernel: Kernel) -> int:
     """Return into how many parts the weights of a kernel may be cut."""
-    return kernel.outer * kernel.m * (1 if kernel.type is KernelType.SYSTOLIC else kernel.n)
+    return kernel.outer * kernel.m * (1 if kernel.variant.is_gemm else kernel.n)
 
 
-def _compute_ns(
-    kernels: list[DataflowKernel], system: System, mapping: Mapping, config: Configuration, where: str
-) -> float:
+def _compute_ns(kernels: list[Kernel], system: System, mapping: Mapping, config: Configuration, where: str) -> float:
     chip = system.accelerator
     if len(kernels) > chip.cores:
         raise VerificationError(f"{where}: found {len(kernels)} kernels against {chip.cores} cores")
@@ -119,7 +119,7 @@ def _compute_ns(
         lanes = split.lanes * chip.lanes_per_core
         stages = split.stages * chip.stages_per_core
         cycles = -(-kernel.outer * kernel.m * kernel.n // lanes)
-        if kernel.type is KernelType.SYSTOLIC:
+        if kernel.variant.is_gemm:
             cycles = -(-kernel.outer * kernel.m // lanes) * -(-kernel.n // stages) * kernel.k
         slowest = max(slowest, cycles)
     return slowest / chip.frequency_ghz
@@ -164,12 +164,12 @@ def _tile(tensor: Tensor, tiles: int, limits: list[int]) -> int:
     return -(-tensor.size_bytes // min(tiles, *limits))
 
 
-def _gives(kernel: DataflowKernel) -> int:
-    return kernel.outer * kernel.n * (1 if kernel.type is KernelType.SYSTOLIC else kernel.m)
+def _gives(kernel: Kernel) -> int:
+    return kernel.outer * kernel.n * (1 if kernel.variant.is_gemm else kernel.m)
 
 
-def _accepts(kernel: DataflowKernel, use: Use) -> int:
-    if kernel.type is KernelType.SIMD:
+def _accepts(kernel: Kernel, use: Use) -> int:
+    if not kernel.variant.is_gemm:
         return kernel.outer * kernel.m * kernel.n
     if kernel.variant.value == "gemm_input1_input2" and use.operand == 0:
         return kernel.outer
@@ -247,9 +247,12 @@ def _network(system: System) -> tuple[float, float]:
 
 
 def _check_exchanged(graph: DataflowGraph, mapping: Mapping) -> None:
-    _same("network bytes", mapping.network_bytes, sum(kernel.exchange_bytes for kernel in graph.kernels))
-    _same("network bytes", mapping.network_bytes, sum(exchange.message_bytes for exchange in mapping.exchanges))
-    _same("moved bytes", mapping.moved_bytes, sum(exchange.moved_bytes for exchange in mapping.exchanges))
+    if mapping.exchanges != graph.exchanges:
+        raise VerificationError(
+            f"exchanges: found {len(mapping.exchanges)} that are not the {len(graph.exchanges)} of the graph"
+        )
+    _same("network bytes", mapping.network_bytes, sum(exchange.message_bytes for exchange in graph.exchanges))
+    _same("moved bytes", mapping.moved_bytes, sum(exchange.moved_bytes for exchange in graph.exchanges))
 
 
 def _same(what: str, found: float, expected: float) -> None:

@@ -61,9 +61,9 @@ def _fill_kernels(solved: schema.DSE, model: DesignModel, solution: DesignSoluti
         kernel.config = solution.decision.configs[kernel.id]
         variant = variant_of(kernel)
         variant.sharding = SHARDINGS[share.sharding]
-        variant.shard_outer_M, variant.shard_N = share.rows, share.n
+        variant.shard_outer_M, variant.shard_N = share.work.rows, share.work.n
         if isinstance(variant, schema.GEMM_Input1_Weight | schema.GEMM_Input1_Input2):
-            variant.shard_K = share.k
+            variant.shard_K = share.work.k
         if share.kernel.collective is Collective.NONE and _is_reduced(share):
             variant.communication_type = schema.ALL_REDUCE
             variant.communication_size = variant.output_tensor_size

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
-from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
@@ -15,6 +14,7 @@ from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph, share_graph
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError, UserError, nearest
 

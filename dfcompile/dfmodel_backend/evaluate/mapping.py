@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
-from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
 
 
 @dataclass(frozen=True, slots=True)

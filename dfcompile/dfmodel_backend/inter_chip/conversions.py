@@ -8,7 +8,6 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum, unique
 from functools import cached_property
 from itertools import permutations, product
 from types import MappingProxyType
@@ -24,6 +23,7 @@ from dfcompile.dfmodel_backend.inter_chip.splits import (
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology
+from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
 from dfcompile.errors import InternalError
 
 MOST_ORDERED = 3  # layouts of one tensor of which every order of making them is tried
@@ -39,17 +39,6 @@ class Partial:
 
 Held = Split | Partial | None  # along one dimension of the network; None: every chip has all
 Layout = tuple[Held, ...]  # one entry per dimension, innermost first
-
-
-@unique
-class ExchangeKind(StrEnum):
-    """What chips do to change a layout."""
-
-    SLICE = "slice"  # each keeps its part of what it has: free
-    ALL_GATHER = "all-gather"
-    REDUCE_SCATTER = "reduce-scatter"
-    ALL_REDUCE = "all-reduce"
-    ALL_TO_ALL = "all-to-all"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dfcompile.dfmodel_backend.inter_chip.needs import needs_of
 from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statistics, needs_by_axes
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,7 @@ class Share:
 
     kernel: DesignKernel
     sharding: Dim
-    rows: int
-    k: int
-    n: int
+    work: KernelWork
     output_bytes: int
     weight_bytes: int
     exchange: tuple[tuple[Collective, float], ...]  # bytes per tile
@@ -72,7 +71,7 @@ def _with_boundary(design: Design, shares: tuple[Share, ...]) -> tuple[Share, ..
 
 
 def _with_statistics(share: Share, word_bytes: int) -> Share:
-    found = exchanged_statistics(share.kernel, share.sharding, share.rows, share.n)
+    found = exchanged_statistics(share.kernel, share.sharding, share.work.rows, share.work.n)
     item = (Collective.ALL_REDUCE, float(found * word_bytes))
     return replace(share, exchange=(*share.exchange, item)) if found else share
 
@@ -101,13 +100,17 @@ def _share(
     return Share(
         kernel=kernel,
         sharding=sharding,
-        rows=rows,
-        k=k,
-        n=n,
+        work=KernelWork(kernel.name, kernel.systolic, rows, k, n, stages_per_core=_stages(design, kernel)),
         output_bytes=output,
         weight_bytes=rows * k * word if kernel.has_weight else 0,
         exchange=tuple(_exchange(design, degrees, kernel, sharding, output, micro_batches)),
     )
+
+
+def _stages(design: Design, kernel: DesignKernel) -> int:
+    """Return the stages that a kernel has to itself; 0: those of the chip."""
+    is_staged = kernel.systolic and kernel.use_effective_stage
+    return max(1, design.execution.effective_stage) if is_staged else 0
 
 
 def _splits(design: Design, degrees: Degrees, kernel: DesignKernel, sharding: Dim, tiles: int) -> list[tuple[Dim, int]]:

@@ -44,20 +44,18 @@ def cycles_of(kernel: KernelWork, split: CoreSplit, lanes_per_core: int, stages_
     Neither filling the pipeline nor loading weights counts.
     """
     row_steps = -(-kernel.rows // (split.lanes * lanes_per_core))
-    if not kernel.systolic:
-        return row_steps * kernel.n
-    return row_steps * -(-kernel.n // (split.stages * stages_per_core)) * kernel.k
+    return row_steps * -(-kernel.columns // (split.stages * stages_per_core)) * kernel.steps
 
 
 def core_table(kernel: KernelWork, chip: Machine) -> CoreTable:
     """Return all core splits of a kernel that no other split beats in both cores and cycles."""
     row_blocks = -(-kernel.rows // chip.lanes_per_core)
-    column_blocks = -(-kernel.n // (kernel.stages_per_core or chip.stages_per_core)) if kernel.systolic else 1
+    column_blocks = -(-kernel.columns // (kernel.stages_per_core or chip.stages_per_core))
     number = np.int64
     if row_blocks * kernel.n * kernel.k >= LARGEST:
         number = np.object_  # type: ignore[assignment]  # whole numbers of any size behave the same
     stages = np.array(useful_parts(column_blocks, chip.cores), np.int64)
-    steps = -(-column_blocks // stages.astype(number)) * kernel.k if kernel.systolic else np.array([kernel.n], number)
+    steps = -(-column_blocks // stages.astype(number)) * kernel.steps
     # By number of cores: the fewest cycles and the lanes that give them.
     best = np.full(min(chip.cores, row_blocks * int(stages[-1])) + 1, LARGEST, number)
     lanes_of = np.zeros(len(best), np.int64)

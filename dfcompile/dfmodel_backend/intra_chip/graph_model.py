@@ -5,12 +5,14 @@ from functools import cached_property
 
 import numpy as np
 
+from dfcompile.canonical_dag import Kernel, KernelVariant
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns, Users
 from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Machine
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, TensorKind
+from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 FINEST = 1 << 62  # a tile count above every tensor's own limit
 
@@ -27,7 +29,7 @@ class GraphModel(SetModel):
         users = Users.of([[graph.index[use.kernel] for use in weight.uses] for weight in used])
         super().__init__(
             machine,
-            tuple(kernel.work for kernel in graph.kernels),
+            _works(graph),
             self._flows.in_tiles(FINEST),
             HeldColumns(users, size, size),
             Rules(options.overlap, utilization=options.compute_utilization),
@@ -57,6 +59,32 @@ class GraphModel(SetModel):
         )
 
 
+def _works(graph: DataflowGraph) -> tuple[KernelWork, ...]:
+    """Return what cores see of the kernels; each is charged for the exchanges of what it makes."""
+    network_ns = {kernel.name: 0.0 for kernel in graph.kernels}
+    for exchange in graph.exchanges:
+        network_ns[exchange.source] += exchange.time_ns
+    return tuple(KernelWork.of(kernel, network_ns[kernel.name]) for kernel in graph.kernels)
+
+
+def _cuts_of_output(kernel: Kernel) -> int:
+    """Return into how many tiles a kernel can give its output: column by column, or element by element."""
+    columns = kernel.outer * kernel.n
+    return columns if kernel.variant.is_gemm else columns * kernel.m
+
+
+def _cuts_of_input(kernel: Kernel, operand: int) -> int:
+    """Return into how many tiles a kernel can take an operand.
+
+    A contraction takes one operand column by column (and along k), the other one is held per product.
+    """
+    columns = kernel.outer * kernel.n
+    if not kernel.variant.is_gemm:
+        return columns * kernel.m
+    is_held = kernel.variant is KernelVariant.GEMM_INPUT1_INPUT2 and operand == 0
+    return kernel.outer if is_held else columns * kernel.k
+
+
 class _GraphFlows:
     """Tensors of a graph that stream, and into how many tiles each end of them can cut them."""
 
@@ -64,12 +92,12 @@ class _GraphFlows:
         kernels, index, level = graph.kernels, graph.index, graph.topological_numbers
         tensors = [tensor for tensor in graph.tensors if tensor.kind is not TensorKind.WEIGHT]
         source = [index[tensor.source] if tensor.source else NOBODY for tensor in tensors]
-        gives = [kernels[maker].output_cuts if maker != NOBODY else FINEST for maker in source]
+        gives = [_cuts_of_output(kernels[maker]) if maker != NOBODY else FINEST for maker in source]
         takes, depth = [], []
         for tensor, maker in zip(tensors, source, strict=True):
             for use in tensor.uses:
                 reader = index[use.kernel]
-                takes.append(kernels[reader].input_cuts(use.operand))
+                takes.append(_cuts_of_input(kernels[reader], use.operand))
                 depth.append(level[reader] - level[maker] + 1 if maker != NOBODY else 0)
             if not tensor.uses:
                 takes.append(1)

@@ -23,7 +23,6 @@ from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, Dim, WorkloadKind
-from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 OPTIMIZER_BYTES = 12  # per parameter: 32-bit copy, momentum and variance of Adam [rajbhandari20, section 3]
 
@@ -68,7 +67,7 @@ class DesignModel(SetModel):
             has_whole_bytes=False,
             reads_once=compatibility.streams_read_once,
         )
-        works = tuple(_work(share, execution.effective_stage) for share in self.shares)
+        works = tuple(share.work for share in self.shares)
         held = [0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares]
         alone = Users.one_each(range(len(held)))
         nothing = np.zeros(len(held))
@@ -159,7 +158,7 @@ class DesignModel(SetModel):
     @cached_property
     def tile_key(self) -> bytes:
         """What tiles of kernels and edges are like: models with the same key agree on all but times of exchange."""
-        extents = np.array([(share.rows, share.k, share.n) for share in self.shares], np.int64)
+        extents = np.array([(work.rows, work.k, work.n) for work in self.works], np.int64)
         columns = (extents, self.flows.size, *self.sram_sizes, self.held.size)
         return b"".join(column.tobytes() for column in columns)
 
@@ -230,7 +229,7 @@ class DesignModel(SetModel):
     @cached_property
     def most_weight_tiles(self) -> tuple[int, ...]:
         """How often the weights of each kernel alone may be cut: down to one row of its output."""
-        return tuple(max(1, share.rows) if share.weight_bytes else 1 for share in self.shares)
+        return tuple(max(1, share.work.rows) if share.weight_bytes else 1 for share in self.shares)
 
     @property
     def _unavoidable_bytes(self) -> Column:
@@ -297,16 +296,6 @@ class DesignModel(SetModel):
             if share.kernel.collective_2 in sequence:
                 sequence[share.kernel.collective_2][position] += share.output_bytes
         return sizes, sequence, reductions, gathers
-
-
-def _work(share: Share, effective_stage: int) -> KernelWork:
-    """Return what cores see of a share: a kernel that is staged has its k as columns, over stages of their own."""
-    systolic = share.kernel.systolic
-    if systolic and share.kernel.use_effective_stage:
-        return KernelWork(
-            share.kernel.name, systolic, share.rows, share.n, share.k, stages_per_core=max(1, effective_stage)
-        )
-    return KernelWork(share.kernel.name, systolic, share.rows, share.k, share.n)
 
 
 def dram_need(model: DesignModel, positions: list[int] | None = None) -> DramNeed:

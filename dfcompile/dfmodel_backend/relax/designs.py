@@ -121,7 +121,7 @@ def _too_large_kernel(model: DesignModel, position: int) -> InfeasibleError:
 def least_sram_alone(model: DesignModel) -> Column:
     """Return the SRAM of each kernel alone, its weights in as many tiles as it has rows."""
     alone = np.eye(len(model.shares), dtype=bool)
-    rows = np.array([share.rows if share.weight_bytes else 1 for share in model.shares], np.int64)
+    rows = np.array([share.work.rows if share.weight_bytes else 1 for share in model.shares], np.int64)
     return model.sram_bytes(alone, rows)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.inter_chip.conversions import (
     Conversions,
     Held,
@@ -12,7 +13,6 @@ from dfcompile.dfmodel_backend.inter_chip.conversions import (
     is_complete,
     share_elements,
 )
-from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.inter_chip.splits import Split
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.system import System
@@ -26,7 +26,8 @@ from dfcompile.dfmodel_backend.sharding.kernel_splits import (
     parallel_share,
     result_layout,
 )
-from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, Tensor, TensorKind
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
 
 Words = Mapping[tuple[int, Held], str]  # by dimension of the network
 Sharding = Mapping[str, Choice]  # by name of the kernel; one that is missing is whole
@@ -37,14 +38,17 @@ class SharedGraph:
     """What one chip has of a graph: the chip with most of each part.
 
     Attributes:
-        graph: kernels and tensors of the chip; kernels carry what they exchange.
-        exchanges: of all chips, in the order of the tensors.
+        graph: kernels and tensors of the chip, and the exchanges of all chips.
         sharding: that makes it, of every kernel.
     """
 
     graph: DataflowGraph
-    exchanges: tuple[Exchange, ...]
     sharding: tuple[tuple[str, Choice], ...]
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Of all chips, in the order of the tensors."""
+        return self.graph.exchanges
 
     @property
     def network_bytes(self) -> int:
@@ -97,7 +101,7 @@ class SplitGraph:
         self._shares: dict[tuple[str, Choice, tuple[Choice, ...]], TensorShare] = {}
         self._operands: dict[tuple[str, str, Choice], tuple[Layout, ...]] = {}
 
-    def kernel_share(self, name: str, choice: Choice) -> DataflowKernel:
+    def kernel_share(self, name: str, choice: Choice) -> Kernel:
         """Return the part of a kernel on the chip with most of it."""
         return kernel_share(self._kernels[name], choice, self.chips)
 
@@ -139,16 +143,16 @@ class SplitGraph:
 
     def _given(self, tensor: Tensor, choice: Choice) -> Layout:
         kernel = self._kernels[tensor.source]
-        if tensor.name not in kernel.writes:
+        if tensor.name not in kernel.outputs:
             return (None,) * len(self.chips)
-        return result_layout(kernel, kernel.writes.index(tensor.name), choice, tensor.elements, self.chips)
+        return result_layout(kernel, kernel.outputs.index(tensor.name), choice, tensor.elements, self.chips)
 
     def _needs(self, tensor: Tensor, reader: str, choice: Choice) -> tuple[Layout, ...]:
         """Return the layouts in which a kernel needs a tensor: one per operand that it is."""
         key = (tensor.name, reader, choice)
         if key not in self._operands:
             kernel = self._kernels[reader]
-            places = [place for place, name in enumerate(kernel.reads) if name == tensor.name]
+            places = [place for place, name in enumerate(kernel.inputs) if name == tensor.name]
             layouts = [operand_layout(kernel, place, choice, tensor.elements, self.chips) for place in places]
             self._operands[key] = tuple(layouts) if layouts else ((None,) * len(self.chips),)
         return self._operands[key]
@@ -164,18 +168,9 @@ class SplitGraph:
             share = self.tensor_share(tensor, chosen.get(tensor.source, whole), readers)
             tensors.append(replace(tensor, size_bytes=share.size_bytes))
             exchanges += self._exchanges(tensor, share, chosen)
-        kernels = []
-        for kernel in self.graph.kernels:
-            own = [exchange for exchange in exchanges if exchange.source == kernel.name]
-            kernels.append(
-                replace(
-                    self.kernel_share(kernel.name, chosen[kernel.name]),
-                    exchange_bytes=sum(exchange.message_bytes for exchange in own),
-                    exchange_ns=sum(exchange.time_ns for exchange in own),
-                )
-            )
-        graph = DataflowGraph(self.graph.name, tuple(kernels), tuple(tensors), self.graph.assumptions)
-        return SharedGraph(graph, tuple(exchanges), tuple(chosen.items()))
+        kernels = tuple(self.kernel_share(name, choice) for name, choice in chosen.items())
+        graph = replace(self.graph, kernels=kernels, tensors=tuple(tensors), exchanges=tuple(exchanges))
+        return SharedGraph(graph, tuple(chosen.items()))
 
     def _exchanges(self, tensor: Tensor, share: TensorShare, chosen: Sharding) -> Iterator[Exchange]:
         words = self._words(tensor, chosen)
@@ -209,7 +204,7 @@ class SplitGraph:
         ends = [(self._kernels[tensor.source], True)] if tensor.source else []
         ends += [(self._kernels[use.kernel], False) for use in tensor.uses]
         for kernel, is_result in ends:
-            for place, name in enumerate(kernel.writes if is_result else kernel.reads):
+            for place, name in enumerate(kernel.outputs if is_result else kernel.inputs):
                 if name != tensor.name:
                     continue
                 layout_of = result_layout if is_result else operand_layout

@@ -8,13 +8,12 @@ from itertools import product
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, LoopKind, LoopPart
 from dfcompile.dfmodel_backend.inter_chip.conversions import Held, Layout, Partial
 from dfcompile.dfmodel_backend.inter_chip.splits import split_of
-from dfcompile.dfmodel_backend.workload.graph import DataflowKernel, KernelType
 
 Choice = tuple[int, ...]  # per dimension of the network the number of the loop that is split along it, or WHOLE
 WHOLE = -1
 
 
-def choices_of(kernel: DataflowKernel | Kernel, dimensions: int) -> tuple[Choice, ...]:
+def choices_of(kernel: Kernel, dimensions: int) -> tuple[Choice, ...]:
     """Return every way to split a kernel: one loop or none along each dimension; the first is none at all.
 
     Reductions of one kernel are combined in one way, so that any of them may be split along any dimension.
@@ -22,17 +21,13 @@ def choices_of(kernel: DataflowKernel | Kernel, dimensions: int) -> tuple[Choice
     return tuple(product((WHOLE, *range(len(kernel.loops))), repeat=dimensions))
 
 
-def operand_layout(
-    kernel: DataflowKernel | Kernel, operand: int, choice: Choice, elements: int, chips: Sequence[int]
-) -> Layout:
+def operand_layout(kernel: Kernel, operand: int, choice: Choice, elements: int, chips: Sequence[int]) -> Layout:
     """Return the layout in which a kernel needs an operand."""
     digits = [loop.inputs[operand] for loop in kernel.loops]
     return _layout(kernel.loops, digits, choice, elements, chips, is_result=False)
 
 
-def result_layout(
-    kernel: DataflowKernel | Kernel, result: int, choice: Choice, elements: int, chips: Sequence[int]
-) -> Layout:
+def result_layout(kernel: Kernel, result: int, choice: Choice, elements: int, chips: Sequence[int]) -> Layout:
     """Return the layout in which a kernel leaves a result."""
     digits = [loop.outputs[result] for loop in kernel.loops]
     return _layout(kernel.loops, digits, choice, elements, chips, is_result=True)
@@ -66,7 +61,7 @@ def _dimensions_of(number: int, choice: Choice) -> list[int]:
     return [dimension for dimension in range(len(choice) - 1, -1, -1) if choice[dimension] == number]
 
 
-def loop_share(kernel: DataflowKernel | Kernel, number: int, choice: Choice, chips: Sequence[int]) -> int:
+def loop_share(kernel: Kernel, number: int, choice: Choice, chips: Sequence[int]) -> int:
     """Return the iterations of a loop on the chip with most of them."""
     left = kernel.loops[number].extent
     for dimension in _dimensions_of(number, choice):
@@ -74,24 +69,24 @@ def loop_share(kernel: DataflowKernel | Kernel, number: int, choice: Choice, chi
     return left
 
 
-def kernel_share(kernel: DataflowKernel, choice: Choice, chips: Sequence[int]) -> DataflowKernel:
+def kernel_share(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> Kernel:
     """Return the part of a kernel that the chip with most of it runs; of elements in any order a part of them."""
     sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
     whole = part = 1
     for number in sorted(set(choice) - {WHOLE}):
         loop, left = kernel.loops[number], loop_share(kernel, number, choice, chips)
         whole, part = whole * loop.extent, part * left
-        if kernel.type is KernelType.SYSTOLIC:
+        if kernel.variant.is_gemm:
             sizes[loop.part] = sizes[loop.part] // loop.extent * left
     if part == whole:
         return kernel
-    if kernel.type is KernelType.SIMD:
+    if not kernel.variant.is_gemm:
         elements = -(-math.prod(sizes.values()) * part // whole)
         sizes = {LoopPart.OUTER: 1, LoopPart.M: elements, LoopPart.K: 1, LoopPart.N: 1}
     return replace(kernel, outer=sizes[LoopPart.OUTER], m=sizes[LoopPart.M], k=sizes[LoopPart.K], n=sizes[LoopPart.N])
 
 
-def parallel_share(kernel: DataflowKernel, choice: Choice, chips: Sequence[int]) -> tuple[int, int]:
+def parallel_share(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> tuple[int, int]:
     """Return the part of a kernel's iterations that the chip with most of it runs, as a fraction."""
     whole = part = 1
     for number in sorted(set(choice) - {WHOLE}):
@@ -100,7 +95,7 @@ def parallel_share(kernel: DataflowKernel, choice: Choice, chips: Sequence[int])
     return part, whole
 
 
-def held_in_words(kernel: DataflowKernel, digits: Sequence[Digit | None], number: int, *, is_result: bool) -> str:
+def held_in_words(kernel: Kernel, digits: Sequence[Digit | None], number: int, *, is_result: bool) -> str:
     """Return how an array lies along a dimension of the network, given the loop that is split along it."""
     if number == WHOLE:
         return "whole"

@@ -180,7 +180,7 @@ class AttainedCounts:
         tasks = share.tasks
         found = map_tasks(tasks)
         if share.on_chips is not None:
-            check_exchanges(share.on_chips.graph, share.on_chips.exchanges, tasks.system)
+            check_exchanges(share.on_chips.graph, tasks.system)
             check_task_share(self._tasks.dag, tasks.dag, tasks.system, found)
         check_task_mapping(tasks.dag, tasks.system, tasks.overlap, found)
         return found

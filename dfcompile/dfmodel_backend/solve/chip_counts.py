@@ -11,12 +11,12 @@ from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import shared_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.gap import gap_above
-from dfcompile.dfmodel_backend.inter_chip.exchange import Exchange
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph
 from dfcompile.dfmodel_backend.solve.mapper import map_graph
 from dfcompile.dfmodel_backend.solve.sharding_search import TIE, Found, ShardingSearch
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError
 
@@ -168,7 +168,7 @@ class ChipCounts:
             sharding=share.sharding,
         )
         check(share.graph, part, whole, self._graph)
-        check_exchanges(share.graph, share.exchanges, part)
+        check_exchanges(share.graph, part)
         return whole
 
 

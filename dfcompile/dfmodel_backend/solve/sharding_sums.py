@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SplitGraph
 from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE, Choice
-from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, Tensor, TensorKind
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
 
 NS_PER_S = 1e9
 
@@ -70,9 +71,9 @@ class ShardingSums:
             self._kernels[key] = Sums(compute_ns, slowest_ns, splits=split)
         return self._kernels[key]
 
-    def _compute(self, kernel: DataflowKernel) -> tuple[float, float]:
+    def _compute(self, kernel: Kernel) -> tuple[float, float]:
         """Return the compute time of a kernel with no core idle, and alone on the chip."""
-        shape = (kernel.type, kernel.variant, kernel.outer, kernel.m, kernel.k, kernel.n)
+        shape = (kernel.variant, kernel.outer, kernel.m, kernel.k, kernel.n)
         if shape not in self._shapes:
             alone = DataflowGraph("kernel", (kernel,), ())
             model = GraphModel(alone, self._system.machine, self._options)

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, KernelVariant, LoopPart, TensorRole
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, DataflowKernel, KernelType, Tensor, TensorKind, Use
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
 
 _HERE = "dfcompile"
@@ -42,7 +42,7 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     )
     return DataflowGraph.of(
         dag.name,
-        tuple(_followed(_dataflow_kernel(kernel, weights), parts) for kernel in mapped),
+        tuple(_followed(_weight_first(kernel, weights), parts) for kernel in mapped),
         (*(_tensor(part, uses.get(part.array.name, ()), weights) for part in parts), *_memory_reads(mapped, weights)),
         assumptions,
     )
@@ -167,40 +167,24 @@ def _kind(part: _Part, weights: frozenset[str]) -> TensorKind:
     assert_never(part.array.role)
 
 
-def _dataflow_kernel(kernel: Kernel, weights: frozenset[str]) -> DataflowKernel:
+def _weight_first(kernel: Kernel, weights: frozenset[str]) -> Kernel:
     streamed = sum(array not in weights for array in kernel.inputs)
-    m, n = kernel.m, kernel.n
-    swapped = False
-    if kernel.variant.is_gemm:
-        variant = KernelVariant.GEMM_INPUT1_INPUT2 if streamed > 1 else KernelVariant.GEMM_INPUT1_WEIGHT
-        if len(kernel.inputs) > 1 and kernel.inputs[1] in weights and kernel.inputs[0] not in weights:
-            m, n, swapped = n, m, True
-    else:
-        variant = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if streamed > 1 else KernelVariant.ELEMENTWISE_INPUT1
-    kind = KernelType.SYSTOLIC if kernel.variant.is_gemm else KernelType.SIMD
-    return DataflowKernel(
-        name=kernel.name,
-        origin=kernel.origin,
-        type=kind,
-        variant=variant,
-        outer=kernel.outer,
-        m=m,
-        k=kernel.k,
-        n=n,
-        loops=tuple(
-            replace(loop, part=_SWAPPED.get(loop.part, loop.part)) if swapped else loop for loop in kernel.loops
-        ),
-        reads=kernel.inputs,
-        writes=kernel.outputs,
-    )
+    if not kernel.variant.is_gemm:
+        paired = KernelVariant.ELEMENTWISE_INPUT1_INPUT2 if streamed > 1 else KernelVariant.ELEMENTWISE_INPUT1
+        return replace(kernel, variant=paired)
+    variant = KernelVariant.GEMM_INPUT1_INPUT2 if streamed > 1 else KernelVariant.GEMM_INPUT1_WEIGHT
+    if len(kernel.inputs) < 2 or kernel.inputs[1] not in weights or kernel.inputs[0] in weights:
+        return replace(kernel, variant=variant)
+    loops = tuple(replace(loop, part=_SWAPPED.get(loop.part, loop.part)) for loop in kernel.loops)
+    return replace(kernel, variant=variant, m=kernel.n, n=kernel.m, loops=loops)
 
 
-def _followed(kernel: DataflowKernel, parts: tuple[_Part, ...]) -> DataflowKernel:
-    """Follow loops through whole arrays alone: a part of an array that several kernels write is needed whole."""
+def _followed(kernel: Kernel, parts: tuple[_Part, ...]) -> Kernel:
+    """Name tensors for arrays; of an array that several kernels write each part is one, and no loop is followed."""
     names: dict[str, list[_Part]] = {}
     for part in parts:
         names.setdefault(part.array.name, []).append(part)
-    reads = [[part.name for part in names[array]] for array in kernel.reads]
+    reads = [[part.name for part in names[array]] for array in kernel.inputs]
     loops = tuple(
         replace(
             loop,
@@ -211,10 +195,10 @@ def _followed(kernel: DataflowKernel, parts: tuple[_Part, ...]) -> DataflowKerne
             ),
         )
         for loop in kernel.loops
-        if all(len(names[array]) == 1 for array in kernel.writes)
+        if all(len(names[array]) == 1 for array in kernel.outputs)
     )
-    writes = tuple(part.name for array in kernel.writes for part in names[array] if part.maker == kernel.name)
-    return replace(kernel, loops=loops, reads=tuple(name for found in reads for name in found), writes=writes)
+    writes = tuple(part.name for array in kernel.outputs for part in names[array] if part.maker == kernel.name)
+    return replace(kernel, loops=loops, inputs=tuple(name for found in reads for name in found), outputs=writes)
 
 
 _SWAPPED = MappingProxyType({LoopPart.M: LoopPart.N, LoopPart.N: LoopPart.M})

@@ -4,20 +4,11 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 from functools import cached_property
 from heapq import heappop, heappush
-from typing import assert_never
 
-from dfcompile.canonical_dag import KernelLoop, KernelVariant
+from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
+from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.errors import UserError, nearest
-
-
-@unique
-class KernelType(StrEnum):
-    """Which units of a core a kernel runs on."""
-
-    SYSTOLIC = "SYSTOLIC"  # a contraction: lanes and stages of a core work together
-    SIMD = "SIMD"  # elementwise: the lanes of a core
 
 
 @unique
@@ -28,69 +19,6 @@ class TensorKind(StrEnum):
     INPUT = "input"  # of the model: read from DRAM by each configuration that uses it
     OUTPUT = "output"  # of the model: written to DRAM, whoever else reads it
     WEIGHT = "weight"  # of the model: loaded from DRAM and held in SRAM while a configuration runs
-
-
-@dataclass(frozen=True, slots=True)
-class DataflowKernel:
-    """One kernel: ``outer`` products ``weight[m, k] x input[k, n] -> output[m, n]``, or ``outer * m * n`` elements.
-
-    ``k`` is 1 if the kernel is elementwise. Sizes of tensors are in bytes, of the whole tensor.
-    """
-
-    name: str
-    origin: str  # the user's operator
-    type: KernelType
-    variant: KernelVariant
-    outer: int
-    m: int
-    k: int
-    n: int
-    exchange_bytes: float = 0.0  # that the kernel, and what it hands on, exchange with other chips
-    exchange_ns: float = 0.0
-    loops: tuple[KernelLoop, ...] = ()  # that may be split over chips
-    reads: tuple[str, ...] = ()  # tensors: those that digits of loops are of, one per operand
-    writes: tuple[str, ...] = ()  # tensors, one per result
-
-    @property
-    def work(self) -> KernelWork:
-        """What cores see: rows go to lanes; all elements of an elementwise kernel are rows, whatever its axes are."""
-        name, rows, network_ns = self.name, self.outer * self.m, self.exchange_ns
-        match self.type:
-            case KernelType.SIMD:
-                return KernelWork(name, systolic=False, rows=rows * self.n, k=1, n=1, network_ns=network_ns)
-            case KernelType.SYSTOLIC:
-                return KernelWork(name, systolic=True, rows=rows, k=self.k, n=self.n, network_ns=network_ns)
-        assert_never(self.type)
-
-    @property
-    def flop(self) -> int:
-        """``2 * outer * m * k * n`` of a systolic kernel, ``outer * m * n`` of a SIMD kernel."""
-        return self.work.flop
-
-    @property
-    def output_cuts(self) -> int:
-        """Into how many tiles it can give its output: column by column, an elementwise kernel element by element."""
-        columns = self.outer * self.n
-        match self.type:
-            case KernelType.SYSTOLIC:
-                return columns
-            case KernelType.SIMD:
-                return columns * self.m
-        assert_never(self.type)
-
-    def input_cuts(self, operand: int) -> int:
-        """Return into how many tiles it can take an operand.
-
-        A contraction takes one operand column by column (and along k), the other one is held per product.
-        """
-        columns = self.outer * self.n
-        match self.type:
-            case KernelType.SIMD:
-                return columns * self.m
-            case KernelType.SYSTOLIC:
-                is_held = self.variant is KernelVariant.GEMM_INPUT1_INPUT2 and operand == 0
-                return self.outer if is_held else columns * self.k
-        assert_never(self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +64,23 @@ class DataflowGraph:
 
     Attributes:
         name: of the model.
-        kernels: in topological order.
+        kernels: in topological order; a gemm is ``weight[m, k] x input[k, n]``, and operands and results are names of
+            tensors.
         tensors: in a fixed order; every name is unique.
         assumptions: decisions made when the graph was built.
+        exchanges: of all chips, where this is what one of several has of a graph; in the order of the tensors.
     """
 
     name: str
-    kernels: tuple[DataflowKernel, ...]
+    kernels: tuple[Kernel, ...]
     tensors: tuple[Tensor, ...]
     assumptions: tuple[Assumption, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
 
     @staticmethod
     def of(
         name: str,
-        kernels: tuple[DataflowKernel, ...],
+        kernels: tuple[Kernel, ...],
         tensors: tuple[Tensor, ...],
         assumptions: tuple[Assumption, ...] = (),
     ) -> "DataflowGraph":
@@ -202,7 +133,7 @@ class DataflowGraph:
         return sum(kernel.flop for kernel in self.kernels)
 
 
-def _check_parts(kernels: tuple[DataflowKernel, ...], tensors: tuple[Tensor, ...]) -> None:
+def _check_parts(kernels: tuple[Kernel, ...], tensors: tuple[Tensor, ...]) -> None:
     known: set[str] = set()
     for kernel in kernels:
         if kernel.name in known:
@@ -224,9 +155,7 @@ def _check_parts(kernels: tuple[DataflowKernel, ...], tensors: tuple[Tensor, ...
                 raise UserError(f"tensor {tensor.name!r}: no kernel {end!r}{nearest(end, sorted(known))}")
 
 
-def _in_topological_order(
-    kernels: tuple[DataflowKernel, ...], tensors: tuple[Tensor, ...]
-) -> tuple[DataflowKernel, ...]:
+def _in_topological_order(kernels: tuple[Kernel, ...], tensors: tuple[Tensor, ...]) -> tuple[Kernel, ...]:
     waits: dict[str, int] = {kernel.name: 0 for kernel in kernels}
     feeds: dict[str, list[str]] = {kernel.name: [] for kernel in kernels}
     for tensor in tensors:
@@ -235,7 +164,7 @@ def _in_topological_order(
             feeds[tensor.source].append(use.kernel)
     place = {kernel.name: number for number, kernel in enumerate(kernels)}
     ready = [number for number, kernel in enumerate(kernels) if waits[kernel.name] == 0]
-    ordered: list[DataflowKernel] = []
+    ordered: list[Kernel] = []
     while ready:
         # Earliest kernel first and its consumers as soon as they are free keeps the user's order where it is one.
         first = kernels[heappop(ready)]

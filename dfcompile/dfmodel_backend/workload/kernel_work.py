@@ -1,6 +1,8 @@
-"""What the cores of a chip see of a kernel: the end of the way of a graph's kernels and of a set-up file's."""
+"""What the cores of a chip see of a kernel: all that a time is computed from, of a graph's kernels and of a file's."""
 
 from dataclasses import dataclass
+
+from dfcompile.canonical_dag import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +15,32 @@ class KernelWork:
     k: int
     n: int
     network_ns: float = 0.0  # exchange with other chips
-    stages_per_core: int = 0  # of this kernel; 0: those of the chip
+    stages_per_core: int = 0  # of this kernel, which are k's then; 0: those of the chip, which are n's
+
+    @staticmethod
+    def of(kernel: Kernel, network_ns: float) -> "KernelWork":
+        """Return what cores see of a kernel: all elements of an elementwise one are rows, whatever its axes are.
+
+        Args:
+            kernel: or a chip's share of it.
+            network_ns: of what it, and what it hands on, exchanges with other chips.
+        """
+        rows = kernel.outer * kernel.m
+        if kernel.variant.is_gemm:
+            return KernelWork(kernel.name, systolic=True, rows=rows, k=kernel.k, n=kernel.n, network_ns=network_ns)
+        return KernelWork(kernel.name, systolic=False, rows=rows * kernel.n, k=1, n=1, network_ns=network_ns)
+
+    @property
+    def columns(self) -> int:
+        """What is spread over stages: nothing of an elementwise kernel."""
+        if not self.systolic:
+            return 1
+        return self.k if self.stages_per_core else self.n
+
+    @property
+    def steps(self) -> int:
+        """Cycles of a row on lanes and a column on stages of its own."""
+        return self.k if self.systolic and not self.stages_per_core else self.n
 
     @property
     def shape(self) -> tuple[bool, int, int, int, int]:

@@ -6,10 +6,15 @@ from dataclasses import replace
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Dim
-from dfcompile.dfmodel_backend.workload.graph import KernelType
 from dfcompile.errors import UserError
 from dfcompile.generators.workloads.arguments import check_positive
-from dfcompile.generators.workloads.workload_graph import Communication, WorkloadGraph, WorkloadKernel, numbered
+from dfcompile.generators.workloads.workload_graph import (
+    Communication,
+    KernelType,
+    WorkloadGraph,
+    WorkloadKernel,
+    numbered,
+)
 
 ANY_CONFIGURATION = 0  # kernels run one by one in order, whatever stands there
 LARGEST_RADIX = 4096

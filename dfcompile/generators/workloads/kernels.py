@@ -1,8 +1,7 @@
 """Kernels of generated workloads, with tensor sizes that follow from their dimensions."""
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.workload.graph import KernelType
-from dfcompile.generators.workloads.workload_graph import WorkloadKernel
+from dfcompile.generators.workloads.workload_graph import KernelType, WorkloadKernel
 
 
 def elementwise(name: str, outer: int, m: int, n: int, word: int) -> WorkloadKernel:

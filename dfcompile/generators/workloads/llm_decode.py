@@ -5,12 +5,11 @@ from enum import StrEnum, unique
 from typing import assert_never
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend.workload.graph import KernelType
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators.workloads.arguments import check_heads, check_positive, share
 from dfcompile.generators.workloads.kernels import elementwise, gemm
 from dfcompile.generators.workloads.llm_forward import forward_kernels
-from dfcompile.generators.workloads.workload_graph import WorkloadConnection, WorkloadGraph, WorkloadKernel
+from dfcompile.generators.workloads.workload_graph import KernelType, WorkloadConnection, WorkloadGraph, WorkloadKernel
 
 DECODE_EDGES = (
     *((1, 2), (2, 3), (2, 4), (2, 5), (4, 6), (5, 7), (3, 8), (6, 8), (8, 9), (9, 10), (10, 11), (7, 11), (11, 12)),

@@ -7,9 +7,16 @@ from typing import assert_never
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Dim
-from dfcompile.dfmodel_backend.workload.graph import KernelType
 
 FREE = -1  # the configuration of a kernel is to be found
+
+
+@unique
+class KernelType(StrEnum):
+    """Which units of a core a kernel runs on, as design files name them."""
+
+    SYSTOLIC = "SYSTOLIC"  # a contraction: lanes and stages of a core work together
+    SIMD = "SIMD"  # elementwise: the lanes of a core
 
 
 @unique

@@ -123,9 +123,9 @@ def _kernels(solution: DesignSolution) -> tuple[KernelSummary, ...]:
                 name=share.kernel.name,
                 configuration=decision.configs[share.kernel.id],
                 sharding=share.sharding.value,
-                rows=share.rows,
-                k=share.k,
-                n=share.n,
+                rows=share.work.rows,
+                k=share.work.k,
+                n=share.work.n,
                 exchange=", ".join(dict.fromkeys(exchanged)),
             )
         )

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag import Digit, KernelLoop, KernelVariant, LoopKind, LoopPart
-from dfcompile.dfmodel_backend import DataflowGraph, DataflowKernel, KernelType, System, Tensor, TensorKind, Use
+from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
+from dfcompile.dfmodel_backend import DataflowGraph, System, Tensor, TensorKind, Use
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 
 
-def gemm(name: str, m: int, k: int, n: int, outer: int = 1, *, weight: bool = True) -> DataflowKernel:
+def gemm(name: str, m: int, k: int, n: int, outer: int = 1, *, weight: bool = True) -> Kernel:
     variant = KernelVariant.GEMM_INPUT1_WEIGHT if weight else KernelVariant.GEMM_INPUT1_INPUT2
-    return DataflowKernel(name, name, KernelType.SYSTOLIC, variant, outer, m, k, n)
+    return Kernel(name, "MatMul", name, "mv", variant, outer, m, k, n, (), ())
 
 
-def split_gemm(name: str, m: int, k: int, n: int, outer: int = 1) -> DataflowKernel:
+def split_gemm(name: str, m: int, k: int, n: int, outer: int = 1) -> Kernel:
     """Return products ``w[outer, m, k] x x[k, n] -> y[outer, m, n]`` whose loops may be split over chips."""
 
     def loop(part: LoopPart, extent: int, *strides: int) -> KernelLoop:
@@ -28,11 +28,11 @@ def split_gemm(name: str, m: int, k: int, n: int, outer: int = 1) -> DataflowKer
         loop(LoopPart.K, k, 1, n, 0),
     )
     used = tuple(one for one in loops if one.extent > 1)
-    return replace(gemm(name, m, k, n, outer), loops=used, reads=("w", "x"), writes=("y",))
+    return replace(gemm(name, m, k, n, outer), loops=used, inputs=("w", "x"), outputs=("y",))
 
 
-def elementwise(name: str, elements: int) -> DataflowKernel:
-    return DataflowKernel(name, name, KernelType.SIMD, KernelVariant.ELEMENTWISE_INPUT1, 1, elements, 1, 1)
+def elementwise(name: str, elements: int) -> Kernel:
+    return Kernel(name, "Elementwise", name, "map", KernelVariant.ELEMENTWISE_INPUT1, 1, elements, 1, 1, (), ())
 
 
 def tensor(name: str, kind: TensorKind, size_bytes: int, source: str, *kernels: str) -> Tensor:

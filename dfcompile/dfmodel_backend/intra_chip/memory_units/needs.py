@@ -97,7 +97,7 @@ class PmuNeeds:
         share = self._shares[kernel]
         if not share.kernel.variant.is_gemm:
             return split.lanes
-        return -(-split.cores * self._machine.stages_per_core // share.k)
+        return -(-split.cores * self._machine.stages_per_core // share.work.k)
 
     def taken(self, edge: int, split: CoreSplit) -> int:
         """Return the PMUs that feed the cores of the kernel that reads a tensor: one per lane, or as wide as stages."""

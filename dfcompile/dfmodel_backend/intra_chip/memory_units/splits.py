@@ -16,10 +16,9 @@ class SplitTable:
 
     def __init__(self, work: KernelWork, chip: Machine) -> None:
         self._chip = chip
-        self._is_staged = work.systolic
         self._row_blocks = -(-work.rows // chip.lanes_per_core)
-        self._column_blocks = -(-work.n // (work.stages_per_core or chip.stages_per_core)) if work.systolic else 1
-        self._per_block = work.k if work.systolic else work.n  # cycles for one block of rows and columns
+        self._column_blocks = -(-work.columns // (work.stages_per_core or chip.stages_per_core))
+        self._per_block = work.steps  # cycles for one block of rows and columns
         self._lanes = useful_parts(self._row_blocks, chip.cores)
         self.cycles = tuple(
             sorted(

@@ -38,7 +38,7 @@ def contraction() -> DataflowGraph:
     """One row of 4,000 products of a weight, which all chips share; the sums are added, and every chip needs them."""
     return DataflowGraph.of(
         "contraction",
-        (replace(split_gemm("a", 2, 4000, 2), writes=("t",)), elementwise("b", 4)),
+        (replace(split_gemm("a", 2, 4000, 2), outputs=("t",)), elementwise("b", 4)),
         (
             floats("x", TensorKind.INPUT, 8000, "", "a"),
             floats("w", TensorKind.WEIGHT, 8000, "", "a"),
@@ -101,8 +101,6 @@ def test_chips_in_use_are_those_of_the_system(mapping: Mapping, share: SharedGra
 DAMAGES: list[tuple[dict[str, Any], str]] = [
     ({"time_ns": 0.1}, "kernel 'a': all-reduce of 't': exchanges 16 bytes in 0.1 ns against at least"),
     ({"time_ns": 2.4}, "kernel 'a': all-reduce of 't': exchanges 16 bytes in 2.4 ns against at least"),  # without hops
-    ({"time_ns": 100.0}, "kernel 'a': exchanges 20.4 ns against 100"),
-    ({"message_bytes": 17}, "kernel 'a': exchanges 16 bytes against 17"),
     ({"moved_bytes": 97}, "kernel 'a': all-reduce of 't': moves 97 bytes against at most 96"),
     ({"moved_bytes": 0}, "kernel 'a': all-reduce of 't': moves 0 bytes against at most 96"),
     ({"source": "b"}, "exchange of 't': found source 'b'"),
@@ -115,10 +113,30 @@ def test_an_exchange_that_cannot_be_is_told(
 ) -> None:
     (exchange,) = share.exchanges
     damaged: Exchange = replace(exchange, **damage)
-    check_exchanges(share.graph, share.exchanges, part)
+    check_exchanges(share.graph, part)
 
     with pytest.raises(VerificationError, match=message):
-        check_exchanges(share.graph, (damaged,), part)
+        check_exchanges(replace(share.graph, exchanges=(damaged,)), part)
+
+
+CHARGES: list[tuple[dict[str, Any], str]] = [
+    ({"time_ns": 100.0}, "configuration 0: network: found 20.4 against 100"),
+    ({"message_bytes": 17}, "network bytes: found 16 against 17"),
+    ({"moved_bytes": 97}, "moved bytes: found 96 against 97"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), CHARGES, ids=[next(iter(damage)) for damage, _ in CHARGES])
+def test_a_mapping_is_charged_for_its_exchanges(
+    mapping: Mapping, share: SharedGraph, part: System, damage: dict[str, Any], message: str
+) -> None:
+    damaged = (replace(share.exchanges[0], **damage),)
+    other = replace(mapping, exchanges=damaged)
+
+    with pytest.raises(VerificationError, match=r"^exchanges: found 1 that are not the 1 of the graph"):
+        check(share.graph, part, other, contraction())
+    with pytest.raises(VerificationError, match=message):
+        check(replace(share.graph, exchanges=damaged), part, other, contraction())
 
 
 def test_a_weight_is_whole_under_a_split_of_what_shares_it() -> None:

@@ -114,7 +114,7 @@ def test_every_network_takes_the_evaluators_time(
         design,
         sharding,
         [kernel for kernel, is_in in zip(design.kernels, members, strict=True) if is_in],
-        lambda kernel: (shares[kernel.id].rows, shares[kernel.id].k, shares[kernel.id].n),
+        lambda kernel: (shares[kernel.id].work.rows, shares[kernel.id].work.k, shares[kernel.id].work.n),
         tiles,
         compatibility,
     )

@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend import (
     DataflowGraph,
-    DataflowKernel,
-    KernelType,
     MappingOptions,
     System,
     Tensor,
@@ -50,15 +49,18 @@ def graph_of(design: Design) -> DataflowGraph:
     names = {kernel.id: kernel.name for kernel in design.kernels}
     word = design.execution.word_bytes
     kernels = tuple(
-        DataflowKernel(
+        Kernel(
             kernel.name,
+            "",
             kernel.name,
-            KernelType.SYSTOLIC if kernel.systolic else KernelType.SIMD,
+            "",
             kernel.variant,
             kernel.outer,
             kernel.m,
             kernel.k,
             kernel.n,
+            (),
+            (),
         )
         for kernel in design.kernels
     )

@@ -113,7 +113,7 @@ def test_the_fastest_part_of_the_network_is_taken() -> None:
     """Along two dimensions latencies are shorter than along one: 1 + 1 hops against 3."""
     graph = DataflowGraph.of(
         "contraction",
-        (replace(split_gemm("a", 1, 4000, 1), writes=("t",)), elementwise("b", 1)),
+        (replace(split_gemm("a", 1, 4000, 1), outputs=("t",)), elementwise("b", 1)),
         (
             floats("x", TensorKind.INPUT, 4000, "", "a"),
             floats("w", TensorKind.WEIGHT, 4000, "", "a"),

@@ -124,7 +124,7 @@ def test_an_operand_that_all_products_share_is_gathered() -> None:
 
     assert changes == [[Collective.ALL_GATHER]]
     assert not any(edge.exchange for edge in original.edges if edge.target == position["Q"])
-    columns = right.shares[1].n
+    columns = right.shares[1].work.n
     assert right.shares[1].exchange == ((Collective.ALL_REDUCE, 2.0 * columns * design.execution.word_bytes),)
     assert original.shares[1].exchange == ()
 

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given
 
-from dfcompile.dfmodel_backend import DataflowGraph, KernelType, MappingOptions, Tensor, TensorKind, Use
+from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Tensor, TensorKind, Use
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns
 from dfcompile.dfmodel_backend.intra_chip.graph_model import FINEST, GraphModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
@@ -37,13 +37,13 @@ def sram(graph: DataflowGraph, inside: set[str], tensor: Tensor, tiles: int) -> 
     def taken(use: Use) -> int:
         kernel = kernels[use.kernel]
         columns = kernel.outer * kernel.n
-        return columns * (kernel.m if kernel.type is KernelType.SIMD else kernel.k)
+        return columns * (kernel.k if kernel.variant.is_gemm else kernel.m)
 
     here = [use for use in tensor.uses if use.kernel in inside]
     if tensor.source not in inside:
         return max((2 * -(-tensor.size_bytes // min(tiles, taken(use))) for use in here), default=0)
     source = kernels[tensor.source]
-    given = source.outer * source.n * (source.m if source.type is KernelType.SIMD else 1)
+    given = source.outer * source.n * (1 if source.variant.is_gemm else source.m)
     depth = {use.kernel: levels[use.kernel] - levels[tensor.source] + 1 for use in here}
     kept = (depth[use.kernel] * -(-tensor.size_bytes // min(tiles, taken(use), given)) for use in here)
     leaves = moved(inside, tensor)[1] or (tensor.kind is TensorKind.OUTPUT) or len(here) < len(tensor.uses)

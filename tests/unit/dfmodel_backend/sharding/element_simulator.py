@@ -52,8 +52,8 @@ class ElementSimulator:
                 share = self._outside(tensor.name, values[tensor.name])
                 self.played.most_bytes[tensor.name] = max(len(held) for held in share.values()) * ELEMENT_BYTES
         for kernel in self._program.graph.kernels:
-            made = self._compute(kernel.name, kernel.reads)
-            self._exchange(kernel.writes[0], made, self._program.meanings[kernel.name].combine)
+            made = self._compute(kernel.name, kernel.inputs)
+            self._exchange(kernel.outputs[0], made, self._program.meanings[kernel.name].combine)
         return self.played
 
     def _outside(self, name: str, values: Integers) -> Held:
@@ -61,7 +61,7 @@ class ElementSimulator:
         held: Held = {chip: {} for chip in self._chips}
         for kernel in self._program.graph.kernels:
             meaning = self._program.meanings[kernel.name]
-            for place, read in enumerate(kernel.reads):
+            for place, read in enumerate(kernel.inputs):
                 if read == name:
                     for chip in self._chips:
                         mine = meaning.reads[place][self._iterations(kernel.name, chip)]
@@ -224,10 +224,10 @@ def reference(program: Program, values: dict[str, Integers]) -> dict[str, Intege
     found = dict(values)
     for kernel in program.graph.kernels:
         meaning = program.meanings[kernel.name]
-        (name,) = kernel.writes
+        (name,) = kernel.outputs
         elements = next(tensor.elements for tensor in program.graph.tensors if tensor.name == name)
         result = np.full(elements, NEUTRAL[meaning.combine], np.int64)
-        terms = meaning.values([found[read] for read in kernel.reads])
+        terms = meaning.values([found[read] for read in kernel.inputs])
         (np.add if meaning.combine == "add" else np.maximum).at(result, meaning.writes, terms)
         found[name] = result
     return found

@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend import DataflowGraph, DataflowKernel, KernelType, System, Tensor, TensorKind, Use
+from dfcompile.canonical_dag import Kernel, KernelVariant
+from dfcompile.dfmodel_backend import DataflowGraph, System, Tensor, TensorKind, Use
 from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
 from dfcompile.dfmodel_backend.machine.system import Accelerator, Amount, Dram
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, MatMul, Reduce, Reduction
@@ -61,7 +61,7 @@ class _Builder:
         self.arrays: dict[str, tuple[int, ...]] = {}
         self.kinds: dict[str, TensorKind] = {}
         self.sources: dict[str, str] = {}
-        self.kernels: list[DataflowKernel] = []
+        self.kernels: list[Kernel] = []
         self.meanings: dict[str, Meaning] = {}
 
     def outside(self, shape: tuple[int, ...]) -> str:
@@ -113,18 +113,19 @@ class _Builder:
         weighted = any(self.kinds[array] is TensorKind.WEIGHT for array, _ in operands)
         gemm = KernelVariant.GEMM_INPUT1_WEIGHT if weighted else KernelVariant.GEMM_INPUT1_INPUT2
         self.kernels.append(
-            DataflowKernel(
+            Kernel(
                 name=name,
+                op=type(operator).__name__,
                 origin=name,
-                type=KernelType.SIMD if contraction is None else KernelType.SYSTOLIC,
+                expansion="",
                 variant=KernelVariant.ELEMENTWISE_INPUT1 if contraction is None else gemm,
                 outer=1 if contraction is None else contraction.outer,
                 m=prod(meaning.space) if contraction is None else contraction.m,
                 k=1 if contraction is None else contraction.k,
                 n=1 if contraction is None else contraction.n,
                 loops=kernel_loops(nest, [view for _, view in operands], shape),
-                reads=tuple(array for array, _ in operands),
-                writes=(result,),
+                inputs=tuple(array for array, _ in operands),
+                outputs=(result,),
             )
         )
         self.arrays[result], self.kinds[result], self.sources[result] = shape, TensorKind.INTERMEDIATE, name
@@ -193,8 +194,8 @@ class _Builder:
     def finish(self) -> Program:
         tensors = []
         for name, shape in self.arrays.items():
-            readers = [kernel for kernel in self.kernels if name in kernel.reads]
-            uses = tuple(Use(kernel.name, kernel.reads.index(name)) for kernel in readers)
+            readers = [kernel for kernel in self.kernels if name in kernel.inputs]
+            uses = tuple(Use(kernel.name, kernel.inputs.index(name)) for kernel in readers)
             kind = self.kinds[name]
             if kind is TensorKind.INTERMEDIATE and (not uses or self.rng.random() < 0.2):
                 kind = TensorKind.OUTPUT

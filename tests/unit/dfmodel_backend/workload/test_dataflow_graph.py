@@ -16,7 +16,7 @@ from dfcompile.canonical_dag import (
     LoopPart,
     TensorRole,
 )
-from dfcompile.dfmodel_backend import DataflowGraph, KernelType, TensorKind, dataflow_graph
+from dfcompile.dfmodel_backend import DataflowGraph, TensorKind, dataflow_graph
 from dfcompile.errors import VerificationError
 
 ARRAYS = (
@@ -71,7 +71,7 @@ def test_variants_types_and_flop() -> None:
     graph = dataflow_graph(dag_of(CONVOLUTION))
     im2col, matmul, bias = graph.kernels
 
-    assert (im2col.type, matmul.type) == (KernelType.SIMD, KernelType.SYSTOLIC)
+    assert (im2col.variant.is_gemm, matmul.variant.is_gemm) == (False, True)
     assert matmul.variant is KernelVariant.GEMM_INPUT1_WEIGHT
     assert bias.variant is KernelVariant.ELEMENTWISE_INPUT1
     assert matmul.flop == 2 * 6 * 25 * 576
@@ -142,8 +142,8 @@ def test_loops_are_swapped_with_rows_and_columns_and_followed_through_whole_arra
     found = next(one for one in whole.kernels if one.name == "conv.matmul")
     assert (found.m, found.n) == (6, 576)
     assert [(loop.name, loop.part) for loop in found.loops] == [("row", LoopPart.N), ("column", LoopPart.M)]
-    assert (found.reads, found.writes) == (("B", "W"), ("C",))
+    assert (found.inputs, found.outputs) == (("B", "W"), ("C",))
     # Of an array that two kernels write, parts are read: a digit of the whole array says nothing of them.
     found = next(one for one in cut.kernels if one.name == "conv.matmul")
-    assert found.reads == ("B@conv.im2col", "B@conv.more", "W")
+    assert found.inputs == ("B@conv.im2col", "B@conv.more", "W")
     assert [loop.inputs for loop in found.loops] == [(None, None, None), (None, None, Digit(1, 1))]

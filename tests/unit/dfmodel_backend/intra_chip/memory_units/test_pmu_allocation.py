@@ -27,7 +27,7 @@ def every_split(model: DesignModel, kernel: int) -> list[CoreSplit]:
 
 def cycles(model: DesignModel, kernel: int, split: CoreSplit) -> int:
     share, machine = model.shares[kernel], model.design.machine
-    work = KernelWork("", share.kernel.systolic, share.rows, share.k, share.n)
+    work = KernelWork("", share.kernel.systolic, share.work.rows, share.work.k, share.work.n)
     return cycles_of(work, split, machine.lanes_per_core, machine.stages_per_core)
 
 
@@ -48,7 +48,7 @@ def pmus(model: DesignModel, splits: dict[int, CoreSplit], parts: int) -> int:
         if writes:
             share, split = model.shares[edge.source], splits[edge.source]
             limits.append(
-                math.ceil(split.lanes * split.stages * machine.stages_per_core / share.k)
+                math.ceil(split.lanes * split.stages * machine.stages_per_core / share.work.k)
                 if share.kernel.variant.is_gemm
                 else split.lanes
             )

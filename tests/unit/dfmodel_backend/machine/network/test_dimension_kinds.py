@@ -161,7 +161,7 @@ def test_a_topology_that_is_too_fast_for_its_links_is_its_plug_ins_fault(monkeyp
         r"in topology mylab\.rows\.line: kernel 'a': all-reduce of 'y': exchanges 4 bytes in \S+ ns against at least"
     )
     with pytest.raises(PluginError, match=message):
-        check_exchanges(share.graph, share.exchanges, row_system(8))
+        check_exchanges(share.graph, row_system(8))
 
 
 @pytest.mark.parametrize(

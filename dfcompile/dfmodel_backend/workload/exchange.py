@@ -1,8 +1,18 @@
-"""One exchange of a mapping: a step of what changes the layout of a tensor."""
+"""One exchange between chips: a step of what changes the layout of a tensor."""
 
 from dataclasses import dataclass
+from enum import StrEnum, unique
 
-from dfcompile.dfmodel_backend.inter_chip.conversions import ExchangeKind
+
+@unique
+class ExchangeKind(StrEnum):
+    """What chips do to change a layout."""
+
+    SLICE = "slice"  # each keeps its part of what it has: free
+    ALL_GATHER = "all-gather"
+    REDUCE_SCATTER = "reduce-scatter"
+    ALL_REDUCE = "all-reduce"
+    ALL_TO_ALL = "all-to-all"
 
 
 @dataclass(frozen=True, slots=True)
