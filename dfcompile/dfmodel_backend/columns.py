@@ -28,3 +28,10 @@ def equal_rows(columns: Sequence[Numbers]) -> tuple[Numbers, Numbers, Numbers]:
     group = np.empty(len(order), dtype=np.int64)
     group[order] = np.cumsum(begins) - 1
     return order[starts], group, np.diff(np.append(starts, len(order)))
+
+
+def members_of(sets: tuple[int, ...], kernels: int) -> Members:
+    """Return masks as rows ``[set, kernel]``."""
+    width = max(1, -(-kernels // 8))
+    packed = np.frombuffer(b"".join(mask.to_bytes(width, "little") for mask in sets), np.uint8)
+    return np.unpackbits(packed.reshape(len(sets), width), axis=1, count=kernels, bitorder="little").astype(bool)

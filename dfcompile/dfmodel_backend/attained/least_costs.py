@@ -9,8 +9,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.cores import least_work
 from dfcompile.dfmodel_backend.attained.task_model import TaskModel
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
-from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.scheduler import lower_bound_cycles
 
 

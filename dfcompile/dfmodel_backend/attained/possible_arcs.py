@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.columns import Numbers
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_within, members_of
+from dfcompile.dfmodel_backend.columns import Numbers, members_of
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_within
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 

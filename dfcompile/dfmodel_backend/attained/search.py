@@ -14,9 +14,8 @@ import numpy as np
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.possible_arcs import possible_arcs
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
-from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, least_chain
-from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.errors import InfeasibleError
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
-from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions

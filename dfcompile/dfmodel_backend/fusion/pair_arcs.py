@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
-from dfcompile.dfmodel_backend.intra_chip.core_times import least_cycles_of_counts
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
+from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles_of_counts
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.pair_bytes import PairBytes
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
-from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 
 PAIRS = 500_000  # of down-sets at a time
 ROWS = 256  # of smaller down-sets at a time: of those near to each other the larger ones are the same

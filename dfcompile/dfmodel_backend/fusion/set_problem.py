@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs
@@ -20,7 +20,7 @@ from dfcompile.dfmodel_backend.fusion.terms import FlowReader, FlowTerms, Fusion
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_figures, arc_times, set_figures, set_times, tiles_alone
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain, members_of
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of, arcs_of_chain
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
 

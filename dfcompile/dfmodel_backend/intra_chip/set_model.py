@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, Members
-from dfcompile.dfmodel_backend.intra_chip.core_times import SetCycles
-from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, core_table
+from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, SetCycles, core_table
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape

@@ -3,10 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column, Members
+from dfcompile.dfmodel_backend.columns import Column, Members, members_of
 from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fastest_weight_tiles, fewest_pmus
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, SetLimits, members_of
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, SetLimits
 
 MOST_LIMITS = 10_000_000  # sets whose limits are kept, 24 bytes each
 CHUNK = 8192  # rows that are worked on at a time, to bound memory

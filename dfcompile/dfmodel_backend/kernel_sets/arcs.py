@@ -8,7 +8,7 @@ from operator import or_
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
+from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 
@@ -135,13 +135,6 @@ def arcs_of_chain(chain: tuple[int, ...], count: int) -> Arcs:
         sets=used,
         members=members_of(used, count),
     )
-
-
-def members_of(sets: tuple[int, ...], kernels: int) -> Members:
-    """Return masks as rows ``[set, kernel]``."""
-    width = max(1, -(-kernels // 8))
-    packed = np.frombuffer(b"".join(mask.to_bytes(width, "little") for mask in sets), np.uint8)
-    return np.unpackbits(packed.reshape(len(sets), width), axis=1, count=kernels, bitorder="little").astype(bool)
 
 
 def _pairs(shape: FusionShape, lattice: DownSets, grows: Callable[[int], bool]) -> Iterator[tuple[int, int]]:

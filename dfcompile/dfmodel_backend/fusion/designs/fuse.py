@@ -4,6 +4,7 @@ import math
 import sys
 from dataclasses import dataclass, replace
 
+from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of, kernel_by_kernel
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
@@ -15,7 +16,7 @@ from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP, INTERVALS
 from dfcompile.dfmodel_backend.intra_chip.design_shape import shape_of
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of, arcs_within, members_of
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_kernel_by_kernel, arcs_of, arcs_within
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions

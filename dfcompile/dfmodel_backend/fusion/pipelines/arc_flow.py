@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
 from dfcompile.dfmodel_backend.fusion.pipelines.bound import sends_ns
 from dfcompile.dfmodel_backend.fusion.pipelines.partition import dense
 from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, members_of
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 
 if TYPE_CHECKING:

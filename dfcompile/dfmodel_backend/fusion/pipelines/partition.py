@@ -9,14 +9,14 @@ from operator import or_
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column, Numbers
+from dfcompile.dfmodel_backend.columns import Column, Numbers, members_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
 from dfcompile.dfmodel_backend.fusion.pipelines.bound import least_stage_ns, sends_ns
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain
 from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.set_times import CHUNK, arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, kept_bytes
-from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, members_of
+from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 
 ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are equally fast
 

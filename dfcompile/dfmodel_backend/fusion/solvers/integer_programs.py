@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column
+from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.pipelines.arc_flow import fuse_stages_by_arc_flow
@@ -13,7 +13,6 @@ from dfcompile.dfmodel_backend.fusion.solvers.arc_flow import fuse_by_arc_flow
 from dfcompile.dfmodel_backend.fusion.solvers.assignment import fuse_by_assignment
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, PathArcs
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import along_orders
-from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome
 
 ROUNDING = 1e-9  # relative: sums in another order

@@ -19,10 +19,10 @@ from dfcompile.dfmodel_backend import (
     fusion_solvers,
     map_graph,
 )
+from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.fusion.pair_arcs import pair_arcs
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
-from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.errors import InfeasibleError
 from tests.examples import examples

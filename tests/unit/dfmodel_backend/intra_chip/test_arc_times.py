@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need, never_fits_dram
-from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from dfcompile.dfmodel_backend.workload.design import Design
 from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs, every_arc

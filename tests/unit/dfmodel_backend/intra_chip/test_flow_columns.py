@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 
 from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Tensor, TensorKind, Use
+from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import FlowColumns
 from dfcompile.dfmodel_backend.intra_chip.graph_model import FINEST, GraphModel
-from dfcompile.dfmodel_backend.kernel_sets.arcs import members_of
 from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import graphs, machine
 
