@@ -7,8 +7,7 @@ from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion
 from dfcompile.lowering.levels import check_choices, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, lowering_pass
 from dfcompile.lowering.map_fragment import MapFragment
-from dfcompile.lowering.node import CanonicalNode
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.registry import registered_expansions, registered_passes

@@ -10,7 +10,7 @@ from dfcompile.errors import OperatorFieldError
 from dfcompile.frontend import CANONICAL, input_connector, output_connector
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.lowering.expressions import inlined
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
 from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape
 from dfcompile.lowering.program_builder import ProgramBuilder

@@ -8,8 +8,7 @@ from dfcompile.errors import RegistrationError
 from dfcompile.frontend import CANONICAL, ONNX
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.map_fragment import MapFragment
-from dfcompile.lowering.node import CanonicalNode, Node
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators.base import Canonical, CanonicalOperator, schema_of
 from dfcompile.plugins import faults_of, is_own, name_of
 

@@ -10,8 +10,7 @@ from dace.sdfg.nodes import AccessNode
 
 from dfcompile.errors import OperatorFieldError, UserError
 from dfcompile.frontend import OperatorNode, Program, input_connector, output_connector
-from dfcompile.lowering.node import CanonicalNode, Node
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.selection import ExpansionTable

@@ -26,7 +26,7 @@ from dfcompile.frontend import (
     output_connector,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import MATERIALISED
 from dfcompile.lowering.tensor import Tensor

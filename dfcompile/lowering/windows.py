@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import Operator
 
 
 @dataclass(frozen=True, slots=True)

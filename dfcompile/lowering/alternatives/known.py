@@ -26,8 +26,7 @@ from dfcompile.frontend import (
 from dfcompile.lowering.alternatives.outline import OutlineFragment
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.levels import lower_to_canonical
-from dfcompile.lowering.node import CanonicalNode
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
 from dfcompile.lowering.scope_check import check_scopes

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from dfcompile.lowering.operators.base import CanonicalOperator
+from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.concat import Concat
-from dfcompile.lowering.operators.contraction import Contraction
 from dfcompile.lowering.operators.convolution import Convolution, Im2col, TransposedConvolution
 from dfcompile.lowering.operators.copy import Copy
 from dfcompile.lowering.operators.elementwise import Elementwise

@@ -8,10 +8,26 @@ from typing import Self, TypeVar, get_type_hints
 
 from dfcompile.errors import OperatorFieldError, RegistrationError, UserError, nearest
 from dfcompile.frontend import AttributeValue
-from dfcompile.lowering.operators.contraction import Contraction
 from dfcompile.lowering.operators.field_kinds import FieldKind, kind_of
 from dfcompile.lowering.operators.loop_nest import LoopNest
 from dfcompile.lowering.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """Products of matrices ``[m, k] x [k, n] -> [m, n]``; extents in elements.
+
+    Attributes:
+        outer: number of products.
+        m: rows of each.
+        k: the dimension that is summed over.
+        n: columns of each.
+    """
+
+    outer: int
+    m: int
+    k: int
+    n: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from math import prod
 from typing import Self
 
 from dfcompile.canonical_dag import LoopKind, LoopPart
-from dfcompile.lowering.operators.base import CanonicalOperator
-from dfcompile.lowering.operators.contraction import Contraction
+from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 

@@ -9,7 +9,7 @@ from dfcompile.frontend import Level, Program
 from dfcompile.lowering.expression_tree import depth, expression_tree
 from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.operator import Operator
+from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import Elementwise
 from dfcompile.lowering.rewriter import ProgramRewriter
 from dfcompile.lowering.tensor import Tensor
