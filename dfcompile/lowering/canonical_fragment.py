@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from dfcompile.errors import OperatorFieldError
 from dfcompile.frontend import CANONICAL, input_connector, output_connector
-from dfcompile.frontend.sdfg.identifiers import safe_identifier
+from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.expressions import inlined
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
@@ -66,7 +66,7 @@ class CanonicalFragment:
             self.add(Copy(), [self.view(source, "view", target.shape)], target)
 
     def _full_name(self, name: str) -> str:
-        return self._builder.free_name(f"{identifier(self._op.name)}_{name}")
+        return self._builder.free_name(f"{underscored(self._op.name)}_{name}")
 
     def add(self, operator: CanonicalOperator, operands: Sequence[Tensor], *results: Tensor, step: str = "") -> None:
         """Add a canonical operator, as in ``build.add(Reduce(Reduction.SUM, axes=(1,)), [x], y, step="sum")``.
@@ -145,14 +145,3 @@ class CanonicalFragment:
         shape = broadcast_shape([tensor.shape for tensor in operands])
         keepdims = shape is not None and result.shape == kept_shape(shape, axes)
         self.add(Reduce(reduction, tuple(axes), keepdims, expression), operands, result, step=step)
-
-
-def identifier(name: str) -> str:
-    """Return a name as an identifier of C++: of other scripts nothing stays.
-
-    >>> identifier("conv1.matmul")
-    'conv1_matmul'
-    """
-    if not name.isascii():
-        return safe_identifier(name)
-    return "".join(character if character.isalnum() else "_" for character in name)

@@ -15,7 +15,7 @@ from dace.sdfg.nodes import AccessNode, Tasklet
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.errors import InternalError
-from dfcompile.lowering.canonical_fragment import identifier
+from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.expression_tree import expression_tree
 from dfcompile.lowering.expressions import widened
 from dfcompile.lowering.kernels import kernel_of
@@ -52,7 +52,7 @@ class MapFragment:
 
     def array(self, name: str, shape: Iterable[int], dtype: str | None = None, *, materialised: bool = False) -> Tensor:
         """Add an intermediate array and return it; see `CanonicalFragment.array`."""
-        full = self._builder.free_name(f"{identifier(self._op.name)}_{name}")
+        full = self._builder.free_name(f"{underscored(self._op.name)}_{name}")
         return self._builder.add_array(full, shape, dtype or self._op.output().dtype, materialised=materialised)
 
     def map(
@@ -98,7 +98,7 @@ class MapFragment:
         if accumulate is not None or after_write:
             before, output_node = self._builder.rewrite(target.name)
         tasklet, entry = self._builder.scopes.add(
-            identifier(scope),
+            underscored(scope),
             {renamed[name]: extent for name, extent in extents.items()} or _ONCE,
             {
                 **{renamed[name]: self._read(tensor, index, renamed) for name, (tensor, index) in reads.items()},
@@ -132,7 +132,7 @@ class MapFragment:
         loops = {self._builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}
         result = self._builder.free_name("result")
         tasklet, _ = self._builder.scopes.add(
-            f"{identifier(scope)}_init",
+            f"{underscored(scope)}_init",
             loops or _ONCE,
             {},
             f"{result} = {reduction.initial(target.dtype)}",

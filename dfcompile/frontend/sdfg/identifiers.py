@@ -93,3 +93,14 @@ def safe_identifier(name: str) -> str:
     if not word or word[0].isdigit():
         word = f"v{word}"
     return f"{word}_" if word in RESERVED else word
+
+
+def underscored(name: str) -> str:
+    """Return the name of a step or of an array as a part of an identifier of C++: of other scripts nothing stays.
+
+    >>> underscored("conv1.matmul")
+    'conv1_matmul'
+    """
+    if not name.isascii():
+        return safe_identifier(name)
+    return "".join(character if character.isalnum() else "_" for character in name)
