@@ -1,0 +1,176 @@
+"""The ways through the code that docs/architecture.md lists: every file runs, none is gone back to, none is missing."""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import CodeType, FrameType
+
+import numpy as np
+import onnx
+import pytest
+
+from dfcompile import dfmodel_backend as backend
+from dfcompile.canonical_dag import CanonicalDag, LoopKind
+from dfcompile.canonical_dag.extraction import extract
+from dfcompile.cli.main import main
+from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
+from dfcompile.frontend import Program, read_model
+from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
+from tests.onnx_text import model_from_text, program_from_text
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = f"{ROOT / 'dfcompile'}/"
+SOFTMAX = "agraph (float[4,8] x) => (float[4,8] y) { y = Softmax(x) }"
+TWO_PRODUCTS = "agraph (float[64,64] x) => (float[64,64] y) { t = MatMul(x, w) y = MatMul(t, w) }"
+
+Way = Callable[[], object]
+# What runs on a way and decides nothing about its answer, by folder or file.
+ON_ALL_WAYS = (
+    "canonical_dag/builder.py", "canonical_dag/dag.py", "canonical_dag/kernel.py", "canonical_dag/kinds.py",
+    "canonical_dag/analysis/", "host/", "options.py", "plugins/",
+)  # fmt: skip
+BESIDE = {
+    "makespan": (
+        "canonical_dag/forms/", "canonical_dag/verifier.py",  # reading the file
+        "cli/", "api/", "report/",  # options, output
+        "scheduler/baseline/", "scheduler/checker.py", "scheduler/recomputation.py",  # checks, another schedule
+        "scheduler/simulation/", "scheduler/fifo/sizes.py",  # the replay made fast
+        "scheduler/bounds/", "scheduler/blocks.py", "scheduler/options.py", "scheduler/schedules.py",
+        "scheduler/gangs/", "scheduler/timing/cycles.py", "scheduler/timing/exact_integers.py",
+    ),
+    "tasks": (
+        "canonical_dag/annotation.py",
+        "frontend/reading.py", "frontend/file_kind.py", "frontend/file_kinds/", "frontend/onnx/",  # the file itself
+        "frontend/normaliser/", "frontend/validation/",  # nothing to change, nothing to refuse
+        "frontend/sdfg/", "lowering/map_scopes.py", "lowering/program_builder.py", "lowering/program_nodes.py",  # SDFGs
+        "lowering/expansion.py", "lowering/registry.py",  # plug-ins
+        "lowering/node.py", "lowering/tensor.py", "lowering/operators/base.py", "lowering/operators/field_kinds.py",
+        "lowering/expressions.py", "lowering/reduction.py", "lowering/operators/expression_field.py",  # values
+        "lowering/kernels.py", "lowering/operators/loop_nest.py",  # kernels
+    ),
+    "configuration": (
+        "dfmodel_backend/columns.py", "dfmodel_backend/options.py", "dfmodel_backend/workload/graph.py",
+        "dfmodel_backend/machine/machine.py", "dfmodel_backend/machine/system.py", "dfmodel_backend/machine/cost.py",
+        "dfmodel_backend/machine/network/topologies.py", "dfmodel_backend/machine/network/dimension_kind.py",
+        "dfmodel_backend/machine/network/dimensions/",
+    ),
+}  # fmt: skip
+TITLES = {
+    "makespan": "A DAG gets its makespan",
+    "tasks": "A Softmax becomes tasks",
+    "configuration": "A configuration gets its time on 4 chips",
+}
+
+
+@dataclass(slots=True, eq=False)
+class Walk:
+    """What ran on a way.
+
+    Attributes:
+        files: of the package, below its folder.
+        calls: from a listed file to another one, with what was called first; reading a property is no call.
+    """
+
+    listed: tuple[str, ...]
+    files: dict[str, None] = field(default_factory=dict)
+    calls: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def walk(self, way: Way) -> None:
+        way()  # what is imported, compiled or kept for the next time
+        properties = property_codes()
+
+        def note(frame: FrameType, event: str, _: object) -> None:
+            file = file_of(frame)
+            if event != "call" or file is None:
+                return
+            self.files.setdefault(file)
+            caller = self._listed_caller(frame) if file in self.listed and frame.f_code not in properties else None
+            if caller not in (None, file):
+                assert caller is not None
+                self.calls.setdefault((caller, file), frame.f_code.co_qualname)
+
+        sys.setprofile(note)
+        try:
+            way()
+        finally:
+            sys.setprofile(None)
+
+    def _listed_caller(self, frame: FrameType) -> str | None:
+        above = frame.f_back
+        while above is not None and file_of(above) not in self.listed:
+            above = above.f_back
+        return None if above is None else file_of(above)
+
+
+def file_of(frame: FrameType) -> str | None:
+    name = frame.f_code.co_filename
+    return name.removeprefix(PACKAGE) if name.startswith(PACKAGE) else None
+
+
+def property_codes() -> frozenset[CodeType]:
+    """Return the code of all properties of classes of the package."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("dfcompile.")]
+    classes = {kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)}
+    found = [one for kind in classes for one in vars(kind).values()]
+    getters = [one.fget if isinstance(one, property) else one.func for one in found if isinstance(one, PROPERTIES)]
+    return frozenset(getter.__code__ for getter in getters if inspect.isfunction(getter))
+
+
+PROPERTIES = (property, cached_property)
+
+
+def listed_files(way: str) -> tuple[str, ...]:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    after = text.partition(f"**{TITLES[way]}**")[2]
+    numbered = after[after.index("\n1. ") :].split("\n\n")[0]
+    return tuple(re.findall(r"^\d+\. `([\w/.]+)`: \S", numbered, re.MULTILINE))
+
+
+def makespan(folder: Path) -> Way:
+    file = str(folder / "dag.json")
+    assert main(["generate", "fft", "--size", "8", "--seed", "1", "-o", file]) == 0
+    return lambda: main(["schedule", file, "--pes", "16", "--partition", "sb-rlx", "-o", "-"])
+
+
+def dag_of(program: Program) -> CanonicalDag:
+    table = registered_expansions()
+    maps = lower_to_maps(lower_to_canonical(program, table), table)
+    return extract(maps.sdfg, parameters=tuple(maps.parameters))
+
+
+def tasks(folder: Path) -> Way:
+    file = folder / "softmax.onnx"
+    onnx.save(model_from_text(SOFTMAX), str(file))
+    return lambda: dag_of(read_model(file).program)
+
+
+def configuration(_: Path) -> Way:
+    dag = dag_of(program_from_text(TWO_PRODUCTS, w=np.zeros((64, 64), np.float32)))
+    system = backend.load_system("sn30").with_cores(16).parts(4)[0]
+    graph = backend.dataflow_graph(dag)
+    first, second = graph.kernels
+    summed = next(number for number, loop in enumerate(second.loops) if loop.kind is LoopKind.SUM)
+    sharding = {first.name: (0,), second.name: (summed,)}  # by rows, then along what is summed: an all-to-all
+    together = (tuple(kernel.name for kernel in graph.kernels),)
+    options = backend.MappingOptions()
+    return lambda: evaluate_sharding(backend.dataflow_graph(dag), system, sharding, together, options)
+
+
+@pytest.mark.parametrize(
+    ("way", "prepare"), [("makespan", makespan), ("tasks", tasks), ("configuration", configuration)]
+)
+def test_listed_files_run_call_forward_and_are_all(way: str, prepare: Callable[[Path], Way], tmp_path: Path) -> None:
+    walk = Walk(listed_files(way))
+    walk.walk(prepare(tmp_path))
+    place = {file: number for number, file in enumerate(walk.listed)}
+    beside = (*ON_ALL_WAYS, *BESIDE[way])
+
+    assert len(place) == len(walk.listed) >= 15
+    assert [file for file in walk.listed if file not in walk.files] == []
+    assert {call: name for call, name in walk.calls.items() if place[call[0]] > place[call[1]]} == {}
+    assert [file for file in walk.files if file not in place and not file.startswith(beside)] == []
+    assert [one for one in beside if not (ROOT / "dfcompile" / one).exists()] == []
