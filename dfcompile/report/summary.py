@@ -85,7 +85,7 @@ def _mapping(point: Point) -> MappingSummary:
         chips_available=point.chips,
         time_s=attained.time_s,
         bound_time_s=attained.bound_time_s,
-        ideal_time_s=ideal.time_s,
+        ideal_time_s=ideal.figures.time_s,
         optimal=attained.is_optimal,
         best_chain=attained.is_best_chain,
         gap=attained.gap,
@@ -113,7 +113,7 @@ def _utilization(ideal: backend.Mapping, attained: backend.TaskMapping) -> float
     """Return that of the ideal, which does the same operations on chips of the same kind, in another time."""
     if not attained.time_s:
         return 0.0
-    return ideal.utilization * ideal.time_s * ideal.chips / (attained.time_s * attained.chips)
+    return ideal.figures.utilization * ideal.figures.time_s * ideal.chips / (attained.time_s * attained.chips)
 
 
 def _parts(parts: backend.TimeParts) -> TimePartsSummary:
@@ -144,17 +144,17 @@ def _configuration(found: backend.TaskConfiguration) -> ConfigurationSummary:
 def _ideal(ideal: backend.Mapping) -> IdealSummary:
     return IdealSummary(
         chips=ideal.chips,
-        configs=len(ideal.configs),
+        configs=len(ideal.figures.configs),
         optimal=ideal.optimal,
         gap=ideal.gap,
         bound_time_s=ideal.bound_time_s,
-        dram_bytes=ideal.dram_bytes,
-        network_bytes=ideal.network_bytes,
+        dram_bytes=ideal.figures.dram_bytes,
+        network_bytes=ideal.figures.network_bytes,
         solver=ideal.solver,
         solver_s=ideal.solver_s,
         configurations=tuple(
             IdealConfigurationSummary(config.kernels, config.time_ns / NS_PER_S, config.bound_by)
-            for config in ideal.configs
+            for config in ideal.figures.configs
         ),
     )
 

@@ -24,7 +24,7 @@ def encoder() -> Exploration:
 
 
 def test_more_chips_at_hand_are_never_slower(encoder: Exploration) -> None:
-    times = [point.mapping.time_s for point in encoder.points]
+    times = [point.mapping.figures.time_s for point in encoder.points]
 
     assert [point.chips for point in encoder.points] == list(CHIPS)
     assert times == sorted(times, reverse=True)
@@ -94,11 +94,11 @@ def test_a_product_on_two_chips_takes_what_a_reader_computes() -> None:
 def test_chips_in_use_are_paid_and_exchange_bytes(encoder: Exploration) -> None:
     alone, most = encoder.points[0].mapping, encoder.points[-1].mapping
 
-    assert (alone.chips, alone.network_bytes) == (1, 0)
+    assert (alone.chips, alone.figures.network_bytes) == (1, 0)
     assert most.chips > 1
-    assert most.network_bytes > 0
-    assert most.cost_usd > most.chips * alone.cost_usd
-    assert most.energy_j == pytest.approx(most.power_w * most.time_s)
+    assert most.figures.network_bytes > 0
+    assert most.figures.cost_usd > most.chips * alone.figures.cost_usd
+    assert most.figures.energy_j == pytest.approx(most.figures.power_w * most.figures.time_s)
 
 
 def test_the_report_says_what_each_number_of_chips_would_take(encoder: Exploration) -> None:
@@ -113,16 +113,16 @@ def test_every_exchange_is_listed_by_name_and_axis(encoder: Exploration) -> None
         mapping = point.mapping
         kernels = {kernel.name for kernel in point.variant.graph.kernels}
 
-        assert mapping.exchanges
-        for exchange in mapping.exchanges:
+        assert mapping.figures.exchanges
+        for exchange in mapping.figures.exchanges:
             assert exchange.source in kernels
             assert set(exchange.readers) <= kernels
             assert "axis" in exchange.before or "partial over" in exchange.before
             assert "axis" in exchange.after or exchange.after == "whole"
-        assert sum(exchange.message_bytes for exchange in mapping.exchanges) == mapping.network_bytes
-        assert sum(exchange.moved_bytes for exchange in mapping.exchanges) == mapping.moved_bytes
+        assert sum(exchange.message_bytes for exchange in mapping.figures.exchanges) == mapping.figures.network_bytes
+        assert sum(exchange.moved_bytes for exchange in mapping.figures.exchanges) == mapping.figures.moved_bytes
         said = [found for found in mapping.assumptions if found.name.startswith("exchange of ")]
-        assert len(said) == len(mapping.exchanges)
+        assert len(said) == len(mapping.figures.exchanges)
 
 
 @cache
@@ -140,7 +140,7 @@ def test_attained_time_of_two_linear_layers_is_explained() -> None:
     attained = point.attained
     parts = attained.parts
 
-    assert attained.bound_time_s < point.mapping.time_s < attained.time_s < 3 * point.mapping.time_s
+    assert attained.bound_time_s < point.mapping.figures.time_s < attained.time_s < 3 * point.mapping.figures.time_s
     assert {one.tensor for one in attained.exchanges} == {"v0_product", "v2_product"}
     assert sum(one.dram_bytes for one in attained.configurations) * 8 == attained.dram_bytes
     assert WEIGHTS_BYTES < attained.dram_bytes < 2 * WEIGHTS_BYTES
@@ -165,15 +165,15 @@ def test_two_linear_layers_in_two_forms_take_the_same_time() -> None:
     """
     rows, batch = on_eight_chips("mlp_rows.py"), on_eight_chips("mlp_batch.py")
 
-    assert rows.time_s == batch.time_s
+    assert rows.figures.time_s == batch.figures.time_s
     for mapping in (rows, batch):
         read_ns = WEIGHTS_BYTES / 8 * NS_PER_BYTE
-        assert read_ns < mapping.time_s * 1e9 < 18_500
-        assert mapping.moved_bytes > 0
+        assert read_ns < mapping.figures.time_s * 1e9 < 18_500
+        assert mapping.figures.moved_bytes > 0
         assert mapping.optimal
-    assert rows.network_bytes == batch.network_bytes
-    assert {one.tensor for one in rows.exchanges} == {"v0_product", "v2_product"}  # both are summed over chips
-    assert all(one.before == "partial over k, to be combined by sum" for one in rows.exchanges)
+    assert rows.figures.network_bytes == batch.figures.network_bytes
+    assert {one.tensor for one in rows.figures.exchanges} == {"v0_product", "v2_product"}  # both are summed over chips
+    assert all(one.before == "partial over k, to be combined by sum" for one in rows.figures.exchanges)
 
 
 def test_softmaxes_along_both_axes_exchange_their_statistics() -> None:
@@ -181,14 +181,14 @@ def test_softmaxes_along_both_axes_exchange_their_statistics() -> None:
     mapping = on_eight_chips("two_softmaxes.py")
 
     assert mapping.chips == 8
-    assert [(one.tensor, one.kind, one.before, one.message_bytes) for one in mapping.exchanges] == [
+    assert [(one.tensor, one.kind, one.before, one.message_bytes) for one in mapping.figures.exchanges] == [
         ("softmax_largest", "all-reduce", "partial over i1, to be combined by max", 512 * 4),
         ("softmax_total", "all-reduce", "partial over i1, to be combined by sum", 512 * 4),
     ]
 
 
 def test_kernels_keep_the_names_of_operators(encoder: Exploration) -> None:
-    names = [name for config in encoder.points[-1].mapping.configs for name in config.kernels]
+    names = [name for config in encoder.points[-1].mapping.figures.configs for name in config.kernels]
 
     assert any(name.startswith("self_attn") for name in names)
 

@@ -25,8 +25,8 @@ CHECKERS = (
     Mutant(_MAPPINGS, "(len(kernels) > 1 or config.weight_tiles > _rows(kernels[0]))", "len(kernels) > 1"),
     Mutant(
         _MAPPINGS,
-        "mapping.bound_time_s > mapping.time_s * (1 + _RELATIVE)",
-        "mapping.bound_time_s > mapping.time_s * 2",
+        "mapping.bound_time_s > figures.time_s * (1 + _RELATIVE)",
+        "mapping.bound_time_s > figures.time_s * 2",
     ),
     Mutant(_DESIGNS, "if cores > machine.cores:", "if cores > machine.cores + 1:"),
     Mutant(

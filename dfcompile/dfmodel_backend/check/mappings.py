@@ -33,7 +33,7 @@ def check(graph: DataflowGraph, system: System, mapping: Mapping, whole: Dataflo
         for use in tensor.uses if tensor.source else ():
             if place[tensor.source] > place[use.kernel]:
                 raise VerificationError(f"tensor {tensor.name!r}: made in a later configuration than it is read")
-    for number, config in enumerate(mapping.configs):
+    for number, config in enumerate(mapping.figures.configs):
         _check_configuration(graph, system, mapping, number, config, place)
     _check_totals(graph if whole is None else whole, system, mapping)
     _check_exchanged(graph, mapping)
@@ -41,7 +41,7 @@ def check(graph: DataflowGraph, system: System, mapping: Mapping, whole: Dataflo
 
 def _places(graph: DataflowGraph, mapping: Mapping) -> dict[str, int]:
     place: dict[str, int] = {}
-    for number, config in enumerate(mapping.configs):
+    for number, config in enumerate(mapping.figures.configs):
         for name in config.kernels:
             if name in place:
                 raise VerificationError(f"kernel {name!r}: found in two configurations against one")
@@ -52,8 +52,8 @@ def _places(graph: DataflowGraph, mapping: Mapping) -> dict[str, int]:
     if len(place) != len(graph.kernels):
         raise VerificationError("configurations: found kernels that the graph does not have")
     most = mapping.options.max_configurations
-    if most and len(mapping.configs) > most:
-        raise VerificationError(f"configurations: found {len(mapping.configs)} against at most {most}")
+    if most and len(mapping.figures.configs) > most:
+        raise VerificationError(f"configurations: found {len(mapping.figures.configs)} against at most {most}")
     return place
 
 
@@ -206,30 +206,31 @@ def _live_bytes(graph: DataflowGraph, number: int, place: dict[str, int]) -> int
 
 
 def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> None:
-    time_s = sum(config.time_ns for config in mapping.configs) * 1e-9
-    _same("time", mapping.time_s, time_s)
-    one_chip_bytes = sum(c.dram_read_bytes + c.dram_write_bytes for c in mapping.configs)
-    _same("dram bytes", mapping.dram_bytes, one_chip_bytes * mapping.chips)
-    _same("flop", mapping.flop, sum(kernel.flop for kernel in graph.kernels))
+    figures = mapping.figures
+    time_s = sum(config.time_ns for config in figures.configs) * 1e-9
+    _same("time", figures.time_s, time_s)
+    one_chip_bytes = sum(c.dram_read_bytes + c.dram_write_bytes for c in figures.configs)
+    _same("dram bytes", figures.dram_bytes, one_chip_bytes * mapping.chips)
+    _same("flop", figures.flop, sum(kernel.flop for kernel in graph.kernels))
     chip, dram = system.accelerator, system.dram
     scale = {True: chip.cores, False: 1}
     bandwidth = dram.bandwidth.value * scale[dram.bandwidth.per_core]
     price = chip.price.value * scale[chip.price.per_core] + bandwidth * dram.price_usd_per_gb_per_s
     power = chip.power.value * scale[chip.power.per_core] + bandwidth * dram.power_w_per_gb_per_s
     links_usd, links_w = (0.0, 0.0) if mapping.chips == 1 else _network(system)
-    _same("cost", mapping.cost_usd, price * mapping.chips + links_usd)
-    _same("power", mapping.power_w, power * mapping.chips + links_w)
-    _same("energy", mapping.energy_j, mapping.power_w * time_s)
+    _same("cost", figures.cost_usd, price * mapping.chips + links_usd)
+    _same("power", figures.power_w, power * mapping.chips + links_w)
+    _same("energy", figures.energy_j, figures.power_w * time_s)
     if time_s:
         units = chip.lanes_per_core * chip.stages_per_core * chip.cores
         _same(
             "utilization",
-            mapping.utilization,
-            mapping.flop / (time_s * 2e9 * units * chip.frequency_ghz * mapping.chips),
+            figures.utilization,
+            figures.flop / (time_s * 2e9 * units * chip.frequency_ghz * mapping.chips),
         )
-        _same("gap", mapping.gap, mapping.time_s / mapping.bound_time_s - 1)
-    if mapping.bound_time_s > mapping.time_s * (1 + _RELATIVE):
-        raise VerificationError(f"bound: found {mapping.bound_time_s} s against a time of {mapping.time_s} s")
+        _same("gap", mapping.gap, figures.time_s / mapping.bound_time_s - 1)
+    if mapping.bound_time_s > figures.time_s * (1 + _RELATIVE):
+        raise VerificationError(f"bound: found {mapping.bound_time_s} s against a time of {figures.time_s} s")
 
 
 def _network(system: System) -> tuple[float, float]:
@@ -247,12 +248,12 @@ def _network(system: System) -> tuple[float, float]:
 
 
 def _check_exchanged(graph: DataflowGraph, mapping: Mapping) -> None:
-    if mapping.exchanges != graph.exchanges:
+    if mapping.figures.exchanges != graph.exchanges:
         raise VerificationError(
-            f"exchanges: found {len(mapping.exchanges)} that are not the {len(graph.exchanges)} of the graph"
+            f"exchanges: found {len(mapping.figures.exchanges)} that are not the {len(graph.exchanges)} of the graph"
         )
-    _same("network bytes", mapping.network_bytes, sum(exchange.message_bytes for exchange in graph.exchanges))
-    _same("moved bytes", mapping.moved_bytes, sum(exchange.moved_bytes for exchange in graph.exchanges))
+    _same("network bytes", mapping.figures.network_bytes, sum(exchange.message_bytes for exchange in graph.exchanges))
+    _same("moved bytes", mapping.figures.moved_bytes, sum(exchange.moved_bytes for exchange in graph.exchanges))
 
 
 def _same(what: str, found: float, expected: float) -> None:

@@ -31,9 +31,9 @@ def recompute_mapping(graph: DataflowGraph, system: System, mapping: KernelMappi
     Raises:
         VerificationError: naming the figure, found against expected.
     """
-    assignment = tuple(config.kernels for config in mapping.configs)
+    assignment = tuple(config.kernels for config in mapping.figures.configs)
     expected = evaluate_sharding(graph, system, dict(mapping.sharding), assignment, mapping.options)
-    _reject_differences({field.name: getattr(mapping, field.name) for field in fields(expected)}, _held(expected))
+    _reject_differences(mapping.figures, expected)
 
 
 def recompute_design(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
@@ -86,7 +86,7 @@ class ChipCounts:
         found = [one for one in tried.values() if isinstance(one, _Found)]
         if not found:
             raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))
-        fastest = min(found, key=lambda one: (one.mapping.time_s, one.mapping.chips))
+        fastest = min(found, key=lambda one: (one.mapping.figures.time_s, one.mapping.chips))
         best = _bounded(fastest.mapping, min(one.bound_s for one in found))
         recompute_mapping(self._graph, fastest.part, best)
         if chips == 1:
@@ -141,7 +141,7 @@ class ChipCounts:
                 continue
             known[like] = None
             search = ShardingSearch(self._graph, part, self._options, self._mapped_by(part))
-            found, least_s, error = search.best(math.inf if best is None else best[0].mapping.time_s)
+            found, least_s, error = search.best(math.inf if best is None else best[0].mapping.figures.time_s)
             bound_s = min(bound_s, least_s)
             refused = refused or error
             if found is not None and (best is None or found.rank < best[0].rank):
@@ -160,13 +160,8 @@ class ChipCounts:
         mapping, share = found.mapping, found.share
         if self._options.solver != DEFAULT_SOLVER:
             mapping = map_graph(share.graph, part, self._options)
-        figures = shared_figures(self._graph, share, part, mapping.configs)
-        whole = replace(
-            mapping,
-            **{field.name: getattr(figures, field.name) for field in fields(figures)},
-            chips=part.chips,
-            sharding=share.sharding,
-        )
+        figures = shared_figures(self._graph, share, part, mapping.figures.configs)
+        whole = replace(mapping, figures=figures, chips=part.chips, sharding=share.sharding)
         check(share.graph, part, whole, self._graph)
         check_exchanges(share.graph, part)
         return whole
@@ -174,9 +169,9 @@ class ChipCounts:
 
 def _bounded(mapping: Mapping, bound_s: float) -> Mapping:
     """Return a mapping with a bound of all shardings on all numbers of chips that were tried."""
-    if bound_s >= mapping.time_s * (1 - TIE):
-        return replace(mapping, optimal=True, bound_time_s=mapping.time_s, gap=0.0)
-    return replace(mapping, optimal=False, bound_time_s=bound_s, gap=gap_above(bound_s, mapping.time_s))
+    if bound_s >= mapping.figures.time_s * (1 - TIE):
+        return replace(mapping, optimal=True, bound_time_s=mapping.figures.time_s, gap=0.0)
+    return replace(mapping, optimal=False, bound_time_s=bound_s, gap=gap_above(bound_s, mapping.figures.time_s))
 
 
 def _explanation(tried: dict[int, _Found | InfeasibleError], best: Mapping, chips: int) -> Iterator[Assumption]:
@@ -191,8 +186,8 @@ def _explanation(tried: dict[int, _Found | InfeasibleError], best: Mapping, chip
             continue
         parts = ", ".join(f"{kind} {_part(found.mapping, f'{kind}_ns')}" for kind in ("compute", "memory", "network"))
         fastest = ", the fastest" if mapping is best else ""
-        yield Assumption(f"{name}{fastest}", f"{found.mapping.time_s * 1e6:.4g} µs: {parts} µs", "--chips")
-    for exchange in best.exchanges:
+        yield Assumption(f"{name}{fastest}", f"{found.mapping.figures.time_s * 1e6:.4g} µs: {parts} µs", "--chips")
+    for exchange in best.figures.exchanges:
         yield Assumption(
             f"exchange of {exchange.tensor!r} on {best.chips} chips", exchange_in_words(exchange), "[ko24, section 3]"
         )
@@ -216,5 +211,5 @@ def exchange_in_words(exchange: Exchange) -> str:
 
 
 def _part(mapping: Mapping, kind: str) -> str:
-    total = sum(float(getattr(config, kind)) for config in mapping.configs)
+    total = sum(float(getattr(config, kind)) for config in mapping.figures.configs)
     return f"{total / 1e3:.4g}"

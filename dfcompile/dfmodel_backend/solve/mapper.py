@@ -51,15 +51,7 @@ def map_graph(
     optimal = found.is_optimal or figures.time_s * NS_PER_S <= bound_ns
     bound_s = figures.time_s if optimal else min(figures.time_s, bound_ns / NS_PER_S)
     return Mapping(
-        configs=figures.configs,
-        time_s=figures.time_s,
-        flop=figures.flop,
-        dram_bytes=figures.dram_bytes,
-        network_bytes=figures.network_bytes,
-        cost_usd=figures.cost_usd,
-        power_w=figures.power_w,
-        energy_j=figures.energy_j,
-        utilization=figures.utilization,
+        figures=figures,
         optimal=optimal,
         gap=gap_above(bound_s, figures.time_s),
         bound_time_s=bound_s,

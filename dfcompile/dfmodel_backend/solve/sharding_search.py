@@ -42,7 +42,7 @@ class Found:
     @property
     def rank(self) -> tuple[float, float, int]:
         """Time, bytes of messages, loops that are split."""
-        return (self.mapping.time_s, self.share.network_bytes, self.splits)
+        return (self.mapping.figures.time_s, self.share.network_bytes, self.splits)
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +56,7 @@ class _Best:
 
     @property
     def time_s(self) -> float:
-        return math.inf if self.found is None else self.found.mapping.time_s
+        return math.inf if self.found is None else self.found.mapping.figures.time_s
 
 
 class ShardingSearch:
@@ -178,7 +178,7 @@ class ShardingSearch:
                 if choice != chosen[number]:
                     changed = (*chosen[:number], choice, *chosen[number + 1 :])
                     sums = rest.plus(self._costs.around(number, changed))
-                    if self._costs.least_ns(sums, len(changed)) <= found.mapping.time_s * NS_PER_S * (1 + TIE):
+                    if self._costs.least_ns(sums, len(changed)) <= found.mapping.figures.time_s * NS_PER_S * (1 + TIE):
                         ranked.append((self._score(sums, len(changed), WEIGHTS[0]), changed))
         for _, changed in sorted(ranked, key=lambda one: one[0]):
             yield changed
@@ -218,7 +218,7 @@ def _cannot_be_better(least_s: float, sums: Sums, best: _Best) -> bool:
 
 
 def _is_better(one: Found, other: Found) -> bool:
-    least, most = sorted((one.mapping.time_s, other.mapping.time_s))
+    least, most = sorted((one.mapping.figures.time_s, other.mapping.figures.time_s))
     if most - least > TIE * most:
-        return one.mapping.time_s < other.mapping.time_s
+        return one.mapping.figures.time_s < other.mapping.figures.time_s
     return one.rank[1:] < other.rank[1:]

@@ -1,11 +1,12 @@
 """Small dataflow graphs and systems for the tests of this stage."""
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
-from dfcompile.dfmodel_backend import DataflowGraph, System, Tensor, TensorKind, Use
+from dfcompile.dfmodel_backend import DataflowGraph, Mapping, System, Tensor, TensorKind, Use
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 
 
@@ -42,6 +43,18 @@ def tensor(name: str, kind: TensorKind, size_bytes: int, source: str, *kernels: 
 def floats(name: str, kind: TensorKind, elements: int, source: str, *kernels: str) -> Tensor:
     """Return a tensor of so many elements of four bytes."""
     return replace(tensor(name, kind, 4 * elements, source, *kernels), element_bytes=4)
+
+
+def with_figure(mapping: Mapping, **changed: object) -> Mapping:
+    """Return a mapping with another figure, or with another statement on the optimum."""
+    figures: dict[str, Any] = {name: value for name, value in changed.items() if hasattr(mapping.figures, name)}
+    others: dict[str, Any] = {name: value for name, value in changed.items() if name not in figures}
+    return replace(mapping, figures=replace(mapping.figures, **figures), **others)
+
+
+def figure_of(mapping: Mapping, name: str) -> Any:
+    """Return what `with_figure` changes."""
+    return getattr(mapping.figures if hasattr(mapping.figures, name) else mapping, name)
 
 
 def machine(

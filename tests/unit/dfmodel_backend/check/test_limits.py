@@ -106,12 +106,12 @@ def test_weights_come_in_no_more_tiles_than_outputs_have_rows(monkeypatch: pytes
         ),
     )
     rows = map_graph(graph, machine(sram_bytes=32))
-    assert rows.configs[0].weight_tiles == 10
+    assert rows.figures.configs[0].weight_tiles == 10
     check(graph, machine(sram_bytes=32), rows)
 
     monkeypatch.setattr(GraphModel, "most_weight_tiles", (1000,))
     parts = map_graph(graph, machine(sram_bytes=29))
-    assert parts.configs[0].weight_tiles > 10
+    assert parts.figures.configs[0].weight_tiles > 10
     with pytest.raises(VerificationError, match=r"weights in \d+ tiles, which its kernels do not allow"):
         check(graph, machine(sram_bytes=29), parts)
 

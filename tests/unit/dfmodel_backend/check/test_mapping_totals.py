@@ -7,7 +7,7 @@ import pytest
 
 from dfcompile.dfmodel_backend import Mapping, check, map_graph
 from dfcompile.errors import VerificationError
-from tests.unit.dfmodel_backend.graphs import chain, machine
+from tests.unit.dfmodel_backend.graphs import chain, figure_of, machine, with_figure
 
 SYSTEM = machine(gb_per_s=2.0)
 TOTALS = {
@@ -31,19 +31,19 @@ def mapping() -> Mapping:
 @pytest.mark.parametrize("field", TOTALS)
 def test_every_total_is_added_up_again(mapping: Mapping, field: str, factor: float) -> None:
     check(chain(), SYSTEM, mapping)
-    changed: dict[str, Any] = {field: (getattr(mapping, field) or 1.0) * factor}  # the gap of an optimum is 0
+    changed: dict[str, Any] = {field: (figure_of(mapping, field) or 1.0) * factor}  # the gap of an optimum is 0
 
     with pytest.raises(VerificationError, match=f"^{TOTALS[field]}: found"):
-        check(chain(), SYSTEM, replace(mapping, **changed))
+        check(chain(), SYSTEM, with_figure(mapping, **changed))
 
 
 def test_a_bound_above_the_time_is_none(mapping: Mapping) -> None:
     """The gap that follows from it is the one stated."""
-    above = replace(mapping, bound_time_s=mapping.time_s * 1.01, gap=1 / 1.01 - 1)
+    above = replace(mapping, bound_time_s=mapping.figures.time_s * 1.01, gap=1 / 1.01 - 1)
 
     with pytest.raises(VerificationError, match=r"^bound: found .* against a time of"):
         check(chain(), SYSTEM, above)
 
 
 def test_a_bound_below_the_time_makes_a_gap(mapping: Mapping) -> None:
-    check(chain(), SYSTEM, replace(mapping, bound_time_s=mapping.time_s * 0.75, gap=1 / 3, optimal=False))
+    check(chain(), SYSTEM, replace(mapping, bound_time_s=mapping.figures.time_s * 0.75, gap=1 / 3, optimal=False))

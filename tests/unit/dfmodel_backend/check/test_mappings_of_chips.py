@@ -19,7 +19,7 @@ from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, share_graph
 from dfcompile.errors import VerificationError
-from tests.unit.dfmodel_backend.graphs import elementwise, floats, split_gemm
+from tests.unit.dfmodel_backend.graphs import elementwise, figure_of, floats, split_gemm, with_figure
 from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked
 
 TOTALS = {
@@ -66,14 +66,14 @@ def share(part: System, mapping: Mapping) -> SharedGraph:
 def test_totals_are_those_of_all_chips(mapping: Mapping, part: System) -> None:
     """By hand: each chip reads a quarter of both operands and writes four sums; the all-reduce is of 16 bytes."""
     assert mapping.chips == 4
-    assert mapping.dram_bytes == 4 * (2 * 8000 + 16)
-    assert mapping.network_bytes == 16
-    assert mapping.moved_bytes == 2 * 3 * 16
-    assert mapping.flop == 2 * 4 * 4000 + 4
-    assert mapping.cost_usd == pytest.approx(4 * 101 + 4 * 10 + 0 * part.chips)
-    assert mapping.energy_j == pytest.approx(mapping.power_w * mapping.time_s)
-    assert mapping.utilization == pytest.approx(mapping.flop / (mapping.time_s * 4 * 8e9))
-    (exchange,) = mapping.exchanges
+    assert mapping.figures.dram_bytes == 4 * (2 * 8000 + 16)
+    assert mapping.figures.network_bytes == 16
+    assert mapping.figures.moved_bytes == 2 * 3 * 16
+    assert mapping.figures.flop == 2 * 4 * 4000 + 4
+    assert mapping.figures.cost_usd == pytest.approx(4 * 101 + 4 * 10 + 0 * part.chips)
+    assert mapping.figures.energy_j == pytest.approx(mapping.figures.power_w * mapping.figures.time_s)
+    assert mapping.figures.utilization == pytest.approx(mapping.figures.flop / (mapping.figures.time_s * 4 * 8e9))
+    (exchange,) = mapping.figures.exchanges
     assert exchange.kind == ExchangeKind.ALL_REDUCE
     assert exchange.readers == ("b",)
     assert exchange.time_ns == pytest.approx(2 * 3 / 4 * 16 / 10 + 2 * 3 * 3.0)
@@ -85,12 +85,12 @@ def test_every_total_is_added_up_again(
     mapping: Mapping, share: SharedGraph, part: System, field: str, factor: float
 ) -> None:
     check(share.graph, part, mapping, contraction())
-    changed: dict[str, Any] = {field: getattr(mapping, field) * factor}
+    changed: dict[str, Any] = {field: figure_of(mapping, field) * factor}
 
     with pytest.raises(VerificationError, match=f"^{TOTALS[field]}: found"):
-        check(share.graph, part, replace(mapping, **changed), contraction())
+        check(share.graph, part, with_figure(mapping, **changed), contraction())
     with pytest.raises(VerificationError, match=f"^figure {field}: found"):
-        recompute_mapping(contraction(), part, replace(mapping, **changed))
+        recompute_mapping(contraction(), part, with_figure(mapping, **changed))
 
 
 def test_chips_in_use_are_those_of_the_system(mapping: Mapping, share: SharedGraph, part: System) -> None:
@@ -131,7 +131,7 @@ def test_a_mapping_is_charged_for_its_exchanges(
     mapping: Mapping, share: SharedGraph, part: System, damage: dict[str, Any], message: str
 ) -> None:
     damaged = (replace(share.exchanges[0], **damage),)
-    other = replace(mapping, exchanges=damaged)
+    other = with_figure(mapping, exchanges=damaged)
 
     with pytest.raises(VerificationError, match=r"^exchanges: found 1 that are not the 1 of the graph"):
         check(share.graph, part, other, contraction())

@@ -21,7 +21,16 @@ from dfcompile.errors import InfeasibleError, VerificationError
 from tests.examples import examples
 from tests.locations import DESIGNS
 from tests.onnx_files import save_convolution
-from tests.unit.dfmodel_backend.graphs import chain, elementwise, graphs, machine, machines, tensor
+from tests.unit.dfmodel_backend.graphs import (
+    chain,
+    elementwise,
+    figure_of,
+    graphs,
+    machine,
+    machines,
+    tensor,
+    with_figure,
+)
 
 NUMBERS = tuple(field.name for field in fields(Figures) if field.name not in ("configs", "exchanges"))
 NAMES = ("llm_175B_fwd_sramdram_mm", "serve_gpt3_prefill_genz_f10_4x", "mamba_scan_256k_rdu")
@@ -36,13 +45,14 @@ def test_every_mapping_is_what_the_evaluator_says(graph: DataflowGraph, system: 
         return
     recompute_mapping(graph, system.one_chip, mapping)
     # The evaluator finds what waits in DRAM from first and last use, the mapper set by set.
-    assert evaluate(graph, system, tuple(config.kernels for config in mapping.configs)).configs == mapping.configs
+    configs = mapping.figures.configs
+    assert evaluate(graph, system, tuple(config.kernels for config in configs)).configs == configs
 
 
 @pytest.mark.parametrize("figure", NUMBERS)
 def test_a_damaged_figure_is_found(figure: str) -> None:
     mapping = map_graph(chain(), machine())
-    damaged = replace(mapping, **{figure: getattr(mapping, figure) * 1.01 + 1})
+    damaged = with_figure(mapping, **{figure: figure_of(mapping, figure) * 1.01 + 1})
 
     with pytest.raises(VerificationError, match=rf"figure {figure}: found .* of the evaluator"):
         recompute_mapping(chain(), machine().one_chip, damaged)
@@ -50,10 +60,11 @@ def test_a_damaged_figure_is_found(figure: str) -> None:
 
 def test_a_damaged_configuration_is_found() -> None:
     mapping = map_graph(chain(), machine())
-    first = replace(mapping.configs[0], dram_live_bytes=mapping.configs[0].dram_live_bytes + 1)
+    first, *others = mapping.figures.configs
+    damaged = replace(first, dram_live_bytes=first.dram_live_bytes + 1)
 
     with pytest.raises(VerificationError, match=r"figure configs\.0\.dram_live_bytes: found"):
-        recompute_mapping(chain(), machine().one_chip, replace(mapping, configs=(first, *mapping.configs[1:])))
+        recompute_mapping(chain(), machine().one_chip, with_figure(mapping, configs=(damaged, *others)))
 
 
 def test_a_mapping_with_another_figure_is_never_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +73,7 @@ def test_a_mapping_with_another_figure_is_never_handed_over(monkeypatch: pytest.
 
     def slower(graph: DataflowGraph, system: System, options: MappingOptions | None = None) -> Mapping:
         found = map_graph(graph, system, options)
-        return replace(found, time_s=2 * found.time_s)
+        return with_figure(found, time_s=2 * found.figures.time_s)
 
     monkeypatch.setattr(chip_counts, "check", accept)
     monkeypatch.setattr(chip_counts, "map_graph", slower)
@@ -77,7 +88,7 @@ def test_the_command_tells_a_difference_as_a_bug(
 
     def twice(graph: DataflowGraph, system: System, options: MappingOptions | None = None) -> Mapping:
         found = map_graph(graph, system, options)
-        return replace(found, dram_bytes=2 * found.dram_bytes)
+        return with_figure(found, dram_bytes=2 * found.figures.dram_bytes)
 
     monkeypatch.setattr(chip_counts, "check", lambda *_: None)
     monkeypatch.setattr(chip_counts, "map_graph", twice)

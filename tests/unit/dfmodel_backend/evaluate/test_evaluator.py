@@ -15,7 +15,7 @@ from dfcompile.dfmodel_backend import (
 )
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.errors import UserError, VerificationError
-from tests.unit.dfmodel_backend.graphs import chain, elementwise, gemm, machine, tensor
+from tests.unit.dfmodel_backend.graphs import chain, elementwise, gemm, machine, tensor, with_figure
 
 TOGETHER = (("a", "b"),)
 APART = (("a",), ("b",))
@@ -84,7 +84,7 @@ def test_weights_too_large_for_sram_are_loaded_in_tiles_and_the_input_again_for_
     mapping = map_graph(graph, machine(sram_bytes=80))
 
     check(graph, machine(sram_bytes=80), mapping)
-    config = mapping.configs[0]
+    config = mapping.figures.configs[0]
     assert config.weight_tiles == 4  # 160 / 4 + 2 x 40 / 4 + 2 x 4 (x in 4 parts) = 68; three tiles need 90
     assert config.dram_read_bytes == 4 * 16 + 160
     assert config.dram_write_bytes == 40
@@ -131,19 +131,19 @@ def test_bad_assignments_are_named(assignment: tuple[tuple[str, ...], ...], mess
 )
 def test_checker_rejects_a_changed_figure(field: str) -> None:
     mapping = map_graph(chain(), machine())
-    config = mapping.configs[0]
+    config = mapping.figures.configs[0]
     changed = dataclasses.replace(config, **{field: getattr(config, field) + 1})
 
     with pytest.raises(VerificationError, match="configuration 0"):
-        check(chain(), machine(), dataclasses.replace(mapping, configs=(changed, *mapping.configs[1:])))
+        check(chain(), machine(), with_figure(mapping, configs=(changed, *mapping.figures.configs[1:])))
 
 
 def test_checker_rejects_a_missing_kernel_and_too_many_cores() -> None:
     mapping = map_graph(chain(), machine())
-    lost = dataclasses.replace(mapping.configs[0], kernels=("a",))
-    greedy = dataclasses.replace(mapping.configs[0], core_splits=(CoreSplit(3, 2), CoreSplit(1, 1)))
+    lost = dataclasses.replace(mapping.figures.configs[0], kernels=("a",))
+    greedy = dataclasses.replace(mapping.figures.configs[0], core_splits=(CoreSplit(3, 2), CoreSplit(1, 1)))
 
     with pytest.raises(VerificationError, match="kernel 'b': found in no configuration"):
-        check(chain(), machine(), dataclasses.replace(mapping, configs=(lost,)))
+        check(chain(), machine(), with_figure(mapping, configs=(lost,)))
     with pytest.raises(VerificationError, match="found 7 cores in use against 4"):
-        check(chain(), machine(), dataclasses.replace(mapping, configs=(greedy,)))
+        check(chain(), machine(), with_figure(mapping, configs=(greedy,)))

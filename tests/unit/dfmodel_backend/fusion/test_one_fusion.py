@@ -114,7 +114,7 @@ def test_a_connection_is_a_tensor_with_one_reader(drawn: Design) -> None:
     mapping = map_graph(graph, system, options)
     check(graph, system, mapping)
 
-    assert mapping.time_s * 1e9 == pytest.approx(figures.step_ns, rel=1e-9)
+    assert mapping.figures.time_s * 1e9 == pytest.approx(figures.step_ns, rel=1e-9)
     steps = [step for step in figures.steps if step.kernels]
     configs = evaluate(graph, system, tuple(step.kernels for step in steps), options).configs
     for config, step in zip(configs, steps, strict=True):

@@ -64,11 +64,11 @@ def test_the_report_has_the_name_of_the_solver_and_no_claim_that_it_does_not_pro
 
     check(chain(), machine(sram_bytes=300), mapping)
     assert mapping.solver == "one-by-one"
-    assert len(mapping.configs) == 2
+    assert len(mapping.figures.configs) == 2
     assert not mapping.optimal
     assert mapping.gap > 0
     exact = map_graph(chain(), machine(sram_bytes=300), solver=replace(DP, name="other"))
-    assert exact.time_s < mapping.time_s
+    assert exact.figures.time_s < mapping.figures.time_s
 
 
 def test_an_unknown_solver_is_named() -> None:

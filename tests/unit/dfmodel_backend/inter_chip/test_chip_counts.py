@@ -124,7 +124,7 @@ def test_the_fastest_part_of_the_network_is_taken() -> None:
     found = ChipCounts(graph, networked("r_r", 4, 4), MappingOptions(overlap=Overlap.NO_OVERLAP)).fastest(4)
 
     assert found.chips == 4
-    assert found.configs[0].network_ns == pytest.approx(2 * (1 + 1) * 3.0 + 4 * 2 * 3 / 4 / GB_PER_S)
+    assert found.figures.configs[0].network_ns == pytest.approx(2 * (1 + 1) * 3.0 + 4 * 2 * 3 / 4 / GB_PER_S)
 
 
 @examples(20)
@@ -140,7 +140,7 @@ def test_more_chips_at_hand_are_never_slower(
         except InfeasibleError:
             assert not times
             continue
-        times.append(found.time_s)
+        times.append(found.figures.time_s)
 
         assert found.chips <= chips
 

@@ -36,7 +36,7 @@ def least_of_all(split: SplitGraph, system: System, options: MappingOptions) -> 
     for sharding in every_choice(split):
         share = split.shared(sharding)
         try:
-            time_s = map_graph(share.graph, system, options).time_s
+            time_s = map_graph(share.graph, system, options).figures.time_s
         except InfeasibleError:
             continue
         splits = sum(number >= 0 for choice in sharding.values() for number in choice)
@@ -63,7 +63,7 @@ def test_no_sharding_is_faster(seed: int, overlap: Overlap, sram_bytes: int) -> 
         assert refused is not None
         return
     assert found is not None
-    assert math.isclose(found.mapping.time_s, best[0], rel_tol=RELATIVE)
+    assert math.isclose(found.mapping.figures.time_s, best[0], rel_tol=RELATIVE)
     assert math.isclose(bound_s, best[0], rel_tol=RELATIVE)  # proved
     assert kept.bound_s <= best[0] * (1 + RELATIVE)
 
@@ -81,7 +81,7 @@ def test_no_mapping_beats_the_bound_of_its_sharding(seed: int, overlap: Overlap,
         mapping = map_graph(split.shared(sharding).graph, system, options)
 
         assert kept.bound_s <= least_s * (1 + RELATIVE)
-        assert least_s <= mapping.time_s * (1 + RELATIVE)
+        assert least_s <= mapping.figures.time_s * (1 + RELATIVE)
 
 
 def test_of_equally_fast_shardings_the_one_with_fewer_bytes_and_fewer_splits_is_taken() -> None:
@@ -128,5 +128,5 @@ def test_what_is_not_looked_at_bounds_the_time(monkeypatch: pytest.MonkeyPatch) 
     found, bound_s, _ = kept.best()
 
     assert found is not None
-    assert kept.bound_s < found.mapping.time_s
+    assert kept.bound_s < found.mapping.figures.time_s
     assert bound_s == kept.bound_s

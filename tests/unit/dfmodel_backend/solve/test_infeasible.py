@@ -15,7 +15,7 @@ def test_sram_error_names_kernel_and_enough_sram() -> None:
     with pytest.raises(InfeasibleError, match=r"kernel 'a': needs 32 bytes of SRAM.*against 31.*at least 32"):
         map_graph(chain(), machine(sram_bytes=31))
 
-    assert map_graph(chain(), machine(sram_bytes=32)).configs[0].weight_tiles == 4
+    assert map_graph(chain(), machine(sram_bytes=32)).figures.configs[0].weight_tiles == 4
 
 
 def test_sram_per_core_error_names_enough_cores() -> None:
