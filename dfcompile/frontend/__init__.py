@@ -4,7 +4,7 @@ from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Array, Model, Reference, reference_answer
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
-from dfcompile.frontend.reading import FILE_KINDS, ReadModel, file_kind_plugins, read_model
+from dfcompile.frontend.reading import FILE_KINDS, ReadModel, read_model
 from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, untyped_connectors
 from dfcompile.frontend.sdfg.operator_node import (
     CANONICAL,
@@ -38,7 +38,6 @@ __all__ = [
     "ReadOptions",
     "Reference",
     "WholeMemlets",
-    "file_kind_plugins",
     "input_connector",
     "output_connector",
     "read_model",

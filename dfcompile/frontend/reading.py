@@ -8,7 +8,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Model
 from dfcompile.frontend.options import ReadOptions
-from dfcompile.plugins import Plugin, PluginKind
+from dfcompile.plugins import PluginKind
 
 DAG_SUFFIXES = (".dag", ".json")
 
@@ -46,8 +46,3 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
     if not path.is_file():
         raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no regular file'} against a model file")
     return kind.model(path, options)
-
-
-def file_kind_plugins() -> tuple[Plugin[FileKind], ...]:
-    """Return every kind of file that can be read, with the module it comes from."""
-    return FILE_KINDS.collect().plugins

@@ -20,11 +20,6 @@ def printable(text: str) -> str:
     return "".join(char if _is_seen(char) else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
-def printable_lines(text: str) -> str:
-    """Return a text of several lines, each of them printable."""
-    return text if text.replace("\n", "").isprintable() else "\n".join(map(printable, _lines(text)))
-
-
 def json_text(value: object, *, indent: int | None = None) -> str:
     r"""Return a value as JSON that reads the same back, with every character that is not seen as ``\uXXXX``.
 

@@ -14,7 +14,7 @@ from dfcompile.dfmodel_backend.intra_chip.set_times import fewest_weight_tiles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need, layers_per_stage
 from dfcompile.dfmodel_backend.machine.cost import machine_cost_usd, machine_power_w
 from dfcompile.dfmodel_backend.workload.design import Batch, Design, Dim, WorkloadKind
-from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.errors import InfeasibleError
 
 NS_PER_S = 1e9
 
@@ -291,21 +291,3 @@ def _compute_ns(model: DesignModel, units: Allocation | None, least_ns: float, r
         return least_ns
     has_inputs = any(model.shares[kernel].kernel.num_input for kernel in np.flatnonzero(row))
     return (1 if has_inputs else model.tiles) * units.cycles / model.design.machine.frequency_ghz
-
-
-def require_all_assigned(design: Design, decision: Decision) -> None:
-    """Check that every kernel has a configuration, and no edge runs backwards.
-
-    Raises:
-        UserError: naming the kernel or the edge.
-    """
-    for kernel in design.kernels:
-        if kernel.id not in decision.configs:
-            raise UserError(f"kernel {kernel.name!r}: found in no configuration")
-    for edge in design.edges:
-        found = decision.configs[edge.source], decision.configs[edge.target]
-        if found[0] > found[1]:
-            raise UserError(
-                f"connection {edge.source} to {edge.target}: found configurations {found[0]} and {found[1]} "
-                "against ascending ones"
-            )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.host.printable import json_text, printable, printable_lines
+from dfcompile.host.printable import json_text, printable
 
 OBEYED = ("Cc", "Cf", "Cs", "Zl", "Zp")
 EVERY = "".join(map(chr, range(sys.maxunicode + 1)))
@@ -26,11 +26,7 @@ def test_no_character_that_is_obeyed_is_left_and_no_other_assigned_one_is_change
 
 @pytest.mark.parametrize("text", ["conv1.weight", "卷积/0", "Schicht ä", "слой_1", "طبقة", "परत", "層\u3000一"])
 def test_names_of_every_script_stay_readable(text: str) -> None:
-    assert (printable(text), printable_lines(text), json_text(text)) == (text, text, f'"{text}"')
-
-
-def test_lines_stay_lines_and_other_separators_do_not_make_any() -> None:
-    assert printable_lines("a\nb\x85c\u2028d\re\n") == "a\nb\\x85c\\u2028d\\re\n"
+    assert (printable(text), json_text(text)) == (text, f'"{text}"')
 
 
 @given(st.lists(st.text(st.characters())))

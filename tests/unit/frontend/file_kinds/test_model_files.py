@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from dfcompile.errors import UserError
-from dfcompile.frontend import Coverage, file_kind_plugins, read_model, reference_answer
+from dfcompile.frontend import FILE_KINDS, Coverage, read_model, reference_answer
 from tests.examples import rounds
 
 ModelWriter = Callable[[str], Path]
@@ -235,7 +235,7 @@ def test_long_vectors_that_are_read_take_no_memory(body: str, dtype: str, write_
 
 
 def test_file_kinds_are_plugins() -> None:
-    kinds = {plugin.value.suffix: plugin.origin for plugin in file_kind_plugins()}
+    kinds = {plugin.value.suffix: plugin.origin for plugin in FILE_KINDS.collect().plugins}
 
     assert kinds == {
         ".onnx": "dfcompile.frontend.file_kinds.onnx_file",
