@@ -18,6 +18,7 @@ from dfcompile.cli.commands.schedule import schedule_dag_file
 from dfcompile.cli.completion import PROGRAM, complete, completed
 from dfcompile.cli.endings import exit_status
 from dfcompile.cli.hints import check_first_word, unknown_option
+from dfcompile.cli.leaving import leaving
 from dfcompile.errors import UserError
 
 COLLECTED_AFTER = (100_000, 50, 10)  # new objects, and rounds of the generations before
@@ -31,10 +32,12 @@ COMMANDS: Final[Mapping[str, click.Command]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, 1 (the user can mend it), 2 (a bug), or 128 + the signal that ended it."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:  # a process of our own: nearly all that is made stays, and looking for garbage takes a tenth
-        gc.set_threshold(*COLLECTED_AFTER)
-    return exit_status(lambda: _run(words))
+    if arguments is not None:
+        return exit_status(lambda: _run(list(arguments)))
+    # A process of our own: nearly all that is made stays, and looking for garbage takes a tenth.
+    gc.set_threshold(*COLLECTED_AFTER)
+    leave_with = leaving()
+    return leave_with(exit_status(lambda: _run(sys.argv[1:])))
 
 
 def _run(words: list[str]) -> None:

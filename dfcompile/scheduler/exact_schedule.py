@@ -14,7 +14,10 @@ from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.replayed import first_outputs, replay_of, with_times_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
-from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_accesses
+from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, accesses_of
+from dfcompile.scheduler.simulation.plan import Plan as ReplayPlan
+from dfcompile.scheduler.simulation.plan import plan_replay
+from dfcompile.scheduler.simulation.simulator import simulate_plan
 from dfcompile.scheduler.steady_schedule import Plan
 
 MOST_ACCESSES = 2**24  # of one replay: half a second, and up to ten replays are made
@@ -75,16 +78,22 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
         yield _sized(dag, replace(with_barriers, barrier=False), capacity, fifos)
 
 
-def replayed_once(dag: CanonicalDag, planned: Schedule) -> ReplayedSchedule:
-    """Return a schedule with its FIFOs as they are, and what it takes."""
-    return _replayed(dag, planned, planned.fifo_capacity)
+def replayed_once(dag: CanonicalDag, planned: Schedule, most_accesses: int) -> ReplayedSchedule | None:
+    """Return a schedule with its FIFOs as they are, and what it takes; ``None`` if that is not `is_replayable`."""
+    plan = _plan_within(dag, planned, most_accesses)
+    return None if plan is None else _with_times(dag, planned, simulate_plan(dag, plan, details=False))
 
 
 def is_replayable(dag: CanonicalDag, schedule: Schedule, most_accesses: int) -> bool:
     """Return whether a replay looks at no more than so many accesses, and its times fit in 64 bits."""
+    return _plan_within(dag, schedule, most_accesses) is not None
+
+
+def _plan_within(dag: CanonicalDag, schedule: Schedule, most_accesses: int) -> ReplayPlan | None:
     if sum(dag.work.tolist()) > _MOST_WORK or dag.nodes_count * NODE_ACCESSES > most_accesses:
-        return False
-    return replay_accesses(dag, replay_of(schedule)) <= most_accesses
+        return None
+    plan = plan_replay(dag, replay_of(schedule))
+    return plan if accesses_of(dag, plan) <= most_accesses else None
 
 
 def _sized_in_flight(dag: CanonicalDag, planned: Schedule, fifos: Fifos) -> ReplayedSchedule:
@@ -113,5 +122,8 @@ def _sized(dag: CanonicalDag, planned: Schedule, in_flight: Int64, fifos: Fifos)
 def _replayed(dag: CanonicalDag, planned: Schedule, capacity: Int64) -> ReplayedSchedule:
     capacity.setflags(write=False)
     sized = replace(planned, fifo_capacity=capacity)
-    replay = simulate(dag, replay_of(sized), details=False)
-    return ReplayedSchedule(sized if replay.deadlock else with_times_of(dag, sized, replay), replay)
+    return _with_times(dag, sized, simulate(dag, replay_of(sized), details=False))
+
+
+def _with_times(dag: CanonicalDag, planned: Schedule, replay: Simulation) -> ReplayedSchedule:
+    return ReplayedSchedule(planned if replay.deadlock else with_times_of(dag, planned, replay), replay)

@@ -92,10 +92,9 @@ def timed_schedule(
 
 def _large(dag: CanonicalDag, steady: Schedule) -> TimedSchedule:
     """Return a large schedule with the times of one replay with its FIFOs, or steady ones if that is too much, too."""
-    if is_replayable(dag, steady, _ACCESSES_ONCE):
-        found = replayed_once(dag, steady)
-        if not found.replay.deadlock:
-            return TimedSchedule(found.schedule, is_replayed=True)
+    found = replayed_once(dag, steady, _ACCESSES_ONCE)
+    if found is not None and not found.replay.deadlock:
+        return TimedSchedule(found.schedule, is_replayed=True)
     return TimedSchedule(steady, steady_error=_sampled_error(dag, steady))
 
 

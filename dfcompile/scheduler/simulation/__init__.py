@@ -24,7 +24,8 @@ These are (max, +) recurrences without choices: no queue of events is needed. A 
 last end that it waits for; all such are passed over once, in order. Each unit of tasks that stream together is solved
 by relaxation of whole sequences, stretch by stretch, and stretches that repeat are leapt over in closed form, so that
 the cost hardly depends on the volumes where these have a large common divisor. Where they have none, it is some tens of
-nanoseconds per element, and stretches are parts of about a million elements: memory does not grow with volumes.
+nanoseconds per element, and stretches are parts of about a million elements: memory does not grow with volumes. Of
+tasks that do the same at the same times one is replayed for all.
 """
 
 from dfcompile.scheduler.simulation.probe import MakespanProbe

@@ -88,10 +88,10 @@ def replay_sample(dag: CanonicalDag, replay: Replay, most: int) -> Iterator[tupl
             yield unit.nodes, max(times.end)
 
 
-def replay_accesses(dag: CanonicalDag, replay: Replay) -> int:
+def accesses_of(dag: CanonicalDag, plan: Plan) -> int:
     """Return about how many accesses a replay has to look at, nodes included; an estimate."""
     nodes = dag.nodes_count * NODE_ACCESSES
-    return nodes + sum(_accesses(unit) for unit in _units(plan_replay(dag, replay)))
+    return nodes + sum(_accesses(unit) for unit in _units(plan))
 
 
 def _units(plan: Plan) -> list[StreamingUnit]:

@@ -24,7 +24,12 @@ def simulate(dag: CanonicalDag, replay: Replay, *, details: bool = True) -> Simu
         VerificationError: the replay does not fit the graph.
         ReplayTooLargeError: so many elements have to be looked at one by one that they would not fit in memory.
     """
-    return _Replaying(dag, plan_replay(dag, replay), details=details).run()
+    return simulate_plan(dag, plan_replay(dag, replay), details=details)
+
+
+def simulate_plan(dag: CanonicalDag, plan: Plan, *, details: bool = True) -> Simulation:
+    """Replay a schedule of which a plan has been made; see `simulate`."""
+    return _Replaying(dag, plan, details=details).run()
 
 
 class _Replaying:

@@ -13,6 +13,7 @@ from dfcompile.scheduler.simulation.stalls import stalls
 from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED, step
 from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 from dfcompile.scheduler.simulation.turns import ends_come_in_turn
+from dfcompile.scheduler.simulation.twins import without_twins
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
 _MOST_ELEMENTS = 8192
@@ -53,6 +54,14 @@ def replay_unit(unit: StreamingUnit, release: tuple[int, ...], *, details: bool)
         release: cycle from which on each node may run, or ``NEVER``.
         details: whether to find stalls and peaks too; they are 0 without.
     """
+    if not details and NEVER not in release:
+        # Which of several edges a task waits at, twins do not share: details are those of the whole unit.
+        represented = without_twins(unit, release)
+        times = _UnitReplay(represented.unit, represented.release, details=False).run()
+        if not times.stuck:
+            nothing = tuple(0 for _ in unit.edges)
+            start, end = represented.spread(times.start), represented.spread(times.end)
+            return UnitTimes(start, end, nothing, nothing, nothing, ())
     return _UnitReplay(unit, release, details=details).run()
 
 

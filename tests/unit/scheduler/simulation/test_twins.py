@@ -1,0 +1,116 @@
+"""Tasks that do the same at the same times are replayed once, and nobody can tell."""
+
+from math import gcd
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.scheduler.simulation import NEVER, simulate
+from dfcompile.scheduler.simulation import unit_replay as replaying
+from dfcompile.scheduler.simulation.stretch import StreamingUnit
+from dfcompile.scheduler.simulation.twins import without_twins
+from dfcompile.scheduler.simulation.unit_replay import replay_unit
+from tests.examples import examples
+from tests.unit.scheduler.streams import all_streamed, stream_graph
+
+
+class Sketch:
+    """A unit in the making; tasks come after those that they read from."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[int, int]] = []
+        self.edges: list[tuple[int, int, int]] = []
+
+    def task(self, reads: int, writes: int) -> int:
+        self.nodes.append((reads, writes))
+        return len(self.nodes) - 1
+
+    def unit(self, waits: dict[int, list[int]]) -> StreamingUnit:
+        nodes, edges = range(len(self.nodes)), range(len(self.edges))
+        return StreamingUnit(
+            nodes=tuple(nodes),
+            edges=tuple(edges),
+            reads=tuple(reads for reads, _ in self.nodes),
+            writes=tuple(writes for _, writes in self.nodes),
+            inputs=tuple(tuple(edge for edge in edges if self.edges[edge][1] == node) for node in nodes),
+            outputs=tuple(tuple(edge for edge in edges if self.edges[edge][0] == node) for node in nodes),
+            source=tuple(source for source, _, _ in self.edges),
+            target=tuple(target for _, target, _ in self.edges),
+            capacity=tuple(capacity for _, _, capacity in self.edges),
+            waits=tuple(tuple(waits.get(node, [])) for node in nodes),
+            rounds=1 if waits else gcd(*(count for pair in self.nodes for count in pair)),
+        )
+
+
+@st.composite
+def units(draw: st.DrawFn) -> tuple[StreamingUnit, tuple[int, ...]]:
+    """Draw tasks in a row, each with some that only it reads from or writes to, many of them alike."""
+    sketch, before = Sketch(), None
+    factor, few = draw(st.sampled_from([1, 40])), st.integers(1, 4)
+    reads = draw(few) * factor
+    for _ in range(draw(st.integers(1, 3))):
+        writes = draw(few) * factor
+        ways = [(1, 1), (2, 1), (1, 2)]  # volume and capacity of a task on the side
+        before_it, behind_it = draw(st.lists(st.sampled_from(ways), max_size=5)), draw(st.lists(st.sampled_from(ways)))
+        sources = [sketch.task(volume * factor, reads) for volume, _ in before_it]
+        hub = sketch.task(reads, writes)
+        sketch.edges += [(node, hub, capacity) for node, (_, capacity) in zip(sources, before_it, strict=True)]
+        if before is not None:
+            sketch.edges.insert(draw(st.integers(0, len(sketch.edges))), (before, hub, draw(few)))
+        sketch.edges += [(hub, sketch.task(writes, volume * factor), capacity) for volume, capacity in behind_it]
+        before, reads = hub, writes
+    count = len(sketch.nodes)
+    waiting = draw(st.lists(st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)), max_size=3))
+    waits: dict[int, list[int]] = {}
+    for first, second in waiting:
+        if first != second:
+            waits.setdefault(max(first, second), []).append(min(first, second))
+    release = draw(st.lists(st.sampled_from([0, 0, 0, 3, NEVER]), min_size=count, max_size=count))
+    if draw(st.booleans()):
+        release = [0] * count
+    return sketch.unit(waits), tuple(release)
+
+
+@examples(120)
+@given(units())
+def test_times_are_those_of_a_replay_of_all(case: tuple[StreamingUnit, tuple[int, ...]]) -> None:
+    unit, release = case
+    whole = replay_unit(unit, release, details=True)
+    found = replay_unit(unit, release, details=False)
+
+    assert (found.start, found.end, found.stuck) == (whole.start, whole.end, whole.stuck)
+    assert found.read_stall == found.write_stall == found.peak == tuple(0 for _ in unit.edges)
+
+
+def test_one_of_many_readers_is_replayed_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = stream_graph([("in", "hub", 8), *(("hub", f"r{number}", 8) for number in range(50)), ("hub", "last", 8)])
+    replay = all_streamed(dag, 1)
+    seen: list[int] = []
+
+    class Counted(replaying._UnitReplay):
+        def __init__(self, unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> None:
+            seen.append(len(unit.nodes))
+            super().__init__(unit, release, details=details)
+
+    monkeypatch.setattr(replaying, "_UnitReplay", Counted)
+    few, all_of_them = simulate(dag, replay, details=False), simulate(dag, replay)
+
+    assert seen == [2, 52]
+    np.testing.assert_array_equal(few.end, all_of_them.end)
+
+
+def test_what_differs_in_anything_is_nobodys_twin() -> None:
+    sketch = Sketch()
+    hub = sketch.task(4, 4)
+    sketch.edges = [(hub, sketch.task(4, 4), 1), (hub, sketch.task(4, 4), 2), (hub, sketch.task(4, 2), 2)]
+    sketch.edges += [(hub, sketch.task(4, 2), 2) for _ in range(4)]
+    unit = sketch.unit({5: [1]})
+    release = (0, 0, 0, 0, 0, 0, 0, 9)
+    found = without_twins(unit, release)
+
+    # Another capacity; another volume; one twin; a wait; another again; a later release.
+    assert found.by == (0, 1, 2, 3, 3, 4, 5, 6)
+    assert found.unit.waits == ((), (), (), (), (1,), (), ())
+    assert found.spread(found.release) == release
