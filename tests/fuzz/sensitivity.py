@@ -91,6 +91,8 @@ def _noisy_run(nodes: Sequence[Alone], known: Mapping[str, Array], noise: _Noise
         results = alone.run(operands)
         if op_type == "InstanceNormalization":
             results = _without_cancellation(alone.node, {**known, **operands}, results, noise)
+        if op_type == "ReduceLogSum":
+            results = _of_rounded_sum(alone, {**known, **operands}, results, noise)
         if op_type == "Sigmoid":
             results = _of_rational_sigmoid(results, {**known, **operands}[alone.node.input[0]], noise)
         if op_type == "Swish":
@@ -115,6 +117,29 @@ def _without_cancellation(
         (name, result), *_ = results.items()
         error: Array = np.subtract(noise.disturbed(swallowing, coarse=False), swallowing)
         return {name: np.add(result, error)}
+
+
+def _of_rounded_sum(
+    alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
+) -> dict[str, Array]:
+    """Return the logarithm of a sum that is rounded as its positive and its negative part are, whatever cancels."""
+    (name, result), *_ = results.items()
+    data = alone.node.input[0]
+    if result.dtype.kind != "f" or data not in alone.operands:
+        return dict(results)
+    x = values[data]
+    with np.errstate(all="ignore"):
+        positive, negative = (
+            np.exp(alone.run({**values, data: np.maximum(part, 0).astype(x.dtype)})[name].astype(np.float64))
+            for part in (x, -x)
+        )
+        total = np.where(np.isnan(result), positive - negative, np.exp(result.astype(np.float64)))
+        size = (positive + negative).astype(x.dtype)
+        error = noise.disturbed(size, coarse=False).astype(np.float64) - size
+        # What crosses zero may meet it, too.
+        rounded = np.where((noise.signs(total.shape) > 0) & ((total + error) * total < 0), 0.0, total + error)
+        cancels = (positive > 0) & (negative > 0)
+        return {name: np.where(cancels, np.log(rounded), result).astype(result.dtype)}
 
 
 def _of_rational_sigmoid(results: Mapping[str, Array], x: Array, noise: _Noise) -> dict[str, Array]:

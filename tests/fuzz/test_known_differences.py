@@ -85,8 +85,9 @@ def test_row_with_something_undefined_is_not_undefined_in_double_precision() -> 
     assert np.isfinite(found[0, [0, 2]]).all()
 
 
-def test_infinite_element_spoils_the_channels_behind_it() -> None:
-    found = onnxruntime_result("LRN", np.array([[[[np.inf]], [[1]], [[1]]]], np.float32), "size", 1)
+@pytest.mark.parametrize("element", [np.inf, np.nan])
+def test_element_that_is_not_finite_spoils_the_channels_behind_it(element: float) -> None:
+    found = onnxruntime_result("LRN", np.array([[[[element]], [[1]], [[1]]]], np.float32), "size", 1)
 
     assert np.isnan(found[0, 1:]).all()
 

@@ -94,6 +94,17 @@ def test_sigmoid_that_is_rounded_as_a_fraction_of_one() -> None:
     assert not excused(root, {2: 0.86}, small)
 
 
+def test_sum_of_which_little_is_left() -> None:
+    graph = "g (float[4] x) => (float[1] y) { y = ReduceLogSum(x) }"
+    cancelled = np.array([0.25, 1e-40, -0.25, 1e-40], np.float32)
+
+    assert excused(graph, {0: float(np.log(1e-40))}, cancelled)
+    assert excused(graph, {0: -np.inf}, cancelled)
+    assert not excused(graph, {0: 60.0}, cancelled)
+    assert not excused(graph, {0: 1.0}, np.array([0.25, 1e-40, 0.25, 1e-40], np.float32))
+    assert not excused(graph, {0: 1.0}, np.array([0.5, 2, -0.25, 1], np.float32))
+
+
 def test_bias_that_a_normalization_swallows() -> None:
     body = "s = Constant<value = float[1] {1.0}>() n = InstanceNormalization(x, s, b) y = Log(n)"
     graph = "g (float[1,1,1] x) => (float[1,1,1] y) { b = Constant<value = float[1] {BIAS}>() " + body + " }"

@@ -23,7 +23,7 @@ from dfcompile.errors import InfeasibleError
 LEAST_TASKS = 60
 REPLAYED = 40_000  # if all sets together have no more, each that may be of use is replayed
 TINY = 64  # graphs of no more tasks may have
-REPLAYED_OF_TINY = 200_000  # as many in all their sets
+REPLAYED_OF_TINY = 120_000  # as many in all their sets: 2,000 sets of some milliseconds each
 PLANNED = 40_000  # otherwise schedules are planned for so many tasks, or for the whole graph so often
 PLANNED_TIMES = 3
 NEARLY = 1.05  # of the time: mean intervals are as wrong as that
@@ -239,11 +239,13 @@ class _Search:
         return found
 
     def _replay(self, arc: int) -> None:
-        """Put in the true figures of an arc."""
+        """Put in the true figures of the set of an arc, wherever it runs."""
+        if self._level[arc] == _REPLAYED:
+            return
         units = self._arcs.mask(arc)
-        if units not in self._known:
-            self._known[units] = self._model.configuration(units)
-        self._put(arc, self._known[units], _REPLAYED)
+        self._known[units] = self._model.configuration(units)
+        for same in np.flatnonzero(self._arcs.added == self._arcs.added[arc]).tolist():
+            self._put(same, self._known[units], _REPLAYED)
 
     def _put(self, arc: int, found: TaskConfiguration | None, level: int) -> None:
         before = self._arcs.down_sets[int(self._arcs.before[arc])]

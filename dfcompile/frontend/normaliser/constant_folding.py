@@ -73,7 +73,9 @@ def _value(
         return _computed(node, {node.input[0]: stand_in}, types, proto)
     operands = {name: constants[name] for name in node.input if name in constants}
     if node.op_type == "CastLike" and node.input[1] in types:  # only the type of its second operand counts
-        operands[node.input[1]] = np.zeros((), dtype=types[node.input[1]].dtype)
+        data, like = node.input
+        if data != like:
+            operands[like] = np.zeros((), dtype=types[like].dtype)
     if any(name and name not in operands for name in node.input):
         return None
     if any(value.dtype.kind == "f" and np.isnan(value).any() for value in operands.values()):

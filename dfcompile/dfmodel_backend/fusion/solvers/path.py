@@ -163,13 +163,7 @@ def _after_slot(
     time = np.where(usable, combine(best.time[arcs.before], costs.time), np.inf)
     dram_bytes = best.dram_bytes[arcs.before] + costs.dram_bytes
     configurations = best.configurations[arcs.before] + 1
-    sizes = np.diff(np.append(starts, len(time)))
-    is_least = np.isfinite(time) & (time <= np.repeat(np.minimum.reduceat(time, starts), sizes) + costs.tie)
-    for column in (dram_bytes, configurations):
-        left = np.where(is_least, column, np.inf)
-        is_least &= left == np.repeat(np.minimum.reduceat(left, starts), sizes)
-    found = np.minimum.reduceat(np.where(is_least, np.arange(len(time)), len(time)), starts)
-    found = found[found < len(time)]
+    found = _first_of_least(starts, _Best(time, dram_bytes, configurations), costs.tie)
     ends = arcs.after[found]
     new = (time[found], dram_bytes[found], configurations[found])
     old = (best.time[ends], best.dram_bytes[ends], best.configurations[ends])
@@ -182,27 +176,44 @@ def _after_slot(
     return _Best(*columns), by
 
 
+def _first_of_least(starts: Numbers, ranks: _Best, tie: float) -> Numbers:
+    """Return the first of the best ranks of every stretch of them; of a stretch that is infinite none.
+
+    Args:
+        starts: of the stretches, ascending, the first one 0.
+        ranks: those to choose from.
+        tie: times that differ by no more are the same.
+    """
+    count = len(ranks.time)
+    sizes = np.diff(np.append(starts, count))
+    is_least = np.isfinite(ranks.time) & (ranks.time <= np.repeat(np.minimum.reduceat(ranks.time, starts), sizes) + tie)
+    for column in (ranks.dram_bytes, ranks.configurations):
+        left = np.where(is_least, column, np.inf)
+        is_least &= left == np.repeat(np.minimum.reduceat(left, starts), sizes)
+    found: Numbers = np.minimum.reduceat(np.where(is_least, np.arange(count), count), starts)
+    return found[found < count]
+
+
 def _chain_of_any_length(arcs: PathArcs, costs: PathCosts, slots: int) -> tuple[float, Chain | None]:
-    """Return the best chain where any configuration may hold any kernels: down-set by down-set, each one settled."""
+    """Return the best chain where any configuration may hold any kernels: all down-sets of one size at a time."""
     best = _Best.start(len(arcs.down_sets))
     came_by = np.full(len(arcs.down_sets), -1, np.int64)
-    firsts = np.flatnonzero(np.r_[True, arcs.after[1:] != arcs.after[:-1]]).tolist() if len(arcs.after) else []
-    for first, last in itertools.pairwise([*firsts, len(arcs.after)]):
-        before = arcs.before[first:last]
-        time = best.time[before] + costs.time[first:last]
-        least = time.min()
-        if not math.isfinite(least):
-            continue
-        ties = np.flatnonzero(time <= least + costs.tie)
-        dram_bytes = best.dram_bytes[before[ties]] + costs.dram_bytes[first + ties]
-        fewest = dram_bytes.min()
-        ties = ties[dram_bytes == fewest]
-        configurations = best.configurations[before[ties]]
-        place = int(np.argmin(configurations))
-        end = arcs.after[first]
-        best.time[end], best.dram_bytes[end] = time[ties[place]], fewest
-        best.configurations[end] = configurations[place] + 1
-        came_by[end] = first + ties[place]
+    starts = np.flatnonzero(np.r_[True, arcs.after[1:] != arcs.after[:-1]]) if len(arcs.after) else arcs.after
+    size = np.array([down_set.bit_count() for down_set in arcs.down_sets])[arcs.after[starts]]
+    grows = np.flatnonzero(np.r_[True, size[1:] != size[:-1]]) if len(size) else size
+    for first, last in itertools.pairwise([*grows.tolist(), len(starts)]):
+        begin, end = int(starts[first]), int(starts[last]) if last < len(starts) else len(arcs.after)
+        before = arcs.before[begin:end]
+        ranks = _Best(
+            best.time[before] + costs.time[begin:end],
+            best.dram_bytes[before] + costs.dram_bytes[begin:end],
+            best.configurations[before] + 1,
+        )
+        found = _first_of_least(starts[first:last] - begin, ranks, costs.tie)
+        ends = arcs.after[begin + found]
+        best.time[ends], best.dram_bytes[ends] = ranks.time[found], ranks.dram_bytes[found]
+        best.configurations[ends] = ranks.configurations[found]
+        came_by[ends] = begin + found
     if not math.isfinite(best.time[-1]):
         return float("inf"), None
     chain: list[int] = []

@@ -12,7 +12,7 @@ from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated
 from dfcompile.lowering import lower_to_canonical, registered_expansions
 from tests.interpreter import interpret
 from tests.onnx_nodes import Array, Attribute, Node, lowered, random
-from tests.onnx_text import program_from_text
+from tests.onnx_text import model_from_text, program_from_text
 
 
 def test_resize_of_a_constant_is_lowered_or_refused_but_not_folded() -> None:
@@ -95,3 +95,13 @@ def test_indices_of_a_pooling_of_constants() -> None:
 
     with pytest.raises(UnsupportedOpError, match="'op'"):
         lowered(model)
+
+
+def test_a_cast_like_itself_is_no_cast_of_zeros() -> None:
+    text = "g (float[2] x) => (float[2] y, float[2] t) { t = Softsign(x) y = CastLike(t, t) }"
+    x = np.array([3.625, -1], np.float32)
+
+    found = interpret(lowered(model_from_text(text)), {"x": x})
+
+    np.testing.assert_array_equal(found["y"], found["t"])
+    np.testing.assert_allclose(found["t"], x / (1 + np.abs(x)), rtol=1e-6)
