@@ -68,6 +68,10 @@ class _Noise:
         """Return -1, 0 or 1 for every element."""
         return self._generator.integers(-1, 2, shape)
 
+    def factors(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        """Return factors of which most are far below 1."""
+        return np.exp2(self._generator.uniform(-8, 2, shape))
+
     def disturbed(self, value: Array, *, coarse: bool) -> Array:
         """Return the value with every element a little larger, or smaller, or as it was; a zero of either sign."""
         if value.dtype.kind != "f":
@@ -127,17 +131,21 @@ def _of_rounded_sum(
     data = alone.node.input[0]
     if result.dtype.kind != "f" or data not in alone.operands:
         return dict(results)
-    x = values[data]
+    x = values[data].astype(np.float64)
+    dtype = values[data].dtype
     with np.errstate(all="ignore"):
         positive, negative = (
-            np.exp(alone.run({**values, data: np.maximum(part, 0).astype(x.dtype)})[name].astype(np.float64))
-            for part in (x, -x)
+            np.exp(alone.run({**values, data: np.maximum(part, 0).astype(dtype)})[name].astype(np.float64))
+            for part in (x, 0 - x)
         )
         total = np.where(np.isnan(result), positive - negative, np.exp(result.astype(np.float64)))
-        size = (positive + negative).astype(x.dtype)
-        error = noise.disturbed(size, coarse=False).astype(np.float64) - size
-        # What crosses zero may meet it, too.
-        rounded = np.where((noise.signs(total.shape) > 0) & ((total + error) * total < 0), 0.0, total + error)
+        size = (positive + negative).astype(dtype)
+        error = np.subtract(noise.disturbed(size, coarse=False), size, dtype=np.float64)
+        # Where it swallows the sum, the sum may be zero as well, or anything of its size.
+        swallows = np.abs(error) >= np.abs(total)
+        kind = noise.signs(total.shape)
+        swallowed = np.where(kind > 0, 0.0, total * noise.factors(total.shape))
+        rounded = np.where(swallows & (kind != 0), swallowed, total + error)
         cancels = (positive > 0) & (negative > 0)
         return {name: np.where(cancels, np.log(rounded), result).astype(result.dtype)}
 

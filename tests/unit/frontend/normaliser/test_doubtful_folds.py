@@ -104,4 +104,4 @@ def test_a_cast_like_itself_is_no_cast_of_zeros() -> None:
     found = interpret(lowered(model_from_text(text)), {"x": x})
 
     np.testing.assert_array_equal(found["y"], found["t"])
-    np.testing.assert_allclose(found["t"], x / (1 + np.abs(x)), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(found["t"], float), x / (1 + np.abs(x)), rtol=1e-6)
