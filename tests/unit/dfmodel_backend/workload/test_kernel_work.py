@@ -7,10 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import Kernel
+from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.intra_chip.cores import core_table
 from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 from tests.examples import examples
+from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.graphs import elementwise, gemm, machine
 
 EXTENTS = st.integers(1, 40)
@@ -53,3 +56,14 @@ def test_columns_of_a_file_s_elementwise_kernel_follow_one_another() -> None:
 @pytest.mark.parametrize("kernel", [gemm("a", 3, 4, 5, 2), elementwise("b", 7)])
 def test_operations_are_those_of_the_kernel(kernel: Kernel) -> None:
     assert KernelWork.of(kernel, 0.0).flop == kernel.flop
+
+
+@pytest.mark.parametrize(("stated", "expected"), [(0, 1), (3, 3)])
+def test_a_design_states_the_stages_of_its_contractions(stated: int, expected: int) -> None:
+    design = read_design(DESIGNS / "readme_gpt3_1t_sn30.txt")
+    kernels = tuple(replace(kernel, use_effective_stage=True) for kernel in design.kernels)
+    staged = replace(design, kernels=kernels, execution=replace(design.execution, effective_stage=stated))
+    models = [DesignModel(one, {}, 1) for one in (staged, design)]
+
+    for work, plain in zip(*(model.works for model in models), strict=True):
+        assert work == replace(plain, stages_per_core=expected if plain.systolic else 0)
