@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 
+import dfcompile
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, LoopKind
 from dfcompile.canonical_dag.extraction import extract
@@ -23,7 +24,7 @@ from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_exp
 from tests.onnx_text import model_from_text, program_from_text
 
 ROOT = Path(__file__).parent.parent
-PACKAGE = f"{ROOT / 'dfcompile'}/"
+PACKAGE = f"{Path(dfcompile.__file__).parent}/"
 SOFTMAX = "agraph (float[4,8] x) => (float[4,8] y) { y = Softmax(x) }"
 TWO_PRODUCTS = "agraph (float[64,64] x) => (float[64,64] y) { t = MatMul(x, w) y = MatMul(t, w) }"
 
@@ -173,4 +174,4 @@ def test_listed_files_run_call_forward_and_are_all(way: str, prepare: Callable[[
     assert [file for file in walk.listed if file not in walk.files] == []
     assert {call: name for call, name in walk.calls.items() if place[call[0]] > place[call[1]]} == {}
     assert [file for file in walk.files if file not in place and not file.startswith(beside)] == []
-    assert [one for one in beside if not (ROOT / "dfcompile" / one).exists()] == []
+    assert [one for one in beside if not Path(PACKAGE, one).exists()] == []

@@ -61,20 +61,22 @@ def _dimensions_of(number: int, choice: Choice) -> list[int]:
     return [dimension for dimension in range(len(choice) - 1, -1, -1) if choice[dimension] == number]
 
 
-def loop_share(kernel: Kernel, number: int, choice: Choice, chips: Sequence[int]) -> int:
-    """Return the iterations of a loop on the chip with most of them."""
-    left = kernel.loops[number].extent
-    for dimension in _dimensions_of(number, choice):
-        left = -(-left // chips[dimension])
-    return left
+def loops_left(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> tuple[tuple[KernelLoop, int], ...]:
+    """Return the loops that are split, with the iterations that the chip with most of them has."""
+    found = []
+    for number in sorted(set(choice) - {WHOLE}):
+        left = kernel.loops[number].extent
+        for dimension in _dimensions_of(number, choice):
+            left = -(-left // chips[dimension])
+        found.append((kernel.loops[number], left))
+    return tuple(found)
 
 
 def kernel_share(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> Kernel:
     """Return the part of a kernel that the chip with most of it runs; of elements in any order a part of them."""
     sizes = {LoopPart.OUTER: kernel.outer, LoopPart.M: kernel.m, LoopPart.K: kernel.k, LoopPart.N: kernel.n}
     whole = part = 1
-    for number in sorted(set(choice) - {WHOLE}):
-        loop, left = kernel.loops[number], loop_share(kernel, number, choice, chips)
+    for loop, left in loops_left(kernel, choice, chips):
         whole, part = whole * loop.extent, part * left
         if kernel.variant.is_gemm:
             sizes[loop.part] = sizes[loop.part] // loop.extent * left
@@ -88,11 +90,8 @@ def kernel_share(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> Kernel
 
 def parallel_share(kernel: Kernel, choice: Choice, chips: Sequence[int]) -> tuple[int, int]:
     """Return the part of a kernel's iterations that the chip with most of it runs, as a fraction."""
-    whole = part = 1
-    for number in sorted(set(choice) - {WHOLE}):
-        whole *= kernel.loops[number].extent
-        part *= loop_share(kernel, number, choice, chips)
-    return part, whole
+    split = loops_left(kernel, choice, chips)
+    return math.prod(left for _, left in split), math.prod(loop.extent for loop, _ in split)
 
 
 def held_in_words(kernel: Kernel, digits: Sequence[Digit | None], number: int, *, is_result: bool) -> str:

@@ -10,7 +10,7 @@ from dfcompile.dfmodel_backend.sharding.kernel_splits import (
     WHOLE,
     Choice,
     choices_of,
-    loop_share,
+    loops_left,
     operand_layout,
     result_layout,
 )
@@ -72,9 +72,7 @@ class _Shares:
         return ChipShare(ProgramShare(tuple(shares)), tuple(apart), self._choices)
 
     def _loops(self, kernel: Kernel) -> tuple[tuple[str, int], ...]:
-        choice = self._choices[kernel.name]
-        split = [number for number in dict.fromkeys(sorted(choice)) if number != WHOLE]
-        return tuple((kernel.loops[number].name, loop_share(kernel, number, choice, self._chips)) for number in split)
+        return tuple((loop.name, left) for loop, left in loops_left(kernel, self._choices[kernel.name], self._chips))
 
     def _given(self, array: str) -> Layout:
         """Return the layout in which an array is made; one that several kernels make is whole."""

@@ -1,12 +1,12 @@
 """The normaliser's list of passes, and what became of each node of the model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dfcompile.frontend.normaliser.constant_folding import fold_constants
 from dfcompile.frontend.normaliser.dead_nodes import remove_dead_nodes
 from dfcompile.frontend.normaliser.empty_parts import remove_empty_parts
 from dfcompile.frontend.normaliser.functions import expand_functions
-from dfcompile.frontend.normaliser.normaliser_pass import NormaliserPass
 from dfcompile.frontend.normaliser.opset import unify_opset
 from dfcompile.frontend.normaliser.output_copies import copy_border_outputs
 from dfcompile.frontend.normaliser.pass_through import remove_pass_through
@@ -14,6 +14,22 @@ from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.program import Coverage, ModelNode
 
 VIEWS = frozenset(["Flatten", "Reshape", "Squeeze", "Unsqueeze"])
+
+
+@dataclass(frozen=True, slots=True)
+class NormaliserPass:
+    """A pass over a draft.
+
+    Attributes:
+        name: of the pass.
+        run: returns another draft, or its argument itself if nothing changes.
+        removed: what a node is that the pass takes away.
+    """
+
+    name: str
+    run: Callable[[Draft], Draft]
+    removed: Coverage
+
 
 PASSES = (
     # First, since ONNX infers nothing for a graph that has an input or constant among its outputs.

@@ -17,6 +17,7 @@ from dfcompile.dfmodel_backend import (
 )
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
+from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, share_graph
 from dfcompile.errors import VerificationError
 from tests.unit.dfmodel_backend.graphs import elementwise, figure_of, floats, split_gemm, with_figure
@@ -137,6 +138,22 @@ def test_a_mapping_is_charged_for_its_exchanges(
         check(share.graph, part, other, contraction())
     with pytest.raises(VerificationError, match=message):
         check(replace(share.graph, exchanges=damaged), part, other, contraction())
+
+
+def test_an_exchange_is_of_the_configuration_that_makes_its_tensor(
+    mapping: Mapping, share: SharedGraph, part: System
+) -> None:
+    """The sums are exchanged when the first configuration ends."""
+    figures = evaluate_sharding(contraction(), part, dict(mapping.sharding), (("a",), ("b",)), mapping.options)
+    gap = figures.time_s / mapping.bound_time_s - 1
+    apart = replace(mapping, figures=figures, gap=gap, optimal=False)
+    first, second = figures.configs
+    check(share.graph, part, apart, contraction())
+    late = replace(first, network_ns=0.0), replace(second, network_ns=first.network_ns)
+
+    assert (first.network_ns, second.network_ns) == (share.exchanges[0].time_ns, 0)
+    with pytest.raises(VerificationError, match=r"^configuration 0: network: found 0.0 against 20\.4"):
+        check(share.graph, part, with_figure(apart, configs=late), contraction())
 
 
 def test_a_weight_is_whole_under_a_split_of_what_shares_it() -> None:
