@@ -21,7 +21,8 @@ from dfcompile.cli.hints import check_first_word, unknown_option
 from dfcompile.cli.leaving import leaving
 from dfcompile.errors import UserError
 
-COLLECTED_AFTER = (100_000, 50, 10)  # new objects, and rounds of the generations before
+# New objects (some 100 MB, hardly any of it garbage), and rounds of the generations before.
+COLLECTED_AFTER = (2_000_000, 50, 10)
 COMMANDS: Final[Mapping[str, click.Command]] = {
     str(command.name): command
     for command in (
