@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
-from dfcompile.frontend.validation.operands import Operands, check_rank, check_vector, shape_text
+from dfcompile.frontend.validation.operands import Operands, check_least, check_rank, check_vector, shape_text
 
 
 def _check_attention(operands: Operands) -> None:
+    check_least(operands, {"softcap": 0})  # 0: no cap; of a negative one implementations make different things
     query = operands.shape(0)
     if query is None:
         return

@@ -1,6 +1,6 @@
 """Operands: a node as the rules about shapes see it, and what several of these rules need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,7 +82,7 @@ def operands_of(
 
 
 def check_least(operands: Operands, least: Mapping[str, int]) -> None:
-    """Check that integer attributes are at least as large as they must be.
+    """Check that numbers among the attributes are at least as large as they must be.
 
     Raises:
         UserError: one is smaller.
@@ -91,8 +91,13 @@ def check_least(operands: Operands, least: Mapping[str, int]) -> None:
         bound = least.get(entry.name)
         if bound is None:
             continue
-        for size in (entry.i,) if entry.type == AttributeProto.INT else entry.ints:
-            if size < bound:
+        given: Iterable[float] = entry.ints
+        if entry.type == AttributeProto.INT:
+            given = (entry.i,)
+        elif entry.type == AttributeProto.FLOAT:
+            given = (entry.f,)
+        for size in given:
+            if not size >= bound:  # nor is NaN
                 raise operands.wrong(f"attribute {entry.name!r} has {size} against at least {bound}")
 
 

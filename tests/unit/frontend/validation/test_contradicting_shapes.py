@@ -130,6 +130,8 @@ CONTRADICTIONS = {
     "{ [a] y = Attention<q_num_heads=3, kv_num_heads=3>(q, k, v) }": (
         "node 'a': 'k' has 4 dimensions (1×1×2×12) against 3"
     ),
+    '<ir_version: 11, opset_import: ["": 23]> g (float[1,2,4,8] q, float[1,2,4,8] k) => (y) '
+    "{ [a] y = Attention<softcap=-1.0>(q, k, k) }": "node 'a': attribute 'softcap' has -1.0 against at least 0",
     "g (float[3,5] x, int64[2] t) => (y) { [n] y = NegativeLogLikelihoodLoss(x, t) }": (
         "node 'n': 't' is 2 against 3 of 'x'"
     ),
