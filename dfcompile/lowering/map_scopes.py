@@ -1,6 +1,7 @@
 """Map scopes made quickly: what ``SDFGState.add_mapped_tasklet`` adds, in a fraction of its time."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 
 import dace
 from dace.properties import CodeBlock
@@ -9,6 +10,8 @@ from dace.sdfg.state import SDFGState
 from dace.subsets import Range
 
 from dfcompile.frontend import Prototype, WholeMemlets, untyped_connectors
+
+_KEPT = 4096  # prototypes: some MB
 
 
 class MapScopes:
@@ -21,11 +24,6 @@ class MapScopes:
     def __init__(self, state: SDFGState, whole: WholeMemlets) -> None:
         self._state = state
         self._whole = whole
-        self._maps: dict[tuple[int, ...], Prototype[Map]] = {}
-        anything = Map("map", [], Range([]))
-        self._entry = Prototype(MapEntry(anything))
-        self._exit = Prototype(MapExit(anything))
-        self._tasklet = Prototype(Tasklet("tasklet"))
 
     def add(
         self,
@@ -48,15 +46,15 @@ class MapScopes:
         """
         target, memlet = write
         arrays = sorted({node.data for node, _ in reads.values()})
-        tasklet = self._tasklet.copy(
+        tasklet = _tasklet().copy(
             label=label,
             code=CodeBlock(code),
             in_connectors=untyped_connectors(reads),
             out_connectors=untyped_connectors([result]),
         )
-        around = self._map(f"{label}_map", loops)
-        entry = self._entry.copy(map=around, **_ports(arrays))
-        exit_ = self._exit.copy(map=around, **_ports([target.data]))
+        around = _map(tuple(loops.values())).copy(label=f"{label}_map", params=list(loops))
+        entry = _entry().copy(map=around, **_ports(arrays))
+        exit_ = _exit().copy(map=around, **_ports([target.data]))
         self._state.add_nodes_from([entry, tasklet, exit_])
         self._connect_reads(entry, tasklet, reads)
         outer = self._whole.of(target.data)
@@ -77,11 +75,25 @@ class MapScopes:
         if not reads:
             self._state.add_nedge(entry, tasklet, dace.Memlet())
 
-    def _map(self, label: str, loops: Mapping[str, int]) -> Map:
-        extents = tuple(loops.values())
-        if extents not in self._maps:
-            self._maps[extents] = Prototype(Map("map", [], Range([(0, extent - 1, 1) for extent in extents])))
-        return self._maps[extents].copy(label=label, params=list(loops))
+
+@cache
+def _tasklet() -> Prototype[Tasklet]:
+    return Prototype(Tasklet("tasklet"))
+
+
+@cache
+def _entry() -> Prototype[MapEntry]:
+    return Prototype(MapEntry(Map("map", [], Range([]))))
+
+
+@cache
+def _exit() -> Prototype[MapExit]:
+    return Prototype(MapExit(Map("map", [], Range([]))))
+
+
+@lru_cache(_KEPT)
+def _map(extents: tuple[int, ...]) -> Prototype[Map]:
+    return Prototype(Map("map", [], Range([(0, extent - 1, 1) for extent in extents])))
 
 
 def _ports(arrays: Iterable[str]) -> dict[str, dict[str, dace.typeclass]]:

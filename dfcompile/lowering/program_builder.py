@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 
 import dace
@@ -19,6 +20,7 @@ from dfcompile.frontend import (
     NodeCopies,
     OperatorNode,
     Program,
+    Prototype,
     WholeMemlets,
     input_connector,
     output_connector,
@@ -29,6 +31,7 @@ from dfcompile.lowering.node import Node
 from dfcompile.lowering.tensor import Tensor
 
 MATERIALISED = dace.StorageType.CPU_Heap  # the array lives in memory: it is never streamed
+_KEPT = 4096  # prototypes of arrays: some MB
 
 
 class ProgramBuilder:
@@ -48,7 +51,6 @@ class ProgramBuilder:
         self.nodes = NodeCopies()
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
         self.scopes = MapScopes(self.state, self.whole)
-        self._like: dict[tuple[tuple[int, ...], str, bool, bool], dace.data.Array] = {}  # a copy is made faster
         self._current: dict[str, AccessNode] = {}
         self._views: dict[str, str] = {}
         self._renamed: dict[str, tuple[Tensor, tuple[int, ...]]] = {}  # outputs that another array became
@@ -86,12 +88,8 @@ class ProgramBuilder:
         """
         if name in self.sdfg.arrays:
             raise InternalError(f"array {name!r}: added twice")
-        kind = (tuple(shape), dtype, not self._is_output(name), materialised)
-        if kind not in self._like:
-            storage = MATERIALISED if materialised else dace.StorageType.Default
-            scalar = dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type)
-            self._like[kind] = dace.data.Array(scalar, kind[0], transient=kind[2], storage=storage)
-        self.sdfg.add_datadesc(name, copy.copy(self._like[kind]))
+        like = _array(tuple(shape), dtype, not self._is_output(name), materialised)
+        self.sdfg.add_datadesc(name, like.copy())
         return self.tensor(name)
 
     def adopt_outputs(self, source: dace.SDFG, op: Node) -> None:
@@ -212,3 +210,10 @@ class ProgramBuilder:
         )
         number_elements(self.sdfg)
         return Program(self._name, level, self.sdfg, self._inputs, tuple(self._outputs), parameters, nodes, chosen)
+
+
+@lru_cache(_KEPT)
+def _array(shape: tuple[int, ...], dtype: str, transient: bool, materialised: bool) -> Prototype[dace.data.Array]:  # noqa: FBT001
+    storage = MATERIALISED if materialised else dace.StorageType.Default
+    scalar = dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type)
+    return Prototype(dace.data.Array(scalar, shape, transient=transient, storage=storage))

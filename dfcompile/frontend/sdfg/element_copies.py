@@ -5,7 +5,7 @@ element's class is made of.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -23,10 +23,10 @@ _UNTYPED = dace.typeclass(None)
 
 
 class Prototype(Generic[ElementT]):
-    """A node, a map or a memlet in no graph, of which many copies are made.
+    """A node, a map, a memlet or an array in no graph, of which many copies are made.
 
     DaCe keeps a property in an attribute of the same name behind an underscore. Its check on assignment is most of the
-    time that an element takes; a copy leaves it out.
+    time that an element takes; a copy leaves it out. A copy cannot change its prototype, so that lasts for ever.
     """
 
     def __init__(self, element: ElementT) -> None:
@@ -58,12 +58,22 @@ def untyped_connectors(names: Iterable[str]) -> dict[str, dace.typeclass]:
     return dict.fromkeys(names, _UNTYPED)
 
 
+@cache
+def _access() -> Prototype[AccessNode]:
+    return Prototype(AccessNode("array"))
+
+
+@cache
+def _operator() -> Prototype[OperatorNode]:
+    return Prototype(OperatorNode())
+
+
 class NodeCopies:
     """Makes access nodes and operator nodes; those of one kind are copies of one."""
 
     def access(self, array: str) -> AccessNode:
         """Return a new access node of an array."""
-        return self._access.copy(data=array)
+        return _access().copy(data=array)
 
     def operator(
         self,
@@ -77,7 +87,7 @@ class NodeCopies:
         outputs: Sequence[str],
     ) -> OperatorNode:
         """Return a new operator node; the arguments are those of `OperatorNode`."""
-        return self._operator.copy(
+        return _operator().copy(
             name=name,
             label=name,
             dialect=dialect,
@@ -87,14 +97,6 @@ class NodeCopies:
             in_connectors=untyped_connectors(inputs),
             out_connectors=untyped_connectors(outputs),
         )
-
-    @cached_property
-    def _access(self) -> Prototype[AccessNode]:
-        return Prototype(AccessNode("array"))
-
-    @cached_property
-    def _operator(self) -> Prototype[OperatorNode]:
-        return Prototype(OperatorNode())
 
 
 def _own_range(value: Range) -> Range:

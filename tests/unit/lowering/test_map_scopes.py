@@ -11,6 +11,8 @@ from dace.sdfg.nodes import MapEntry, MapExit, Node, Tasklet
 from dfcompile.frontend import CANONICAL, NodeCopies, OperatorNode, WholeMemlets
 from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
 from dfcompile.lowering.map_scopes import MapScopes
+from dfcompile.lowering.program_builder import ProgramBuilder
+from tests.onnx_text import program_from_text
 
 _SUM = "lambda a, b: a + b"
 _IDENTIFIER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -128,6 +130,20 @@ def test_copies_share_nothing_that_can_be_changed() -> None:
         if "_guid" in vars(one):
             assert vars(one)["_guid"] != vars(other)["_guid"]
     assert {Tasklet, MapEntry, MapExit, OperatorNode} <= kinds
+
+
+def test_arrays_of_two_programs_share_nothing_that_can_be_changed_and_are_what_dace_makes() -> None:
+    program = program_from_text("g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }")
+    made = []
+    for _ in range(2):
+        builder = ProgramBuilder(program)
+        builder.add_array("t", (4, 5), "float32", materialised=True)
+        made.append(builder.sdfg.arrays["t"])
+    expected = dace.data.Array(dace.float32, (4, 5), transient=True, storage=dace.StorageType.CPU_Heap)
+
+    assert made[0] is not made[1]
+    assert {name: vars(array) for name, array in enumerate(made)} == dict.fromkeys(range(2), vars(expected))
+    _check_apart(*made)
 
 
 def _check_apart(one: object, other: object) -> None:
