@@ -9,6 +9,7 @@ from dfcompile.canonical_dag.analysis.work_and_depth import critical_path, io_el
 from dfcompile.canonical_dag.builder import DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Scope
 from dfcompile.canonical_dag.dag_pass import DagPass, apply_dag_passes, dag_pass, registered_dag_passes
+from dfcompile.canonical_dag.forms.columns_form import dag_from_npz, dag_to_npz
 from dfcompile.canonical_dag.forms.json_form import dag_from_json, dag_to_json, read_dag
 from dfcompile.canonical_dag.forms.text_form import format_dag, parse_dag
 from dfcompile.canonical_dag.kernel import (
@@ -43,8 +44,10 @@ __all__ = [
     "apply_dag_passes",
     "critical_path",
     "dag_from_json",
+    "dag_from_npz",
     "dag_pass",
     "dag_to_json",
+    "dag_to_npz",
     "format_dag",
     "io_elements",
     "levels",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Scope
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Int64, Scope
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
 from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.canonical_dag.verifier import kinds_of_tasks, node_volumes, verify
@@ -78,6 +78,11 @@ class DagBuilder:
         """Register the text of an access order and return its index; edges register theirs themselves."""
         return self._orders.setdefault(order, len(self._orders))
 
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """Texts of the access orders so far, by number."""
+        return tuple(self._orders)
+
     def add_scope(self, name: str, kernel: int = NO_KERNEL, origin: str = "") -> int:
         """Register a family of nodes and return its index.
 
@@ -97,6 +102,8 @@ class DagBuilder:
     def add_tasks(self, scope: int, count: int, first_member: int = 0) -> range:
         """Add ``count`` computational nodes of a family and return their numbers."""
         first = len(self._node_scope)
+        if count == 1:
+            return range(self._add_node(_TASK, scope, first_member), first + 1)
         self._fixed_kind.frombytes(np.full(count, _TASK, dtype=np.int8).tobytes())
         self._node_scope.frombytes(np.full(count, scope, dtype=np.int32).tobytes())
         self._node_member.frombytes(np.arange(first_member, first_member + count, dtype=np.int64).tobytes())
@@ -107,6 +114,13 @@ class DagBuilder:
         if kind.is_computational:
             raise InternalError(f"kind {kind.name}: derived from volumes, not given")
         return self._add_node(int(kind), scope, NO_MEMBER)
+
+    def add_node_columns(self, kinds: Int64, scopes: Int64, members: Int64) -> None:
+        """Add nodes that have all their fields in columns, shape [nodes] each; kinds of tasks do not count."""
+        fixed = np.where(kinds < NodeKind.BUFFER, _TASK, kinds)
+        held = (self._fixed_kind, self._node_scope, self._node_member)
+        for values, column in zip(held, (fixed, scopes, members), strict=True):
+            values.frombytes(column.astype(f"i{values.itemsize}").tobytes())
 
     def add_edge(
         self,
@@ -149,6 +163,16 @@ class DagBuilder:
         self._edge_distinct.frombytes(np.asarray(volumes if distinct is None else distinct, dtype=np.int64).tobytes())
         self._edge_bytes.frombytes(np.full(count, element_bytes, dtype=np.int8).tobytes())
         self._edge_order.frombytes(np.full(count, self.add_order(order), dtype=np.int32).tobytes())
+
+    def add_edge_columns(
+        self, sources: Int64, targets: Int64, volumes: Int64, distinct: Int64, element_bytes: Int64, orders: Int64
+    ) -> None:
+        """Add edges that have all their fields in columns, shape [edges] each; orders by number, see `add_order`."""
+        columns = (sources, targets, volumes, distinct, element_bytes, orders)
+        held = (self._edge_source, self._edge_target, self._edge_volume, self._edge_distinct, self._edge_bytes,
+                self._edge_order)  # fmt: skip
+        for values, column in zip(held, columns, strict=True):
+            values.frombytes(column.astype(f"i{values.itemsize}").tobytes())
 
     def split_edge(self, edge: int, node: int) -> int:
         """Lead an edge to a node and from there on to where it ended; return the number of the second half.

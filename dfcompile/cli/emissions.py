@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+from dfcompile.canonical_dag.forms.columns_form import dag_to_npz
 from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration, Variant
@@ -13,11 +14,11 @@ from dfcompile.scheduler.json_form import schedule_to_json
 from dfcompile.visualization.dag_drawing import dag_to_svg
 from dfcompile.visualization.dot import to_dot
 
-Files = Iterator[tuple[str, str]]  # name and text; several variants have a folder each
+Files = Iterator[tuple[str, str | bytes]]  # name and content; several variants have a folder each
 
 
-def emitted_files(exploration: Exploration, kind: str) -> Mapping[str, str]:
-    """Return texts by file name for ``onnx``, ``library``, ``maps``, ``canonical`` or ``schedule``."""
+def emitted_files(exploration: Exploration, kind: str) -> Mapping[str, str | bytes]:
+    """Return contents by file name for ``onnx``, ``library``, ``maps``, ``canonical`` or ``schedule``."""
     return MappingProxyType(dict(WRITERS[kind](exploration)))
 
 
@@ -40,6 +41,7 @@ def _canonical(exploration: Exploration) -> Files:
         folder = _folder(exploration, variant)
         yield f"{folder}{variant.dag.name}.dag", format_dag(variant.dag)
         yield f"{folder}{variant.dag.name}.json", dag_to_json(variant.dag)
+        yield f"{folder}{variant.dag.name}.npz", dag_to_npz(variant.dag)
         yield f"{folder}{variant.dag.name}.dot", to_dot(variant.dag)
         yield f"{folder}{variant.dag.name}.svg", dag_to_svg(variant.dag)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from dfcompile.canonical_dag import CanonicalDag, dag_to_json, format_dag
+from dfcompile.canonical_dag import CanonicalDag, dag_to_json, dag_to_npz, format_dag
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, fork_join, gaussian
 from dfcompile.generators.workloads import WORKLOADS, WorkloadGenerator, design_text
@@ -15,6 +15,7 @@ Argument = int | str
 
 TEXT: Final = "text"
 JSON: Final = "json"
+NPZ: Final = "npz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Generator:
         makes: what kind of graph it is.
         settings: its arguments.
         formats: the forms that ``write`` knows; the first is the usual one.
-        write: gives the text of the graph, of arguments and one of the forms.
+        write: gives the graph as a text or as bytes, of arguments and one of the forms.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Generator:
     makes: str
     settings: tuple[Setting, ...]
     formats: tuple[str, ...]
-    write: Callable[[Mapping[str, Argument], str], str]
+    write: Callable[[Mapping[str, Argument], str], str | bytes]
 
 
 def find_generator(name: str) -> Generator:
@@ -88,11 +89,15 @@ _EXPANDED = (
 def _dag(name: str, text: str, function: Callable[..., CanonicalDag], *settings: Setting, **names: str) -> Generator:
     """Make a generator of a function that returns a canonical DAG; ``names``: what its arguments are called there."""
 
-    def write(arguments: Mapping[str, Argument], form: str) -> str:
-        dag = function(**{names.get(key, key): value for key, value in arguments.items()})
-        return dag_to_json(dag) if form == JSON else format_dag(dag)
+    def write(arguments: Mapping[str, Argument], form: str) -> str | bytes:
+        return _FORMS[form](function(**{names.get(key, key): value for key, value in arguments.items()}))
 
-    return Generator(name, text, "canonical DAG", settings, (TEXT, JSON), write)
+    return Generator(name, text, "canonical DAG", settings, tuple(_FORMS), write)
+
+
+_FORMS: Mapping[str, Callable[[CanonicalDag], str | bytes]] = MappingProxyType(
+    {TEXT: format_dag, JSON: dag_to_json, NPZ: dag_to_npz}
+)
 
 
 def _matmul(**arguments: object) -> CanonicalDag:

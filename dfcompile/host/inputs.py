@@ -32,7 +32,16 @@ def read_text(path: Path, most: int = LARGEST_BYTES) -> str:
         UnicodeDecodeError: it is no UTF-8 text.
         UserError: as `read_bytes`.
     """
-    return read_bytes(path, most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    return decoded(read_bytes(path, most))
+
+
+def decoded(data: bytes) -> str:
+    r"""Return UTF-8 bytes as a text with ``\n`` at line ends.
+
+    Raises:
+        UnicodeDecodeError: they are no UTF-8 text.
+    """
+    return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _read(read: Callable[[int], bytes], where: str, most: int) -> bytes:

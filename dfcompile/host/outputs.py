@@ -60,8 +60,8 @@ def check_folder(folder: Path) -> None:
     _check_parent(folder)
 
 
-def write_text(text: str, target: Path | None) -> None:
-    """Write a text to a file, whole or not at all, or to standard output if there is no file.
+def write_text(text: str | bytes, target: Path | None) -> None:
+    """Write a text, or bytes, to a file, whole or not at all, or to standard output if there is no file.
 
     What is no regular file, such as a pipe or ``/dev/null``, is written to and not replaced.
 
@@ -74,13 +74,13 @@ def write_text(text: str, target: Path | None) -> None:
     try:
         target = target.resolve()  # the file behind a link, not the link
         if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(_bytes_of(text))
             return
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         draft = Path(name)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(_bytes_of(text))
             _give_usual_mode(draft, 0o666)
             draft.replace(target)
         finally:
@@ -91,9 +91,16 @@ def write_text(text: str, target: Path | None) -> None:
         raise UserError(f"output {str(target)!r}: a circle of links against a file") from error
 
 
-def _write_stdout(text: str) -> None:
+def _bytes_of(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _write_stdout(text: str | bytes) -> None:
     try:
-        sys.stdout.write(text)
+        if isinstance(text, bytes):
+            sys.stdout.buffer.write(text)
+        else:
+            sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         raise  # whoever reads has enough
@@ -117,7 +124,7 @@ def write_folder(files: Mapping[str, str | bytes], folder: Path) -> None:
             for name, content in {MARKER: "", **files}.items():
                 file = draft / name
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content.encode() if isinstance(content, str) else content)
+                file.write_bytes(_bytes_of(content))
             _swap(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)

@@ -185,7 +185,7 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
         "onnx": [".sdfg", ".txt"],
         "library": [".sdfg", ".txt"],
         "maps": [".sdfg", ".txt"],
-        "canonical": [".dag", ".dot", ".json", ".svg"],
+        "canonical": [".dag", ".dot", ".json", ".npz", ".svg"],
         "schedule": [".json"],
     }
 

@@ -1,13 +1,15 @@
 """Reads the records of a DAG file, whatever its syntax; every fault is one line for the user."""
 
 from bisect import bisect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from dfcompile.canonical_dag.builder import UNORDERED, DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Int64
-from dfcompile.canonical_dag.forms.reference import Reference, parse_reference
+from dfcompile.canonical_dag.forms.edge_columns import EdgeColumns, EdgeFields
+from dfcompile.canonical_dag.forms.reference import Listing, Reference, parse_ends, parse_reference, shortened
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
 from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
@@ -17,6 +19,9 @@ FORMAT = "dfcompile-dag/1"
 LARGEST_NODES = 10_000_000
 LARGEST_EDGES = 40_000_000
 TASK = "task"  # in a file: a computational node of whatever kind its volumes make of it
+
+Runs: TypeAlias = tuple[tuple[int, int], ...]  # nodes in succession: the first of each run, and how many
+Ends: TypeAlias = Runs | Int64  # runs, or nodes one by one
 
 _KINDS = {kind.name.lower(): kind for kind in NodeKind}
 
@@ -33,7 +38,9 @@ class DagReader:
         self._scopes: dict[str, tuple[int, str | None, str]] = {}
         self._places: dict[str, list[tuple[int, ...]]] = {}  # scope -> sorted (first member, count, first node)
         self._stated: list[tuple[int, int, NodeKind]] = []  # first node, count, kind
-        self._references: dict[str, Reference] = {}
+        self._ends: dict[str, Runs] = {}  # by reference
+        self._columns: dict[str, tuple[int, Int64]] = {}  # scope -> number of its places, and these as columns
+        self._edge_columns = EdgeColumns()
         self._tensors: set[str] = set()
         self._nodes = 0
         self._edges = 0
@@ -111,7 +118,7 @@ class DagReader:
         self,
         source: str,
         target: str,
-        volume: int,
+        volume: int | Int64,
         where: str,
         element_bytes: int = 4,
         order: str = UNORDERED,
@@ -119,34 +126,58 @@ class DagReader:
     ) -> None:
         """Add the edges between two references: one to many, many to one, or as many to as many.
 
+        Args:
+            source: reference to the producers.
+            target: reference to the consumers.
+            volume: elements on each edge, or a column of one per edge.
+            where: the line or the record.
+            element_bytes: per element.
+            order: of access.
+            distinct: different elements on each edge; all of them without.
+
         Raises:
             UserError: naming the edge.
         """
-        start, end = self._reference(source, where), self._reference(target, where)
-        if not 1 <= volume <= LARGEST_VOLUME:
-            raise UserError(f"{where}: edge {source!r} -> {target!r}: volume {volume} against 1 to {LARGEST_VOLUME}")
-        different = volume if distinct is None else distinct
-        if not 1 <= different <= volume:
-            raise UserError(f"{where}: edge {source!r} -> {target!r}: distinct {different} against 1 to {volume}")
-        if not 1 <= element_bytes <= 127:
-            raise UserError(
-                f"{where}: edge {source!r} -> {target!r}: {element_bytes} bytes per element against 1 to 127"
+        start, end = self._ends_of(source, where), self._ends_of(target, where)
+        starts, stops = _count(start), _count(end)
+        count = max(starts, stops)
+        least, most = (volume, volume) if isinstance(volume, int) else (int(volume.min()), int(volume.max()))
+        different = least if distinct is None else distinct
+        fault = (
+            volume_fault(least, most, different, element_bytes)
+            or (f"{starts} nodes to {stops} against as many" if min(starts, stops) not in {1, count} else "")
+            or (
+                f"{len(volume)} volumes against {count}" if not isinstance(volume, int) and len(volume) != count else ""
             )
-        if start.size != end.size and start.size != 1 and end.size != 1:
-            raise UserError(f"{where}: edge {source!r} -> {target!r}: {start.size} nodes to {end.size} against as many")
-        count = max(start.size, end.size)
+        )
         self._edges += count
-        if self._edges > LARGEST_EDGES:
-            raise UserError(
-                f"{where}: edge {source!r} -> {target!r}: {self._edges} edges announced against at most {LARGEST_EDGES}"
-            )
-        if count == 1:
-            ends = self._node(start, where), self._node(end, where)
-            self._builder.add_edge(*ends, volume, element_bytes, order, different)
+        if not fault and self._edges > LARGEST_EDGES:
+            fault = f"{self._edges} edges announced against at most {LARGEST_EDGES}"
+        if fault:
+            raise UserError(f"{where}: edge {shortened(source)!r} -> {shortened(target)!r}: {fault}")
+        fields = EdgeFields(element_bytes, self._builder.add_order(order))
+        if isinstance(start, tuple) and isinstance(end, tuple) and isinstance(volume, int):
+            for run, other in _abreast(start, end):
+                self._edge_columns.add_run(run, other, volume, different, fields)
             return
-        sources, targets = np.resize(self._members(start, where), count), np.resize(self._members(end, where), count)
-        volumes, differing = (np.full(count, elements, dtype=np.int64) for elements in (volume, different))
-        self._builder.add_edges(sources, targets, volumes, element_bytes, order, differing)
+        volumes = np.array([volume]) if isinstance(volume, int) else volume
+        differing = volumes if distinct is None else np.array([distinct])
+        self._edge_columns.add_list(_nodes(start), _nodes(end), volumes, differing, fields)
+
+    @property
+    def order_names(self) -> tuple[str, ...]:
+        """The access orders that have numbers so far."""
+        return self._builder.orders
+
+    def columns(self, nodes: Sequence[Int64], edges: Sequence[Int64]) -> None:
+        """Add nodes and edges that stand in columns, each of whose numbers is in its range.
+
+        Args:
+            nodes: kind (of a task of any kind -1), scope and member, shape [nodes] each.
+            edges: source, target, volume, distinct, bytes per element and order, shape [edges] each.
+        """
+        self._builder.add_node_columns(*nodes)
+        self._builder.add_edge_columns(*edges)
 
     def finish(self) -> CanonicalDag:
         """Verify and freeze.
@@ -154,42 +185,112 @@ class DagReader:
         Raises:
             UserError: the graph is not canonical, or a stated kind is not what the volumes say.
         """
+        self._edge_columns.hand_over(self._builder)
         dag = self._builder.finish(UserError)
-        for first, count, kind in self._stated:
-            for node in range(first, first + count) if np.any(dag.kind[first : first + count] != kind) else ():
-                if dag.kind[node] != kind:
-                    raise UserError(
-                        f"node {dag.node_name(node)!r}: kind {kind.name.lower()} against volume in "
-                        f"{dag.volume_in[node]}, out {dag.volume_out[node]} ({NodeKind(dag.kind[node]).name.lower()})"
-                    )
+        first, count, kind = np.array(self._stated, dtype=np.int64).reshape(-1, 3).T
+        ends = np.cumsum(count)
+        nodes = np.arange(int(count.sum()), dtype=np.int64) + np.repeat(first - ends + count, count)
+        stated = np.repeat(kind, count)
+        for place in np.flatnonzero(dag.kind[nodes] != stated).tolist():
+            raise wrong_kind(dag, int(nodes[place]), NodeKind(int(stated[place])))
         return dag
 
-    def _reference(self, text: str, where: str) -> Reference:
-        known = self._references.get(text)
-        if known is None:
-            known = self._references[text] = parse_reference(text, where)
-        return known
+    def _ends_of(self, text: str, where: str) -> Ends:
+        known = self._ends.get(text)
+        if known is not None:
+            return known
+        reference = parse_ends(text, where)
+        if isinstance(reference, Listing):
+            return self._listed(reference, where)
+        self._ends[text] = runs = tuple(self._runs(reference, where))
+        return runs
 
-    def _node(self, reference: Reference, where: str) -> int:
+    def _runs(self, reference: Reference, where: str) -> Iterator[tuple[int, int]]:
+        """Yield the nodes of a reference, whose members may stand in several places."""
         places = self._places.get(reference.scope, [])
-        at = bisect(places, (reference.first, LARGEST_NODES + 1)) - 1
-        if at >= 0 and reference.first < places[at][0] + places[at][1]:
-            return places[at][2] + reference.first - places[at][0]
-        raise UserError(f"{where}: unknown node {str(reference)!r}{nearest(reference.scope, self._places)}")
-
-    def _members(self, reference: Reference, where: str) -> Int64:
-        """Return the numbers of the nodes, which may stand in several runs."""
-        places = self._places.get(reference.scope, [])
-        pieces: list[Int64] = []
         wanted, end = reference.first, reference.first + reference.size
-        for first, count, node in places[max(0, bisect(places, (wanted, LARGEST_NODES + 1)) - 1) :]:
-            if wanted >= end:
-                break
-            if first <= wanted < first + count:
-                stop = min(end, first + count)
-                pieces.append(np.arange(node + wanted - first, node + stop - first, dtype=np.int64))
-                wanted = stop
-        if wanted < end:
-            missing = Reference(reference.scope, wanted, 1)
-            raise UserError(f"{where}: unknown node {str(missing)!r}{nearest(reference.scope, self._places)}")
-        return np.concatenate(pieces)
+        at = max(bisect(places, (wanted, LARGEST_NODES + 1)) - 1, 0)
+        while wanted < end:
+            first, count, node = places[at] if at < len(places) else (wanted, 0, 0)
+            if not first <= wanted < first + count:
+                raise self._unknown(Reference(reference.scope, wanted, 1), where)
+            stop = min(end, first + count)
+            yield node + wanted - first, stop - wanted
+            wanted, at = stop, at + 1
+
+    def _listed(self, listing: Listing, where: str) -> Int64:
+        """Return the nodes of members that are listed one by one."""
+        places = self._places.get(listing.scope, [])
+        known, columns = self._columns.get(listing.scope, (0, np.zeros((3, 0), dtype=np.int64)))
+        if known != len(places):
+            columns = np.array(places, dtype=np.int64).T
+            self._columns[listing.scope] = (len(places), columns)
+        first, count, node = columns
+        at = np.searchsorted(first, listing.members, side="right") - 1
+        missing = at < 0
+        if len(places):
+            missing |= listing.members >= (first + count)[at]
+        if missing.any():
+            member = int(listing.members[np.argmax(missing)])
+            raise self._unknown(Reference(listing.scope, member, 1), where)
+        found: Int64 = listing.members - first[at] + node[at]
+        return found
+
+    def _unknown(self, reference: Reference, where: str) -> UserError:
+        return UserError(f"{where}: unknown node {str(reference)!r}{nearest(reference.scope, self._places)}")
+
+
+def wrong_kind(dag: CanonicalDag, node: int, kind: NodeKind) -> UserError:
+    """Return the error of a node whose stated kind is not what the volumes make of it."""
+    return UserError(
+        f"node {dag.node_name(node)!r}: kind {kind.name.lower()} against volume in "
+        f"{dag.volume_in[node]}, out {dag.volume_out[node]} ({NodeKind(dag.kind[node]).name.lower()})"
+    )
+
+
+def volume_fault(least: int, most: int, different: int, element_bytes: int) -> str:
+    """Return what is wrong with the volumes of edges, or nothing.
+
+    Args:
+        least: the least volume of them.
+        most: the largest one.
+        different: different elements on each.
+        element_bytes: per element.
+    """
+    if least < 1 or most > LARGEST_VOLUME:
+        return f"volume {least if least < 1 else most} against 1 to {LARGEST_VOLUME}"
+    if not 1 <= different <= least:
+        return f"distinct {different} against 1 to {least}"
+    if not 1 <= element_bytes <= 127:
+        return f"{element_bytes} bytes per element against 1 to 127"
+    return ""
+
+
+def _abreast(left: Runs, right: Runs) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Yield runs of as many nodes side by side; one node stands beside every run."""
+    if len(left) == len(right) == 1:
+        yield left[0], right[0]
+        return
+    if _count(left) == 1 or _count(right) == 1:
+        for one in left:
+            for other in right:
+                yield one, other
+        return
+    lefts, rights = list(left[::-1]), list(right[::-1])
+    while lefts:
+        pair = lefts.pop(), rights.pop()
+        count = min(many for _, many in pair)
+        yield (pair[0][0], count), (pair[1][0], count)
+        for rest, (node, many) in zip((lefts, rights), pair, strict=True):
+            if many > count:
+                rest.append((node + count, many - count))
+
+
+def _count(ends: Ends) -> int:
+    return sum([count for _, count in ends]) if isinstance(ends, tuple) else len(ends)
+
+
+def _nodes(ends: Ends) -> Int64:
+    if not isinstance(ends, tuple):
+        return ends
+    return np.concatenate([np.arange(node, node + count, dtype=np.int64) for node, count in ends])

@@ -1,10 +1,12 @@
-"""References to nodes in files: a scope's name, with a member or a range of members."""
+"""References to nodes in files: a scope's name, with a member, a range of members or a list of them."""
 
 import json
 import re
 from typing import NamedTuple
 
-from dfcompile.canonical_dag.dag import NO_MEMBER
+import numpy as np
+
+from dfcompile.canonical_dag.dag import NO_MEMBER, Int64
 from dfcompile.errors import UserError
 from dfcompile.host.printable import json_text
 
@@ -12,6 +14,8 @@ _SHOWN = 100  # characters
 
 _PLAIN = re.compile(r'[^\s"\[\]=,#]+')
 _REFERENCE = re.compile(r'("(?:\\.|[^"\\])*"|[^\s"\[\]=,#]+)(?:\[(\d{1,19})(?::(\d{1,19}))?\])?')
+_LISTED = re.compile(r'("(?:\\.|[^"\\])*"|[^\s"\[\]=,#]+)\[(\d{1,18}(?:,\d{1,18})+)\]')
+_NUMBERS = re.compile(r"\d{1,18}(?:,\d{1,18})*")
 _TOKEN = re.compile(r'(?:"(?:\\.|[^"\\])*"|\S)+')
 _ITEM = re.compile(r'"(?:\\.|[^"\\])*"|[^,]+')
 
@@ -29,6 +33,49 @@ class Reference(NamedTuple):
             return name
         members = f"{self.first}" if self.size == 1 else f"{self.first}:{self.first + self.size}"
         return f"{name}[{members}]"
+
+
+class Listing(NamedTuple):
+    """Members of a scope one by one (``mv[3,1,3]``): the ends of as many edges, in their order."""
+
+    scope: str
+    members: Int64
+
+    @property
+    def size(self) -> int:
+        """Number of ends."""
+        return len(self.members)
+
+    def __str__(self) -> str:
+        return f"{quoted(self.scope)}[{numbers_text(self.members)}]"
+
+
+def parse_ends(text: str, where: str) -> Reference | Listing:
+    """Parse the end of edges: a reference, or several members one by one.
+
+    Raises:
+        UserError: with ``where`` in front.
+    """
+    found = _LISTED.fullmatch(text) if text.endswith("]") and "," in text else None
+    if found is None:
+        return parse_reference(text, where)
+    return Listing(unquoted(found[1], where), parse_numbers(found[2], "members", where))
+
+
+def parse_numbers(text: str, what: str, where: str) -> Int64:
+    """Parse whole numbers between commas.
+
+    Raises:
+        UserError: with ``where`` in front.
+    """
+    if not text.isascii() or not _NUMBERS.fullmatch(text):
+        raise UserError(f"{where}: {what} {shortened(text)!r} against whole numbers and commas")
+    return np.fromstring(text, dtype=np.int64, sep=",")
+
+
+def numbers_text(numbers: Int64) -> str:
+    """Return whole numbers with commas between."""
+    return ",".join(map(str, numbers.tolist()))
 
 
 def parse_reference(text: str, where: str) -> Reference:

@@ -14,7 +14,7 @@ from dfcompile.host.outputs import check_target, write_text
 if TYPE_CHECKING:
     from dfcompile.generators.catalogue import Generator, Setting
 
-SUFFIXES = {".json": "json"}  # every other one is text
+SUFFIXES = {".json": "json", ".npz": "npz"}  # every other one is text
 
 
 class GeneratorGroup(click.Group):

@@ -79,7 +79,7 @@ def schedule_dag_file(
     verbose: bool,
     output: Path | None,
 ) -> None:
-    """Schedule a canonical DAG, given as its text or JSON file; - is standard input."""
+    """Schedule a canonical DAG, given as its text, JSON or .npz file; - is standard input."""
     counts, partitions, fifos = counts_of(pes), partitions_of(partition), None if fifo is None else parse_fifos(fifo)
     output = target_of(output)
     for option, target in (("--trace", trace), ("--gantt", gantt)):

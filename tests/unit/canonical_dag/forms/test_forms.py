@@ -173,7 +173,10 @@ CHAIN = ("task a", "task b", "task c", "edge a -> b volume=4", "edge b -> c volu
         (text(*CHAIN, "edge a -> c"), "line 7: 'edge a -> c' against 'edge FROM -> TO volume=N'"),
         (text(*CHAIN, "edge a -> d volume=4"), "line 7: unknown node 'd' (known: a, b, c)"),
         (text(*CHAIN, "edge a -> b[0:3] volume=4"), "line 7: unknown node 'b[0]' (did you mean 'b'?)"),
-        (text(*CHAIN, "edge a -> b volum=4"), "line 7: 'volum=4' against volume=…, distinct=…, bytes=…, order=… "),
+        (
+            text(*CHAIN, "edge a -> b volum=4"),
+            "line 7: 'volum=4' against volume=…, volumes=…, distinct=…, bytes=…, order=… ",
+        ),
         (
             text("magic a"),
             "line 2: node 'a': kind 'magic' against task, elementwise, downsampler, upsampler, source, sink, buffer, ",
