@@ -1,10 +1,17 @@
-"""Sweeps over any graph given as arrays of edge ends: order from the sources, longest paths."""
+"""Sweeps over any graph given as arrays of edge ends: order from the sources, longest paths.
+
+A sweep takes all vertices at once that wait for nothing more. While that are many, columns are fastest; a graph that is
+long and narrow goes vertex by vertex.
+"""
 
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int32, Int64
 
 Ends = Int32 | Int64
+
+_FEWEST = 48  # vertices in the mean of the levels so far: below, going vertex by vertex is faster
+_FIRST_LEVELS = 16  # before that is looked at
 
 
 def order_from_sources(count: int, source: Ends, target: Ends) -> list[int]:
@@ -24,6 +31,35 @@ def order_from_sources(count: int, source: Ends, target: Ends) -> list[int]:
 
 def longest_paths(source: Ends, target: Ends, step: Int64) -> Int64:
     """Return the largest sum of steps along a path that ends with each vertex of an acyclic graph, shape [vertices]."""
+    found = _by_levels(source, target, step)
+    return _by_vertices(source, target, step) if found is None else found
+
+
+def _by_levels(source: Ends, target: Ends, step: Int64) -> Int64 | None:
+    """Return the longest paths, all vertices of a level at once; ``None`` if levels are too narrow for that."""
+    count = len(step)
+    by_source = np.argsort(source, kind="stable")
+    consumers, start = target[by_source], _starts(count, source)
+    missing = np.bincount(target, minlength=count)
+    before, length = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    level, done = np.flatnonzero(missing == 0), 0
+    levels = 0
+    while len(level):
+        levels, done = levels + 1, done + len(level)
+        if levels > _FIRST_LEVELS and done < _FEWEST * levels:
+            return None
+        length[level] = before[level] + step[level]
+        edges = start[level + 1] - start[level]
+        first = np.cumsum(edges) - edges
+        ends = consumers[np.repeat(start[level] - first, edges) + np.arange(int(edges.sum()))]
+        np.maximum.at(before, ends, np.repeat(length[level], edges))
+        np.subtract.at(missing, ends, 1)
+        level = np.unique(ends[missing[ends] == 0])
+    return length
+
+
+def _by_vertices(source: Ends, target: Ends, step: Int64) -> Int64:
+    """Return the longest paths, vertex by vertex."""
     count = len(step)
     producers, start = _rows(count, target, source)
     steps = step.tolist()
@@ -36,6 +72,10 @@ def longest_paths(source: Ends, target: Ends, step: Int64) -> Int64:
 
 def _rows(count: int, row: Ends, entry: Ends) -> tuple[list[int], list[int]]:
     """Return the entries sorted by row and where each row starts."""
+    return entry[np.argsort(row, kind="stable")].tolist(), _starts(count, row).tolist()
+
+
+def _starts(count: int, row: Ends) -> Int64:
     start = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=count), out=start[1:])
-    return entry[np.argsort(row, kind="stable")].tolist(), start.tolist()
+    return start

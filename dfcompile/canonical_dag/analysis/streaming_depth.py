@@ -34,11 +34,12 @@ def streaming_depth(dag: CanonicalDag) -> int:
     """
     streamed = streaming_edges(dag)
     component = _components(dag, streamed)
-    waits = _waits_for_itself(dag, component, ~streamed)[component[dag.edge_source]]
-    buffers_before = longest_paths(dag.edge_source, dag.edge_target, dag.is_buffer.astype(np.int64))
-    cut = streamed & waits & (buffers_before[dag.edge_source] != buffers_before[dag.edge_target])
-    streamed &= ~cut
-    component = _components(dag, streamed)
+    if dag.is_buffer.any():  # else nothing waits for a buffer
+        waits = _waits_for_itself(dag, component, ~streamed)[component[dag.edge_source]]
+        buffers_before = longest_paths(dag.edge_source, dag.edge_target, dag.is_buffer.astype(np.int64))
+        cut = streamed & waits & (buffers_before[dag.edge_source] != buffers_before[dag.edge_target])
+        streamed &= ~cut
+        component = _components(dag, streamed)
     source, target = _contracted(dag, component, ~streamed)
     steps = np.zeros(2 * dag.nodes_count, dtype=np.int64)
     depths = _depths(dag, component, streamed)

@@ -1,14 +1,17 @@
 """The baseline: earliest finish time with insertion, every edge through memory."""
 
-from heapq import heapify, heappop, heappush
+from bisect import bisect_left, insort
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
+from dfcompile.canonical_dag.analysis.longest_path import longest_paths
 from dfcompile.scheduler.baseline.gaps import Gap, GapIndex
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
 from dfcompile.scheduler.timing.exact_integers import int64_column
+
+_UNUSED = -1
 
 
 def schedule_non_streaming(dag: CanonicalDag, pes: int) -> NonStreamingSchedule:
@@ -43,46 +46,41 @@ class _Machine:
 
     def __init__(self, pes: int) -> None:
         self._gaps = GapIndex()
-        self._idle: list[tuple[int, int]] = []  # (-end, pe) of elements that end before the time last asked for
-        self._busy = [(0, pe) for pe in range(pes)]
-        heapify(self._busy)
+        self._pes = pes
+        self._ends: list[tuple[int, int]] = []  # (end, -pe) of the elements that were used, in order
 
     def place(self, ready: int, duration: int) -> tuple[int, int]:
         """Book the earliest ``duration`` cycles from ``ready`` on; return their start and the element."""
-        gap = self._gaps.find(ready, duration)
-        end, pe = self._earliest_free(ready)
-        if gap is not None and max(gap.start, ready) <= max(end, ready):
-            heappush(self._busy, (end, pe))
+        slot = self._slot(ready)
+        end, pe = (0, len(self._ends)) if slot == _UNUSED else (self._ends[slot][0], -self._ends[slot][1])
+        begin = max(end, ready)
+        gap = self._gaps.take(ready, duration, begin)
+        if gap is not None:
             begin = max(gap.start, ready)
-            self._gaps.remove(gap)
             self._gaps.add(Gap(gap.start, begin, gap.pe))
             self._gaps.add(Gap(begin + duration, gap.end, gap.pe))
             return begin, gap.pe
-        begin = max(end, ready)
+        if slot != _UNUSED:
+            del self._ends[slot]
+        insort(self._ends, (begin + duration, -pe))
         self._gaps.add(Gap(end, begin, pe))
-        heappush(self._busy, (begin + duration, pe))
         return begin, pe
 
-    def _earliest_free(self, ready: int) -> tuple[int, int]:
-        """Take the element that ends latest up to ``ready``, else the one that ends first."""
-        while self._busy and self._busy[0][0] <= ready:
-            end, pe = heappop(self._busy)
-            heappush(self._idle, (-end, pe))
-        while self._idle and -self._idle[0][0] > ready:
-            late, pe = heappop(self._idle)
-            heappush(self._busy, (-late, pe))
-        if self._idle:
-            late, pe = heappop(self._idle)
-            return -late, pe
-        return heappop(self._busy)
+    def _slot(self, ready: int) -> int:
+        """Return the place of the element that ends latest up to ``ready``, else of one unused, else that ends first.
+
+        Of those that end in one cycle it is the lowest, which stands last.
+        """
+        before = bisect_left(self._ends, (ready + 1,))
+        if before:
+            return before - 1
+        if len(self._ends) < self._pes:
+            return _UNUSED
+        return bisect_left(self._ends, (self._ends[0][0] + 1,)) - 1
 
 
 def _by_rank(dag: CanonicalDag) -> list[int]:
-    work = dag.work.tolist()
-    targets, out_start = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
+    rank = longest_paths(dag.edge_target, dag.edge_source, dag.work)
     order = topological_order(dag)
-    rank = [0] * dag.nodes_count
-    for node in reversed(order.tolist()):
-        after = [rank[target] for target in targets[out_start[node] : out_start[node + 1]]]
-        rank[node] = work[node] + max(after, default=0)
-    return sorted(order.tolist(), key=rank.__getitem__, reverse=True)  # equal ranks stay in topological order
+    by_rank: list[int] = order[np.argsort(-rank[order], kind="stable")].tolist()
+    return by_rank  # equal ranks stay in topological order
