@@ -1,21 +1,23 @@
 """Schedules with times from mean streaming intervals: where each task runs, and when if FIFOs throttle nothing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
-from dfcompile.options import Timing
+from dfcompile.options import Effort, Timing
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.fifo.sizes import fifo_capacities
 from dfcompile.scheduler.gangs.forming import Gangs, gang_sequence, gangs_of
-from dfcompile.scheduler.gangs.placing import place_shortest
+from dfcompile.scheduler.gangs.placing import Placing, place_in_order, place_shortest
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.timing.exact_integers import int64_column
 from dfcompile.scheduler.timing.steady_state import Times, steady_times
 from dfcompile.scheduler.timing.streams import peak_volumes, streamable_edges
+
+_PLACED_ONCE = 2**15  # nodes: a placing takes some microseconds for each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +67,7 @@ class Plan:
             inside: capacities of these, shape [edges].
         """
         dag, sequence = self.dag, gang_sequence(self.dag, gangs.gang, self.blocks.block)
-        placing = place_shortest(dag, gangs, self.options.pes, sequence)
+        placing = self._placing(gangs, sequence)
         position = np.zeros(gangs.count, dtype=np.int32)
         position[placing.sequence] = np.arange(gangs.count)
         begin = [placing.begin[gang] for gang in gangs.gang.tolist()]
@@ -78,6 +80,13 @@ class Plan:
             streamed | placing.relayed,
             np.where(placing.relayed, dag.edge_volume, inside),
         )
+
+    def _placing(self, gangs: Gangs, sequence: list[int]) -> Placing:
+        """Place gangs in several ways; where a quick answer is wanted of a large graph, in the order of the blocks."""
+        if self.options.effort is Effort.QUICK and self.dag.nodes_count > _PLACED_ONCE:
+            through_memory = replace(gangs, relayed=np.zeros_like(gangs.relayed))
+            return place_in_order(self.dag, through_memory, self.options.pes, sequence)
+        return place_shortest(self.dag, gangs, self.options.pes, sequence)
 
     def rule_inside(self, gangs: Gangs, streamed: Bool) -> Int64:
         """Return the published capacities of the FIFOs inside gangs, with those off all cycles, shape [edges]."""

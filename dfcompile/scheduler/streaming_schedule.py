@@ -8,7 +8,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError, ReplayTooLargeError, VerificationError
-from dfcompile.options import Fifos
+from dfcompile.options import Effort, Fifos
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules, is_replayable, replayed_once
 from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
@@ -23,6 +23,7 @@ from dfcompile.scheduler.steady_schedule import Plan
 from dfcompile.scheduler.timing.streams import streamable_edges
 
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
+_ACCESSES_QUICKLY = 2**26  # a second or two
 _SAMPLED_ACCESSES = 2**22  # half a second
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 
@@ -86,13 +87,13 @@ def timed_schedule(
         rivals = _rivals(dag, partitioner, options, own)
         least = min(_exact((own, *rivals), options.fifos or "in-flight"), key=lambda found: found.order)
     except ReplayTooLargeError:
-        return _large(dag, _sized(dag, own[1], options.fifos or "rule"))
+        return _large(dag, _sized(dag, own[1], options.fifos or "rule"), options.effort)
     return TimedSchedule(least.schedule, least.replay.deadlock)
 
 
-def _large(dag: CanonicalDag, steady: Schedule) -> TimedSchedule:
+def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule:
     """Return a large schedule with the times of one replay with its FIFOs, or steady ones if that is too much, too."""
-    found = replayed_once(dag, steady, _ACCESSES_ONCE)
+    found = replayed_once(dag, steady, _ACCESSES_QUICKLY if effort is Effort.QUICK else _ACCESSES_ONCE)
     if found is not None and not found.replay.deadlock:
         return TimedSchedule(found.schedule, is_replayed=True)
     return TimedSchedule(steady, steady_error=_sampled_error(dag, steady))

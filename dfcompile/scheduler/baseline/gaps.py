@@ -7,7 +7,7 @@ import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
 
-_CHUNK = 128
+_CHUNK = 64
 _FIRST_CAPACITY = 64  # chunks
 
 

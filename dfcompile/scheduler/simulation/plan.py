@@ -125,9 +125,24 @@ def _unit_numbers(dag: CanonicalDag, replay: Replay, waiting: Int64, awaited: In
     component = (np.cumsum(is_lowest) - 1)[lowest]
     before, after = component[awaited], component[waiting]
     between = before != after
-    turn = strong_components(int(is_lowest.sum()), before[between], after[between])
+    before, after = before[between], after[between]
+    turn = _turn_by_blocks(dag, replay, component)
+    if not bool((turn[before] < turn[after]).all()):  # streams join blocks, or components wait for one another
+        turn = strong_components(int(is_lowest.sum()), before, after)
     unit: Int64 = turn[component]
     return unit
+
+
+def _turn_by_blocks(dag: CanonicalDag, replay: Replay, component: Int64) -> Int64:
+    """Return the components' numbers if they come block after block, a barrier before each, shape [components]."""
+    nodes, count = dag.nodes_count, len(component)
+    turn = 2 * np.arange(-nodes, count - nodes, dtype=np.int64)  # barrier b before block b
+    turn[:nodes] = 2 * replay.block.astype(np.int64) + 1
+    last = np.full(int(component.max(initial=-1)) + 1, -1, dtype=np.int64)
+    np.maximum.at(last, component, turn)
+    found = np.empty(len(last), dtype=np.int64)
+    found[np.argsort(last, kind="stable")] = np.arange(len(last))
+    return found
 
 
 def _rows(row: Int64, values: Int64, count: int) -> tuple[tuple[int, ...], ...]:
