@@ -10,8 +10,7 @@ from dfcompile.canonical_dag.dag import Int32, Int64
 
 Ends = Int32 | Int64
 
-_FEWEST = 48  # vertices in the mean of the levels so far: below, going vertex by vertex is faster
-_FIRST_LEVELS = 16  # before that is looked at
+_FEWEST = 48  # vertices in the mean of the levels: below, going vertex by vertex is faster
 
 
 def order_from_sources(count: int, source: Ends, target: Ends) -> list[int]:
@@ -42,11 +41,11 @@ def _by_levels(source: Ends, target: Ends, step: Int64) -> Int64 | None:
     consumers, start = target[by_source], _starts(count, source)
     missing = np.bincount(target, minlength=count)
     before, length = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    level, done = np.flatnonzero(missing == 0), 0
+    level = np.flatnonzero(missing == 0)
     levels = 0
     while len(level):
-        levels, done = levels + 1, done + len(level)
-        if levels > _FIRST_LEVELS and done < _FEWEST * levels:
+        levels += 1
+        if levels * _FEWEST > count:
             return None
         length[level] = before[level] + step[level]
         edges = start[level + 1] - start[level]
