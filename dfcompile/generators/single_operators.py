@@ -8,12 +8,11 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions, extract
+from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
 from dfcompile.frontend import AttributeValue, Level, OperatorNode, Port, Program, input_connector, output_connector
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.options import Choice, Volumes
-
-LARGEST_ARRAY = 10**7  # elements; an expansion may make a task of each
 
 Shape = tuple[int, ...]
 
@@ -82,14 +81,15 @@ def convolution(
 
 
 def _check_arrays(generator: str, shapes: Mapping[str, Shape]) -> None:
+    """Check that an edge can carry each array: its elements cost nothing, only tasks do, which extraction counts."""
     for name, shape in shapes.items():
         elements = 1
         for size in shape:
             if size < 1:
                 raise UserError(f"{generator}: a size of {size} in {name}{list(shape)} against 1 or more")
             elements *= size
-        if elements > LARGEST_ARRAY:
-            raise UserError(f"{generator}: {name}{list(shape)} of {elements} elements against at most {LARGEST_ARRAY}")
+        if elements > LARGEST_VOLUME:
+            raise UserError(f"{generator}: {name}{list(shape)} of {elements} elements against at most {LARGEST_VOLUME}")
 
 
 def _expanded(

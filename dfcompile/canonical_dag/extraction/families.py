@@ -132,7 +132,7 @@ def _check_count(families: Sequence[TaskFamily]) -> None:
         largest = max(families, key=lambda family: family.members)
         raise UserError(
             f"scope {largest.scope.name!r}: {largest.members} of {total} tasks against at most {_MOST_TASKS} "
-            "(give --granularity max-tasks=1024, say)"
+            "(of a model: --granularity max-tasks=1024, say)"
         )
 
 

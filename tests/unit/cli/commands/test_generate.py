@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dfcompile.canonical_dag import CanonicalDag, parse_dag, read_dag
+from dfcompile.canonical_dag import CanonicalDag, dag_from_npz, parse_dag, read_dag
 from dfcompile.cli import main as cli
 from dfcompile.dfmodel_backend.design_file.message import read_message
 from dfcompile.generators import canonical_dags as dags
@@ -55,6 +55,22 @@ def test_matrix_product_has_the_tasks_of_its_expansion(expansion: str, tasks: in
     words = ("--n", "3", "--k", "4", "--m", "5", "--expansion", expansion)
 
     assert read_dag(generated(capsys, "matmul", *words)).tasks_count == tasks
+
+
+def test_large_arrays_of_few_tasks_are_no_large_graph(capsys: Capture) -> None:
+    text = generated(capsys, "matmul", "--n", "64", "--k", "1000000", "--m", "20000")
+
+    assert len(text) < 1100
+    assert read_dag(text).tasks_count == 20_002
+
+
+def test_suffix_or_option_also_says_columns(capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
+    file = tmp_path / "graph.npz"
+    assert cli.main(["generate", "chain", "--size", "2", "-o", str(file)]) == 0
+    assert cli.main(["generate", "chain", "--size", "2", "--format", "npz"]) == 0
+
+    assert capsysbinary.readouterr().out == file.read_bytes()
+    assert dag_from_npz(file.read_bytes()) == dags.chain(2)
 
 
 def test_convolution_is_that_of_the_published_table(capsys: Capture, tmp_path: Path) -> None:
@@ -109,7 +125,9 @@ def test_workload_is_a_design_file(capsys: Capture, tmp_path: Path) -> None:
         (["fft", "--size", str(2**60)], "fft: "),
         (["fft", "--size", "8", "-o", "missing/out"], "no folder"),
         (["matmul", "--n", "0", "--k", "2", "--m", "2"], "matmul: a size of 0 in A[0, 2] against 1 or more"),
-        (["matmul", "--n", "9999", "--k", "9999", "--m", "2"], "against at most 10000000"),
+        (["matmul", "--n", "2", "--k", "3", "--m", "99999999"], "99999999 of 100000001 tasks against at most 10000000"),
+        (["matmul", "--n", "99999999", "--k", "99999999", "--m", "2"], "elements against at most 281474976710656"),
+        (["convolution", "--size", "9999", "--kernel", "1", "--filters", "2"], "tasks against at most 10000000"),
         (
             ["matmul", "--n", "2", "--k", "2", "--m", "2", "--expansion", "opp"],
             "expansion 'MatMul=opp': MatMul has no 'opp' (did you mean 'op'?)",
