@@ -41,14 +41,15 @@ class Measurement:
         return self.cpu_s <= self.cpu_s_limit
 
 
-def measure(name: str, command: Sequence[str], cpu_s_limit: float) -> Measurement:
-    """Run a command once to warm up, then measure it.
+def measure(name: str, command: Sequence[str], cpu_s_limit: float, count: int = RUNS) -> Measurement:
+    """Run a command once to warm up, then measure it several times; without a warm-up if it is measured once.
 
     Raises:
         RuntimeError: the command fails.
     """
-    _run(command)
-    runs = [_run(command) for _ in range(RUNS)]
+    if count > 1:
+        _run(command)
+    runs = [_run(command) for _ in range(count)]
     cpu_s = tuple(round(seconds, 3) for seconds, _ in runs)
     peak_mb = max(peak_kb for _, peak_kb in runs) / 1000
     shown = " ".join([Path(command[0]).name, *command[1:]])

@@ -10,7 +10,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int32, Int64
 from dfcompile.errors import VerificationError
-from dfcompile.scheduler.simulation.plan import Plan, plan_replay
+from dfcompile.scheduler.simulation.plan import Plan, check_sizes, is_too_large, plan_replay
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 from dfcompile.scheduler.simulation.unit_replay import replay_unit
@@ -18,6 +18,7 @@ from dfcompile.scheduler.simulation.unit_replay import replay_unit
 NODE_ACCESSES = 500  # a node costs about as much as so many accesses
 _ROUNDS = 8  # before a unit repeats
 _FEWEST_SAMPLES = 16
+_TOO_MANY = 2**62  # of a unit that no replay takes
 _FIRST_ACCESSES = 4096  # of an edge, before a unit is looked at for repetitions
 
 
@@ -50,6 +51,7 @@ def replay_apart(dag: CanonicalDag, replay: Replay, group: Int32, release: Int64
         ReplayTooLargeError: a group is too large.
     """
     plan = plan_replay(dag, _each_on_its_own(dag, replay))
+    check_sizes(dag, plan)
     groups, begin = group.tolist(), [0] * dag.nodes_count if release is None else release.tolist()
     start, end = [0] * dag.nodes_count, [0] * dag.nodes_count
     peak = np.zeros(dag.edges_count, dtype=np.int64)
@@ -99,6 +101,8 @@ def _units(plan: Plan) -> list[StreamingUnit]:
 
 
 def _accesses(unit: StreamingUnit) -> int:
+    if is_too_large(unit):
+        return _TOO_MANY
     volumes = [unit.volume(edge) for edge in range(len(unit.edges))]
     return sum(min(volume, max(_ROUNDS * volume // unit.rounds, _FIRST_ACCESSES)) for volume in volumes)
 

@@ -47,7 +47,6 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
 
     Raises:
         VerificationError: the replay does not fit the graph.
-        ReplayTooLargeError: a unit cannot be cut into stretches that fit in memory.
     """
     check_replay(dag, replay)
     waiting, awaited, count = _waits(dag, replay)
@@ -70,21 +69,45 @@ def last_end(end: list[int], waits: tuple[int, ...]) -> int:
     return NEVER if NEVER in ends else max(ends, default=0)
 
 
-def _check_size(dag: CanonicalDag, unit: StreamingUnit) -> None:
-    elements = sum(unit.volume(edge) for edge in range(len(unit.edges))) // unit.rounds
-    most = _MOST_AT_ONCE if any(unit.waits) else _MOST_ELEMENTS
-    if elements > most:
-        raise ReplayTooLargeError(
-            f"simulation of {dag.name!r}: {elements} elements before the traffic around node "
-            f"{dag.node_name(unit.nodes[0])!r} can repeat, expected at most {most} (its volumes have only "
-            f"{unit.rounds} as common divisor)"
+def check_sizes(dag: CanonicalDag, plan: Plan) -> None:
+    """Check that each unit can be cut into stretches that fit in memory.
+
+    Raises:
+        ReplayTooLargeError: naming a node of the one that cannot.
+    """
+    for unit in plan.sequence:
+        if isinstance(unit, StreamingUnit) and is_too_large(unit):
+            raise ReplayTooLargeError(_too_large(dag, unit))
+
+
+def is_too_large(unit: StreamingUnit) -> bool:
+    """Return whether a unit cannot be cut into stretches that fit in memory."""
+    return _elements(unit) > _most_elements(unit) or _held(unit) > _MOST_AT_ONCE
+
+
+def _too_large(dag: CanonicalDag, unit: StreamingUnit) -> str:
+    name = dag.node_name(unit.nodes[0])
+    if _elements(unit) > _most_elements(unit):
+        return (
+            f"simulation of {dag.name!r}: {_elements(unit)} elements before the traffic around node {name!r} can "
+            f"repeat, expected at most {_most_elements(unit)} (its volumes have only {unit.rounds} as common divisor)"
         )
-    held = sum(unit.capacity[edge] for edge in range(len(unit.edges)) if unit.is_bounded(edge))
-    if held > _MOST_AT_ONCE:
-        raise ReplayTooLargeError(
-            f"simulation of {dag.name!r}: {held} places in the fifos around node {dag.node_name(unit.nodes[0])!r}, "
-            f"expected at most {_MOST_AT_ONCE} (smaller fifos, or such as hold whole streams)"
-        )
+    return (
+        f"simulation of {dag.name!r}: {_held(unit)} places in the fifos around node {name!r}, "
+        f"expected at most {_MOST_AT_ONCE} (smaller fifos, or such as hold whole streams)"
+    )
+
+
+def _elements(unit: StreamingUnit) -> int:
+    return sum(unit.volume(edge) for edge in range(len(unit.edges))) // unit.rounds
+
+
+def _most_elements(unit: StreamingUnit) -> int:
+    return _MOST_AT_ONCE if any(unit.waits) else _MOST_ELEMENTS
+
+
+def _held(unit: StreamingUnit) -> int:
+    return sum(unit.capacity[edge] for edge in range(len(unit.edges)) if unit.is_bounded(edge))
 
 
 def _waits(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Int64, int]:
@@ -173,9 +196,7 @@ def _sequence(
     for end, first, last_edge in zip(ends.tolist(), (ends - size[shared]).tolist(), edge_ends.tolist(), strict=True):
         if done < first:
             yield nodes[done:first]
-        made = maker.unit(order[first:end], edges[first_edge:last_edge])
-        _check_size(dag, made)
-        yield made
+        yield maker.unit(order[first:end], edges[first_edge:last_edge])
         done, first_edge = end, last_edge
     if done < len(nodes):
         yield nodes[done:]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.scheduler.simulation.plan import Alone, last_end, plan_replay
+from dfcompile.scheduler.simulation.plan import Alone, check_sizes, last_end, plan_replay
 from dfcompile.scheduler.simulation.replay import Replay
 from dfcompile.scheduler.simulation.result import NEVER
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
@@ -22,8 +22,10 @@ class MakespanProbe:
 
         Raises:
             VerificationError: the replay does not fit the graph.
+            ReplayTooLargeError: the replay is too large.
         """
         plan = plan_replay(dag, replay)
+        check_sizes(dag, plan)
         self._limit_cycles = limit_cycles
         self._sequence = list(plan.sequence)
         self._waits = plan.waits

@@ -23,7 +23,7 @@ class Replay:
         streamed: whether the edge is an on-chip FIFO, shape [edges].
         fifo_capacity: elements that the FIFO of a streamed edge holds; one as large as the volume never blocks.
             Not read for other edges, shape [edges].
-        block: spatial block of each node, read only with ``barrier``, shape [nodes].
+        block: spatial block of each node; without ``barrier`` no time depends on it, shape [nodes].
         barrier: whether no node of a block starts before all nodes of the blocks before it have ended.
     """
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.plan import Alone, Plan, last_end, plan_replay
+from dfcompile.scheduler.simulation.plan import Alone, Plan, check_sizes, last_end, plan_replay
 from dfcompile.scheduler.simulation.replay import Replay
 from dfcompile.scheduler.simulation.result import NEVER, NO_EDGE, Simulation, Wait, WaitReason
 from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED
@@ -47,6 +47,7 @@ class _Replaying:
         self._deadlock: tuple[Wait, ...] = ()
 
     def run(self) -> Simulation:
+        check_sizes(self._dag, self._plan)
         for part in self._plan.sequence:
             if isinstance(part, StreamingUnit):
                 self._replay(part)
