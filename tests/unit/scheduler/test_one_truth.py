@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file
 from dfcompile.errors import InfeasibleError
-from dfcompile.generators.canonical_dags import gaussian
+from dfcompile.generators.canonical_dags import cholesky, fft, gaussian
 from dfcompile.generators.single_operators import convolution
-from dfcompile.options import Fifos
-from dfcompile.scheduler import ScheduleOptions, Timing, exact_schedule, schedule, streaming_schedule
+from dfcompile.options import Effort, Fifos
+from dfcompile.scheduler import ScheduleOptions, Timing, exact_schedule, schedule, steady_schedule, streaming_schedule
 from dfcompile.scheduler.checked_schedule import Scheduling
+from dfcompile.scheduler.checker import check
 from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import NEVER, simulate
 from tests.examples import examples
@@ -160,3 +161,25 @@ def test_fifos_too_small_to_end_are_an_error_of_the_request() -> None:
 
     with pytest.raises(InfeasibleError, match="deadlock, 'fork' waits for a place for an element to 'join'"):
         schedule(dag, ScheduleOptions(4, fifos=1))
+
+
+def test_traffic_too_large_to_look_at_has_steady_times() -> None:
+    dag = stream_graph([("in", "a", 2**40), ("a", "b", 2**40 - 1), ("b", "out", 2**40 - 1)])
+    found = Scheduling(dag).on(ScheduleOptions(2, "sb-rlx"))
+
+    assert found.schedule.timing is Timing.STEADY
+    assert found.steady_error is None  # there is no sample that can be replayed
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_large_schedules_that_are_placed_once_are_not_longer_than_with_barriers(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steady_schedule, "_PLACED_ONCE", 0)
+    for dag in (gaussian(9, 64, seed), fft(16, 64, seed), cholesky(5, 64, seed)):
+        once, barrier = (
+            schedule(dag, ScheduleOptions(4, "sb-rlx", barrier=barrier, timing=Timing.STEADY, effort=Effort.QUICK))
+            for barrier in (False, True)
+        )
+        check(dag, once)
+        assert once.makespan_cycles <= barrier.makespan_cycles
