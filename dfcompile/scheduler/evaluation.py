@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from dfcompile.canonical_dag import CanonicalDag, io_elements, total_work
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
@@ -92,15 +94,15 @@ def figures(
         pes=schedule.pes,
         tasks=dag.tasks_count,
         blocks=schedule.blocks_count,
-        makespan_cycles=max(schedule.last_out.tolist(), default=0) if ends else None,
+        makespan_cycles=int(schedule.last_out.max(initial=0)) if ends else None,
         is_exact=schedule.timing.is_exact,
-        non_streaming_makespan_cycles=max(baseline.end.tolist(), default=0),
+        non_streaming_makespan_cycles=int(baseline.end.max(initial=0)),
         lower_bound_cycles=lower_bound_cycles(dag, schedule.pes) if bound_cycles is None else bound_cycles,
         total_work_cycles=total_work(dag),
         io_elements=io_elements(dag),
         io_bytes=_io_bytes(dag),
-        spilled_elements=sum(dag.edge_volume[between_tasks & ~schedule.streamed].tolist()),
-        fifo_elements=sum(schedule.fifo_capacity.tolist()),
+        spilled_elements=int(dag.edge_volume[between_tasks & ~schedule.streamed].sum()),
+        fifo_elements=sum(schedule.fifo_capacity.tolist()),  # of any size: exact beyond 64 bits
     )
 
 
@@ -108,5 +110,5 @@ def _io_bytes(dag: CanonicalDag) -> int:
     pseudo = ~(dag.is_buffer | dag.is_computational)
     stored = dag.is_buffer[dag.edge_source] | dag.is_buffer[dag.edge_target]
     stored &= ~(pseudo[dag.edge_source] | pseudo[dag.edge_target])
-    sizes = zip(dag.edge_volume[stored].tolist(), dag.edge_element_bytes[stored].tolist(), strict=True)
-    return sum(volume * width for volume, width in sizes)
+    # All bytes of a graph together are below 2**62: the verifier sees to that.
+    return int(np.dot(dag.edge_volume[stored], dag.edge_element_bytes[stored].astype(np.int64)))
