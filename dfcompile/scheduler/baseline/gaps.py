@@ -1,7 +1,7 @@
 """Idle gaps of processing elements, indexed so that a task finds the earliest one that fits."""
 
 from bisect import bisect_left, bisect_right, insort
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,12 +11,7 @@ _CHUNK = 64
 _FIRST_CAPACITY = 64  # chunks
 
 
-class Gap(NamedTuple):
-    """An idle interval ``[start, end)`` of a processing element, in cycles."""
-
-    start: int
-    end: int
-    pe: int
+Gap: TypeAlias = tuple[int, int, int]  # start, end and element of an idle interval ``[start, end)``, in cycles
 
 
 class GapIndex:
@@ -33,11 +28,15 @@ class GapIndex:
         self._first: list[tuple[int, ...]] = []  # each chunk's first gap, or one that was it
         self._latest_end: Int64 = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self._longest: Int64 = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
+        self._end_of_all = 0  # no gap ends later
 
-    def add(self, gap: Gap) -> None:
-        """Add a gap; an empty one is ignored."""
-        if gap.start >= gap.end:
+    def add(self, start: int, end: int, pe: int) -> None:
+        """Add an idle interval of a processing element; an empty one is ignored."""
+        if start >= end:
             return
+        gap = (start, end, pe)
+        if end > self._end_of_all:
+            self._end_of_all = end
         if not self._chunks:
             self._open_chunk(0, [gap])
             return
@@ -46,10 +45,10 @@ class GapIndex:
         insort(chunk, gap)
         if gap < self._first[position]:
             self._first[position] = gap
-        if gap.end > self._latest_end[position]:
-            self._latest_end[position] = gap.end
-        if gap.end - gap.start > self._longest[position]:
-            self._longest[position] = gap.end - gap.start
+        if end > self._latest_end[position]:
+            self._latest_end[position] = end
+        if end - start > self._longest[position]:
+            self._longest[position] = end - start
         if len(chunk) > _CHUNK:
             self._open_chunk(position + 1, chunk[_CHUNK // 2 :])
             del chunk[_CHUNK // 2 :]
@@ -61,6 +60,8 @@ class GapIndex:
         Among the gaps that allow a begin at ``ready`` the one with the earliest start is taken; among these the one
         that ends first, then that of the lowest processing element.
         """
+        if ready + duration > self._end_of_all:
+            return None
         begun = bisect_left(self._first, (ready + 1,))  # chunks whose first gap is open at ``ready``
         found = self._search(self._latest_end, (0, begun), ready, duration)
         if found is None and latest > ready:
@@ -69,7 +70,7 @@ class GapIndex:
             return None
         position, place = found
         chunk = self._chunks[position]
-        if chunk[place].start > latest:
+        if chunk[place][0] > latest:
             return None
         gap = chunk.pop(place)
         if not chunk:

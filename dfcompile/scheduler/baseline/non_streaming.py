@@ -6,7 +6,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.analysis.longest_path import longest_paths
-from dfcompile.scheduler.baseline.gaps import Gap, GapIndex
+from dfcompile.scheduler.baseline.gaps import GapIndex
 from dfcompile.scheduler.options import check_pes
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule
 from dfcompile.scheduler.timing.exact_integers import int64_column
@@ -56,14 +56,15 @@ class _Machine:
         begin = max(end, ready)
         gap = self._gaps.take(ready, duration, begin)
         if gap is not None:
-            begin = max(gap.start, ready)
-            self._gaps.add(Gap(gap.start, begin, gap.pe))
-            self._gaps.add(Gap(begin + duration, gap.end, gap.pe))
-            return begin, gap.pe
+            first, last, pe = gap
+            begin = max(first, ready)
+            self._gaps.add(first, begin, pe)
+            self._gaps.add(begin + duration, last, pe)
+            return begin, pe
         if slot != _UNUSED:
             del self._ends[slot]
         insort(self._ends, (begin + duration, -pe))
-        self._gaps.add(Gap(end, begin, pe))
+        self._gaps.add(end, begin, pe)
         return begin, pe
 
     def _slot(self, ready: int) -> int:

@@ -86,13 +86,13 @@ def test_gaps_are_found_as_in_a_plain_list() -> None:
     for number in range(4000):
         for _ in range(3):
             start = int(choice.integers(0, 5000))
-            gap = Gap(start, start + int(choice.integers(0, 60)), number)
-            index.add(gap)
-            plain += [gap] if gap.end > gap.start else []
+            end = start + int(choice.integers(0, 60))
+            index.add(start, end, number)
+            plain += [(start, end, number)] if end > start else []
         ready, duration = int(choice.integers(0, 5200)), int(choice.integers(1, 60))
         latest = ready + int(choice.integers(0, 100)) * (number % 3)
-        fitting = [g for g in plain if max(g.start, ready) + duration <= g.end and max(g.start, ready) <= latest]
+        fitting = [gap for gap in plain if max(gap[0], ready) <= min(latest, gap[1] - duration)]
         found = index.take(ready, duration, latest)
-        assert found == min(fitting, key=lambda g: (max(g.start, ready), g), default=None)
+        assert found == min(fitting, key=lambda gap: (max(gap[0], ready), gap), default=None)
         if found is not None:
             plain.remove(found)
