@@ -9,7 +9,7 @@ _FLOWS = "dfmodel_backend/intra_chip/flow_columns.py"
 
 EVALUATORS = (
     Mutant(_SCHEDULES, "dag.edge_volume[between_tasks & ~schedule.streamed]", "dag.edge_volume[~schedule.streamed]"),
-    Mutant(_SCHEDULES, "sum(volume * width for volume, width in sizes)", "sum(volume for volume, width in sizes)"),
+    Mutant(_SCHEDULES, "dag.edge_element_bytes[stored].astype(np.int64)", "(dag.edge_element_bytes[stored] > 0)"),
     Mutant(
         _SCHEDULES,
         "Fraction(makespan_cycles - bound_cycles, bound_cycles)",

@@ -49,8 +49,6 @@ SCHEDULER = (
         "in_relay = np.maximum(first_out[producer], last_out[producer] - gangs.reading[consumer])",
         "in_relay = first_out[producer]",
     ),
-    Mutant(
-        "scheduler/baseline/gaps.py", "max(gap.start, ready) + duration <= gap.end", "gap.start + duration <= gap.end"
-    ),
+    Mutant("scheduler/baseline/gaps.py", "if stop >= wanted and stop - start >= duration:", "if stop >= wanted:"),
     Mutant("scheduler/simulation/occupancy.py", "(read + self._side > written)", "(read + self._side >= written)"),
 )

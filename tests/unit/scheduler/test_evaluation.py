@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from dfcompile.canonical_dag import CanonicalDag, DagBuilder, NodeKind
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder, NodeKind, parse_dag
 from dfcompile.scheduler import ScheduleFigures, ScheduleOptions, figures, schedule, schedule_non_streaming
+from dfcompile.scheduler.checked_schedule import Scheduling
 
 FIGURES = ScheduleFigures(
     pes=4,
@@ -85,3 +86,10 @@ def test_figures_are_recomputed_from_the_columns() -> None:
     assert figures(dag, wrong, replace(baseline, makespan_cycles=1)).makespan_cycles == found.makespan_cycles
     assert figures(dag, wrong, baseline).non_streaming_makespan_cycles == baseline.makespan_cycles == 20
     assert figures(dag, replace(found, last_out=np.zeros_like(found.last_out)), baseline).makespan_cycles == 0
+
+
+def test_bytes_to_and_from_memory_count_the_width_of_elements() -> None:
+    text = "dfcompile-dag/1 x\nbuffer a\ntask t\nbuffer b\nedge a -> t volume=6 bytes=8\nedge t -> b volume=6 bytes=2\n"
+    found = Scheduling(parse_dag(text)).on(ScheduleOptions(1)).figures
+
+    assert (found.io_elements, found.io_bytes) == (12, 6 * 8 + 6 * 2)
