@@ -13,6 +13,7 @@ from dfcompile.plugins import faults_of, is_own
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules, is_replayable, replayed_once
 from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.replayed import replay_of
@@ -81,12 +82,12 @@ def timed_schedule(
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
     own = _planned(dag, partitioner, options, barrier=barrier)
     if not options.timing.is_exact:
-        return TimedSchedule(_sized(dag, own[1], options.fifos or "rule"))
+        return TimedSchedule(_steady(own[0], own[1]))
     try:
         rivals = _rivals(dag, partitioner, options, own)
         least = min(_exact((own, *rivals), options.fifos or "in-flight"), key=lambda found: found.order)
     except ReplayTooLargeError:
-        return _large(dag, _sized(dag, own[1], options.fifos or "rule"))
+        return _large(dag, _steady(own[0], own[1]))
     return TimedSchedule(least.schedule, least.replay.deadlock)
 
 
@@ -119,7 +120,11 @@ def _rivals(
 
 def _exact(planned: Iterable[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[ReplayedSchedule]:
     for plan, steady in planned:
-        yield from exact_schedules(plan, steady, fifos)
+        most = plan.options.max_fifo
+        if most is None:
+            yield from exact_schedules(plan, steady, fifos)
+        else:
+            yield from limited_schedules(plan, steady, fifos, most)
 
 
 def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
@@ -129,6 +134,14 @@ def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
     with faults_of("partitioner", partitioner.origin):
         if largest > pes:
             raise VerificationError(f"{largest} tasks that stream to one another against at most {pes}")
+
+
+def _steady(plan: Plan, steady: Schedule) -> Schedule:
+    """Return a schedule with steady times and FIFOs as they are asked for."""
+    fifos, most = plan.options.fifos or "rule", plan.options.max_fifo
+    if most is None:
+        return _sized(plan.dag, steady, fifos)
+    return limited_steady(plan, lambda planned: _sized(plan.dag, planned, fifos), most)
 
 
 def _sized(dag: CanonicalDag, steady: Schedule, fifos: Fifos) -> Schedule:
