@@ -8,24 +8,27 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError, ReplayTooLargeError, VerificationError
-from dfcompile.options import Fifos
+from dfcompile.options import Effort, Fifos
 from dfcompile.plugins import faults_of, is_own
+from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules, is_replayable, replayed_once
 from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
+from dfcompile.scheduler.listing.listed_schedules import is_listable, listed_schedule
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Wait
-from dfcompile.scheduler.simulation.apart import replay_sample
+from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_sample
 from dfcompile.scheduler.steady_schedule import Plan
 from dfcompile.scheduler.timing.streams import streamable_edges
 
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
 _SAMPLED_ACCESSES = 2**22  # half a second
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
+_QUICKLY_LISTED = 2**15  # nodes: a pass in a tenth of a second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,13 +76,15 @@ def timed_schedule(
 
     With exact timing FIFOs come first, then the times of the replay with them; of several partitions the one counts
     that takes least then. A large schedule has FIFOs by the published rule and is replayed once; where that is too
-    large, its times are steady.
+    large, its times are steady. A partitioner that also looks for list schedules takes these if they are shorter.
 
     Raises:
         UserError: no partitioner has the name, or a time does not fit in 64 bits.
     """
     partitioner = find_partitioner(options.partition, collect_partitioners() if table is None else table)
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
+    if partitioner.lists and not barrier and _are_listed(dag, options):
+        return _listed(dag, partitioner, options)
     own = _planned(dag, partitioner, options, barrier=barrier)
     if not options.timing.is_exact:
         return TimedSchedule(_steady(own[0], own[1]))
@@ -88,6 +93,29 @@ def timed_schedule(
         least = min(_exact((own, *rivals), options.fifos or "in-flight"), key=lambda found: found.order)
     except ReplayTooLargeError:
         return _large(dag, _steady(own[0], own[1]))
+    return TimedSchedule(least.schedule, least.replay.deadlock)
+
+
+def _are_listed(dag: CanonicalDag, options: ScheduleOptions) -> bool:
+    """Return whether list schedules are looked for: they need FIFOs as deep as what is in flight."""
+    if not options.timing.is_exact or options.fifos not in {None, "in-flight"} or not is_listable(dag, options):
+        return False
+    return options.effort is not Effort.QUICK or dag.nodes_count <= _QUICKLY_LISTED
+
+
+def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions) -> TimedSchedule:
+    """Return the shortest list schedule, or one of gangs where that is shorter and its replay affordable."""
+    bound = lower_bound_cycles(dag, options.pes)
+    listed = listed_schedule(dag, options, bound)
+    if listed.found is None:
+        return TimedSchedule(listed.planned)
+    if options.effort is Effort.QUICK or listed.found.schedule.makespan_cycles <= bound:
+        return TimedSchedule(listed.found.schedule)
+    if sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES > _RIVAL_ACCESSES:
+        return TimedSchedule(listed.found.schedule)
+    own = _planned(dag, partitioner, options, barrier=False)
+    gangs = _exact((own, *_rivals(dag, partitioner, options, own)), "in-flight")
+    least = min((listed.found, *gangs), key=lambda found: found.order)
     return TimedSchedule(least.schedule, least.replay.deadlock)
 
 
