@@ -28,7 +28,6 @@ from dfcompile.scheduler.timing.streams import streamable_edges
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
 _SAMPLED_ACCESSES = 2**22  # half a second
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
-_QUICKLY_LISTED = 2**15  # nodes: a pass in a tenth of a second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +82,7 @@ def timed_schedule(
     """
     partitioner = find_partitioner(options.partition, collect_partitioners() if table is None else table)
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
-    if partitioner.lists and not barrier and _are_listed(dag, options):
+    if partitioner.lists and not barrier and is_listable(dag, options):
         return _listed(dag, partitioner, options)
     own = _planned(dag, partitioner, options, barrier=barrier)
     if not options.timing.is_exact:
@@ -94,13 +93,6 @@ def timed_schedule(
     except ReplayTooLargeError:
         return _large(dag, _steady(own[0], own[1]))
     return TimedSchedule(least.schedule, least.replay.deadlock)
-
-
-def _are_listed(dag: CanonicalDag, options: ScheduleOptions) -> bool:
-    """Return whether list schedules are looked for: they need FIFOs as deep as what is in flight."""
-    if not options.timing.is_exact or options.fifos not in {None, "in-flight"} or not is_listable(dag, options):
-        return False
-    return options.effort is not Effort.QUICK or dag.nodes_count <= _QUICKLY_LISTED
 
 
 def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions) -> TimedSchedule:
@@ -114,9 +106,8 @@ def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOption
     if sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES > _RIVAL_ACCESSES:
         return TimedSchedule(listed.found.schedule)
     own = _planned(dag, partitioner, options, barrier=False)
-    gangs = _exact((own, *_rivals(dag, partitioner, options, own)), "in-flight")
-    least = min((listed.found, *gangs), key=lambda found: found.order)
-    return TimedSchedule(least.schedule, least.replay.deadlock)
+    gangs = _exact((own, *_rivals(dag, partitioner, options, own)), options.fifos or "in-flight")
+    return TimedSchedule(min((listed.found, *gangs), key=lambda found: found.order).schedule)
 
 
 def _large(dag: CanonicalDag, steady: Schedule) -> TimedSchedule:

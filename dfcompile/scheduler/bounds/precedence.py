@@ -29,8 +29,9 @@ class Direction:
 def directions(dag: CanonicalDag, streamed: Bool | None = None) -> tuple[Direction, Direction]:
     """Return what nodes wait for, forwards and backwards in time.
 
-    A task begins when the first element of a producer can be there, and ends a cycle after it at least; past memory it
-    begins when the producer has ended.
+    A task begins when the first element of a producer can be there. A producer's last element leaves it at its end;
+    after that the task has yet to write what this element allows, ``ceil(O / I)`` of its own, and takes a cycle at
+    least. Past memory it begins when the producer has ended.
 
     Args:
         dag: the graph.
@@ -38,11 +39,12 @@ def directions(dag: CanonicalDag, streamed: Bool | None = None) -> tuple[Directi
     """
     order, task = topological_order(dag).tolist(), dag.is_computational
     first = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)[dag.edge_source]
+    last = np.maximum(-(-dag.volume_out // np.maximum(dag.volume_in, 1)), 1)[dag.edge_target]
     is_stream = task[dag.edge_source] & task[dag.edge_target] if streamed is None else streamed
     ahead: list[list[tuple[int, int, int]]] = [[] for _ in order]
     back: list[list[tuple[int, int, int]]] = [[] for _ in order]
-    columns = (dag.edge_source, dag.edge_target, first, is_stream)
-    for source, target, cycles, streams in zip(*(column.tolist() for column in columns), strict=True):
-        ahead[target].append((source, cycles if streams else NO_STREAM, 1))
-        back[source].append((target, 1 if streams else NO_STREAM, cycles))
+    columns = (dag.edge_source, dag.edge_target, first, last, is_stream)
+    for source, target, to_start, to_end, streams in zip(*(column.tolist() for column in columns), strict=True):
+        ahead[target].append((source, to_start if streams else NO_STREAM, to_end))
+        back[source].append((target, to_end if streams else NO_STREAM, to_start))
     return Direction(order, ahead), Direction(order[::-1], back)

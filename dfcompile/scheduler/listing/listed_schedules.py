@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import Bool
-from dfcompile.options import Effort, Timing
+from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.options import Effort, Fifos, Timing
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
 from dfcompile.scheduler.fifo.in_flight import in_flight
+from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler
 from dfcompile.scheduler.listing.list_search import Budget, ListSearch
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.replayed import replay_of, with_times_of
 from dfcompile.scheduler.schedules import NO_PE, Schedule
-from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.simulation import Simulation, simulate
 
-MOST_NODES = 2**18  # of a list schedule: some seconds a pass
+_MOST_NODES = 2**18  # some seconds a pass
+_QUICK_NODES = 2**15  # a tenth of a second
 _BUDGETS = {
     Effort.QUICK: Budget(node_passes=0, fewest_passes=2),
     Effort.DEFAULT: Budget(node_passes=200_000, fewest_passes=6),
@@ -28,7 +30,8 @@ _BUDGETS = {
 _MOST_WORK = 2**60  # cycles of all tasks: times fit in 64 bits with room to spare
 _REPLAYED_ELEMENTS = 2**27  # of one replay: about two seconds
 _ALL_REPLAYED_ELEMENTS = 2**23  # of the replays of all schedules found, beyond the first
-_LATE_ELEMENTS = 2**16  # where FIFOs are as small as late accesses allow: half a second
+_SMALL_ELEMENTS = 2**16  # where FIFOs are as small as late accesses allow: half a second
+_SEARCHED_ELEMENTS = 2**11  # where the smallest FIFOs are searched for, with a replay for each try
 _ROUNDS = 4  # in which only edges go through memory that need too much room; then all that could
 
 
@@ -46,8 +49,16 @@ class ListedSchedule:
 
 
 def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
-    """Return whether list schedules of a graph are looked for: with times that fit, and on not too many nodes."""
-    return dag.nodes_count <= MOST_NODES and sum(dag.work.tolist()) <= _MOST_WORK and not options.demote
+    """Return whether list schedules are looked for: with exact times, and FIFOs as deep as what is in flight.
+
+    The smallest FIFOs are searched for where a replay is short.
+    """
+    if not options.timing.is_exact or options.demote or options.fifos not in {None, "in-flight", "minimal"}:
+        return False
+    if options.fifos == "minimal" and sum(dag.edge_volume.tolist()) > _SEARCHED_ELEMENTS:
+        return False
+    most = _QUICK_NODES if options.effort is Effort.QUICK else _MOST_NODES
+    return dag.nodes_count <= most and sum(dag.work.tolist()) <= _MOST_WORK
 
 
 def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> ListedSchedule:
@@ -85,8 +96,8 @@ def _shortest(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed:
     replays = max(_ALL_REPLAYED_ELEMENTS // max(elements, 1), 1)
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
     replayed = min(_replayed(dag, [planned, *others], bound), key=lambda each: each.schedule.makespan_cycles)
-    if elements <= _LATE_ELEMENTS:
-        replayed = _with_smaller_fifos(dag, replayed)
+    if elements <= _SMALL_ELEMENTS:
+        replayed = _with_smaller_fifos(dag, replayed, options.fifos)
     return ListedSchedule(replayed, planned)
 
 
@@ -96,17 +107,27 @@ def _replayed(dag: CanonicalDag, planned: list[Schedule], bound: int) -> Iterato
         replay = simulate(dag, replay_of(each))
         capacity = np.where(each.streamed, np.maximum(replay.peak, 1), 0)
         capacity.setflags(write=False)
-        yield ReplayedSchedule(with_times_of(dag, replace(each, fifo_capacity=capacity), replay), replay)
+        yield _sized(dag, each, capacity, replay)
         if replay.makespan_cycles <= bound:
             return
 
 
-def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
-    """Return the schedule with the FIFOs that late accesses need, if these are fewer words."""
+def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule, fifos: Fifos | None) -> ReplayedSchedule:
+    """Return the schedule with the FIFOs that late accesses need, if these are fewer words, or with the smallest."""
+    cycles = found.schedule.makespan_cycles
     capacity, replay = in_flight(dag, replay_of(found.schedule))
-    if replay.makespan_cycles > found.schedule.makespan_cycles or capacity.sum() >= found.schedule.fifo_capacity.sum():
+    if replay.makespan_cycles <= cycles and capacity.sum() < found.schedule.fifo_capacity.sum():
+        found = _sized(dag, found.schedule, capacity, replay)
+    if fifos != "minimal":
         return found
-    return ReplayedSchedule(with_times_of(dag, replace(found.schedule, fifo_capacity=capacity), replay), replay)
+    capacity = minimal_fifo_sizes(dag, replay_of(found.schedule), cycles)
+    return _sized(
+        dag, found.schedule, capacity, simulate(dag, replay_of(replace(found.schedule, fifo_capacity=capacity)))
+    )
+
+
+def _sized(dag: CanonicalDag, schedule: Schedule, capacity: Int64, replay: Simulation) -> ReplayedSchedule:
+    return ReplayedSchedule(with_times_of(dag, replace(schedule, fifo_capacity=capacity), replay), replay)
 
 
 def _planned(dag: CanonicalDag, options: ScheduleOptions, found: ListSchedule, streamed: Bool) -> Schedule:
