@@ -27,6 +27,7 @@ from dfcompile.scheduler.timing.streams import streamable_edges
 
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
 _SAMPLED_ACCESSES = 2**22  # half a second
+_RECHECKED_ACCESSES = 2**24  # of a replay with FIFOs that are never full: some tenths of a second
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 
 
@@ -39,6 +40,7 @@ class TimedSchedule:
         deadlock: the links of one wait cycle if its FIFOs are too small for it to end; its times are those planned.
         steady_error: where a replay is too large, by how much a sample of what streams together takes longer in a
             replay than planned, as a part of the plan; ``None`` without a sample.
+        bound_cycles: what every schedule takes at least, as far as it was proved on the way; 0 if nothing was.
         is_replayed: whether the times are those of a replay of just this schedule; those of elements in flight come
             from one with larger FIFOs.
     """
@@ -46,6 +48,7 @@ class TimedSchedule:
     schedule: Schedule
     deadlock: tuple[Wait, ...] = ()
     steady_error: Fraction | None = None
+    bound_cycles: int = 0
     is_replayed: bool = False
 
 
@@ -100,14 +103,16 @@ def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOption
     bound = lower_bound_cycles(dag, options.pes)
     listed = listed_schedule(dag, options, bound)
     if listed.found is None:
-        return TimedSchedule(listed.planned)
-    if options.effort is Effort.QUICK or listed.found.schedule.makespan_cycles <= bound:
-        return TimedSchedule(listed.found.schedule)
-    if sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES > _RIVAL_ACCESSES:
-        return TimedSchedule(listed.found.schedule)
+        return TimedSchedule(listed.planned, bound_cycles=listed.bound)
+    accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
+    is_shortest = listed.found.schedule.makespan_cycles <= listed.bound
+    if options.effort is Effort.QUICK or is_shortest or accesses > _RIVAL_ACCESSES:
+        is_replayed = accesses > _RECHECKED_ACCESSES
+        return TimedSchedule(listed.found.schedule, bound_cycles=listed.bound, is_replayed=is_replayed)
     own = _planned(dag, partitioner, options, barrier=False)
     gangs = _exact((own, *_rivals(dag, partitioner, options, own)), options.fifos or "in-flight")
-    return TimedSchedule(min((listed.found, *gangs), key=lambda found: found.order).schedule)
+    shortest = min((listed.found, *gangs), key=lambda found: found.order)
+    return TimedSchedule(shortest.schedule, bound_cycles=listed.bound)
 
 
 def _large(dag: CanonicalDag, steady: Schedule) -> TimedSchedule:

@@ -16,7 +16,7 @@ _NODE_ACCESSES = 500  # a node costs about as much
 _NO_TASK = -1
 
 
-def lower_bound_cycles(dag: CanonicalDag, pes: int) -> int:
+def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> int:
     """Return cycles that every streaming schedule on P processing elements takes at least.
 
     A task occupies its element for its work ``W = max(I, O)``. It cannot start before every predecessor has sent
@@ -35,18 +35,31 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int) -> int:
     The bound is the largest of: the earliest end of any task and what follows it; and for cycles h and t, h + t plus
     the work of the tasks that cannot start before h and are followed by t or more, shared by P; and the least makespan
     that time-tabling does not refute, see `time_table_bound`.
+
+    Args:
+        dag: the graph.
+        pes: number of processing elements P.
+        each_element: whether single elements are looked at; steady times may be shorter than such a bound.
     """
+    found = windows(dag, pes, each_element=each_element)
+    head, tail = found.start, found.after_end
+    longest = max((end + after for end, after in zip(found.end, tail, strict=True)), default=0)
+    least = max(longest, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))
+    return time_table_bound(dag, pes, found, least)
+
+
+def windows(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> Windows:
+    """Return what is known of when nodes start and end in every schedule, see `lower_bound_cycles`."""
     order = topological_order(dag).tolist()
     head, end = _earliest(dag, order, pes)
-    head, end = _without_limits(dag, head, end)
+    if each_element:
+        head, end = _without_limits(dag, head, end)
     tail, left = _latest(dag, order, pes)
     if dag.tasks_count > pes:
         ahead, back = directions(dag)
         head, end = with_energy(ahead, dag.is_computational, dag.work, pes, (head, end))
         tail, left = with_energy(back, dag.is_computational, dag.work, pes, (tail, left))
-    longest = max((e + t for e, t in zip(end, tail, strict=True)), default=0)
-    least = max(longest, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))
-    return time_table_bound(dag, pes, Windows(head, end, tail, left), least)
+    return Windows(head, end, tail, left)
 
 
 def _without_limits(dag: CanonicalDag, head: list[int], end: list[int]) -> tuple[list[int], list[int]]:

@@ -102,6 +102,25 @@ class ListScheduler:
         cycles = max(placing.end, default=0)
         return self.settled(turned[::-1], before), [cycles - end for end in placing.end]
 
+    def of_times(self, start: list[int], end: list[int]) -> ListSchedule:
+        """Return the assignment of a schedule of which only times are known; at no time more than P tasks run.
+
+        Args:
+            start: of each node, shape [nodes].
+            end: of each node, shape [nodes].
+        """
+        place = [0] * self.nodes
+        for number, node in enumerate(self.ahead.order):
+            place[node] = number
+        sequence = sorted(range(self.nodes), key=lambda node: (start[node], place[node]))
+        before = [FREE] * self.nodes
+        free = [(0, FREE - number) for number in range(self._pes, 0, -1)]
+        for node in sequence:
+            if self._task[node]:
+                before[node] = max(free[0][1], FREE)
+                heapreplace(free, (end[node], node))
+        return self.settled(sequence, before)
+
     def settled(self, sequence: list[int], before: list[int]) -> ListSchedule:
         """Return the earliest times of an assignment, as far as they are known without looking at single elements."""
         start, end = [0] * self.nodes, [0] * self.nodes

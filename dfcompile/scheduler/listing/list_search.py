@@ -23,10 +23,12 @@ class Budget:
     Attributes:
         node_passes: nodes placed, over all tries.
         fewest_passes: over the whole graph, however large it is.
+        most_passes: however small it is.
     """
 
     node_passes: int
     fewest_passes: int
+    most_passes: int
 
 
 class ListSearch:
@@ -41,7 +43,8 @@ class ListSearch:
             budget: how much is tried.
         """
         self._scheduler, self._bound = scheduler, bound
-        self._passes = max(budget.node_passes // max(scheduler.nodes, 1), budget.fewest_passes)
+        passes = min(budget.node_passes // max(scheduler.nodes, 1), budget.most_passes)
+        self._passes = max(passes, budget.fewest_passes)
         self._left = scheduler.left()
         self._found: dict[int, ListSchedule] = {}  # by cycles
         self._late: dict[int, list[int]] = {}

@@ -10,9 +10,11 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.options import Effort, Fifos, Timing
+from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
 from dfcompile.scheduler.fifo.in_flight import in_flight
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.listing.cp_sat import is_installed, solve
 from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler
 from dfcompile.scheduler.listing.list_search import Budget, ListSearch
 from dfcompile.scheduler.options import ScheduleOptions
@@ -23,15 +25,16 @@ from dfcompile.scheduler.simulation import Simulation, simulate
 _MOST_NODES = 2**18  # some seconds a pass
 _QUICK_NODES = 2**15  # a tenth of a second
 _BUDGETS = {
-    Effort.QUICK: Budget(node_passes=0, fewest_passes=2),
-    Effort.DEFAULT: Budget(node_passes=200_000, fewest_passes=6),
-    Effort.HIGH: Budget(node_passes=3_000_000, fewest_passes=12),
+    Effort.QUICK: Budget(node_passes=0, fewest_passes=2, most_passes=2),
+    Effort.DEFAULT: Budget(node_passes=200_000, fewest_passes=6, most_passes=500),
+    Effort.HIGH: Budget(node_passes=2_000_000, fewest_passes=12, most_passes=3_000),
 }
 _MOST_WORK = 2**60  # cycles of all tasks: times fit in 64 bits with room to spare
 _REPLAYED_ELEMENTS = 2**27  # of one replay: about two seconds
 _ALL_REPLAYED_ELEMENTS = 2**23  # of the replays of all schedules found, beyond the first
 _SMALL_ELEMENTS = 2**16  # where FIFOs are as small as late accesses allow: half a second
 _SEARCHED_ELEMENTS = 2**11  # where the smallest FIFOs are searched for, with a replay for each try
+_PROVED_TASKS = 1000
 _ROUNDS = 4  # in which only edges go through memory that need too much room; then all that could
 
 
@@ -42,10 +45,12 @@ class ListedSchedule:
     Attributes:
         found: with the times and FIFOs of its replay; ``None`` where that is too large.
         planned: with times that do not look at single elements, and FIFOs that hold whole streams.
+        bound: cycles that every schedule takes at least, as far as they were proved.
     """
 
     found: ReplayedSchedule | None
     planned: Schedule
+    bound: int
 
 
 def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
@@ -74,12 +79,14 @@ def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> 
     """
     streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
     best: ListedSchedule | None = None
+    proved = bound
     for round_number in range(_ROUNDS + 1):
         listed = _shortest(dag, options, bound, streamed)
+        proved = max(proved, listed.bound)
         schedule = listed.planned if listed.found is None else listed.found.schedule
         deep = schedule.fifo_capacity > (options.max_fifo or np.iinfo(np.int64).max)
         if not deep.any():
-            best = listed
+            best = replace(listed, bound=proved)
             break
         streamed = streamed & ~(deep if round_number < _ROUNDS - 1 else dag.edge_volume > (options.max_fifo or 0))
     assert best is not None  # a FIFO never needs more than its edge has elements
@@ -89,16 +96,27 @@ def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> 
 def _shortest(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed: Bool) -> ListedSchedule:
     scheduler = ListScheduler(dag, options.pes, streamed)
     found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run()
+    if _is_proof_tried(dag, options, streamed):
+        solved = solve(dag, options.pes, (windows(dag, options.pes), bound), (found[0].start, found[0].end))
+        bound, found = solved.bound, (scheduler.of_times(solved.start, solved.end), *found)
     elements = sum(dag.edge_volume[streamed].tolist())
     planned = _planned(dag, options, found[0], streamed)
     if elements > _REPLAYED_ELEMENTS:
-        return ListedSchedule(None, planned)
+        return ListedSchedule(None, planned, bound)
     replays = max(_ALL_REPLAYED_ELEMENTS // max(elements, 1), 1)
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
     replayed = min(_replayed(dag, [planned, *others], bound), key=lambda each: each.schedule.makespan_cycles)
     if elements <= _SMALL_ELEMENTS:
         replayed = _with_smaller_fifos(dag, replayed, options.fifos)
-    return ListedSchedule(replayed, planned)
+    return ListedSchedule(replayed, planned, bound)
+
+
+def _is_proof_tried(dag: CanonicalDag, options: ScheduleOptions, streamed: Bool) -> bool:
+    """Return whether a solver looks for a proof, and for more: with all streams, or it would prove something else."""
+    task = dag.is_computational
+    is_free = np.array_equal(streamed, task[dag.edge_source] & task[dag.edge_target])
+    is_asked = options.effort is Effort.HIGH and options.pes < dag.tasks_count <= _PROVED_TASKS
+    return is_free and is_asked and is_installed()
 
 
 def _replayed(dag: CanonicalDag, planned: list[Schedule], bound: int) -> Iterator[ReplayedSchedule]:
