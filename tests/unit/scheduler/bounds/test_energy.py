@@ -12,7 +12,7 @@ from tests.unit.scheduler.streams import stream_graph
 def test_all_but_the_largest_ancestors_have_ended_before_a_task_starts() -> None:
     """Of three ancestors on two elements one may still run: the others take 10 + 20 cycles, shared by two."""
     dag = stream_graph([
-        ("in", "a", 10), ("a", "j", 10), ("in2", "b", 20), ("b", "j", 10), ("in3", "c", 40), ("c", "j", 10),
+        ("in", "a", 10), ("a", "j", 10), ("in", "b", 20), ("b", "j", 10), ("in", "c", 40), ("c", "j", 10),
         ("j", "out", 10),
     ])  # fmt: skip
     ahead, _ = directions(dag)
