@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _DETERMINISTIC_SECONDS = 0.5  # of the solver's own clock, which counts steps: some seconds
 _SEED = 20230616
 
+NOT_PROVED = "effort high: no proofs are tried, OR-Tools is not installed (pip install 'dfcompile[proofs]')"
+
 
 @dataclass(frozen=True, slots=True)
 class Solved:

@@ -76,7 +76,7 @@ class ListSearch:
             yield urgency, latest
 
     def _improve(self, urgency: list[int], latest: list[int]) -> None:
-        """Place forwards, then backwards by the ends of that, and so on as long as it gets shorter [kolisch96]."""
+        """Place forwards, then backwards by the ends of that, and so on as long as it gets shorter [li92]."""
         self._passes -= 1
         found = self._scheduler.forwards(urgency, latest)
         self._keep(found, found.start)
