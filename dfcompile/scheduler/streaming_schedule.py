@@ -28,6 +28,7 @@ from dfcompile.scheduler.timing.streams import streamable_edges
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
 _SAMPLED_ACCESSES = 2**22  # half a second
 _RECHECKED_ACCESSES = 2**24  # of a replay with FIFOs that are never full: some tenths of a second
+_GANG_ACCESSES = 2**20  # of gangs that are no longer by steady times
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 
 
@@ -99,19 +100,25 @@ def timed_schedule(
 
 
 def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions) -> TimedSchedule:
-    """Return the shortest list schedule, or one of gangs where that is shorter and its replay affordable."""
+    """Return the shortest list schedule, or one of gangs where that is no longer and its FIFOs fewer words.
+
+    All gangs are replayed where that costs little; up to some more accesses those that are no longer by steady times.
+    """
     bound = lower_bound_cycles(dag, options.pes)
     listed = listed_schedule(dag, options, bound)
     if listed.found is None:
         return TimedSchedule(listed.planned, bound_cycles=listed.bound)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
-    is_shortest = listed.found.schedule.makespan_cycles <= listed.bound
-    if options.effort is Effort.QUICK or is_shortest or accesses > _RIVAL_ACCESSES:
+    if options.effort is Effort.QUICK or accesses > _GANG_ACCESSES:
         is_replayed = accesses > _RECHECKED_ACCESSES
         return TimedSchedule(listed.found.schedule, bound_cycles=listed.bound, is_replayed=is_replayed)
     own = _planned(dag, partitioner, options, barrier=False)
-    gangs = _exact((own, *_rivals(dag, partitioner, options, own)), options.fifos or "in-flight")
-    shortest = min((listed.found, *gangs), key=lambda found: found.order)
+    planned = [own, *_rivals(dag, partitioner, options, own)] if accesses <= _RIVAL_ACCESSES else [own]
+    cycles = listed.found.schedule.makespan_cycles
+    if accesses > _RIVAL_ACCESSES or cycles <= listed.bound:
+        planned = [each for each in planned if each[1].makespan_cycles <= cycles]
+    gangs = _exact(planned, options.fifos or "in-flight")
+    shortest = min((listed.found, *gangs), key=lambda found: (*found.order, int(found.schedule.fifo_capacity.sum())))
     return TimedSchedule(shortest.schedule, bound_cycles=listed.bound)
 
 
