@@ -7,7 +7,7 @@ import numpy as np
 
 from dfcompile.canonical_dag.dag import Bool
 from dfcompile.options import Fifos
-from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules, is_replayable, replayed_once
+from dfcompile.scheduler.exact_schedule import MOST_ACCESSES, ReplayedSchedule, exact_schedules, replayed_once
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.steady_schedule import Plan
 
@@ -72,5 +72,7 @@ def _deeper(plan: Plan, deep: Bool, most: int, round_number: int) -> Bool:
 
 def _capped(plan: Plan, schedule: Schedule, most: int) -> Iterator[ReplayedSchedule]:
     """Yield a schedule with all its FIFOs made small enough, where a replay of that is affordable."""
-    if plan.barrier or is_replayable(plan.dag, schedule, _CAPPED_ACCESSES):
-        yield replayed_once(plan.dag, replace(schedule, fifo_capacity=np.minimum(schedule.fifo_capacity, most)))
+    capped = replace(schedule, fifo_capacity=np.minimum(schedule.fifo_capacity, most))
+    found = replayed_once(plan.dag, capped, MOST_ACCESSES if plan.barrier else _CAPPED_ACCESSES)
+    if found is not None:
+        yield found
