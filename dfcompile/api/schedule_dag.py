@@ -12,6 +12,7 @@ from dfcompile.options import Effort, ShowStage, Timing, parse_fifos, show_nothi
 from dfcompile.report.schedule_summary import summarize_schedules
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
 from dfcompile.scheduler.checked_schedule import Scheduling
+from dfcompile.scheduler.listing.cp_sat import NOT_PROVED, is_installed
 
 
 def schedule(
@@ -72,7 +73,7 @@ def schedule_choices(
     fifo: str | int | None,
     simulate: bool,
 ) -> tuple[tuple[ScheduleOptions, ...], tuple[str, ...]]:
-    """Return the options of each schedule, and warnings of plug-ins that cannot be imported.
+    """Return the options of each schedule, and warnings: plug-ins that cannot be imported, proofs that are not tried.
 
     Raises:
         UserError: there is no such partitioner or timing, or FIFOs are no such thing.
@@ -87,7 +88,8 @@ def schedule_choices(
         for count in counts
         for name in partitions
     )
-    return choices, known.warnings
+    untried = (NOT_PROVED,) if tried is Effort.HIGH and not is_installed() else ()
+    return choices, (*known.warnings, *untried)
 
 
 def scheduled_run(

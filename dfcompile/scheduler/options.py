@@ -25,6 +25,8 @@ class ScheduleOptions:
             ``None`` leaves it to the timing: steady times go with ``rule``, exact ones with ``in-flight``.
         simulated: whether a checked schedule is replayed with stalls.
         effort: how much a partitioner tries that searches.
+        max_fifo: elements that a FIFO holds at most; an edge that needs more goes through memory, or its FIFO is made
+            smaller where that takes less time. ``None`` is without limit.
     """
 
     pes: int
@@ -35,14 +37,21 @@ class ScheduleOptions:
     fifos: Fifos | None = None
     simulated: bool = False
     effort: Effort = Effort.DEFAULT
+    max_fifo: int | None = None
 
     def __post_init__(self) -> None:
-        """Reject a machine without processing elements.
+        """Reject a machine without processing elements, and FIFOs without room or above their own limit.
 
         Raises:
-            UserError: ``pes`` is below 1.
+            UserError: ``pes`` or ``max_fifo`` is below 1, or ``fifos`` above ``max_fifo``.
         """
         check_pes(self.pes)
+        if self.max_fifo is None:
+            return
+        if self.max_fifo < 1:
+            raise UserError(f"max-fifo: found {self.max_fifo}, expected at least 1")
+        if isinstance(self.fifos, int) and self.fifos > self.max_fifo:
+            raise UserError(f"fifo: found {self.fifos} elements against at most {self.max_fifo} (max-fifo)")
 
 
 def check_pes(pes: int) -> None:

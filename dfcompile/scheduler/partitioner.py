@@ -29,6 +29,7 @@ class Partitioner:
             may not.
         other_efforts: what takes the place of ``partition`` and of ``overlapping`` with other efforts than the default.
         rivals: partitioners that this one is never longer than, by steady times; by exact ones they are tried again.
+        lists: whether schedules without barriers and with exact times are also looked for task by task.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Partitioner:
     overlapping: Partition | None = None
     other_efforts: tuple[tuple[Effort, Partition, Partition], ...] = ()
     rivals: tuple[Partitioner, ...] = ()
+    lists: bool = False
 
     @property
     def origin(self) -> str:
@@ -78,11 +80,12 @@ def partitioner(
     overlapping: Partition | None = None,
     other_efforts: tuple[tuple[Effort, Partition, Partition], ...] = (),
     rivals: tuple[Partitioner, ...] = (),
+    lists: bool = False,
 ) -> Callable[[Partition], Partitioner]:
     """Make a `Partitioner` of a function ``(dag, pes) -> Blocks``."""
 
     def decorate(partition: Partition) -> Partitioner:
-        return Partitioner(name, source, partition.__module__, partition, overlapping, other_efforts, rivals)
+        return Partitioner(name, source, partition.__module__, partition, overlapping, other_efforts, rivals, lists)
 
     return decorate
 

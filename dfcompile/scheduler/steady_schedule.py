@@ -1,5 +1,7 @@
 """Schedules with times from mean streaming intervals: where each task runs, and when if FIFOs throttle nothing."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +11,7 @@ from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.options import Effort, Timing
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.fifo.sizes import fifo_capacities
-from dfcompile.scheduler.gangs.forming import Gangs, gang_sequence, gangs_of
+from dfcompile.scheduler.gangs.forming import RELAY_ELEMENTS, Gangs, gang_sequence, gangs_of
 from dfcompile.scheduler.gangs.placing import Placing, place_in_order, place_shortest
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, Schedule
@@ -29,12 +31,18 @@ class Plan:
         blocks: its blocks.
         options: of the schedule.
         barrier: whether a block waits for the one before.
+        memory: which edges go through memory though they could stream; none without, shape [edges].
     """
 
     dag: CanonicalDag
     blocks: Blocks
     options: ScheduleOptions
     barrier: bool
+    memory: Bool | None = None
+
+    def through_memory(self, edges: Bool) -> Plan:
+        """Return the plan in which some more edges go through memory, shape [edges]."""
+        return replace(self, memory=edges if self.memory is None else self.memory | edges)
 
     def steady(self) -> Schedule:
         """Return the schedule with steady times and FIFOs by the published rule.
@@ -44,7 +52,7 @@ class Plan:
         Raises:
             UserError: a time does not fit in 64 bits.
         """
-        streamed = streamable_edges(self.dag, self.blocks.block)
+        streamed = streamable_edges(self.dag, self.blocks.block) & self._may_stream
         found = self._laid_out(streamed)
         while self.options.demote:
             kept = streamed & ~_pointless(self.dag, found.fifo_capacity)
@@ -56,7 +64,13 @@ class Plan:
 
     def gangs(self, streamed: Bool) -> Gangs:
         """Return the gangs of the blocks; without demotion they may stream to each other."""
-        return gangs_of(self.dag, self.blocks, streamed, relays=not self.options.demote)
+        relay = 0 if self.options.demote else min(RELAY_ELEMENTS, self.options.max_fifo or RELAY_ELEMENTS)
+        gangs = gangs_of(self.dag, self.blocks, streamed, relay)
+        return replace(gangs, relayed=gangs.relayed & self._may_stream)
+
+    @property
+    def _may_stream(self) -> Bool:
+        return np.ones(self.dag.edges_count, dtype=np.bool_) if self.memory is None else ~self.memory
 
     def placed(self, gangs: Gangs, streamed: Bool, inside: Int64) -> Schedule:
         """Place gangs one by one; each becomes a block of its own.

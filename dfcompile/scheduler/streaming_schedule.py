@@ -10,21 +10,26 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError, ReplayTooLargeError, VerificationError
 from dfcompile.options import Effort, Fifos
 from dfcompile.plugins import faults_of, is_own
+from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules, is_replayable, replayed_once
 from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
+from dfcompile.scheduler.listing.listed_schedules import is_listable, listed_schedule
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Wait
-from dfcompile.scheduler.simulation.apart import replay_sample
+from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_sample
 from dfcompile.scheduler.steady_schedule import Plan
 from dfcompile.scheduler.timing.streams import streamable_edges
 
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
 _ACCESSES_QUICKLY = 2**26  # a second or two
 _SAMPLED_ACCESSES = 2**22  # half a second
+_RECHECKED_ACCESSES = 2**24  # of a replay with FIFOs that are never full: some tenths of a second
+_GANG_ACCESSES = 2**20  # of gangs that are no longer by steady times
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 
 
@@ -37,6 +42,7 @@ class TimedSchedule:
         deadlock: the links of one wait cycle if its FIFOs are too small for it to end; its times are those planned.
         steady_error: where a replay is too large, by how much a sample of what streams together takes longer in a
             replay than planned, as a part of the plan; ``None`` without a sample.
+        bound_cycles: what every schedule takes at least, as far as it was proved on the way; 0 if nothing was.
         is_replayed: whether the times are those of a replay of just this schedule; those of elements in flight come
             from one with larger FIFOs.
     """
@@ -44,6 +50,7 @@ class TimedSchedule:
     schedule: Schedule
     deadlock: tuple[Wait, ...] = ()
     steady_error: Fraction | None = None
+    bound_cycles: int = 0
     is_replayed: bool = False
 
 
@@ -73,22 +80,47 @@ def timed_schedule(
 
     With exact timing FIFOs come first, then the times of the replay with them; of several partitions the one counts
     that takes least then. A large schedule has FIFOs by the published rule and is replayed once; where that is too
-    large, its times are steady.
+    large, its times are steady. A partitioner that also looks for list schedules takes these if they are shorter.
 
     Raises:
         UserError: no partitioner has the name, or a time does not fit in 64 bits.
     """
     partitioner = find_partitioner(options.partition, collect_partitioners() if table is None else table)
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
+    if partitioner.lists and not barrier and is_listable(dag, options):
+        return _listed(dag, partitioner, options)
     own = _planned(dag, partitioner, options, barrier=barrier)
     if not options.timing.is_exact:
-        return TimedSchedule(_sized(dag, own[1], options.fifos or "rule"))
+        return TimedSchedule(_steady(own[0], own[1]))
     try:
         rivals = _rivals(dag, partitioner, options, own)
         least = min(_exact((own, *rivals), options.fifos or "in-flight"), key=lambda found: found.order)
     except ReplayTooLargeError:
-        return _large(dag, _sized(dag, own[1], options.fifos or "rule"), options.effort)
+        return _large(dag, _steady(own[0], own[1]), options.effort)
     return TimedSchedule(least.schedule, least.replay.deadlock)
+
+
+def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions) -> TimedSchedule:
+    """Return the shortest list schedule, or one of gangs where that is no longer and its FIFOs fewer words.
+
+    All gangs are replayed where that costs little; up to some more accesses those that are no longer by steady times.
+    """
+    bound = lower_bound_cycles(dag, options.pes)
+    listed = listed_schedule(dag, options, bound)
+    if listed.found is None:
+        return TimedSchedule(listed.planned, bound_cycles=listed.bound)
+    accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
+    if options.effort is Effort.QUICK or accesses > _GANG_ACCESSES:
+        is_replayed = accesses > _RECHECKED_ACCESSES
+        return TimedSchedule(listed.found.schedule, bound_cycles=listed.bound, is_replayed=is_replayed)
+    own = _planned(dag, partitioner, options, barrier=False)
+    planned = [own, *_rivals(dag, partitioner, options, own)] if accesses <= _RIVAL_ACCESSES else [own]
+    cycles = listed.found.schedule.makespan_cycles
+    if accesses > _RIVAL_ACCESSES or cycles <= listed.bound:
+        planned = [each for each in planned if each[1].makespan_cycles <= cycles]
+    gangs = _exact(planned, options.fifos or "in-flight")
+    shortest = min((listed.found, *gangs), key=lambda found: (*found.order, int(found.schedule.fifo_capacity.sum())))
+    return TimedSchedule(shortest.schedule, bound_cycles=listed.bound)
 
 
 def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule:
@@ -120,7 +152,11 @@ def _rivals(
 
 def _exact(planned: Iterable[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[ReplayedSchedule]:
     for plan, steady in planned:
-        yield from exact_schedules(plan, steady, fifos)
+        most = plan.options.max_fifo
+        if most is None:
+            yield from exact_schedules(plan, steady, fifos)
+        else:
+            yield from limited_schedules(plan, steady, fifos, most)
 
 
 def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
@@ -130,6 +166,14 @@ def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
     with faults_of("partitioner", partitioner.origin):
         if largest > pes:
             raise VerificationError(f"{largest} tasks that stream to one another against at most {pes}")
+
+
+def _steady(plan: Plan, steady: Schedule) -> Schedule:
+    """Return a schedule with steady times and FIFOs as they are asked for."""
+    fifos, most = plan.options.fifos or "rule", plan.options.max_fifo
+    if most is None:
+        return _sized(plan.dag, steady, fifos)
+    return limited_steady(plan, lambda planned: _sized(plan.dag, planned, fifos), most)
 
 
 def _sized(dag: CanonicalDag, steady: Schedule, fifos: Fifos) -> Schedule:

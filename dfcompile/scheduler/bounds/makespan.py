@@ -5,13 +5,18 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.bounds.ancestry import Ancestry
+from dfcompile.scheduler.bounds.energy import with_energy
+from dfcompile.scheduler.bounds.precedence import directions
 from dfcompile.scheduler.bounds.time_table import Windows, time_table_bound
+from dfcompile.scheduler.simulation import NO_NODE, Replay, simulate
 
 _TRIED = 64
+_REPLAYED_ACCESSES = 2**20  # of the replay without limits: a twentieth of a second
+_NODE_ACCESSES = 500  # a node costs about as much
 _NO_TASK = -1
 
 
-def lower_bound_cycles(dag: CanonicalDag, pes: int) -> int:
+def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> int:
     """Return cycles that every streaming schedule on P processing elements takes at least.
 
     A task occupies its element for its work ``W = max(I, O)``. It cannot start before every predecessor has sent
@@ -24,16 +29,55 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int) -> int:
     the last P - 1 of them are still on the machine: a task starts after the end of the one P places before it on any
     path. Of the paths to a task the one is taken that goes back from each task to the producer that ends last.
 
+    Where all elements together are few, no end is earlier than that of a replay with an element for each task and FIFOs
+    that are never full. Then come what all ancestors of a task take, and all its descendants, see `with_energy`.
+
     The bound is the largest of: the earliest end of any task and what follows it; and for cycles h and t, h + t plus
     the work of the tasks that cannot start before h and are followed by t or more, shared by P; and the least makespan
     that time-tabling does not refute, see `time_table_bound`.
+
+    Args:
+        dag: the graph.
+        pes: number of processing elements P.
+        each_element: whether single elements are looked at; steady times may be shorter than such a bound.
     """
+    found = windows(dag, pes, each_element=each_element)
+    head, tail = found.start, found.after_end
+    longest = max((end + after for end, after in zip(found.end, tail, strict=True)), default=0)
+    least = max(longest, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))
+    return time_table_bound(dag, pes, found, least)
+
+
+def windows(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> Windows:
+    """Return what is known of when nodes start and end in every schedule, see `lower_bound_cycles`."""
     order = topological_order(dag).tolist()
     head, end = _earliest(dag, order, pes)
+    if each_element:
+        head, end = _without_limits(dag, head, end)
     tail, left = _latest(dag, order, pes)
-    longest = max((e + t for e, t in zip(end, tail, strict=True)), default=0)
-    least = max(longest, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))
-    return time_table_bound(dag, pes, Windows(head, end, tail, left), least)
+    if dag.tasks_count > pes:
+        ahead, back = directions(dag)
+        head, end = with_energy(ahead, dag.is_computational, dag.work, pes, (head, end))
+        tail, left = with_energy(back, dag.is_computational, dag.work, pes, (tail, left))
+    return Windows(head, end, tail, left)
+
+
+def _without_limits(dag: CanonicalDag, head: list[int], end: list[int]) -> tuple[list[int], list[int]]:
+    """Return earliest starts and ends with those of a replay without any limit, if that is affordable."""
+    task = dag.is_computational
+    streamed = task[dag.edge_source] & task[dag.edge_target]
+    if dag.nodes_count * _NODE_ACCESSES + sum(dag.edge_volume.tolist()) > _REPLAYED_ACCESSES:
+        return head, end
+    free = Replay(
+        pe=np.where(task, np.arange(dag.nodes_count), NO_NODE).astype(np.int32),
+        order=np.zeros(dag.nodes_count, dtype=np.int64),
+        streamed=streamed,
+        fifo_capacity=np.maximum(dag.edge_volume, 1),
+        block=np.zeros(dag.nodes_count, dtype=np.int32),
+    )
+    found = simulate(dag, free, details=False)
+    start = np.where(task, found.start, np.minimum(found.start, found.end))
+    return np.maximum(head, start).tolist(), np.maximum(end, found.end).tolist()
 
 
 def _loaded(dag: CanonicalDag, before: list[int], after: list[int], pes: int) -> int:

@@ -18,28 +18,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfcompile.canonical_dag import CanonicalDag, topological_order
+from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction, directions
 
 _VISITS = 300_000  # of nodes, about a second
 _PASSES = 20  # over a graph with one makespan: more refute little
 _FEWEST_PASSES = 8  # that fewer would refute anything is unlikely
 _FIRST_STEP = 256  # the first step is such a part of what is known
-_NO_STREAM = -1
 _NEVER_LATE = 2**62
-
-
-@dataclass(frozen=True, slots=True)
-class _Direction:
-    """A direction of time.
-
-    Attributes:
-        order: the nodes, each after those it waits for.
-        awaited: of each node the nodes it waits for, with cycles from start to start, and from end to end.
-    """
-
-    order: list[int]
-    awaited: list[list[tuple[int, int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +140,7 @@ class _Growing:
         self._task = dag.is_computational.tolist()
         self._tasks = np.flatnonzero(dag.is_computational).tolist()
         self._work = dag.work.tolist()
-        self._forward, self._backward = _directions(dag)
+        self._forward, self._backward = directions(dag)
         self._windows = windows
         self._visits = _VISITS
 
@@ -209,7 +196,7 @@ class _Growing:
         return Windows(start, end, after_end, after_start)
 
     def _passed(
-        self, direction: _Direction, known: tuple[list[int], list[int]], latest: list[int], full: _Stretches
+        self, direction: Direction, known: tuple[list[int], list[int]], latest: list[int], full: _Stretches
     ) -> tuple[list[int], list[int]]:
         """Return earliest starts and ends of all nodes in one direction of time.
 
@@ -223,7 +210,7 @@ class _Growing:
         for node in direction.order:
             begin, least = start[node], end[node]
             for other, to_start, to_end in direction.awaited[node]:
-                if to_start == _NO_STREAM:
+                if to_start == NO_STREAM:
                     begin = max(begin, end[other])
                 else:
                     begin, least = max(begin, start[other] + to_start), max(least, end[other] + to_end)
@@ -235,21 +222,3 @@ class _Growing:
             begin = full.first_room(begin, work, least, core)
             start[node], end[node] = begin, max(begin + work, least)
         return start, end
-
-
-def _directions(dag: CanonicalDag) -> tuple[_Direction, _Direction]:
-    """Return what nodes wait for, forwards and backwards in time.
-
-    A task begins when the first element of a producer can be there, and ends a cycle after it at least; past memory it
-    begins when the producer has ended.
-    """
-    order, task = topological_order(dag).tolist(), dag.is_computational
-    first = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)[dag.edge_source]
-    is_stream = task[dag.edge_source] & task[dag.edge_target]
-    ahead: list[list[tuple[int, int, int]]] = [[] for _ in order]
-    back: list[list[tuple[int, int, int]]] = [[] for _ in order]
-    columns = (dag.edge_source, dag.edge_target, first, is_stream)
-    for source, target, cycles, streams in zip(*(column.tolist() for column in columns), strict=True):
-        ahead[target].append((source, cycles if streams else _NO_STREAM, 1))
-        back[source].append((target, 1 if streams else _NO_STREAM, cycles))
-    return _Direction(order, ahead), _Direction(order[::-1], back)

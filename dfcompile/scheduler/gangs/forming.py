@@ -51,22 +51,21 @@ class Gangs:
         return int(np.bincount(self.gang[dag.is_computational]).max(initial=0))
 
 
-def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, *, relays: bool = True) -> Gangs:
+def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: int = RELAY_ELEMENTS) -> Gangs:
     """Split the blocks of a partition into gangs.
 
     Args:
         dag: the graph.
         blocks: its blocks.
         streamed: which edges stream inside blocks, shape [edges].
-        relays: whether edges may stream from gang to gang, through a FIFO that holds their whole volume. Larger ones
-            than ``RELAY_ELEMENTS`` go through memory in any case.
+        relay_elements: an edge of at most so many may stream from gang to gang, through a FIFO that holds all of it.
     """
     component = streamed_components(dag, streamed)
     gang = _merged(dag, blocks.block, streamed, component)
     start, first_out, last_out = _offsets(dag, blocks, gang, streamed)
     source, target, task = dag.edge_source, dag.edge_target, dag.is_computational
-    is_small = dag.edge_volume <= RELAY_ELEMENTS
-    relayed = (gang[source] != gang[target]) & task[source] & task[target] & is_small & relays
+    is_small = dag.edge_volume <= relay_elements
+    relayed = (gang[source] != gang[target]) & task[source] & task[target] & is_small
     count = int(gang.max(initial=-1)) + 1
     reading = reading_offsets(dag, streamed)
     return Gangs(count, gang, blocks.order, start, first_out, last_out, reading, relayed)

@@ -83,6 +83,7 @@ def _quick(dag: CanonicalDag, pes: int) -> Blocks:
     overlapping=overlapping_best,
     other_efforts=((Effort.QUICK, _quick, _quick), (Effort.HIGH, _high, _overlapping_high)),
     rivals=(sb_lts, sb_rlx, work_ordered),
+    lists=True,
 )
 def best(dag: CanonicalDag, pes: int) -> Blocks:
     """Cut the orders of the other partitioners anew, each optimally, and take the shortest schedule.

@@ -26,7 +26,7 @@ class OverlapSearch:
         self._pes = pes
         self._tries = tries
         self._grower = TierGrower(dag)
-        self._bound = lower_bound_cycles(dag, pes)
+        self._bound = lower_bound_cycles(dag, pes, each_element=False)
         self._shortest: int | None = None
         self.found: Blocks | None = None
 

@@ -14,6 +14,7 @@ from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED, step
 from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 from dfcompile.scheduler.simulation.turns import ends_come_in_turn
 from dfcompile.scheduler.simulation.twins import without_twins
+from dfcompile.scheduler.simulation.unthrottled import replay_unthrottled, runs_in_turn
 
 _FIRST_ELEMENTS = 64  # of the busiest task, in the first stretch
 _MOST_ELEMENTS = 8192
@@ -54,6 +55,10 @@ def replay_unit(unit: StreamingUnit, release: tuple[int, ...], *, details: bool)
         release: cycle from which on each node may run, or ``NEVER``.
         details: whether to find stalls and peaks too; they are 0 without.
     """
+    if any(unit.waits) and NEVER not in release and runs_in_turn(unit):
+        found = _if_never_full(unit, release, details=details)
+        if found is not None:
+            return found
     if not details and NEVER not in release:
         # Which of several edges a task waits at, twins do not share: details are those of the whole unit.
         represented = without_twins(unit, release)
@@ -63,6 +68,17 @@ def replay_unit(unit: StreamingUnit, release: tuple[int, ...], *, details: bool)
             start, end = represented.spread(times.start), represented.spread(times.end)
             return UnitTimes(start, end, nothing, nothing, nothing, ())
     return _UnitReplay(unit, release, details=details).run()
+
+
+def _if_never_full(unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> UnitTimes | None:
+    """Replay a unit as if its FIFOs were never full; return ``None`` if one of them would be."""
+    bounded = [edge for edge in range(len(unit.edges)) if unit.is_bounded(edge)]
+    found = replay_unthrottled(unit, release, details=details or bool(bounded))
+    if any(found.peak[edge] > unit.capacity[edge] for edge in bounded):
+        return None
+    nothing = tuple(0 for _ in unit.edges)
+    read_stall, peak = (tuple(found.read_stall), tuple(found.peak)) if details else (nothing, nothing)
+    return UnitTimes(tuple(found.start), tuple(found.end), read_stall, nothing, peak, ())
 
 
 class _UnitReplay:

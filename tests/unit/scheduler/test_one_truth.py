@@ -103,7 +103,7 @@ def test_bursts_of_a_downsampler_are_held() -> None:
     figures = Scheduling(dag).on(ScheduleOptions(16)).figures
 
     assert (rule, free) == (50, 37)
-    assert figures.gap == Fraction(37 - 36, 36)
+    assert figures.gap == 0  # the bound, too, looks at each element
     assert Scheduling(dag).on(ScheduleOptions(16, timing=Timing.STEADY)).figures.gap is None  # 36: no proof
 
 

@@ -37,14 +37,14 @@ def test_a_full_time_puts_off_what_is_no_part_of_it() -> None:
     ("dag", "pes", "bound", "makespan"),
     [
         (gaussian(16, 2048, 1), 128, 2388, 2388),  # proved optimal by nothing but this bound
-        (gaussian(16, 2048, 1), 64, 3088, 3412),
-        (cholesky(8, 2048, 1), 64, 2407, 2423),
+        (gaussian(16, 2048, 1), 64, 3093, 3099),
+        (cholesky(8, 2048, 1), 64, 2418, 2423),
     ],
 )
-def test_bound_is_the_optimum_of_the_relaxation_that_a_solver_finds(
+def test_bound_is_no_less_than_the_optimum_of_the_relaxation_that_a_solver_finds(
     dag: CanonicalDag, pes: int, bound: int, makespan: int
 ) -> None:
-    """The bounds are optima of intervals, precedences and one cumulative constraint, found by OR-tools' CP-SAT."""
+    """Optima of intervals, precedences and one cumulative constraint: 2,388, 3,088 and 2,407 by OR-Tools' CP-SAT."""
     figures = Scheduling(dag).on(ScheduleOptions(pes, "best")).figures
 
     assert figures.lower_bound_cycles == bound

@@ -1,0 +1,50 @@
+"""What nodes wait for, in both directions of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag, topological_order
+from dfcompile.canonical_dag.dag import Bool
+
+NO_STREAM = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """A direction of time.
+
+    Attributes:
+        order: the nodes, each after those it waits for.
+        awaited: of each node the nodes it waits for, with cycles from start to start, and from end to end. For memory
+            the former is ``NO_STREAM``: the node starts when the other one has ended.
+    """
+
+    order: list[int]
+    awaited: list[list[tuple[int, int, int]]]
+
+
+def directions(dag: CanonicalDag, streamed: Bool | None = None) -> tuple[Direction, Direction]:
+    """Return what nodes wait for, forwards and backwards in time.
+
+    A task begins when the first element of a producer can be there. A producer's last element leaves it at its end;
+    after that the task has yet to write what this element allows, ``ceil(O / I)`` of its own, and takes a cycle at
+    least. Past memory it begins when the producer has ended.
+
+    Args:
+        dag: the graph.
+        streamed: which edges stream; by default all between two tasks, shape [edges].
+    """
+    order, task = topological_order(dag).tolist(), dag.is_computational
+    first = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)[dag.edge_source]
+    last = np.maximum(-(-dag.volume_out // np.maximum(dag.volume_in, 1)), 1)[dag.edge_target]
+    is_stream = task[dag.edge_source] & task[dag.edge_target] if streamed is None else streamed
+    ahead: list[list[tuple[int, int, int]]] = [[] for _ in order]
+    back: list[list[tuple[int, int, int]]] = [[] for _ in order]
+    columns = (dag.edge_source, dag.edge_target, first, last, is_stream)
+    for source, target, to_start, to_end, streams in zip(*(column.tolist() for column in columns), strict=True):
+        ahead[target].append((source, to_start if streams else NO_STREAM, to_end))
+        back[source].append((target, to_end if streams else NO_STREAM, to_start))
+    return Direction(order, ahead), Direction(order[::-1], back)

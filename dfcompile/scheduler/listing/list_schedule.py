@@ -1,0 +1,224 @@
+"""List scheduling task by task: who runs where and in which order, if every stream has all the room it needs.
+
+A task keeps its processing element from its start to its end. It starts when the first elements of its producers are
+there, takes its work at least, and ends after its producers. So the earlier it starts before they end, the longer it
+keeps its element; and the earlier its consumers may begin. Jobs whose length depends on when they start are otherwise
+those of resource-constrained project scheduling [kolisch96].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush, heapreplace
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool
+from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction, directions
+
+FREE = -1  # nobody ran before on the processing element
+
+
+@dataclass(frozen=True, slots=True)
+class ListSchedule:
+    """Who runs where, and in which order; times as far as they are known without looking at single elements.
+
+    Attributes:
+        sequence: all nodes; on every processing element, and along every edge, they come in this order.
+        before: of each task the one before it on its processing element, or ``FREE``, shape [nodes].
+        start: of each node, shape [nodes].
+        end: of each node, shape [nodes].
+        cycles: when the last node ends.
+    """
+
+    sequence: list[int]
+    before: list[int]
+    start: list[int]
+    end: list[int]
+    cycles: int
+
+
+class ListScheduler:
+    """Places tasks one by one, forwards or backwards in time."""
+
+    def __init__(self, dag: CanonicalDag, pes: int, streamed: Bool | None = None) -> None:
+        """Take in a graph.
+
+        Args:
+            dag: the graph.
+            pes: number of processing elements P.
+            streamed: which edges stream; by default all between two tasks, shape [edges].
+        """
+        self._pes = max(min(pes, dag.tasks_count), 1)
+        self._task, self._work = dag.is_computational.tolist(), dag.work.tolist()
+        self.ahead, self.back = directions(dag, streamed)
+        self._followers_ahead = [[other for other, _, _ in row] for row in self.back.awaited]
+        self._followers_back = [[other for other, _, _ in row] for row in self.ahead.awaited]
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self._task)
+
+    def left(self) -> list[int]:
+        """Return the cycles from the start of each node to the end of any schedule, at least, shape [nodes]."""
+        return self._earliest(self.back)[1]
+
+    def _earliest(self, direction: Direction) -> tuple[list[int], list[int]]:
+        """Return the earliest start and end of each node if there are elements enough."""
+        start, end = [0] * self.nodes, [0] * self.nodes
+        for node in direction.order:
+            begin = least = 0
+            for other, to_start, to_end in direction.awaited[node]:
+                if to_start == NO_STREAM:
+                    begin = max(begin, end[other])
+                else:
+                    begin, least = max(begin, start[other] + to_start), max(least, end[other] + to_end)
+            start[node] = begin
+            end[node] = max(begin + self._work[node], least) if self._task[node] else begin
+        return start, end
+
+    def forwards(self, urgency: list[int], latest: list[int]) -> ListSchedule:
+        """Place tasks forwards in time, then let each begin as soon as it can where it is.
+
+        Args:
+            urgency: of the tasks that could begin the one with the smallest number does, shape [nodes].
+            latest: a task keeps an element before its producers let it go on only from this cycle on, shape [nodes].
+        """
+        found = _Placing(self.ahead, self._followers_ahead, self._pes, (self._task, self._work)).run(urgency, latest)
+        return self.settled(*found)
+
+    def backwards(self, urgency: list[int], latest: list[int]) -> tuple[ListSchedule, list[int]]:
+        """Place tasks backwards in time, then let each begin as soon as it can where it is.
+
+        Returns:
+            The schedule, and the start of each node when all were as late as the end allows, shape [nodes].
+        """
+        placing = _Placing(self.back, self._followers_back, self._pes, (self._task, self._work))
+        turned, after = placing.run(urgency, latest)
+        before = [FREE] * self.nodes
+        for node, other in enumerate(after):
+            if other != FREE:
+                before[other] = node
+        cycles = max(placing.end, default=0)
+        return self.settled(turned[::-1], before), [cycles - end for end in placing.end]
+
+    def of_times(self, start: list[int], end: list[int]) -> ListSchedule:
+        """Return the assignment of a schedule of which only times are known; at no time more than P tasks run.
+
+        Args:
+            start: of each node, shape [nodes].
+            end: of each node, shape [nodes].
+        """
+        place = [0] * self.nodes
+        for number, node in enumerate(self.ahead.order):
+            place[node] = number
+        sequence = sorted(range(self.nodes), key=lambda node: (start[node], place[node]))
+        before = [FREE] * self.nodes
+        free = [(0, FREE - number) for number in range(self._pes, 0, -1)]
+        for node in sequence:
+            if self._task[node]:
+                before[node] = max(free[0][1], FREE)
+                heapreplace(free, (end[node], node))
+        return self.settled(sequence, before)
+
+    def settled(self, sequence: list[int], before: list[int]) -> ListSchedule:
+        """Return the earliest times of an assignment, as far as they are known without looking at single elements."""
+        start, end = [0] * self.nodes, [0] * self.nodes
+        task, work, awaited = self._task, self._work, self.ahead.awaited
+        for node in sequence:
+            previous = before[node]
+            begin, least = end[previous] if previous != FREE else 0, 0
+            for other, to_start, to_end in awaited[node]:
+                if to_start == NO_STREAM:
+                    if end[other] > begin:
+                        begin = end[other]
+                    continue
+                if start[other] + to_start > begin:
+                    begin = start[other] + to_start
+                if end[other] + to_end > least:
+                    least = end[other] + to_end
+            start[node] = begin
+            if task[node]:
+                begin += work[node]
+                end[node] = max(begin, least)
+            else:
+                end[node] = begin
+        return ListSchedule(sequence, before, start, end, max(end, default=0))
+
+
+class _Placing:
+    """Tasks placed so far in one direction of time, and those that wait."""
+
+    def __init__(
+        self, direction: Direction, followers: list[list[int]], pes: int, nodes: tuple[list[bool], list[int]]
+    ) -> None:
+        self._awaited, self._followers, self._pes = direction.awaited, followers, pes
+        self._task, self._work = nodes
+        self._start = [0] * len(followers)
+        self.end = [0] * len(followers)
+        self._least = [0] * len(followers)
+        self._missing = [len(row) for row in direction.awaited]
+        self._sequence: list[int] = []
+        self._waiting: list[tuple[int, int, int]] = []
+
+    def run(self, urgency: list[int], latest: list[int]) -> tuple[list[int], list[int]]:
+        """Place all; return the sequence, and of each task the one before it on its processing element.
+
+        The clock stands where the next processing element gets free. Of the tasks that can begin, or that would keep
+        their element for no longer than their work by now, the most urgent is placed.
+        """
+        before, waiting = [FREE] * len(self._task), self._waiting
+        pool: list[tuple[int, int]] = []
+        free = [(0, FREE - number) for number in range(self._pes, 0, -1)]  # those that nobody has used differ
+        free.sort()
+        work, least, end = self._work, self._least, self.end
+        self._admit([node for node, missing in enumerate(self._missing) if not missing], urgency, latest)
+        while waiting or pool:
+            now = free[0][0]
+            if not pool and waiting[0][0] > now:
+                now = waiting[0][0]
+            while waiting and waiting[0][0] <= now:
+                _, first, node = heappop(waiting)
+                heappush(pool, (first, node))
+            node = heappop(pool)[1]
+            last = now + work[node]
+            if least[node] > last:
+                last = least[node]
+            self._start[node], end[node] = now, last
+            before[node] = max(free[0][1], FREE)
+            heapreplace(free, (last, node))
+            ready = self._ready_after(node)
+            if ready:
+                self._admit(ready, urgency, latest)
+        return self._sequence, before
+
+    def _ready_after(self, node: int) -> list[int]:
+        """Note that a node has been placed; return those that wait for nothing more."""
+        self._sequence.append(node)
+        missing, ready = self._missing, []
+        for follower in self._followers[node]:
+            missing[follower] -= 1
+            if not missing[follower]:
+                ready.append(follower)
+        return ready
+
+    def _admit(self, nodes: list[int], urgency: list[int], latest: list[int]) -> None:
+        """Let nodes wait for an element whose producers have all been placed; what needs none is placed at once."""
+        start, end, task = self._start, self.end, self._task
+        for node in nodes:  # grows while it is read
+            begin = least = 0
+            for other, to_start, to_end in self._awaited[node]:
+                if to_start == NO_STREAM:
+                    if end[other] > begin:
+                        begin = end[other]
+                    continue
+                if start[other] + to_start > begin:
+                    begin = start[other] + to_start
+                if end[other] + to_end > least:
+                    least = end[other] + to_end
+            if task[node]:
+                self._least[node] = least
+                heappush(self._waiting, (max(begin, min(least - self._work[node], latest[node])), urgency[node], node))
+            else:
+                start[node] = end[node] = begin
+                nodes.extend(self._ready_after(node))

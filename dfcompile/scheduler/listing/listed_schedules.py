@@ -1,0 +1,176 @@
+"""Schedules in which every task is a gang of its own, and every stream has the room that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.options import Effort, Fifos, Timing
+from dfcompile.scheduler.bounds.makespan import windows
+from dfcompile.scheduler.exact_schedule import ReplayedSchedule
+from dfcompile.scheduler.fifo.in_flight import in_flight
+from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.listing.cp_sat import is_installed, solve
+from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler
+from dfcompile.scheduler.listing.list_search import Budget, ListSearch
+from dfcompile.scheduler.options import ScheduleOptions
+from dfcompile.scheduler.replayed import replay_of, with_times_of
+from dfcompile.scheduler.schedules import NO_PE, Schedule
+from dfcompile.scheduler.simulation import Simulation, simulate
+
+_MOST_NODES = 2**18  # some seconds a pass
+_QUICK_NODES = 2**15  # a tenth of a second
+_BUDGETS = {
+    Effort.QUICK: Budget(node_passes=0, fewest_passes=2, most_passes=2),
+    Effort.DEFAULT: Budget(node_passes=200_000, fewest_passes=6, most_passes=500),
+    Effort.HIGH: Budget(node_passes=2_000_000, fewest_passes=12, most_passes=3_000),
+}
+_MOST_WORK = 2**60  # cycles of all tasks: times fit in 64 bits with room to spare
+_REPLAYED_ELEMENTS = 2**27  # of one replay: about two seconds
+_ALL_REPLAYED_ELEMENTS = 2**23  # of the replays of all schedules found, beyond the first
+_SMALL_ELEMENTS = 2**16  # where FIFOs are as small as late accesses allow: half a second
+_SEARCHED_ELEMENTS = 2**11  # where the smallest FIFOs are searched for, with a replay for each try
+_PROVED_TASKS = 1000
+_ROUNDS = 4  # in which only edges go through memory that need too much room; then all that could
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedSchedule:
+    """The shortest list schedule found.
+
+    Attributes:
+        found: with the times and FIFOs of its replay; ``None`` where that is too large.
+        planned: with times that do not look at single elements, and FIFOs that hold whole streams.
+        bound: cycles that every schedule takes at least, as far as they were proved.
+    """
+
+    found: ReplayedSchedule | None
+    planned: Schedule
+    bound: int
+
+
+def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
+    """Return whether list schedules are looked for: with exact times, and FIFOs as deep as what is in flight.
+
+    The smallest FIFOs are searched for where a replay is short.
+    """
+    if not options.timing.is_exact or options.demote or options.fifos not in {None, "in-flight", "minimal"}:
+        return False
+    if options.fifos == "minimal" and sum(dag.edge_volume.tolist()) > _SEARCHED_ELEMENTS:
+        return False
+    most = _QUICK_NODES if options.effort is Effort.QUICK else _MOST_NODES
+    return dag.nodes_count <= most and sum(dag.work.tolist()) <= _MOST_WORK
+
+
+def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> ListedSchedule:
+    """Return the shortest list schedule that a stated effort finds.
+
+    A FIFO never throttles: it holds what is in flight. Where that is more than ``max_fifo`` the edge goes through
+    memory, and all is placed anew.
+
+    Args:
+        dag: the graph.
+        options: P, the effort, the largest FIFO.
+        bound: what no schedule is shorter than, in cycles.
+    """
+    streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
+    best: ListedSchedule | None = None
+    proved = bound
+    for round_number in range(_ROUNDS + 1):
+        listed = _shortest(dag, options, bound, streamed)
+        proved = max(proved, listed.bound)
+        schedule = listed.planned if listed.found is None else listed.found.schedule
+        deep = schedule.fifo_capacity > (options.max_fifo or np.iinfo(np.int64).max)
+        if not deep.any():
+            best = replace(listed, bound=proved)
+            break
+        streamed = streamed & ~(deep if round_number < _ROUNDS - 1 else dag.edge_volume > (options.max_fifo or 0))
+    assert best is not None  # a FIFO never needs more than its edge has elements
+    return best
+
+
+def _shortest(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed: Bool) -> ListedSchedule:
+    scheduler = ListScheduler(dag, options.pes, streamed)
+    found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run()
+    if _is_proof_tried(dag, options, streamed):
+        solved = solve(dag, options.pes, (windows(dag, options.pes), bound), (found[0].start, found[0].end))
+        bound, found = solved.bound, (scheduler.of_times(solved.start, solved.end), *found)
+    elements = sum(dag.edge_volume[streamed].tolist())
+    planned = _planned(dag, options, found[0], streamed)
+    if elements > _REPLAYED_ELEMENTS:
+        return ListedSchedule(None, planned, bound)
+    replays = max(_ALL_REPLAYED_ELEMENTS // max(elements, 1), 1)
+    others = (_planned(dag, options, each, streamed) for each in found[1:replays])
+    replayed = min(_replayed(dag, [planned, *others], bound), key=lambda each: each.schedule.makespan_cycles)
+    if elements <= _SMALL_ELEMENTS:
+        replayed = _with_smaller_fifos(dag, replayed, options.fifos)
+    return ListedSchedule(replayed, planned, bound)
+
+
+def _is_proof_tried(dag: CanonicalDag, options: ScheduleOptions, streamed: Bool) -> bool:
+    """Return whether a solver looks for a proof, and for more: with all streams, or it would prove something else."""
+    task = dag.is_computational
+    is_free = np.array_equal(streamed, task[dag.edge_source] & task[dag.edge_target])
+    is_asked = options.effort is Effort.HIGH and options.pes < dag.tasks_count <= _PROVED_TASKS
+    return is_free and is_asked and is_installed()
+
+
+def _replayed(dag: CanonicalDag, planned: list[Schedule], bound: int) -> Iterator[ReplayedSchedule]:
+    """Yield schedules with what is in flight as FIFOs, up to one that cannot be shorter."""
+    for each in planned:
+        replay = simulate(dag, replay_of(each))
+        capacity = np.where(each.streamed, np.maximum(replay.peak, 1), 0)
+        capacity.setflags(write=False)
+        yield _sized(dag, each, capacity, replay)
+        if replay.makespan_cycles <= bound:
+            return
+
+
+def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule, fifos: Fifos | None) -> ReplayedSchedule:
+    """Return the schedule with the FIFOs that late accesses need, if these are fewer words, or with the smallest."""
+    cycles = found.schedule.makespan_cycles
+    capacity, replay = in_flight(dag, replay_of(found.schedule))
+    if replay.makespan_cycles <= cycles and capacity.sum() < found.schedule.fifo_capacity.sum():
+        found = _sized(dag, found.schedule, capacity, replay)
+    if fifos != "minimal":
+        return found
+    capacity = minimal_fifo_sizes(dag, replay_of(found.schedule), cycles)
+    return _sized(
+        dag, found.schedule, capacity, simulate(dag, replay_of(replace(found.schedule, fifo_capacity=capacity)))
+    )
+
+
+def _sized(dag: CanonicalDag, schedule: Schedule, capacity: Int64, replay: Simulation) -> ReplayedSchedule:
+    return ReplayedSchedule(with_times_of(dag, replace(schedule, fifo_capacity=capacity), replay), replay)
+
+
+def _planned(dag: CanonicalDag, options: ScheduleOptions, found: ListSchedule, streamed: Bool) -> Schedule:
+    """Return a list schedule with FIFOs that hold whole streams; each node is a block of its own."""
+    pe, used = [NO_PE] * dag.nodes_count, 0
+    task = dag.is_computational
+    block = np.empty(dag.nodes_count, dtype=np.int32)
+    block[found.sequence] = np.arange(dag.nodes_count)
+    is_task, barrier = task.tolist(), False
+    for node in found.sequence:
+        if is_task[node]:
+            before = found.before[node]
+            pe[node] = used if before == FREE else pe[before]
+            used += before == FREE
+    start, end = (np.array(column, dtype=np.int64) for column in (found.start, found.end))
+    awaited = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)
+    columns = (
+        block,
+        np.array(pe, dtype=np.int32),
+        start,
+        np.where(task & (dag.volume_out > 0), start + awaited, end),
+        end,
+        streamed.copy(),
+        np.where(streamed, np.maximum(dag.edge_volume, 1), 0),
+    )
+    for column in columns:
+        column.setflags(write=False)
+    return Schedule(options.pes, options.partition, barrier, Timing.STEADY, *columns, makespan_cycles=found.cycles)

@@ -1,0 +1,139 @@
+"""Replays a unit whose FIFOs are never full: task by task, each once.
+
+Without a full FIFO no task ever waits for a reader. So if the ends and elements that tasks wait for lead one way, each
+task is replayed when all before it have been, and what it wrote is forgotten when the last of its readers has been: the
+cost is that of one visit per task, and memory does not hold the whole traffic. FIFOs that hold what is in flight then
+are never full either: with them each access is in the same cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, task_sequence
+from dfcompile.scheduler.simulation.stretch import StreamingUnit
+
+_KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses
+_KEPT_ACCESSES = 4096  # of each such sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Unthrottled:
+    """When tasks run that never wait for a reader.
+
+    Attributes:
+        start: cycle of each node's first read (of a node without streamed inputs: from which on it may run).
+        end: cycle in which each node has ended.
+        read_stall: cycles after its start that the reader of each edge waited for elements.
+        peak: the smallest capacity of each FIFO that delays no write.
+    """
+
+    start: list[int]
+    end: list[int]
+    read_stall: list[int]
+    peak: list[int]
+
+
+def runs_in_turn(unit: StreamingUnit) -> bool:
+    """Return whether each node comes after all whose ends or elements it waits for."""
+    streams = all(source < target for source, target in zip(unit.source, unit.target, strict=True))
+    return streams and all(other < node for node, others in enumerate(unit.waits) for other in others)
+
+
+def replay_unthrottled(unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> Unthrottled:
+    """Replay a unit as if its FIFOs were never full.
+
+    Args:
+        unit: the tasks, in turn.
+        release: cycle from which on each node may run.
+        details: whether to find stalls and peaks too; they are 0 without.
+    """
+    return _Replaying(unit, details=details).run(release)
+
+
+class _Replaying:
+    """The traffic that is still to be read, and the sums so far."""
+
+    def __init__(self, unit: StreamingUnit, *, details: bool) -> None:
+        self._unit, self._details = unit, details
+        self._written: list[Int64 | None] = [None for _ in unit.nodes]
+        self._readers = [len(outputs) for outputs in unit.outputs]
+        self._sequences: dict[tuple[int, int, bool, bool], AccessSequence] = {}
+        edges = len(unit.edges)
+        self._found = Unthrottled([0] * len(unit.nodes), [0] * len(unit.nodes), [0] * edges, [0] * edges)
+
+    def run(self, release: tuple[int, ...]) -> Unthrottled:
+        end = self._found.end
+        for node, first in enumerate(release):
+            self._visit(node, max([first, *[end[other] for other in self._unit.waits[node]]]))
+        return self._found
+
+    def _visit(self, node: int, clock: int) -> None:
+        """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
+        inputs, found = self._unit.inputs[node], self._found
+        sequence = self._sequence(node)
+        found.start[node], found.end[node] = clock, clock + sequence.cycles
+        rows: list[Int64] = []
+        for edge in inputs:
+            delay = self._arrivals(edge) - sequence.get_waits
+            rows.append(np.maximum(rows[-1], delay, out=delay) if rows else delay)
+        if not rows:
+            if self._readers[node]:
+                self._written[node] = clock + sequence.put_waits
+            return
+        largest = np.empty(len(rows[-1]) + 1, dtype=np.int64)
+        largest[0], largest[1:] = clock, rows[-1]
+        np.maximum.accumulate(largest, out=largest)
+        found.start[node] = int(largest[1]) if len(largest) > 1 else clock
+        found.end[node] = int(largest[-1]) + sequence.cycles
+        if self._readers[node]:
+            self._written[node] = largest[sequence.gets_before] + sequence.put_waits
+        if self._details and len(largest) > 1:
+            self._account(node, clock, sequence, (rows, largest))
+        for edge in inputs:
+            self._forget(self._unit.source[edge])
+
+    def _account(self, node: int, clock: int, sequence: AccessSequence, delays: tuple[list[Int64], Int64]) -> None:
+        """Add up the stalls of a task's reads, and find how full its FIFOs get."""
+        rows, largest = delays
+        before: Int64 | None = None
+        first_before = clock
+        for place, edge in enumerate(self._unit.inputs[node]):
+            is_last = place == len(rows) - 1
+            delay = largest[1:] if is_last else np.maximum(largest[:-1], rows[place])
+            stall = int(delay.sum()) - int((largest[:-1] if before is None else before).sum())
+            first = int(delay[0])
+            # What a task waits for its first elements comes before its start.
+            self._found.read_stall[edge] += stall - (first - first_before)
+            before, first_before = delay, first
+            self._found.peak[edge] = _held(self._arrivals(edge), delay + sequence.get_waits)
+
+    def _sequence(self, node: int) -> AccessSequence:
+        unit = self._unit
+        whole = Place(unit.reads[node], unit.writes[node])
+        key = (whole.reads, whole.writes, bool(unit.inputs[node]), bool(unit.outputs[node]))
+        found = self._sequences.get(key)
+        if found is None:
+            found = task_sequence(whole, Place(0, 0), whole, gets=key[2], puts=key[3])
+            if max(whole.reads, whole.writes) <= _KEPT_ACCESSES and len(self._sequences) < _KEPT_SEQUENCES:
+                self._sequences[key] = found
+        return found
+
+    def _arrivals(self, edge: int) -> Int64:
+        written = self._written[self._unit.source[edge]]
+        assert written is not None
+        return written
+
+    def _forget(self, node: int) -> None:
+        self._readers[node] -= 1
+        if not self._readers[node]:
+            self._written[node] = None
+
+
+def _held(puts: Int64, reads: Int64) -> int:
+    """Return the smallest capacity with which each element finds a place that was left in a cycle before."""
+    left = np.searchsorted(reads, puts, side="left")  # so many places are free again when it is written
+    return int((np.arange(1, len(puts) + 1) - left).max())

@@ -1,0 +1,84 @@
+"""Task by task: list schedules are short, proofs are proofs, and both are the same each time."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.generators.canonical_dags import chain, cholesky, gaussian
+from dfcompile.options import Effort
+from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule
+from dfcompile.scheduler.checked_schedule import Scheduling
+from dfcompile.scheduler.listing import listed_schedules
+from dfcompile.scheduler.listing.list_schedule import FREE, ListScheduler
+from dfcompile.scheduler.listing.listed_schedules import listed_schedule
+from tests.examples import examples
+from tests.strategies import DagShape, canonical_dags
+from tests.unit.scheduler.brute_force import shortest_makespan
+
+TINY = DagShape(max_scopes=4, max_members=2, max_volume=12)
+
+
+@examples(8)
+@given(canonical_dags(TINY), st.integers(1, 3))
+def test_high_effort_finds_the_optimum_and_proves_nothing_above_it(dag: CanonicalDag, pes: int) -> None:
+    assume(1 <= dag.tasks_count <= 5)  # all orders of more take too long
+    optimum = shortest_makespan(dag, pes)
+    figures = Scheduling(dag).on(ScheduleOptions(pes, "best", effort=Effort.HIGH)).figures
+
+    assert figures.makespan_cycles == optimum
+    assert figures.lower_bound_cycles <= optimum
+
+
+@pytest.mark.parametrize("pes", [2, 3, 7])
+def test_tasks_of_a_chain_take_elements_in_turn(pes: int) -> None:
+    dag = chain(40, 64, 3)
+    found = schedule(dag, ScheduleOptions(pes, "best", effort=Effort.QUICK))
+    tasks = found.pe[dag.is_computational]
+
+    assert tasks[:pes].tolist() == list(range(pes))
+    assert tasks[pes:].tolist() == tasks[:-pes].tolist()  # in turn: no assignment is shorter
+
+
+def test_a_task_that_would_only_wait_lets_others_run() -> None:
+    """``b`` could begin in cycle 1 and would keep the second element for 100 cycles; ``c`` takes 50 of them."""
+    scheduler = ListScheduler(gaussian(2, 64, 1), 2)
+    never_early = [2**40] * scheduler.nodes
+    late, early = (scheduler.forwards(scheduler.left(), latest) for latest in (never_early, [0] * scheduler.nodes))
+
+    for found in (late, early):
+        assert found.cycles == max(found.end)
+        for node, before in enumerate(found.before):
+            assert before == FREE or found.end[before] <= found.start[node]
+
+
+@pytest.mark.parametrize(
+    ("dag", "pes", "within"),
+    [(gaussian(16, 2048, 1), 64, 1.005), (cholesky(8, 2048, 1), 16, 1.05), (chain(128, 2048, 1), 16, 1.001)],
+)
+def test_the_default_is_near_the_bound(dag: CanonicalDag, pes: int, within: float) -> None:
+    assert schedule(dag, ScheduleOptions(pes, "best")).makespan_cycles <= within * lower_bound_cycles(dag, pes)
+
+
+def test_a_proof_raises_the_bound_to_the_optimum() -> None:
+    dag, options = gaussian(8, 2048, 1), ScheduleOptions(16, "best", effort=Effort.HIGH)
+    figures = Scheduling(dag).on(options).figures
+
+    assert lower_bound_cycles(dag, 16) == 3084
+    assert figures.makespan_cycles == figures.lower_bound_cycles == 3585
+
+
+def test_high_effort_is_the_same_each_time() -> None:
+    dag, options = gaussian(5, 64, 2), ScheduleOptions(4, "best", effort=Effort.HIGH)
+    first, second = (listed_schedule(dag, options, 1) for _ in range(2))
+
+    assert first.bound == second.bound
+    assert first.planned.start.tolist() == second.planned.start.tolist()
+    assert first.planned.pe.tolist() == second.planned.pe.tolist()
+
+
+def test_without_the_solver_no_proof_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed_schedules, "is_installed", lambda: False)
+    dag, options = gaussian(8, 2048, 1), ScheduleOptions(16, "best", effort=Effort.HIGH)
+
+    assert listed_schedule(dag, options, lower_bound_cycles(dag, 16)).bound == 3084
