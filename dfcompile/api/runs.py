@@ -15,7 +15,7 @@ from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.report_format import WIDTH, AnyReport, Page, registered_formats
 from dfcompile.report.rows import report_rows
 from dfcompile.scheduler import Schedule, ScheduleFigures
-from dfcompile.visualization.gantt import check_drawable, schedule_to_svg
+from dfcompile.visualization.gantt.chart import check_drawable, schedule_to_svg
 from dfcompile.visualization.trace import schedule_to_trace
 
 if TYPE_CHECKING:

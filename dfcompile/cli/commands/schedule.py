@@ -97,7 +97,7 @@ def schedule_dag_file(
     from dfcompile.canonical_dag.forms.dag_file import read_dag_file
     from dfcompile.cli.pictures import schedule_pictures
     from dfcompile.cli.progress import show_stage
-    from dfcompile.visualization.gantt import check_drawable
+    from dfcompile.visualization.gantt.chart import check_drawable
 
     choices, warnings = schedule_choices(
         counts, partitions, effort=effort, barrier=barrier, timing=timing, fifo=fifos, simulate=simulate
