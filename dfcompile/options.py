@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
@@ -64,6 +65,17 @@ class Effort(StrEnum):
     QUICK = "quick"  # one partition
     DEFAULT = "default"  # as many as leave a model of a thousand tasks well below a second
     HIGH = "high"  # some thousands
+
+
+@unique
+class Objective(StrEnum):
+    """By what one of several schedules is chosen."""
+
+    MAKESPAN = "makespan"  # the shortest, among equals the one with the smallest FIFOs
+    FIFO = "fifo"  # the smallest FIFOs among those that take little more than the shortest
+
+
+DEFAULT_SLACK: Final = Fraction(1, 10)  # of the makespan of the shortest schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +250,29 @@ def parse_fifos(text: str) -> Fifos:
     if not text.isdecimal():
         raise UserError(f"--fifo: found {text!r} against in-flight, rule, minimal or a number of elements")
     return _count("--fifo", text)
+
+
+def parse_max_fifo(text: str) -> int:
+    """Read how many elements a FIFO may hold.
+
+    Raises:
+        UserError: no positive integer.
+    """
+    return _count("--max-fifo", text)
+
+
+def parse_slack(text: str) -> Fraction:
+    """Read a percentage as a part of 1.
+
+    Raises:
+        UserError: no number from 0 to 1000.
+
+    >>> parse_slack("2.5")
+    Fraction(1, 40)
+    """
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text, re.ASCII) or Fraction(text) > 1000:
+        raise UserError(f"--slack: found {text!r} against a percentage from 0 to 1000, such as 10")
+    return Fraction(text) / 100
 
 
 def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
