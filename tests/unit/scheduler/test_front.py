@@ -24,7 +24,7 @@ from tests.unit.scheduler.streams import stream_graph
 FRONT = Selection(Objective.MAKESPAN, front=True)
 
 
-@examples(25)
+@examples(12)
 @given(
     canonical_dags(DagShape(max_volume=24)),
     st.integers(1, 16),
@@ -56,7 +56,7 @@ def test_each_of_a_front_is_accepted_by_the_checker_and_takes_what_a_replay_take
         assert found[0].cost <= (alone.makespan_cycles, alone.fifo_elements)
 
 
-@examples(20)
+@examples(10)
 @given(canonical_dags(DagShape(max_volume=24)), st.integers(1, 8))
 def test_more_effort_never_gives_a_front_that_less_effort_beats(dag: CanonicalDag, pes: int) -> None:
     scheduling, options = Scheduling(dag), ScheduleOptions(pes, "sb-rlx")
