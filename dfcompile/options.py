@@ -123,6 +123,7 @@ class Options:
         partition: name of the partitioner that fills spatial blocks.
         effort: how much the partitioner tries.
         barrier: whether a block waits for the end of the one before; ``None``: as the partitioner has it.
+        max_fifo: elements that a FIFO may hold; ``None``: as many as it takes.
         timing: how the times of a schedule are found.
         granularity: of the tasks: ``declared``, ``max-tasks=N`` or ``split=N``.
         system: name or file of the machine; ``None``: the canonical machine.
@@ -148,6 +149,7 @@ class Options:
     solver: str = "dp"
     verify: bool = False
     chips: tuple[int, ...] = (1,)
+    max_fifo: int | None = None
 
     @property
     def combinations(self) -> tuple[tuple[Choice, ...], ...]:
