@@ -1,5 +1,6 @@
 """The driver runs stages and checks what they hand over."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,15 @@ def test_points_are_the_product_of_pes_and_combinations(convolution: Path) -> No
         (2, "op"),
     ]
     assert found.points[0].variant is found.points[2].variant
+
+
+def test_no_fifo_is_larger_than_allowed_neither_of_the_schedule_nor_of_the_mapping(convolution: Path) -> None:
+    asked = Options(convolution, (4,), parse_expand(["MatMul=lmv"]), partition="best")
+    free, limited = (explore(replace(asked, max_fifo=most)).points[0] for most in (None, 2))
+
+    assert free.scheduled.schedule.fifo_capacity.max() > 2
+    assert limited.scheduled.schedule.fifo_capacity.max() <= 2
+    assert limited.shown_schedule[1].fifo_capacity.max() <= 2
 
 
 def test_wrong_options_are_found_before_the_model_is_read(tmp_path: Path) -> None:
