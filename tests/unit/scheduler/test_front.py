@@ -28,7 +28,7 @@ FRONT = Selection(Objective.MAKESPAN, front=True)
 @given(
     canonical_dags(DagShape(max_volume=24)),
     st.integers(1, 16),
-    st.sampled_from(("best", "sb-rlx")),
+    st.sampled_from(("sb-rlx", "sb-lts", "best")),
     st.sampled_from((None, True, False)),
     st.sampled_from((None, "minimal", "rule", 7)),
     st.sampled_from((None, 9)),

@@ -209,7 +209,7 @@ def test_chart_of_too_many_tasks_is_refused_before_anything_is_scheduled(capsys:
 
 
 def test_front_has_the_options_that_give_each_schedule(capsys: Capture) -> None:
-    words = ("small.json", "--pes", "2,8", "--front")
+    words = ("small.json", "--pes", "2,8", "--front", "--partition", "sb-rlx")
     found, table = results(capsys, *words), printed(capsys, *words)
 
     assert [each["pes"] for each in found] == sorted(each["pes"] for each in found)
@@ -223,10 +223,11 @@ def test_front_has_the_options_that_give_each_schedule(capsys: Capture) -> None:
 
 
 def test_smallest_fifos_within_a_slack_are_chosen(capsys: Capture) -> None:
-    (short,) = results(capsys, "dag.json", "--pes", "8")
-    (lean,) = results(capsys, "dag.json", "--pes", "8", "--objective", "fifo")
-    (none,) = results(capsys, "dag.json", "--pes", "8", "--objective", "fifo", "--slack", "0")
-    table = printed(capsys, "dag.json", "--pes", "8", "--objective", "fifo")
+    words = ("dag.json", "--pes", "8", "--no-barrier", "--partition", "sb-rlx")
+    (short,) = results(capsys, *words)
+    (lean,) = results(capsys, *words, "--objective", "fifo")
+    (none,) = results(capsys, *words, "--objective", "fifo", "--slack", "0")
+    table = printed(capsys, *words, "--objective", "fifo")
     cost = [(each["schedule"]["makespan_cycles"], each["schedule"]["fifo_elements"]) for each in (short, lean, none)]
 
     assert cost[1][0] <= 1.1 * cost[0][0]
@@ -236,8 +237,8 @@ def test_smallest_fifos_within_a_slack_are_chosen(capsys: Capture) -> None:
 
 
 def test_no_fifo_is_larger_than_allowed(capsys: Capture) -> None:
-    (free,) = results(capsys, "dag.json", "--pes", "8")
-    (limited,) = results(capsys, "dag.json", "--pes", "8", "--max-fifo", "1")
+    words = ("dag.json", "--pes", "8", "--no-barrier", "--partition", "sb-rlx")
+    (free,), (limited,) = results(capsys, *words), results(capsys, *words, "--max-fifo", "1")
     streams = limited["schedule"]["fifo_elements"]
 
     assert streams < free["schedule"]["fifo_elements"]
