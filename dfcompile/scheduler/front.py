@@ -126,16 +126,11 @@ def leanest(front: Sequence[Tried], slack: Fraction) -> Tried:
 
 
 def _tried(scheduling: Scheduling, asked: ScheduleOptions) -> Iterator[Tried]:
-    """Yield schedules of a partitioner and of those it is compared with, and with ever smaller FIFOs of its own.
-
-    A limit is within that partitioner's comparison already.
-    """
+    """Yield schedules of a partitioner and of those it is compared with, each with ever smaller FIFOs."""
     partitioner = find_partitioner(asked.partition, collect_partitioners())
-    for barrier in (False, True) if asked.barrier is None else (asked.barrier,):
-        yield from _limited(scheduling, replace(asked, barrier=barrier))
-        for rival in partitioner.rivals:
-            options = replace(asked, partition=rival.name, barrier=barrier)
-            yield Tried(options, scheduling.on(options))
+    for name in dict.fromkeys((asked.partition, *(rival.name for rival in partitioner.rivals))):
+        for barrier in (False, True) if asked.barrier is None else (asked.barrier,):
+            yield from _limited(scheduling, replace(asked, partition=name, barrier=barrier))
 
 
 def _limited(scheduling: Scheduling, options: ScheduleOptions) -> Iterator[Tried]:
