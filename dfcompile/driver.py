@@ -297,7 +297,12 @@ def _plan(options: Options) -> Plan:
         extraction=ExtractionOptions(options.volumes, parse_granularity(options.granularity)),
         schedules=tuple(
             ScheduleOptions(
-                pes, options.partition, barrier=options.barrier, timing=options.timing, effort=options.effort
+                pes,
+                options.partition,
+                barrier=options.barrier,
+                timing=options.timing,
+                effort=options.effort,
+                max_fifo=options.max_fifo,
             )
             for pes in options.pes
         ),

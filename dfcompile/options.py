@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
@@ -66,6 +67,17 @@ class Effort(StrEnum):
     HIGH = "high"  # some thousands
 
 
+@unique
+class Objective(StrEnum):
+    """By what one of several schedules is chosen."""
+
+    MAKESPAN = "makespan"  # the shortest, among equals the one with the smallest FIFOs
+    FIFO = "fifo"  # the smallest FIFOs among those that take little more than the shortest
+
+
+DEFAULT_SLACK: Final = Fraction(1, 10)  # of the makespan of the shortest schedule
+
+
 @dataclass(frozen=True, slots=True)
 class ExpansionRule:
     """Expansions to compare for an operator type, or for one operator of the user's model."""
@@ -111,6 +123,7 @@ class Options:
         partition: name of the partitioner that fills spatial blocks.
         effort: how much the partitioner tries.
         barrier: whether a block waits for the end of the one before; ``None``: as the partitioner has it.
+        max_fifo: elements that a FIFO may hold; ``None``: as many as it takes.
         timing: how the times of a schedule are found.
         granularity: of the tasks: ``declared``, ``max-tasks=N`` or ``split=N``.
         system: name or file of the machine; ``None``: the canonical machine.
@@ -136,6 +149,7 @@ class Options:
     solver: str = "dp"
     verify: bool = False
     chips: tuple[int, ...] = (1,)
+    max_fifo: int | None = None
 
     @property
     def combinations(self) -> tuple[tuple[Choice, ...], ...]:
@@ -238,6 +252,29 @@ def parse_fifos(text: str) -> Fifos:
     if not text.isdecimal():
         raise UserError(f"--fifo: found {text!r} against in-flight, rule, minimal or a number of elements")
     return _count("--fifo", text)
+
+
+def parse_max_fifo(text: str) -> int:
+    """Read how many elements a FIFO may hold.
+
+    Raises:
+        UserError: no positive integer.
+    """
+    return _count("--max-fifo", text)
+
+
+def parse_slack(text: str) -> Fraction:
+    """Read a percentage as a part of 1.
+
+    Raises:
+        UserError: no number from 0 to 1000.
+
+    >>> parse_slack("2.5")
+    Fraction(1, 40)
+    """
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text, re.ASCII) or Fraction(text) > 1000:
+        raise UserError(f"--slack: found {text!r} against a percentage from 0 to 1000, such as 10")
+    return Fraction(text) / 100
 
 
 def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:

@@ -126,7 +126,7 @@ def test_command_line_document_has_every_option_and_command() -> None:
         if isinstance(parameter, click.Option) and parameter.name != "version"
     }
 
-    documented = set(re.findall(r"^\| `(--?[a-z]+)", text, re.MULTILINE))
+    documented = set(re.findall(r"^\| `(--?[a-z-]+)", text, re.MULTILINE))
     assert documented == {"-o" if option == "--output" else option for option in options}
     for command in cli.COMMANDS:
         assert f"dfcompile {command}" in text or f"| {command}" in text

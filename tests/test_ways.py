@@ -41,7 +41,7 @@ BESIDE = {
         "scheduler/baseline/", "scheduler/checker.py", "scheduler/recomputation.py",  # checks, another schedule
         "scheduler/simulation/", "scheduler/fifo/sizes.py",  # the replay made fast
         "scheduler/bounds/", "scheduler/blocks.py", "scheduler/options.py", "scheduler/schedules.py",
-        "scheduler/gangs/", "scheduler/timing/cycles.py", "scheduler/timing/exact_integers.py",
+        "scheduler/front.py", "scheduler/gangs/", "scheduler/timing/cycles.py", "scheduler/timing/exact_integers.py",
     ),
     "tasks": (
         "canonical_dag/annotation.py",

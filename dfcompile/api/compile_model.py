@@ -32,6 +32,7 @@ def compile_model(
     partition: str = "sb-rlx",
     effort: str = "default",
     barrier: bool | None = None,
+    max_fifo: int | None = None,
     timing: str = "exact",
     granularity: str = "declared",
     system: File | None = None,
@@ -59,6 +60,7 @@ def compile_model(
         partition: name of the partitioner.
         effort: ``quick``, ``default`` or ``high``: how much is tried for a short schedule.
         barrier: whether a spatial block waits for the one before; ``None``: as the partitioner has it.
+        max_fifo: elements that a FIFO may hold; ``None``: as many as it takes.
         timing: ``exact``, of a replay with the FIFOs of the schedule; or ``steady``, from mean intervals.
         granularity: ``declared``, ``max-tasks=N`` or ``split=N``.
         system: name or file of the machine; ``None``: the canonical one.
@@ -82,6 +84,7 @@ def compile_model(
         partition=partition,
         effort=effort,
         barrier=barrier,
+        max_fifo=max_fifo,
         timing=timing,
         granularity=granularity,
         system=system,

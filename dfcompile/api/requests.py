@@ -15,6 +15,7 @@ from dfcompile.options import (
     Volumes,
     parse_chips,
     parse_expand,
+    parse_max_fifo,
     parse_partitions,
     parse_passes,
     parse_pes,
@@ -49,6 +50,7 @@ def compile_options(
     overlap: str = "perfect",
     solver: str = "dp",
     verify: bool = False,
+    max_fifo: int | str | None = None,
 ) -> Options:
     """Return the options of a run; see `dfcompile.api.compile_model.compile_model`.
 
@@ -73,6 +75,7 @@ def compile_options(
         solver=solver,
         verify=verify,
         chips=parse_chips(_joined(chips)),
+        max_fifo=None if max_fifo is None else parse_max_fifo(str(max_fifo)),
     )
 
 

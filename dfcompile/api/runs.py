@@ -15,7 +15,7 @@ from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.report_format import WIDTH, AnyReport, Page, registered_formats
 from dfcompile.report.rows import report_rows
 from dfcompile.scheduler import Schedule, ScheduleFigures
-from dfcompile.visualization.gantt import check_drawable, schedule_to_svg
+from dfcompile.visualization.gantt.chart import check_drawable, schedule_to_svg
 from dfcompile.visualization.trace import schedule_to_trace
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Run(Reported):
     def schedule(
         self, *, pes: int | None = None, partition: str | None = None, expansions: Mapping[str, str] | None = None
     ) -> ScheduleResult:
-        """Return the schedule of least makespan among those with these properties; among equals the first.
+        """Return the schedule of least makespan among those with these properties, among equals of smallest FIFOs.
 
         Args:
             pes: number of processing elements.
@@ -136,7 +136,7 @@ class Run(Reported):
         if not found:
             there = dict.fromkeys(_described(one.result) for one in self.schedules)
             raise UserError(f"schedule: found none like that (there are: {'; '.join(there)})")
-        return min(found, key=lambda one: (one.figures.makespan_cycles is None, one.figures.makespan_cycles or 0))
+        return min(found, key=_cost)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +148,11 @@ class ModelRun(Run):
     """
 
     exploration: Exploration
+
+
+def _cost(found: ScheduleResult) -> tuple[bool, int, int]:
+    figures = found.figures
+    return figures.makespan_cycles is None, figures.makespan_cycles or 0, figures.fifo_elements
 
 
 def _described(result: Result) -> str:

@@ -120,6 +120,11 @@ class ScheduleSummary:
         after="spilled_elements",
     )
     tasks: int = figure(unit="tasks", meaning="computational nodes", heading="tasks", table="schedule")
+    choice: str | None = figure(
+        meaning="options of `dfcompile schedule` that give this schedule, where it was chosen among several",
+        is_optional=True,
+        default=None,
+    )
     steady_error: Fraction | None = figure(
         meaning="where a replay is too large: by how much a sample of what streams together takes longer in a replay "
         "than planned",
@@ -264,13 +269,15 @@ class Report:
 
     @property
     def best(self) -> Mapping[int, Result]:
-        """Per number of processing elements the result of least makespan, no deadlock; among equals the first."""
+        """Per number of processing elements the result of least makespan, then of smallest FIFOs; no deadlock."""
         best: dict[int, Result] = {}
-        least: dict[int, int] = {}
+        least: dict[int, tuple[int, int]] = {}
         for result in self.results:
-            cycles = result.schedule.makespan_cycles
-            if cycles is not None and (result.pes not in least or cycles < least[result.pes]):
-                best[result.pes], least[result.pes] = result, cycles
+            if result.schedule.makespan_cycles is None:
+                continue
+            cost = result.schedule.makespan_cycles, result.schedule.fifo_elements
+            if result.pes not in least or cost < least[result.pes]:
+                best[result.pes], least[result.pes] = result, cost
         return MappingProxyType(best)
 
 

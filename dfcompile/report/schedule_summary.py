@@ -1,7 +1,9 @@
 """Sums up schedules as parts of a report."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import repeat
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
@@ -15,18 +17,28 @@ PROCESSING_ELEMENT = AssumptionSummary(
 
 
 def summarize_schedules(
-    scheduling: Scheduling, schedules: Sequence[CheckedSchedule], warnings: tuple[str, ...] = ()
+    scheduling: Scheduling,
+    schedules: Sequence[CheckedSchedule],
+    warnings: tuple[str, ...] = (),
+    choices: Sequence[str | None] = (),
 ) -> Report:
-    """Return the report on schedules of a canonical DAG from a file: no model, no mapping."""
+    """Return the report on schedules of a canonical DAG from a file: no model, no mapping.
+
+    Args:
+        scheduling: of the graph.
+        schedules: of it.
+        warnings: to be repeated.
+        choices: options that give each schedule, where it was chosen among several.
+    """
     dag = scheduling.dag
     results = tuple(
         Result(
             found.figures.pes,
             {},
-            schedule_summary(found, scheduling.depths),
+            replace(schedule_summary(found, scheduling.depths), choice=choice),
             simulation=None if found.simulation is None else simulation_summary(dag, found.simulation),
         )
-        for found in schedules
+        for found, choice in zip(schedules, choices or repeat(None), strict=False)
     )
     model = ModelSummary(dag.name, nodes=0, nodes_costed=0, nodes_as_tasks=0, nodes_as_views=0, nodes_folded=0)
     return Report(model, results, (PROCESSING_ELEMENT, *schedule_assumptions(schedules)), warnings=warnings)

@@ -107,7 +107,8 @@ def _compared(report: Report) -> tuple[str, ...]:
 
 
 def _variation(result: Result) -> Mapping[str, str]:
-    return {**result.expansions, "partition": result.schedule.partition}
+    choice = result.schedule.choice
+    return {**result.expansions, **({"options": choice} if choice else {"partition": result.schedule.partition})}
 
 
 def _compared_label(report: Report, result: Result) -> str:
@@ -235,6 +236,14 @@ def _exchange_table(report: Report) -> Table:
     return Table("exchanges", tuple(labels), table_columns("exchanges", [exchange for _, exchange in rows]))
 
 
+def _choice_notes(report: Report) -> Iterator[str]:
+    """Yield what marks the best of several results, or which of several schedules was chosen."""
+    if _is_comparison(report):
+        yield f"{BEST} least makespan of its number of PEs"
+    elif any(result.schedule.choice for result in report.results):
+        yield f"chosen: {report.results[0].schedule.choice}"
+
+
 def _hint(report: Report, result: Result, hint: HintSummary) -> str:
     where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)
     rules = " ".join(f"--expand {rule}" for rule in hint.expand[:NAMED_RULES])
@@ -271,8 +280,7 @@ def report_notes(report: Report) -> Iterator[str]:
         if result.simulation is not None and result.simulation.deadlock:
             where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)
             yield f"deadlock on {where}: {'; '.join(result.simulation.deadlock)}"
-    if _is_comparison(report):
-        yield f"{BEST} least makespan of its number of PEs"
+    yield from _choice_notes(report)
     seen: dict[str, float] = {}
     for result in report.results:
         if result.verification is not None:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
+from dfcompile.errors import VerificationError
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
@@ -77,6 +78,7 @@ class Scheduling:
         baseline = self._baseline(options.pes)
         timed = timed_schedule(self._dag, options)
         found, ends = timed.schedule, not timed.deadlock
+        _check_limit(found, options.max_fifo)
         if found.timing.is_exact or options.fifos in {None, "rule"}:
             check(self._dag, found)
             if not timed.is_replayed:
@@ -101,3 +103,9 @@ class Scheduling:
             self._baselines[pes] = schedule_non_streaming(self._dag, pes)
             check_non_streaming(self._dag, self._baselines[pes])
         return self._baselines[pes]
+
+
+def _check_limit(schedule: Schedule, most: int | None) -> None:
+    deepest = int(schedule.fifo_capacity.max(initial=0))
+    if most is not None and deepest > most:
+        raise VerificationError(f"max-fifo: found a fifo of {deepest} elements against at most {most}")

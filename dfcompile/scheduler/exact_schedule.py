@@ -37,9 +37,9 @@ class ReplayedSchedule:
     replay: Simulation
 
     @property
-    def order(self) -> tuple[bool, int]:
-        """By which the better of two is the smaller one."""
-        return bool(self.replay.deadlock), self.schedule.makespan_cycles
+    def order(self) -> tuple[bool, int, int]:
+        """By which the better of two is the smaller one: it ends, is shorter, has smaller FIFOs."""
+        return bool(self.replay.deadlock), self.schedule.makespan_cycles, int(self.schedule.fifo_capacity.sum())
 
 
 def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[ReplayedSchedule]:

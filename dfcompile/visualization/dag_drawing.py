@@ -10,7 +10,7 @@ import numpy as np
 
 from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.canonical_dag.kinds import NodeKind
-from dfcompile.visualization.gantt import PALETTE, escape
+from dfcompile.visualization.gantt.layout import PALETTE, escape
 from dfcompile.visualization.layered_layout import Layout, lay_out
 
 CHARACTER = 6.4  # pixels, of small letters

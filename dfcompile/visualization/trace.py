@@ -1,22 +1,31 @@
 """The trace of a schedule in the trace-event format, for Perfetto and chrome://tracing.
 
 One row per processing element, one complete event per task, one flow per streamed edge from the cycle of the first
-element sent to the cycle of the first element read. A cycle is shown as a microsecond.
+element sent to the cycle of the first element read. Of a replayed schedule also: inside of tasks when they wait, and
+for whom; how many processing elements work or hold a task that waits, and how many elements are in FIFOs, as counters;
+and the critical path in a row of its own. A cycle is shown as a microsecond.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, NodeKind
 from dfcompile.host.printable import json_text
 from dfcompile.scheduler import NO_PE, Schedule
+from dfcompile.scheduler.activity.profiles import Activity, Phase, activity
+from dfcompile.scheduler.simulation import NO_EDGE, WaitReason
 
-PROCESS = 1
+PROCESS, CHAIN = 1, 2
 FIRST_ROW = 1  # row 0 means "no thread" to some viewers
+MOST_STEPS = 2000  # in which a task works or waits evenly, and of a counter
 
 
 def schedule_to_trace(dag: CanonicalDag, schedule: Schedule) -> str:
-    """Return a schedule as a JSON trace, one event per line; times and durations in cycles."""
+    """Return a schedule as a JSON trace, one event per line; times and durations in cycles.
+
+    Raises:
+        VerificationError: the times of the schedule are said to be those of its replay, and are not.
+    """
     head = {
         "displayTimeUnit": "ms",
         "otherData": {
@@ -32,9 +41,13 @@ def schedule_to_trace(dag: CanonicalDag, schedule: Schedule) -> str:
 
 
 def _events(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
+    happening = activity(dag, schedule, MOST_STEPS)
     yield from _rows(dag, schedule)
-    yield from _tasks(dag, schedule)
+    yield from _tasks(dag, schedule, happening)
     yield from _flows(dag, schedule)
+    if happening is not None:
+        yield from _counters(happening)
+        yield from _chain(dag, happening)
 
 
 def _rows(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
@@ -45,7 +58,7 @@ def _rows(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
         yield _text({**row, "name": "thread_sort_index", "args": {"sort_index": pe}})
 
 
-def _tasks(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
+def _tasks(dag: CanonicalDag, schedule: Schedule, happening: Activity | None) -> Iterator[str]:
     columns = zip(
         schedule.pe.tolist(), schedule.start.tolist(), schedule.last_out.tolist(), schedule.block.tolist(),
         dag.kind.tolist(), dag.volume_in.tolist(), dag.volume_out.tolist(), dag.node_scope.tolist(), strict=True,
@@ -71,9 +84,56 @@ def _tasks(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
                     "rate": _rate(volume_in, volume_out),
                     "kernel": None if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel].name,
                     "origin": scope.origin,
+                    **({} if happening is None else {"waits_cycles": _waits_cycles(happening.phases[node])}),
                 },
             }
         )
+        if happening is not None:
+            yield from _waits(dag, node, happening.phases[node], pe)
+
+
+def _waits_cycles(phases: Sequence[Phase]) -> int:
+    return sum(phase.end - phase.begin - phase.worked_cycles for phase in phases)
+
+
+def _waits(dag: CanonicalDag, node: int, phases: Sequence[Phase], pe: int) -> Iterator[str]:
+    """Yield an event where a task waits more than it works; for one neighbour phases in a row are one event."""
+    row: list[Phase] = []
+    for phase in phases:
+        if row and (phase.awaited != row[0].awaited or not _mostly_waits(phase)):
+            yield _wait(dag, node, row, pe)
+            row = []
+        if _mostly_waits(phase):
+            row.append(phase)
+    if row:
+        yield _wait(dag, node, row, pe)
+
+
+def _mostly_waits(phase: Phase) -> bool:
+    return 2 * phase.worked_cycles < phase.end - phase.begin
+
+
+def _wait(dag: CanonicalDag, node: int, row: Sequence[Phase], pe: int) -> str:
+    return _text(
+        {
+            "ph": "X",
+            "name": _awaited(dag, node, row[0].awaited),
+            "cat": "wait",
+            "pid": PROCESS,
+            "tid": pe + FIRST_ROW,
+            "ts": row[0].begin,
+            "dur": row[-1].end - row[0].begin,
+            "args": {"waits_cycles": _waits_cycles(row)},
+        }
+    )
+
+
+def _awaited(dag: CanonicalDag, node: int, edge: int) -> str:
+    if edge == NO_EDGE:
+        return "waits"
+    if dag.edge_target[edge] == node:
+        return f"waits for {WaitReason.ELEMENT.value} {dag.node_name(int(dag.edge_source[edge]))}"
+    return f"waits for {WaitReason.PLACE.value} {dag.node_name(int(dag.edge_target[edge]))}"
 
 
 def _rate(volume_in: int, volume_out: int) -> str | None:
@@ -92,6 +152,47 @@ def _flows(dag: CanonicalDag, schedule: Schedule) -> Iterator[str]:
         sent = max(first_out[producer] - 1, start[producer])
         yield _text({**flow, "ph": "s", "tid": pe[producer] + FIRST_ROW, "ts": sent, "args": args})
         yield _text({**flow, "ph": "f", "bp": "e", "tid": pe[consumer] + FIRST_ROW, "ts": start[consumer]})
+
+
+def _counters(happening: Activity) -> Iterator[str]:
+    """Yield the counters where they change; of processing elements means of a step."""
+    steps = zip(happening.working, happening.occupied, strict=True)
+    elements = [(round(works, 2), round(max(holds - works, 0), 2)) for works, holds in steps] + [(0.0, 0.0)]
+    before = None
+    for step, (working, waiting) in enumerate(elements):
+        if (working, waiting) != before:
+            yield _counter(happening, "busy processing elements", step, {"working": working, "waiting": waiting})
+        before = working, waiting
+    held = happening.held.tolist()
+    for step, words in enumerate(held):
+        if not step or words != held[step - 1]:
+            yield _counter(happening, "elements in FIFOs", step, {"elements": words})
+
+
+def _counter(happening: Activity, name: str, step: int, values: Mapping[str, float]) -> str:
+    end = happening.path[0].end if happening.path else 0
+    time = min(step * happening.step_cycles, end)
+    return _text({"ph": "C", "name": name, "pid": PROCESS, "tid": 0, "ts": time, "args": dict(values)})
+
+
+def _chain(dag: CanonicalDag, happening: Activity) -> Iterator[str]:
+    """Yield the critical path, as a process with one row."""
+    row = {"ph": "M", "pid": CHAIN, "tid": FIRST_ROW}
+    yield _text({**row, "name": "process_name", "args": {"name": "critical path"}})
+    yield _text({**row, "name": "thread_name", "args": {"name": "critical path"}})
+    for stay in reversed(happening.path):
+        yield _text(
+            {
+                "ph": "X",
+                "name": dag.node_name(stay.node),
+                "cat": "critical path",
+                "pid": CHAIN,
+                "tid": FIRST_ROW,
+                "ts": stay.begin,
+                "dur": stay.end - stay.begin,
+                "args": {"node": stay.node},
+            }
+        )
 
 
 def _text(record: object) -> str:

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import onnx
 import pytest
 
 from dfcompile.driver import explore
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.options import Options, parse_expand
 from tests.onnx_files import save_convolution
+from tests.onnx_text import model_from_text
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +27,17 @@ def test_points_are_the_product_of_pes_and_combinations(convolution: Path) -> No
         (2, "op"),
     ]
     assert found.points[0].variant is found.points[2].variant
+
+
+def test_no_fifo_is_larger_than_allowed_neither_of_the_schedule_nor_of_the_mapping(tmp_path: Path) -> None:
+    """Of a softmax: the exponentials wait for their sum."""
+    model = model_from_text("softmax (float[1,8] x) => (float[1,8] y) { y = Softmax<axis = 1>(x) }")
+    onnx.save(model, tmp_path / "softmax.onnx")
+    free, limited = (explore(Options(tmp_path / "softmax.onnx", (8,), max_fifo=most)).points[0] for most in (None, 2))
+
+    assert free.scheduled.schedule.fifo_capacity.max() > 2
+    assert limited.scheduled.schedule.fifo_capacity.max() <= 2
+    assert limited.shown_schedule[1].fifo_capacity.max() <= 2
 
 
 def test_wrong_options_are_found_before_the_model_is_read(tmp_path: Path) -> None:

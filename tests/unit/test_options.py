@@ -1,5 +1,6 @@
 """Texts of the command line become options, or an error that says what was expected."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from dfcompile.options import (
     parse_passes,
     parse_pes,
     parse_shapes,
+    parse_slack,
 )
 
 
@@ -85,3 +87,14 @@ def test_passes_in_order() -> None:
 def test_passes_without_name_or_twice_are_refused(text: str) -> None:
     with pytest.raises(UserError, match="--passes"):
         parse_passes(text)
+
+
+def test_slack_is_a_percentage() -> None:
+    assert parse_slack("0") == 0
+    assert parse_slack("12.5") == Fraction(1, 8)
+
+
+@pytest.mark.parametrize("text", ["", "-1", "5%", "1e2", "1001", "½", "٣", "1.", "nan"])
+def test_slack_of_another_form_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="against a percentage from 0 to 1000, such as 10"):
+        parse_slack(text)

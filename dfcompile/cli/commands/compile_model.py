@@ -57,6 +57,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="How much is tried for a short schedule.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
               help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip
+@click.option("--max-fifo", metavar="N", help="No FIFO holds more than N elements.")
 @click.option("--timing", type=click.Choice([value.value for value in Timing]), default="exact", show_default=True,
               help="Times of schedules: of a replay with their FIFOs, or from mean intervals.")  # fmt: skip
 @click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
@@ -98,6 +99,7 @@ def compile_model(
     partition: str,
     effort: str,
     barrier: bool | None,
+    max_fifo: str | None,
     timing: str,
     granularity: str,
     passes: tuple[str, ...],
@@ -129,6 +131,7 @@ def compile_model(
         partition=partition,
         effort=effort,
         barrier=barrier,
+        max_fifo=max_fifo,
         timing=timing,
         granularity=granularity,
         system=system,

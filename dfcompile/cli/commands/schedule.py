@@ -10,7 +10,7 @@ from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, write_text
-from dfcompile.options import Effort, Timing, parse_fifos
+from dfcompile.options import DEFAULT_SLACK, Effort, Objective, Timing, parse_fifos, parse_max_fifo
 
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 
@@ -54,6 +54,14 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
 @click.option("--fifo", metavar="in-flight|rule|minimal|N",
               help="Sizes of FIFOs: the elements in flight, which delays nothing; the published rule; the smallest "
               "that delay nothing; or N elements. Without, in-flight, and with --timing steady rule.")  # fmt: skip
+@click.option("--max-fifo", metavar="N", help="No FIFO holds more than N elements.")
+@click.option("--objective", type=click.Choice([value.value for value in Objective]), default="makespan",
+              show_default=True, help="Which schedule is chosen: the shortest; or of those that take little more the "
+              "one with the smallest FIFOs.")  # fmt: skip
+@click.option("--slack", metavar="PERCENT",
+              help="With --objective fifo, how much more it may take than the shortest. Without, 10.")  # fmt: skip
+@click.option("--front", is_flag=True,
+              help="Show all schedules found of which none is both shorter and of smaller FIFOs.")  # fmt: skip
 @click.option("--simulate", is_flag=True, help="Replay the schedules with their FIFOs; say who waits for whom.")
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
@@ -72,6 +80,10 @@ def schedule_dag_file(
     barrier: bool | None,
     timing: str,
     fifo: str | None,
+    max_fifo: str | None,
+    objective: str,
+    slack: str | None,
+    front: bool,
     simulate: bool,
     trace: Path | None,
     gantt: Path | None,
@@ -85,6 +97,8 @@ def schedule_dag_file(
     for option, target in (("--trace", trace), ("--gantt", gantt)):
         if target is not None:
             reject_several_schedules(option, len(counts) * len(partitions))
+            if front:
+                raise UserError(f"{option}: found a front of schedules against one (leave out --front)")
     check_targets((output, trace, gantt))
     for target in (output, trace, gantt):
         reject_overwriting(target, dag)
@@ -93,22 +107,32 @@ def schedule_dag_file(
 
     form = find_format(format_)
 
-    from dfcompile.api.schedule_dag import schedule_choices, scheduled_run
+    from dfcompile.api.schedule_dag import schedule_choices, scheduled_run, selection_of
     from dfcompile.canonical_dag.forms.dag_file import read_dag_file
     from dfcompile.cli.pictures import schedule_pictures
     from dfcompile.cli.progress import show_stage
-    from dfcompile.visualization.gantt import check_drawable
+    from dfcompile.visualization.gantt.chart import check_drawable
 
     choices, warnings = schedule_choices(
-        counts, partitions, effort=effort, barrier=barrier, timing=timing, fifo=fifos, simulate=simulate
+        counts,
+        partitions,
+        effort=effort,
+        barrier=barrier,
+        timing=timing,
+        fifo=fifos,
+        simulate=simulate,
+        max_fifo=None if max_fifo is None else parse_max_fifo(max_fifo),
     )
+    if slack is not None and objective != Objective.FIFO:
+        raise UserError(f"--slack: found {slack!r} without --objective fifo, which alone has a slack")
+    selection = selection_of(objective, DEFAULT_SLACK if slack is None else slack, front=front)
     for warning in warnings:
         warn(warning)
     with show_stage(f"reading {dag}"):
         graph = read_dag_file(dag)
     if gantt is not None:
         check_drawable(graph)
-    run = scheduled_run(graph, choices, warnings, show_stage)
+    run = scheduled_run(graph, choices, warnings, show_stage, selection)
     text = form.text_of(run.report, page_of(verbose=verbose))
     for target, picture in schedule_pictures(run.schedules[0], trace, gantt).items():
         write_text(picture, target)

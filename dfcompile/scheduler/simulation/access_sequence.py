@@ -83,3 +83,8 @@ def task_sequence(whole: Place, begin: Place, end: Place, *, gets: bool = True, 
     if writes >= reads:
         get_waits, put_waits = puts_before + (begin.writes - offset), write + (begin.writes + 1 - offset)
     return AccessSequence(len(read), len(write), cycles, get_waits, put_waits, puts_before, np.maximum(gets_before, 0))
+
+
+def numbers(counts: Counts) -> Int64:
+    """Return counts as an array."""
+    return np.arange(counts.start, counts.stop, dtype=np.int64) if isinstance(counts, slice) else counts

@@ -4,8 +4,7 @@ from collections import deque
 
 import numpy as np
 
-from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.simulation.access_sequence import Counts
+from dfcompile.scheduler.simulation.access_sequence import numbers
 from dfcompile.scheduler.simulation.result import NEVER
 from dfcompile.scheduler.simulation.stretch import LONG_AGO, StreamingUnit, Stretch
 
@@ -110,7 +109,7 @@ def _listed(unit: StreamingUnit, stretch: Stretch, node: int) -> tuple[list[int]
     sequence = stretch.sequences[node]
     inputs, outputs = len(unit.inputs[node]), len(unit.outputs[node])
     read, write = np.arange(sequence.reads), np.arange(sequence.writes)
-    puts_before, gets_before = _numbers(sequence.puts_before), _numbers(sequence.gets_before)
+    puts_before, gets_before = numbers(sequence.puts_before), numbers(sequence.gets_before)
     length = sequence.reads * inputs + sequence.writes * outputs
     slots, waits = np.empty(length, dtype=np.int64), np.empty(length, dtype=np.int64)
     for place in range(inputs):
@@ -120,7 +119,3 @@ def _listed(unit: StreamingUnit, stretch: Stretch, node: int) -> tuple[list[int]
         position = gets_before * inputs + write * outputs + place
         slots[position], waits[position] = inputs + place, sequence.put_waits
     return slots.tolist(), waits.tolist()
-
-
-def _numbers(counts: Counts) -> Int64:
-    return np.arange(counts.start, counts.stop, dtype=np.int64) if isinstance(counts, slice) else counts

@@ -1,4 +1,7 @@
-"""The printed makespan, speedup and gap are those of a replay with the printed FIFOs."""
+"""The printed makespan, speedup and gap are those of a replay with the printed FIFOs.
+
+Of schedules chosen by an objective, and of fronts, `test_front.py` says the same.
+"""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -27,6 +30,7 @@ from tests.unit.scheduler.streams import stream_graph
 
 PARTITIONS = ("sb-lts", "sb-rlx", "work-ordered", "best")
 FIFOS: tuple[Fifos | None, ...] = (None, "in-flight", "rule", "minimal", 1, 2, 7)
+LIMITS = (None, None, 1, 3, 9)  # --max-fifo
 KEPT = ROOT / "tests" / "data" / "canonical" / "kept"
 
 
@@ -42,16 +46,28 @@ def kept(name: str) -> CanonicalDag:
     st.sampled_from(PARTITIONS),
     st.sampled_from((True, False, None)),
     st.sampled_from(FIFOS),
+    st.sampled_from(LIMITS),
+    st.booleans(),
 )
 def test_printed_figures_are_those_of_a_replay_cycle_by_cycle(
-    dag: CanonicalDag, pes: int, partition: str, barrier: bool | None, fifos: Fifos | None
+    dag: CanonicalDag,
+    pes: int,
+    partition: str,
+    barrier: bool | None,
+    fifos: Fifos | None,
+    most: int | None,
+    demote: bool,
 ) -> None:
-    found = Scheduling(dag).on(ScheduleOptions(pes, partition, barrier=barrier, fifos=fifos))
+    limit = None if isinstance(fifos, int) else most
+    options = ScheduleOptions(pes, partition, demote, barrier=barrier, fifos=fifos, max_fifo=limit)
+    found = Scheduling(dag).on(options)
     figures, replayed = found.figures, plain_replay(dag, replay_of(found.schedule))
 
+    assert figures.fifo_elements == found.schedule.fifo_capacity.sum()
+    assert limit is None or found.schedule.fifo_capacity.max(initial=0) <= limit
     if figures.makespan_cycles is None:
         assert NEVER in replayed.end
-        assert isinstance(fifos, int) or fifos == "rule"
+        assert isinstance(fifos, int) or (fifos == "rule" and limit is None)
         assert (figures.speedup, figures.gap, figures.pe_utilization) == (None, None, None)
         return
     makespan, work = max(replayed.end, default=0), sum(dag.work.tolist())

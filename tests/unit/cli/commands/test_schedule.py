@@ -206,3 +206,60 @@ def test_chart_of_too_many_tasks_is_refused_before_anything_is_scheduled(capsys:
     assert status == 1
     assert "--gantt: found 22,100 tasks against at most 20,000" in capsys.readouterr().err
     assert not (tmp_path / "out.svg").exists()
+
+
+def test_front_has_the_options_that_give_each_schedule(capsys: Capture) -> None:
+    words = ("small.json", "--pes", "2,8", "--front", "--partition", "sb-rlx")
+    found, table = results(capsys, *words), printed(capsys, *words)
+
+    assert [each["pes"] for each in found] == sorted(each["pes"] for each in found)
+    assert {each["pes"] for each in found} == {2, 8}
+    for each in found:
+        figures = each["schedule"]
+        (again,) = results(capsys, "small.json", "--pes", str(each["pes"]), *figures["choice"].split())
+        assert "choice" not in again["schedule"]
+        assert again["schedule"] == {name: value for name, value in figures.items() if name != "choice"}
+    assert "* least makespan of its number of PEs" in table
+
+
+def test_smallest_fifos_within_a_slack_are_chosen(capsys: Capture) -> None:
+    words = ("dag.json", "--pes", "8", "--no-barrier", "--partition", "sb-rlx")
+    (short,) = results(capsys, *words)
+    (lean,) = results(capsys, *words, "--objective", "fifo")
+    (none,) = results(capsys, *words, "--objective", "fifo", "--slack", "0")
+    table = printed(capsys, *words, "--objective", "fifo")
+    cost = [(each["schedule"]["makespan_cycles"], each["schedule"]["fifo_elements"]) for each in (short, lean, none)]
+
+    assert cost[1][0] <= 1.1 * cost[0][0]
+    assert cost[1][1] < cost[0][1]
+    assert cost[2][0] <= cost[0][0]
+    assert f"chosen: {lean['schedule']['choice']}" in table
+
+
+def test_no_fifo_is_larger_than_allowed(capsys: Capture) -> None:
+    words = ("dag.json", "--pes", "8", "--no-barrier", "--partition", "sb-rlx")
+    (free,), (limited,) = results(capsys, *words), results(capsys, *words, "--max-fifo", "1")
+    streams = limited["schedule"]["fifo_elements"]
+
+    assert streams < free["schedule"]["fifo_elements"]
+    assert streams <= DAG.edges_count
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--max-fifo", "0"], "--max-fifo: found '0' against a positive integer"),
+        (["--max-fifo", "2", "--fifo", "8"], "fifo: found 8 elements against at most 2 (max-fifo)"),
+        (["--slack", "5"], "--slack: found '5' without --objective fifo"),
+        (["--objective", "fifo", "--slack", "5%"], "--slack: found '5%' against a percentage from 0 to 1000"),
+        (["--front", "--objective", "fifo"], "--front: found --objective fifo, which chooses one"),
+        (["--front", "--gantt", "x.svg"], "--gantt: found a front of schedules against one (leave out --front)"),
+    ],
+)
+def test_wishes_that_do_not_fit_are_refused(capsys: Capture, words: list[str], message: str) -> None:
+    status = cli.main(["schedule", "dag.json", "--pes", "4", *words])
+    found = capsys.readouterr()
+
+    assert (status, found.out) == (1, "")
+    assert message in found.err
+    assert found.err.count("\n") == 1

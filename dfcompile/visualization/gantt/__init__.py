@@ -1,0 +1,1 @@
+"""The Gantt chart of a schedule as an SVG picture."""

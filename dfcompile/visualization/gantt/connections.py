@@ -1,0 +1,170 @@
+"""What joins the bars of a Gantt chart: streams, gangs, barriers, and the chain of waits that makes the makespan."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.scheduler import NO_PE, Schedule
+from dfcompile.scheduler.activity.critical_path import Stay
+from dfcompile.visualization.gantt.layout import GUTTER, LEFT, TOP, WIDTH, Layout, escape, points
+
+MOST_STREAMS = 400
+MOST_WORDS = 40  # numbers beside streams
+STREAM = "#334466"
+CRITICAL = "#cc0022"
+GANG = "#222222"
+_MOST_BOUNDARIES = 250
+_BOUNDARY_ROOM = 8  # pixels between lines through the whole chart; closer ones are short
+_BOUNDARY_LABEL = 22  # pixels that the number of a block needs
+_MOST_WIDTH = 2.2  # pixels, of the stream with the largest FIFO
+_MOST_BEND = 16  # pixels
+_ABOVE_BOTTOM = 2.5  # pixels: there a line crosses no name
+_ARROW = (
+    '<marker id="read" viewBox="0 0 6 6" refX="5.5" refY="3" markerUnits="userSpaceOnUse" markerWidth="6" '
+    f'markerHeight="6" orient="auto"><path d="M0 0.8L5.5 3L0 5.2Z" fill="{STREAM}"/></marker>'
+)
+
+
+def drawn_streams(schedule: Schedule) -> list[int]:
+    """Return the streamed edges that are drawn: those with the largest FIFOs if they are many."""
+    edges = np.flatnonzero(schedule.streamed)
+    largest = edges[np.argsort(-schedule.fifo_capacity[edges], kind="stable")][:MOST_STREAMS]
+    return sorted(largest.tolist())
+
+
+def streams(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterator[str]:
+    """Yield a curve per stream, from where its first element is sent to where it is read, wider for larger FIFOs."""
+    drawn = drawn_streams(schedule)
+    if not drawn:
+        return
+    yield _ARROW
+    yield f'<g class="streams" fill="none" stroke="{STREAM}" stroke-opacity="0.5">'
+    for edge in drawn:
+        producer, consumer = int(dag.edge_source[edge]), int(dag.edge_target[edge])
+        words = int(schedule.fifo_capacity[edge])
+        begin = layout.x(int(schedule.first_out[producer])), layout.middle(int(schedule.pe[producer]))
+        end = layout.x(int(schedule.start[consumer])), layout.middle(int(schedule.pe[consumer]))
+        curve = _curve(begin, end)
+        names = " → ".join(escape(dag.node_name(node)) for node in (producer, consumer))
+        title = f"{names}: {int(dag.edge_volume[edge]):,} elements, FIFO of {words:,}"
+        yield (
+            f'<path d="{curve}" stroke-width="{_stream_width(words):.2f}" marker-end="url(#read)">'
+            f"<title>{title}</title></path>"
+        )
+    yield "</g>"
+    if len(drawn) <= MOST_WORDS:
+        yield from _words(dag, schedule, layout, drawn)
+
+
+def _curve(begin: tuple[float, float], end: tuple[float, float]) -> str:
+    """Return a way from bar to bar; between bars that begin together it bends out of them."""
+    bend = min(4 + abs(end[1] - begin[1]) / 24, _MOST_BEND)
+    is_short = end[0] - begin[0] < _MOST_BEND
+    first, second = (begin[0] - bend, end[0] - bend) if is_short else (begin[0] + bend, end[0] - bend)
+    return (
+        f"M{begin[0]:.2f} {begin[1]:.2f}C{first:.2f} {begin[1]:.2f} {second:.2f} {end[1]:.2f} {end[0]:.2f} {end[1]:.2f}"
+    )
+
+
+def _stream_width(words: int) -> float:
+    return min(0.7 + 0.15 * (words.bit_length() - 1), _MOST_WIDTH)
+
+
+def _words(dag: CanonicalDag, schedule: Schedule, layout: Layout, drawn: Sequence[int]) -> Iterator[str]:
+    """Yield the elements that FIFOs of more than one hold, halfway between the bars."""
+    yield f'<g class="wide" font-size="9" fill="{STREAM}" stroke="white" stroke-width="2.5" paint-order="stroke">'
+    for edge in drawn:
+        producer, consumer = int(dag.edge_source[edge]), int(dag.edge_target[edge])
+        if schedule.fifo_capacity[edge] > 1:
+            x = (layout.x(int(schedule.first_out[producer])) + layout.x(int(schedule.start[consumer]))) / 2
+            y = (layout.middle(int(schedule.pe[producer])) + layout.middle(int(schedule.pe[consumer]))) / 2
+            yield f'<text x="{x + 4:.2f}" y="{y + 3:.2f}">{int(schedule.fifo_capacity[edge]):,}</text>'
+    yield "</g>"
+
+
+def gangs(schedule: Schedule, layout: Layout) -> Iterator[str]:
+    """Yield the borders of gangs that overlap in time: around bars of one gang in neighbouring rows."""
+    if schedule.barrier:
+        return
+    tasks = np.flatnonzero(schedule.pe != NO_PE)
+    tasks = tasks[np.lexsort((schedule.start[tasks], schedule.pe[tasks], schedule.block[tasks]))]
+    yield f'<g class="gangs" fill="none" stroke="{GANG}" stroke-width="0.9" pointer-events="none">'
+    together: list[int] = []
+    for task in tasks.tolist():
+        if together and not _are_neighbours(schedule, together[-1], task):
+            yield from _border(schedule, layout, together)
+            together = []
+        together.append(task)
+    yield from _border(schedule, layout, together)
+    yield "</g>"
+
+
+def _are_neighbours(schedule: Schedule, above: int, below: int) -> bool:
+    """Whether two tasks are of one gang, in rows one below the other, and together for some time."""
+    return bool(
+        schedule.block[above] == schedule.block[below]
+        and schedule.pe[above] + 1 == schedule.pe[below]
+        and max(schedule.start[above], schedule.start[below]) < min(schedule.last_out[above], schedule.last_out[below])
+    )
+
+
+def _border(schedule: Schedule, layout: Layout, tasks: Sequence[int]) -> Iterator[str]:
+    if len(tasks) < 2:
+        return
+    right, left = [], []
+    for task in tasks:
+        top = layout.row_top(int(schedule.pe[task]))
+        bottom = top + layout.row_height
+        begin, end = layout.x(int(schedule.start[task])), layout.x(int(schedule.last_out[task]))
+        right += [(end, top), (end, bottom)]
+        left += [(begin, top), (begin, bottom)]
+    yield f'<path d="{points([*right, *reversed(left)])}Z"/>'
+
+
+def boundaries(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterator[str]:
+    """Yield a line where each spatial block begins, with its number where there is room."""
+    if not schedule.barrier or schedule.blocks_count > _MOST_BOUNDARIES:
+        return
+    begins: dict[int, int] = {}
+    task = dag.is_computational
+    for block, start in zip(schedule.block[task].tolist(), schedule.start[task].tolist(), strict=True):
+        begins[block] = min(start, begins.get(block, start))
+    yield f'<text class="wide" x="{LEFT - GUTTER}" y="{TOP - 6}" text-anchor="end" fill="#555555">block</text>'
+    last_line = last_label = -float(WIDTH)
+    for block, begin in sorted(begins.items()):
+        x, end = layout.x(begin), float(TOP)
+        if x - last_line >= _BOUNDARY_ROOM:
+            last_line, end = x, layout.bottom
+        yield (f'<path d="M{x:.2f} {TOP - 5}V{end:.2f}" stroke="#222222" stroke-width="0.7" stroke-dasharray="3 2"/>')
+        if x - last_label >= _BOUNDARY_LABEL:
+            last_label = x
+            yield f'<text class="wide" x="{x + 2:.2f}" y="{TOP - 6}" fill="#555555">{block}</text>'
+
+
+def critical_chain(schedule: Schedule, layout: Layout, path: Sequence[Stay]) -> Iterator[str]:
+    """Yield the chain of waits from the first cycle to the last; stays below a pixel go to a longer neighbour."""
+    stays = [stay for stay in reversed(path) if schedule.pe[stay.node] != NO_PE]
+    if not stays:
+        return
+    corners: list[tuple[float, float]] = []
+    for stay in _visible(stays, layout):
+        y = layout.bar_top(int(schedule.pe[stay.node])) + layout.bar_height - _ABOVE_BOTTOM
+        corners += [(layout.x(stay.begin), y), (layout.x(stay.end), y)]
+    yield (
+        f'<path class="critical" d="{points(corners)}" fill="none" stroke="{CRITICAL}" stroke-width="1.8" '
+        'stroke-linejoin="round" pointer-events="none"/>'
+    )
+
+
+def _visible(stays: Sequence[Stay], layout: Layout) -> Iterator[Stay]:
+    """Yield stays of a pixel or more; of shorter ones in a row the longest stands for a pixel."""
+    begin, longest = stays[0].begin, stays[0]
+    for stay in stays:
+        if stay.end - stay.begin > longest.end - longest.begin or longest.end <= begin:
+            longest = stay
+        if layout.x(stay.end) - layout.x(begin) >= 1:
+            yield Stay(longest.node, begin, stay.end)
+            begin, longest = stay.end, stay
+    if begin < stays[-1].end:
+        yield Stay(longest.node, begin, stays[-1].end)
