@@ -89,9 +89,7 @@ def test_no_assignment_of_a_recorded_chain_is_shorter_than_best(pes: int, median
     assert len(found) == 6
     assert statistics.median(found.values()) == statistics.median(shortest.values()) == median
     assert statistics.median(lower_bound_cycles(dag, pes) for dag in _recorded(pes).values()) == median
-    longer = {name: found[name] - shortest[name] for name in found if found[name] != shortest[name]}
-    # That chain has streams of up to 4,608 elements: too long to relay.
-    assert longer == ({"chain-0-P2-SB-LTS": 1} if pes == 2 else {})
+    assert found == shortest
 
 
 @pytest.mark.parametrize("pes", range(1, 11))

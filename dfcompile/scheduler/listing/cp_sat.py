@@ -4,22 +4,26 @@ The program knows earliest and latest times, works, streams, memory, and one cum
 look at single elements, so what it proves holds of every schedule; what it finds counts after its replay alone.
 """
 
-from __future__ import annotations
-
+import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.errors import InternalError
+from dfcompile.errors import InternalError, UserError
+from dfcompile.host.child_processes import ending_with_us
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions
 from dfcompile.scheduler.bounds.time_table import Windows
 
 if TYPE_CHECKING:
-    from ortools.sat.python import cp_model
+    from dfcompile.scheduler.listing.cp_sat_process import Answer, Constraints
 
 _DETERMINISTIC_SECONDS = 0.5  # of the solver's own clock, which counts steps: some seconds
 _SEED = 20230616
+_PROCESS = Path(__file__).with_name("cp_sat_process.py")
 
 NOT_PROVED = "effort high: no proofs are tried, OR-Tools is not installed (pip install 'dfcompile[proofs]')"
 
@@ -52,63 +56,57 @@ def solve(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[l
         pes: number of processing elements P.
         known: earliest times and what follows each node; cycles that no schedule is shorter than.
         hint: starts and ends of a schedule, shape [nodes] each.
+
+    Raises:
+        UserError: OR-Tools is there, but does not run.
     """
-    from ortools.sat.python import cp_model
-
-    program = _Program(cp_model.CpModel(), dag, pes, known, hint)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.interleave_search = True  # several strategies in turn, large neighbourhoods among them
-    solver.parameters.random_seed = _SEED
-    solver.parameters.max_deterministic_time = _DETERMINISTIC_SECONDS
-    status = solver.solve(program.model)
-    bound = max(known[1], round(solver.best_objective_bound))
-    match status:
-        case cp_model.OPTIMAL | cp_model.FEASIBLE:
-            return Solved(bound, [solver.value(time) for time in program.start], [solver.value(t) for t in program.end])
-        case cp_model.UNKNOWN:
+    found = _answer(_constraints(dag, pes, known, hint))
+    match found["status"]:
+        case "OPTIMAL" | "FEASIBLE":
+            return Solved(max(known[1], found["bound"]), found["start"], found["end"])
+        case "UNKNOWN":
             return Solved(known[1], *hint)
-    raise InternalError(f"proofs of {dag.name!r}: found {solver.status_name(status)} against a schedule that is known")
+        case status:
+            raise InternalError(f"proofs of {dag.name!r}: found {status} against a schedule that is known")
 
 
-class _Program:
-    """The constraints."""
+def _constraints(
+    dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[list[int], list[int]]
+) -> "Constraints":
+    windows, bound = known
+    last = max(hint[1], default=0)
+    task = dag.is_computational.tolist()
+    after, streams = [], []
+    for node, row in enumerate(directions(dag)[0].awaited):
+        for other, to_start, to_end in row:
+            if to_start == NO_STREAM:
+                after.append((node, other))
+            else:
+                streams.append((node, other, to_start, to_end))
+    return {
+        "pes": pes,
+        "bound": bound,
+        "start": [(windows.start[node], last - windows.after_start[node]) for node in range(dag.nodes_count)],
+        "end": [
+            (windows.end[node], last - windows.after_end[node]) if task[node] else None
+            for node in range(dag.nodes_count)
+        ],
+        "work": dag.work.tolist(),
+        "after": after,
+        "streams": streams,
+        "hint": hint,
+        "seed": _SEED,
+        "deterministic_seconds": _DETERMINISTIC_SECONDS,
+    }
 
-    def __init__(
-        self,
-        model: cp_model.CpModel,
-        dag: CanonicalDag,
-        pes: int,
-        known: tuple[Windows, int],
-        hint: tuple[list[int], list[int]],
-    ) -> None:
-        windows, bound = known
-        self.model = model
-        self.start: list[cp_model.IntVar] = []
-        self.end: list[cp_model.IntVar] = []
-        last = max(hint[1], default=0)
-        task, work, intervals = dag.is_computational.tolist(), dag.work.tolist(), []
-        for node in range(dag.nodes_count):
-            start = model.new_int_var(windows.start[node], last - windows.after_start[node], "")
-            end = start
-            model.add_hint(start, hint[0][node])
-            if task[node]:
-                end = model.new_int_var(windows.end[node], last - windows.after_end[node], "")
-                model.add_hint(end, hint[1][node])
-                intervals.append(model.new_interval_var(start, model.new_int_var(work[node], last, ""), end, ""))
-            self.start.append(start)
-            self.end.append(end)
-        model.add_cumulative(intervals, [1] * len(intervals), pes)
-        self._precede(dag)
-        makespan = model.new_int_var(bound, last, "")
-        model.add_max_equality(makespan, self.end)
-        model.minimize(makespan)
 
-    def _precede(self, dag: CanonicalDag) -> None:
-        for node, row in enumerate(directions(dag)[0].awaited):
-            for other, to_start, to_end in row:
-                if to_start == NO_STREAM:
-                    self.model.add(self.start[node] >= self.end[other])
-                else:
-                    self.model.add(self.start[node] >= self.start[other] + to_start)
-                    self.model.add(self.end[node] >= self.end[other] + to_end)
+def _answer(given: "Constraints") -> "Answer":
+    with ending_with_us():
+        done = subprocess.run(  # noqa: S603  # our own file, by our own interpreter
+            [sys.executable, "-P", str(_PROCESS)], input=json.dumps(given), capture_output=True, text=True, check=False
+        )
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        raise UserError(f"effort high: OR-Tools does not run, {said} (pip install --force-reinstall ortools)")
+    answer: Answer = json.loads(done.stdout)
+    return answer

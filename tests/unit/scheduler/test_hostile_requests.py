@@ -45,8 +45,9 @@ def test_names_of_any_characters_leave_picture_and_trace_well_formed(tmp_path: P
 
     assert cli.main([*words, "-o", str(tmp_path / "report.txt")]) == 0
     titles = [str(title.text) for title in ET.parse(picture).iter("{http://www.w3.org/2000/svg}title")]
-    assert len(titles) == 2
+    assert len(titles) == 3
     assert titles[0].startswith("a\ufffd\ufffd[31m<b>&\"'\\n\\u2028\ufffd\U0001f600: 0 to 4")
+    assert titles[2].startswith("a\ufffd\ufffd[31m<b>&\"'\\n\\u2028\ufffd\U0001f600 \u2192 b: 4 elements")
     assert json.loads(NAME) in [event["name"] for event in json.loads(trace.read_text())["traceEvents"]]
 
 

@@ -413,7 +413,7 @@ def test_more_tasks_than_fit_the_memory_are_refused_or_grouped() -> None:
         low.border(name, 10**6, 10**6)
     low.scope("f", {"i": 10**6, "j": 10**6}, ["X[i,j]"], "Y[i,j]", spatial="i,j")
 
-    message = "scope 'f': 1000000000000 of 1000000000000 tasks against at most 10000000 (give --granularity"
+    message = "scope 'f': 1000000000000 of 1000000000000 tasks against at most 10000000 (of a model: --granularity"
     with pytest.raises(UserError, match=f"^{re.escape(message)}"):
         extract(low.sdfg)
     assert extract(low.sdfg, ExtractionOptions(granularity=Granularity(max_tasks=64))).tasks_count == 64

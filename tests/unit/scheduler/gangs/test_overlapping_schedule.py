@@ -175,6 +175,8 @@ def test_a_fast_producer_off_all_cycles_gets_room() -> None:
     dag = builder.finish()
     stream = np.flatnonzero((dag.edge_source == copy) & (dag.edge_target == join))[0]
 
-    overlapping, with_barriers = (schedule(dag, ScheduleOptions(4, barrier=barrier)) for barrier in (False, True))
+    overlapping, with_barriers = (
+        schedule(dag, ScheduleOptions(4, barrier=barrier, timing=Timing.STEADY)) for barrier in (False, True)
+    )
     assert (overlapping.fifo_capacity[stream], with_barriers.fifo_capacity[stream]) == (5, 1)
     assert simulate(dag, overlapping, barrier=False).makespan_cycles <= overlapping.makespan_cycles
