@@ -126,25 +126,38 @@ def _cut(dag: CanonicalDag, clock: BlockClock, order: list[int], size: tuple[int
     """
     pes, step = size
     chunks = _chunks(dag, order, step)
-    least, cut_before = [0], [0]
+    least, cut_before, stored_after = [0], [0], [0]
+    task = dag.is_computational.tolist()
     for end in range(1, len(chunks) + 1):
         choices = []
         nodes: list[int] = []
         for begin in range(end - 1, max(end - pes // step, 0) - 1, -1):
             nodes = chunks[begin] + nodes
-            choices.append((least[begin] + clock.cycles(nodes), begin))
-        shortest, begin = min(choices)
+            choices.append((least[begin] + clock.cycles(nodes), begin, 0))
+            stored = _stored_last(nodes, task)
+            if stored:  # a write to memory keeps the pace of its block only if that memory is of the same block
+                choices.append((least[begin] + clock.cycles(nodes[:-stored]), begin, stored))
+        shortest, begin, stored = min(choices)
         least.append(shortest)
         cut_before.append(begin)
+        stored_after.append(stored)
     block = [0] * dag.nodes_count
     end = len(chunks)
     number = end
     while end:
-        for chunk in chunks[cut_before[end] : end]:
-            for node in chunk:
-                block[node] = number
+        nodes = [node for chunk in chunks[cut_before[end] : end] for node in chunk]
+        for place, node in enumerate(nodes):
+            block[node] = number + (place >= len(nodes) - stored_after[end])
         number, end = number - 1, cut_before[end]
     return Blocks.in_order(block, order)
+
+
+def _stored_last(nodes: list[int], task: list[bool]) -> int:
+    """Return how many nodes at the end are no tasks, where there are tasks before them."""
+    stored = 0
+    while stored < len(nodes) and not task[nodes[-1 - stored]]:
+        stored += 1
+    return stored if stored < len(nodes) else 0
 
 
 def _step(tasks: int, pes: int, evaluations: int) -> int:
