@@ -108,7 +108,7 @@ def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOption
     bound = lower_bound_cycles(dag, options.pes)
     listed = listed_schedule(dag, options, bound)
     if listed.found is None:
-        return TimedSchedule(listed.planned, bound_cycles=listed.bound)
+        return TimedSchedule(listed.planned, steady_error=listed.planning_error, bound_cycles=listed.bound)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
     if options.effort is Effort.QUICK or accesses > _GANG_ACCESSES:
         is_replayed = accesses > _RECHECKED_ACCESSES

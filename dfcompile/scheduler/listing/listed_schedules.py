@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
 from dfcompile.scheduler.fifo.in_flight import in_flight
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.listing.coarse_replay import planning_error
 from dfcompile.scheduler.listing.cp_sat import is_installed, solve
 from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler
 from dfcompile.scheduler.listing.list_search import Budget, ListSearch
@@ -46,11 +48,14 @@ class ListedSchedule:
         found: with the times and FIFOs of its replay; ``None`` where that is too large.
         planned: with times that do not look at single elements, and FIFOs that hold whole streams.
         bound: cycles that every schedule takes at least, as far as they were proved.
+        planning_error: by how much a replay of a sample takes longer than planned, as a part of the plan, where a
+            replay of all is too large.
     """
 
     found: ReplayedSchedule | None
     planned: Schedule
     bound: int
+    planning_error: Fraction | None = None
 
 
 def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
@@ -102,7 +107,7 @@ def _shortest(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed:
     elements = sum(dag.edge_volume[streamed].tolist())
     planned = _planned(dag, options, found[0], streamed)
     if elements > _REPLAYED_ELEMENTS:
-        return ListedSchedule(None, planned, bound)
+        return ListedSchedule(None, planned, bound, planning_error(dag, found[0], planned))
     replays = max(_ALL_REPLAYED_ELEMENTS // max(elements, 1), 1)
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
     replayed = min(_replayed(dag, [planned, *others], bound), key=lambda each: each.schedule.makespan_cycles)

@@ -1,0 +1,56 @@
+"""How wrong planned times are where a replay is too large: the same assignment with shorter streams, replayed.
+
+Of every stream one element in so many is left. Rates, order and elements stay, so what bursts and what waits does so in
+the same places, and weighs more beside shorter streams.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.scheduler.listing.list_schedule import ListSchedule, ListScheduler
+from dfcompile.scheduler.replayed import replay_of
+from dfcompile.scheduler.schedules import Schedule
+from dfcompile.scheduler.simulation import simulate
+
+_ELEMENTS = 2**22  # of the replay: some tenths of a second
+
+
+def shortened(dag: CanonicalDag, divisor: int) -> CanonicalDag:
+    """Return a graph whose volumes are so many times smaller, rounded up.
+
+    >>> from dfcompile.generators.canonical_dags import chain
+    >>> dag = chain(3, 64, 1)
+    >>> bool((shortened(dag, 16).edge_volume == -(-dag.edge_volume // 16)).all())
+    True
+    """
+    columns = (dag.volume_in, dag.volume_out, dag.edge_volume, dag.edge_distinct)
+    volume_in, volume_out, edge_volume, edge_distinct = (_divided(column, divisor) for column in columns)
+    return replace(
+        dag, volume_in=volume_in, volume_out=volume_out, edge_volume=edge_volume, edge_distinct=edge_distinct
+    )
+
+
+def planning_error(dag: CanonicalDag, listed: ListSchedule, planned: Schedule) -> Fraction | None:
+    """Return by how much a replay with shorter streams takes longer than planned, as a part of the plan.
+
+    Args:
+        dag: the graph.
+        listed: who runs where, and in which order.
+        planned: the same as a schedule, its FIFOs never full.
+    """
+    divisor = -(-int(dag.edge_volume.sum()) // _ELEMENTS)
+    short = shortened(dag, max(divisor, 1))
+    plan = ListScheduler(short, planned.pes, planned.streamed).settled(listed.sequence, listed.before)
+    capacity = np.where(planned.streamed, np.maximum(short.edge_volume, 1), 0)
+    taken = simulate(short, replay_of(replace(planned, fifo_capacity=capacity)), details=False).makespan_cycles
+    return Fraction(taken - plan.cycles, plan.cycles) if plan.cycles else None
+
+
+def _divided(column: Int64, divisor: int) -> Int64:
+    divided: Int64 = -(-column // divisor)
+    divided.setflags(write=False)
+    return divided
