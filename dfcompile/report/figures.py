@@ -126,8 +126,8 @@ class ScheduleSummary:
         default=None,
     )
     steady_error: Fraction | None = figure(
-        meaning="where a replay is too large: by how much a sample takes longer in a replay than planned, of what streams "
-        "together, or with shorter streams",
+        meaning="where a replay is too large: by how much a sample takes longer in a replay than planned, of what "
+        "streams together, or with shorter streams",
         is_optional=True,
         default=None,
     )

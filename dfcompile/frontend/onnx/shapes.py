@@ -8,6 +8,7 @@ from onnx import helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.einsum_result import einsum_result
 from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.one_line import one_line
@@ -99,7 +100,8 @@ def _correct(proto: onnx.ModelProto, types: Mapping[str, TensorType], values: se
     """
     stand_ins = []
     for node in proto.graph.node:
-        right = window_result(node, tuple(types[name].known_shape if name in types else None for name in node.input))
+        shapes = tuple(types[name].known_shape if name in types else None for name in node.input)
+        right = window_result(node, shapes) or einsum_result(node, shapes)
         result = types.get(node.output[0]) if node.output else None
         if right is None or result is None or result.shape == right or any(node.output[1:]):
             continue
