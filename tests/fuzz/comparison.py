@@ -15,8 +15,8 @@ Bools = npt.NDArray[np.bool_]
 # Of double precision onnxruntime computes some functions in single precision steps.
 ROUNDING = {"float16": 2.0**-10, "float32": 2.0**-23, "float64": 1e-9}
 LONGEST = 600  # terms of a sum
-# In single precision, as `stash_type` says.
-STASHED = frozenset(["GroupNormalization", "LayerNormalization", "RMSNormalization"])
+# In single precision: as `stash_type` says, or as onnxruntime does.
+STASHED = frozenset(["GroupNormalization", "LayerNormalization", "RMSNormalization", "Shrink"])
 # Where a little less or more is something else; of the logarithm and the like, beyond the border of what is defined.
 JUMPING = frozenset(
     ["Acos", "Acosh", "ArgMax", "ArgMin", "Asin", "Atanh", "BitShift", "Cast", "CastLike", "Ceil", "Div", "Equal",

@@ -264,6 +264,18 @@ def test_mean_of_a_row_with_an_infinite_element() -> None:
     assert np.isnan(session.run({"x": x}).results["m"]).all()
 
 
+def test_shrink_of_double_precision_is_rounded_to_single() -> None:
+    found = onnxruntime_result("Shrink", np.array([np.sqrt(2.125)]), "bias", 1.25)
+
+    assert 1e-9 < abs(found[0] - (np.sqrt(2.125) - 1.25)) < 1e-6
+
+
+def test_celu_of_what_is_small_beside_alpha_is_zero() -> None:
+    found = onnxruntime_result("Celu", np.array([-0.125], np.float32), "alpha", -1e30)
+
+    assert found.tolist() == [0]
+
+
 def test_clip_without_bounds_is_finite() -> None:
     found = onnxruntime_result("Clip", np.array([np.inf, -np.inf], np.float32))
 
