@@ -55,18 +55,22 @@ def replay_unit(unit: StreamingUnit, release: tuple[int, ...], *, details: bool)
         release: cycle from which on each node may run, or ``NEVER``.
         details: whether to find stalls and peaks too; they are 0 without.
     """
-    if any(unit.waits) and NEVER not in release and runs_in_turn(unit):
-        found = _if_never_full(unit, release, details=details)
-        if found is not None:
-            return found
     if not details and NEVER not in release:
         # Which of several edges a task waits at, twins do not share: details are those of the whole unit.
         represented = without_twins(unit, release)
-        times = _UnitReplay(represented.unit, represented.release, details=False).run()
+        times = _replayed(represented.unit, represented.release, details=False)
         if not times.stuck:
             nothing = tuple(0 for _ in unit.edges)
             start, end = represented.spread(times.start), represented.spread(times.end)
             return UnitTimes(start, end, nothing, nothing, nothing, ())
+    return _replayed(unit, release, details=details)
+
+
+def _replayed(unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> UnitTimes:
+    if any(unit.waits) and NEVER not in release and runs_in_turn(unit):
+        found = _if_never_full(unit, release, details=details)
+        if found is not None:
+            return found
     return _UnitReplay(unit, release, details=details).run()
 
 
