@@ -20,6 +20,7 @@ from tests.fuzz.node_alone import Alone, CannotRunError
 
 UNITS = (1, 2, 4, 8, 16, 32)  # of rounding: the noise of a value, as many roundings make one result
 RUNS = 8  # with each
+BESIDE_ONE = {"Celu": 1.0, "Elu": 1.0, "Selu": 1.7581}  # of exp(x) - 1: the factor without attributes, at most
 LEAST_SIGMOID = -104.0  # below that, the sigmoid is less than what single precision holds
 BEYOND = 0.5  # of what noise changes: how far an element may lie outside of all that it gives
 
@@ -97,6 +98,8 @@ def _noisy_run(nodes: Sequence[Alone], known: Mapping[str, Array], noise: _Noise
             results = _without_cancellation(alone.node, {**known, **operands}, results, noise)
         if op_type == "ReduceLogSum":
             results = _of_rounded_sum(alone, {**known, **operands}, results, noise)
+        if op_type in BESIDE_ONE:
+            results = _of_rounded_exponential(alone.node, {**known, **operands}[alone.node.input[0]], results, noise)
         if op_type == "Sigmoid":
             results = _of_rational_sigmoid(results, {**known, **operands}[alone.node.input[0]], noise)
         if op_type == "Swish":
@@ -148,6 +151,21 @@ def _of_rounded_sum(
         rounded = np.where(swallows & (kind != 0), swallowed, total + error)
         cancels = (positive > 0) & (negative > 0)
         return {name: np.where(cancels, np.log(rounded), result).astype(result.dtype)}
+
+
+def _of_rounded_exponential(
+    node: onnx.NodeProto, x: Array, results: Mapping[str, Array], noise: _Noise
+) -> dict[str, Array]:
+    """Return alpha (exp(x) - 1) as onnxruntime works it out: to the last bit of one, which may be more than x."""
+    (name, result), *_ = results.items()
+    if result.dtype.kind != "f":
+        return dict(results)
+    given = {entry.name: entry.f for entry in node.attribute}
+    factor = abs(given.get("alpha", BESIDE_ONE[node.op_type]) * given.get("gamma", 1.0))
+    one = np.full(result.shape, min(factor, float(np.finfo(result.dtype.name).max)), result.dtype)
+    with np.errstate(all="ignore"):
+        error = np.subtract(noise.disturbed(one, coarse=False), one)
+        return {name: np.where(np.less(x, 0), np.add(result, error), result)}
 
 
 def _of_rational_sigmoid(results: Mapping[str, Array], x: Array, noise: _Noise) -> dict[str, Array]:

@@ -94,6 +94,16 @@ def test_sigmoid_that_is_rounded_as_a_fraction_of_one() -> None:
     assert not excused(root, {2: 0.86}, small)
 
 
+def test_exponential_from_which_one_is_taken() -> None:
+    steep = "g (float[3] x) => (float[3] y) { e = Elu<alpha = -1.875>(x) y = Div(e, x) }"
+    small = np.array([-2e-4, -2.0, 2.0], np.float32)
+
+    assert excused(steep, {0: -1.8748}, small)
+    assert not excused(steep, {0: -1.7}, small)
+    assert not excused(steep, {1: -0.8}, small)
+    assert not excused(steep, {2: 1.001}, small)
+
+
 def test_sum_of_which_little_is_left() -> None:
     graph = "g (float[4] x) => (float[1] y) { y = ReduceLogSum(x) }"
     cancelled = np.array([0.25, 1e-40, -0.25, 1e-40], np.float32)
