@@ -86,9 +86,7 @@ class Scheduling:
         simulation = simulate(self._dag, replay_of(found)) if options.simulated or not ends else None
         return CheckedSchedule(
             found,
-            figures(
-                self._dag, found, baseline, ends=ends, bound_cycles=max(timed.bound_cycles, self._bound(options.pes))
-            ),
+            figures(self._dag, found, baseline, ends=ends, bound_cycles=timed.bound_cycles or self._bound(options.pes)),
             simulation,
             timed.steady_error,
         )

@@ -86,7 +86,7 @@ def answer(given: Constraints) -> Answer:
         return Answer(status=solver.status_name(status), bound=0, start=[], end=[])
     return Answer(
         status=solver.status_name(status),
-        bound=round(solver.best_objective_bound),
+        bound=solver.response_proto.inner_objective_lower_bound,  # an integer, which the bound as a float need not be
         start=[solver.value(time) for time in starts],
         end=[solver.value(time) for time in ends],
     )

@@ -37,6 +37,7 @@ _ALL_REPLAYED_ELEMENTS = 2**23  # of the replays of all schedules found, beyond 
 _SMALL_ELEMENTS = 2**16  # where FIFOs are as small as late accesses allow: half a second
 _SEARCHED_ELEMENTS = 2**11  # where the smallest FIFOs are searched for, with a replay for each try
 _PROVED_TASKS = 1000
+_PROVED_WORK = 2**60  # times tasks: the solver sums up in 64 bits
 _ROUNDS = 4  # in which only edges go through memory that need too much room; then all that could
 
 
@@ -121,7 +122,8 @@ def _is_proof_tried(dag: CanonicalDag, options: ScheduleOptions, streamed: Bool)
     task = dag.is_computational
     is_free = np.array_equal(streamed, task[dag.edge_source] & task[dag.edge_target])
     is_asked = options.effort is Effort.HIGH and options.pes < dag.tasks_count <= _PROVED_TASKS
-    return is_free and is_asked and is_installed()
+    fits = sum(dag.work.tolist()) * dag.tasks_count <= _PROVED_WORK
+    return is_free and is_asked and fits and is_installed()
 
 
 def _replayed(dag: CanonicalDag, planned: list[Schedule], bound: int) -> Iterator[ReplayedSchedule]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.generators.canonical_dags import chain, cholesky, gaussian
 from dfcompile.options import Effort
 from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule
@@ -82,3 +82,20 @@ def test_without_the_solver_no_proof_is_tried(monkeypatch: pytest.MonkeyPatch) -
     dag, options = gaussian(8, 2048, 1), ScheduleOptions(16, "best", effort=Effort.HIGH)
 
     assert listed_schedule(dag, options, lower_bound_cycles(dag, 16)).bound == 3084
+
+
+@pytest.mark.parametrize("count", [10, 120])
+def test_work_of_any_size_is_scheduled_with_high_effort(count: int) -> None:
+    """The solver sums up in 64 bits; what does not fit is not given to it."""
+    builder = DagBuilder("wide")
+    tasks = builder.add_tasks(builder.add_scope("task"), count)
+    for number, task in enumerate(tasks):
+        source, target = (builder.add_memory(builder.add_scope(f"{side}{number}")) for side in ("in", "out"))
+        builder.add_edge(source, task, 2**47 + number)
+        builder.add_edge(task, target, 2**47 + number)
+    dag = builder.finish()
+
+    figures = Scheduling(dag).on(ScheduleOptions(7, "best", effort=Effort.HIGH)).figures
+
+    assert figures.makespan_cycles is not None
+    assert figures.lower_bound_cycles <= figures.makespan_cycles <= 1.3 * figures.lower_bound_cycles
