@@ -25,7 +25,7 @@ from dfcompile.lowering import (
     registered_passes,
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_bound
-from dfcompile.lowering.execution.verification import verified_error
+from dfcompile.lowering.execution.verification import Deviation, verified_deviation
 from dfcompile.lowering.shares.program_share import SharedProgram
 from dfcompile.options import Choice, Options, ShowStage, Timing, show_nothing
 from dfcompile.scheduler import Schedule, ScheduleOptions, registered_partitioners
@@ -70,7 +70,7 @@ class Variant:
         maps: program of level 2.
         scheduling: of its canonical DAG, with the DAG's depths.
         graph: the same DAG as kernels and tensors.
-        max_abs_error: of the lowered model against the original; ``None`` if not asked for.
+        deviation: of the lowered model from the original; ``None`` if not asked for.
     """
 
     choices: tuple[Choice, ...]
@@ -79,7 +79,7 @@ class Variant:
     maps: Program
     scheduling: Scheduling
     graph: backend.DataflowGraph
-    max_abs_error: float | None
+    deviation: Deviation | None
 
     @property
     def dag(self) -> CanonicalDag:
@@ -189,12 +189,12 @@ def _variant(
         extracted = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
         dag = apply_dag_passes(extracted, plan.passes.of_dags)
         graph = backend.dataflow_graph(dag)
-    max_abs_error = None
+    deviation = None
     if plan.verify:
         with show("compiling and running the lowered model"):
-            max_abs_error = verified_error(model, maps, EXAMPLE_SEED)
+            deviation = verified_deviation(model, maps, EXAMPLE_SEED)
     in_effect = MappingProxyType(dict(_in_effect(choices, plan.table, maps.chosen)))
-    return Variant(choices, in_effect, library, maps, Scheduling(dag), graph, max_abs_error)
+    return Variant(choices, in_effect, library, maps, Scheduling(dag), graph, deviation)
 
 
 def _points(

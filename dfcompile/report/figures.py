@@ -202,6 +202,9 @@ class VerificationSummary:
     max_abs_error: float = figure(
         meaning="the largest absolute difference to the [reference](command-line.md#verification) on one input"
     )
+    max_rel_error: float = figure(
+        meaning="the largest difference as a part of the largest value of the same output; absolute if that is 0"
+    )
 
 
 @record

@@ -58,8 +58,13 @@ def _result(point: Point) -> Result:
         schedule=schedule_summary(point.scheduled, variant.scheduling.depths),
         over_expansions=None if bound is None else _over_expansions(bound, variant, point.scheduled.figures),
         mapping=_mapping(point),
-        verification=None if variant.max_abs_error is None else VerificationSummary(variant.max_abs_error),
+        verification=_verification(variant),
     )
+
+
+def _verification(variant: Variant) -> VerificationSummary | None:
+    found = variant.deviation
+    return None if found is None else VerificationSummary(found.absolute, found.relative)
 
 
 def _over_expansions(bound: ExpansionBound, variant: Variant, figures: ScheduleFigures) -> ExpansionsSummary:

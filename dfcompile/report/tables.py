@@ -281,9 +281,12 @@ def report_notes(report: Report) -> Iterator[str]:
             where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)
             yield f"deadlock on {where}: {'; '.join(result.simulation.deadlock)}"
     yield from _choice_notes(report)
-    seen: dict[str, float] = {}
+    seen: dict[str, tuple[float, float]] = {}
     for result in report.results:
         if result.verification is not None:
-            seen[_compared_label(report, result)] = result.verification.max_abs_error
-    for label, error in seen.items():
-        yield f"verified{f' {label}' if label else ''}: maximal absolute error {error:.2g} against the reference"
+            found_errors = result.verification
+            seen[_compared_label(report, result)] = (found_errors.max_abs_error, found_errors.max_rel_error)
+    for label, (absolute, relative) in seen.items():
+        which = f" {label}" if label else ""
+        part = f"{relative:.2g} of the largest value"
+        yield f"verified{which}: error {absolute:.2g} at most, {part} (reference: the original)"

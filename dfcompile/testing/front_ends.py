@@ -10,7 +10,7 @@ from dfcompile.canonical_dag.extraction.extract import extract
 from dfcompile.errors import PluginError, UserError
 from dfcompile.frontend import FileKind, Level, Model, ReadOptions
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.execution.verification import verified_error
+from dfcompile.lowering.execution.verification import verified_deviation
 from dfcompile.lowering.program_text import format_program
 
 NO_MODELS = {"an empty file": b"", "no text": b"\xff\xfe\x00\x81", "a few words": b"no model\n", "brackets": b"[[{"}
@@ -67,7 +67,7 @@ def _lowered_dag(model: Model, seed: int | None) -> CanonicalDag:
     table = registered_expansions()
     maps = lower_to_maps(lower_to_canonical(model.program, table, ()), table, ())
     if seed is not None:
-        verified_error(model, maps, seed)
+        verified_deviation(model, maps, seed)
     return extract(maps.sdfg, parameters=tuple(maps.parameters))
 
 

@@ -53,7 +53,7 @@ def _result(pes: int, cycles: int) -> Result:
         _schedule(pes, cycles),
         ExpansionsSummary(500, Fraction(cycles, 500) - 1, (HintSummary((f"{HOSTILE}:MatMul=op",), 1, 700, 500),)),
         mapping=_mapping(),
-        verification=VerificationSummary(1e-8),
+        verification=VerificationSummary(1e-8, 2e-8),
     )
 
 

@@ -1,5 +1,7 @@
 """Verification: the lowered model, compiled and run, against the user's original, within a stated tolerance."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod, sqrt
 
 import numpy as np
@@ -18,8 +20,27 @@ CHAIN = {"float16": 2e-2, "float32": 5e-5, "float64": 1e-9}
 SUM = 2.0  # roundings that a sum of n terms may lose, per square root of n: the reference adds in its own order
 
 
-def verified_error(model: Model, maps: Program, seed: int) -> float:
-    """Return the largest absolute difference of the lowered model to the original, on one input.
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """How far the lowered model is from the original, over all elements of all outputs, on one input.
+
+    Attributes:
+        absolute: the largest difference.
+        relative: the largest difference as a part of the largest finite value of the same output.
+    """
+
+    absolute: float
+    relative: float
+
+    @staticmethod
+    def largest(deviations: "Sequence[Deviation]") -> "Deviation":
+        """Return the largest of each; none at all of no outputs."""
+        absolute = max((one.absolute for one in deviations), default=0.0)
+        return Deviation(absolute, max((one.relative for one in deviations), default=0.0))
+
+
+def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
+    """Return how far the lowered model is from the original, on one input.
 
     Args:
         model: as read.
@@ -34,11 +55,11 @@ def verified_error(model: Model, maps: Program, seed: int) -> float:
     answer = reference_answer(model, inputs)
     found = run_program(maps, {port.name: value for port, value in zip(maps.inputs, inputs, strict=True)})
     relative = tolerance(coarsest_dtype(maps), longest_sum(maps))
-    errors = [
-        _output_error(port.name, found[port.name], expected, relative, answer)
+    deviations = [
+        _deviation(port.name, found[port.name], expected, relative, answer)
         for port, expected in zip(maps.outputs, answer.outputs, strict=True)
     ]
-    return max(errors, default=0.0)
+    return Deviation.largest(deviations)
 
 
 def tolerance(dtype: str, terms: int) -> float:
@@ -77,7 +98,7 @@ def longest_sum(maps: Program) -> int:
     return longest
 
 
-def _output_error(name: str, found: Array, expected: Array, relative: float, answer: Answer) -> float:
+def _deviation(name: str, found: Array, expected: Array, relative: float, answer: Answer) -> Deviation:
     if found.shape != expected.shape:
         shapes = f"shape {list(found.shape)} against {list(expected.shape)} of {answer.source}"
         raise DisagreementError(f"output {name!r}: {shapes} ({answer.hint})")
@@ -95,4 +116,5 @@ def _output_error(name: str, found: Array, expected: Array, relative: float, ans
             f"output {name!r}: {found[worst]} at {at} against {expected[worst]} of {answer.source}, "
             f"tolerance {limit:.3g} ({answer.hint})"
         )
-    return float(np.max(errors, initial=0.0))
+    absolute = float(np.max(errors, initial=0.0))
+    return Deviation(absolute, absolute / largest if largest else absolute)

@@ -111,7 +111,7 @@ def faster(result: Result, makespan_cycles: int, **expansions: str) -> Result:
 def test_json_follows_the_schema_that_is_shipped() -> None:
     validator = jsonschema.Draft202012Validator(report_schema())
     verified = replace(
-        REPORT, results=(replace(RESULT, verification=VerificationSummary(1e-8)), replace(RESULT, mapping=None))
+        REPORT, results=(replace(RESULT, verification=VerificationSummary(1e-8, 2e-8)), replace(RESULT, mapping=None))
     )
 
     validator.validate(to_record(REPORT))
@@ -216,10 +216,12 @@ def test_table_marks_the_best_expansion_of_each_number_of_pes() -> None:
 
 def test_table_says_what_was_verified() -> None:
     text = render(
-        replace(REPORT, results=(replace(RESULT, verification=VerificationSummary(3.2e-8)),)), "table", width=120
+        replace(REPORT, results=(replace(RESULT, verification=VerificationSummary(3.2e-8, 1.6e-8)),)),
+        "table",
+        width=120,
     )
 
-    assert "verified: maximal absolute error 3.2e-08 against the reference" in text
+    assert "verified: error 3.2e-08 at most, 1.6e-08 of the largest value (reference: the original)" in text
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])

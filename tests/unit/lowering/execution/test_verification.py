@@ -10,7 +10,7 @@ from onnx import numpy_helper
 from dfcompile.cli.main import main
 from dfcompile.errors import DisagreementError, UnsupportedOpError
 from dfcompile.frontend import Answer, Coverage, Model, read_model
-from dfcompile.lowering.execution.verification import coarsest_dtype, longest_sum, tolerance, verified_error
+from dfcompile.lowering.execution.verification import coarsest_dtype, longest_sum, tolerance, verified_deviation
 from tests.interpreter import interpret
 from tests.onnx_nodes import Array, Node, lowered, random
 
@@ -64,7 +64,7 @@ def test_disagreement_names_output_element_values_tolerance_and_reference(tmp_pa
     )
 
     with pytest.raises(DisagreementError, match=told):
-        verified_error(_answering(model, wrong), lowered(node.model()), 0)
+        verified_deviation(_answering(model, wrong), lowered(node.model()), 0)
 
 
 def test_integers_have_to_be_the_same(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_integers_have_to_be_the_same(tmp_path: Path) -> None:
     (value,) = model.example_feeds(0)
 
     with pytest.raises(DisagreementError, match="against 1000001 of an oracle, tolerance 0"):
-        verified_error(_answering(model, np.array([1000001, -value[1], -value[2]])), lowered(node.model()), 0)
+        verified_deviation(_answering(model, np.array([1000001, -value[1], -value[2]])), lowered(node.model()), 0)
 
 
 def test_undefined_and_infinite_values_agree_with_themselves(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_undefined_and_infinite_values_agree_with_themselves(tmp_path: Path) -> 
     model = _model(tmp_path, node)
 
     assert np.isnan(model.reference(model.example_feeds(0)).outputs[0]).any()
-    assert verified_error(model, lowered(node.model()), 0) < 1e-6
+    assert verified_deviation(model, lowered(node.model()), 0).absolute < 1e-6
 
 
 def test_undefined_values_disagree_with_numbers(tmp_path: Path) -> None:
@@ -89,14 +89,14 @@ def test_undefined_values_disagree_with_numbers(tmp_path: Path) -> None:
     model = _model(tmp_path, node)
 
     with pytest.raises(DisagreementError, match="against nan of an oracle"):
-        verified_error(_answering(model, np.full(2, np.nan, np.float32)), lowered(node.model()), 0)
+        verified_deviation(_answering(model, np.full(2, np.nan, np.float32)), lowered(node.model()), 0)
 
 
 def test_reference_of_another_shape(tmp_path: Path) -> None:
     node = Node("Relu", [random((2,))])
 
     with pytest.raises(DisagreementError, match=r"output 'y0': shape \[2\] against \[3\] of an oracle"):
-        verified_error(_answering(_model(tmp_path, node), np.zeros(3, np.float32)), lowered(node.model()), 0)
+        verified_deviation(_answering(_model(tmp_path, node), np.zeros(3, np.float32)), lowered(node.model()), 0)
 
 
 def test_onnxruntime_is_asked_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
