@@ -18,7 +18,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Neighbours share what they made once, such as a solved design: a worker takes a half of the tests, and then from others.
 PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test unit check docs screenshots fuzz nightly mutants bench clean
+.PHONY: demo test unit check docs screenshots fuzz nightly mutants models bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128
@@ -60,6 +60,10 @@ nightly: $(INSTALLED)
 # 140 wrong versions of the package: the unit tests have to notice 126 at least. Less: make mutants MUTANTS='checkers'
 mutants: $(INSTALLED)
 	$(BIN)/python -m tests.mutants $(MUTANTS)
+
+# Every model of benchmarks/models from every source, verified: hours. Less: make models MODELS='swin_t --sources py'
+models: $(INSTALLED)
+	$(BIN)/python -m benchmarks.model_rows $(MODELS)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.command_line

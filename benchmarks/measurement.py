@@ -62,7 +62,7 @@ def save(name: str, measurements: Sequence[DataclassInstance], summary: Mapping[
     record = {
         "benchmark": name,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _git("rev-parse", "HEAD"),
+        "commit": head(),
         "changed_files": len(_git("status", "--porcelain").splitlines()),
         "machine": {
             "cpu": _cpu(),
@@ -77,6 +77,11 @@ def save(name: str, measurements: Sequence[DataclassInstance], summary: Mapping[
     target = RESULTS / f"{name}.json"
     target.write_text(json.dumps(record, indent=2) + "\n")
     return target
+
+
+def head() -> str:
+    """Return the commit that is measured."""
+    return _git("rev-parse", "HEAD")
 
 
 def _run(command: Sequence[str]) -> tuple[float, int]:
