@@ -7,6 +7,8 @@ from dfcompile.errors import UserError
 
 MOST_LEVELS = 150  # Python's own parser takes 200 parentheses, and the recursion of whatever walks a tree is bounded
 SHOWN = 60  # characters
+_LONGEST_JOINED = 2000  # characters
+_DEEPEST_JOINED = 60  # levels: two of them, and what storing adds, stay below what can be read
 
 
 @lru_cache(maxsize=4096)  # a model has few expressions, and most of its operators have one of them
@@ -41,3 +43,8 @@ def depth(tree: ast.AST) -> int:
         levels += 1
         nodes = [child for node in nodes for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
     return levels
+
+
+def is_readable(expression: str) -> bool:
+    """Return whether an expression that passes joined is still short and flat enough to be joined again."""
+    return len(expression) <= _LONGEST_JOINED and depth(expression_tree(expression)) <= _DEEPEST_JOINED

@@ -37,6 +37,19 @@ def literal(value: float, dtype: str) -> str:
     return repr(held)
 
 
+def stored(expression: str, between: Tensor, operands: Sequence[Tensor]) -> str:
+    """Return an expression with what storing its result did to it: integers wrap around, truth values are 0 or 1.
+
+    Args:
+        expression: whose result is put into another expression now.
+        between: where it was stored.
+        operands: of the expression.
+    """
+    kind = np.dtype(between.dtype)
+    is_plain = {between.dtype, *(tensor.dtype for tensor in operands)} == {between.dtype} and kind.kind == "f"
+    return expression if is_plain else f"dace.{kind.name}({expression})"
+
+
 def substitute(expression: str, replacements: Mapping[str, str]) -> str:
     """Put expressions in the place of names.
 

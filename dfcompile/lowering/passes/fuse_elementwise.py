@@ -2,20 +2,15 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dfcompile.errors import UserError
 from dfcompile.frontend import Level, Program
-from dfcompile.lowering.expression_tree import depth, expression_tree
-from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, substitute
+from dfcompile.lowering.expression_tree import is_readable
+from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, stored, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import Elementwise
 from dfcompile.lowering.rewriter import ProgramRewriter
 from dfcompile.lowering.tensor import Tensor
-
-_LONGEST_EXPRESSION = 2000
-_DEEPEST_EXPRESSION = 60  # levels: two of them, and what storing adds, stay below what can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +74,9 @@ def _producer(graph: ProgramRewriter, consumer: Operator, most: int) -> tuple[Op
             continue
         if [reader.name for reader in graph.readers(tensor)] == [consumer.name] and _is_whole(tensor, outer):
             joined = _joined(inner, tensor, outer)
-            if len(joined.operands) <= most and _is_readable(joined.expression):
+            if len(joined.operands) <= most and is_readable(joined.expression):
                 return producer, joined
     return None
-
-
-def _is_readable(expression: str) -> bool:
-    return len(expression) <= _LONGEST_EXPRESSION and depth(expression_tree(expression)) <= _DEEPEST_EXPRESSION
 
 
 def _elementwise(op: Operator) -> _Elementwise | None:
@@ -112,7 +103,7 @@ def _joined(producer: _Elementwise, between: Tensor, consumer: _Elementwise) -> 
         producer.expression,
         dict(zip(operand_names(len(first)), (names[operand] for operand in first), strict=True)),
     )
-    inner = _as_stored(inner, between, producer.tensors)
+    inner = stored(inner, between, producer.tensors)
     outer = substitute(
         consumer.expression,
         {
@@ -122,10 +113,3 @@ def _joined(producer: _Elementwise, between: Tensor, consumer: _Elementwise) -> 
     )
     short = operand_names(min(len(joined), MOST_OPERANDS))
     return _Joined(tuple(joined), substitute(outer, dict(zip(names.values(), short, strict=False))))
-
-
-def _as_stored(expression: str, between: Tensor, operands: tuple[Tensor, ...]) -> str:
-    """Keep what storing the intermediate result did to it: integers wrap around, truth values are 0 or 1."""
-    stored = np.dtype(between.dtype)
-    is_plain = {between.dtype, *(tensor.dtype for tensor in operands)} == {between.dtype} and stored.kind == "f"
-    return expression if is_plain else f"dace.{stored.name}({expression})"

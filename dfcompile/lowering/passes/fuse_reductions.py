@@ -1,0 +1,73 @@
+"""The pass fuse-reductions: what a reduction alone reads is computed as it is reduced."""
+
+from dfcompile.errors import UserError
+from dfcompile.frontend import Level, Program
+from dfcompile.lowering.expression_tree import is_readable
+from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, stored, substitute
+from dfcompile.lowering.lowering_pass import lowering_pass
+from dfcompile.lowering.node import Operator
+from dfcompile.lowering.operators import Elementwise, Reduce
+from dfcompile.lowering.rewriter import ProgramRewriter
+from dfcompile.lowering.tensor import Tensor
+
+
+@lowering_pass("fuse-reductions", level=Level.CANONICAL, source="own")
+def fuse_reductions(program: Program, *, max: int = MOST_OPERANDS) -> Program:  # noqa: A002  # as users write it
+    """Join an element-wise operator with the reduction that alone uses its result, up to ``max`` operands.
+
+    ``t = f(a, b); y = sum(t)`` becomes ``y = sum(f(a, b))``: one task where there were two, and nothing between them.
+    An array that is an output, in memory, or seen through a view stays, as does one whose operands do not lie in it as
+    numpy broadcasts.
+    """
+    if not 1 <= max <= MOST_OPERANDS:
+        raise UserError(f"option 'max': found {max} against 1 to {MOST_OPERANDS} operands")
+    graph = ProgramRewriter(program)
+    for op in graph.operators():
+        if op.canonical(Reduce) is not None:
+            while (found := _joined(graph, op, max)) is not None:
+                producer, inputs, reduce = found
+                op = graph.replace(producer, op, operator=reduce, inputs=inputs)  # noqa: PLW2901
+    return graph.finish()
+
+
+def _joined(graph: ProgramRewriter, op: Operator, most: int) -> tuple[Operator, list[Tensor | None], Reduce] | None:
+    """Return an element-wise operator whose result only the reduction uses, and what the two become."""
+    reduce = op.canonical(Reduce)
+    assert reduce is not None
+    operands = op.operands()
+    for at, tensor in enumerate(operands):
+        producer = graph.producer(tensor)
+        inner = None if producer is None else producer.canonical(Elementwise)
+        if producer is None or inner is None or not graph.is_internal(tensor):
+            continue
+        alone = [reader.name for reader in graph.readers(tensor)] == [op.name] and sum(
+            other.name == tensor.name for other in operands
+        ) == 1
+        if not alone or tensor.shape != reduce.full_shape(operands) or not _lies_as_numpy(inner, producer):
+            continue
+        first = producer.operands()
+        kept = [*operands[:at], *operands[at + 1 :]]
+        if len(first) + len(kept) > most:
+            continue
+        names = operand_names(len(first) + len(kept))
+        of_first = dict(zip(operand_names(len(first)), names, strict=False))
+        inside = stored(substitute(inner.expression, of_first), tensor, first)
+        others = iter(names[len(first) :])
+        outer = {
+            name: inside if position == at else next(others)
+            for position, name in enumerate(operand_names(len(operands)))
+        }
+        expression = substitute(reduce.expression, outer)
+        if is_readable(expression):
+            joined = Reduce(reduce.reduction, reduce.axes, reduce.keepdims, expression)
+            return producer, [*first, *kept], joined
+    return None
+
+
+def _lies_as_numpy(inner: Elementwise, producer: Operator) -> bool:
+    """Return whether each operand lies in the result as numpy broadcasts, as operands of a reduction do."""
+    operands, result = producer.operands(), producer.output()
+    axes = inner.operand_axes(operands, result)
+    return all(
+        its == tuple(range(result.rank - tensor.rank, result.rank)) for its, tensor in zip(axes, operands, strict=True)
+    )
