@@ -3,7 +3,7 @@
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Array, Model, Reference, reference_answer
 from dfcompile.frontend.options import ReadOptions
-from dfcompile.frontend.program import ChosenExpansion, Coverage, Level, ModelNode, Port, Program
+from dfcompile.frontend.program import AppliedPass, ChosenExpansion, Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.reading import FILE_KINDS, ReadModel, read_model
 from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, untyped_connectors
 from dfcompile.frontend.sdfg.operator_node import (
@@ -21,6 +21,7 @@ __all__ = [
     "FILE_KINDS",
     "ONNX",
     "Answer",
+    "AppliedPass",
     "Array",
     "AttributeValue",
     "ChosenExpansion",

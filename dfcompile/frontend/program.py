@@ -61,6 +61,21 @@ class ChosenExpansion:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedPass:
+    """What a pass did to the program.
+
+    Attributes:
+        name: of the pass.
+        before: operators of level 0 or 1, or map scopes of level 2, before it.
+        after: the same after it.
+    """
+
+    name: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A model as an SDFG of one state, at one level of lowering.
 
@@ -73,6 +88,7 @@ class Program:
         parameters: values of the constant arrays (weights, biases) by array name; read-only.
         nodes: every node of the model, in the model's order.
         chosen: the expansions that led here, level after level, operators in the order in which they were lowered.
+        applied: the passes that changed something on the way here.
     """
 
     name: str
@@ -83,3 +99,4 @@ class Program:
     parameters: Mapping[str, npt.NDArray[np.generic]]
     nodes: tuple[ModelNode, ...]
     chosen: tuple[ChosenExpansion, ...] = ()
+    applied: tuple[AppliedPass, ...] = ()

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
+from dace.sdfg.nodes import MapEntry
 from dace.sdfg.validation import InvalidSDFGError
 
 from dfcompile.errors import OperatorFieldError, VerificationError
-from dfcompile.frontend import CANONICAL, Level, OperatorNode, Program
+from dfcompile.frontend import CANONICAL, AppliedPass, Level, OperatorNode, Program
 from dfcompile.host.private_folder import in_private_folder
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.plugins import faults_of_pass, name_of
@@ -104,8 +105,17 @@ def apply_passes(program: Program, passes: Iterable[LoweringPass]) -> Program:
     """
     for found in passes:
         if found.level is program.level:
-            program = found.apply(program)
+            changed = found.apply(program)
+            if changed is not program:
+                effect = AppliedPass(found.name, _size(program), _size(changed))
+                program = replace(changed, applied=(*program.applied, effect))
     return program
+
+
+def _size(program: Program) -> int:
+    """Return how many operators there are, or how many map scopes."""
+    counted = MapEntry if program.level is Level.MAPS else OperatorNode
+    return sum(isinstance(node, counted) for node in program.sdfg.start_state.nodes())
 
 
 def _verified(changed: object, program: Program) -> Program:

@@ -42,6 +42,7 @@ class ProgramBuilder:
 
     def __init__(self, program: Program) -> None:
         self._name = program.name
+        self._applied = program.applied
         self._outputs = list(program.outputs)
         self._inputs = program.inputs
         self._parameters = dict(program.parameters)
@@ -209,7 +210,8 @@ class ProgramBuilder:
             {name: value for name, value in self._parameters.items() if name in used}
         )
         number_elements(self.sdfg)
-        return Program(self._name, level, self.sdfg, self._inputs, tuple(self._outputs), parameters, nodes, chosen)
+        outputs = tuple(self._outputs)
+        return Program(self._name, level, self.sdfg, self._inputs, outputs, parameters, nodes, chosen, self._applied)
 
 
 @lru_cache(_KEPT)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dfcompile.frontend import Coverage, OperatorNode, Program
+from dfcompile.frontend import AppliedPass, Coverage, OperatorNode, Program
 from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.passes.fuse_elementwise import fuse_elementwise
 from tests.interpreter import interpret
@@ -101,3 +101,11 @@ def test_integers_wrap_around_and_conversions_happen_in_between() -> None:
 
     assert str(left.attributes["expression"]).count("dace.uint8") == 2
     assert interpret(fused, inputs)["y"].tolist() == [0.0, 2.0, 1.5, 0.0]
+
+
+def test_program_says_what_passes_did() -> None:
+    program = canonical("g (float[2,3] x) => (float[2,3] y) { t = Exp(x) u = Neg(t) y = Abs(u) }")
+    fused = apply_passes(program, [fuse_elementwise, fuse_elementwise])
+
+    assert fused.applied == (AppliedPass("fuse-elementwise", 3, 1),)
+    assert lower_to_maps(fused, TABLE).applied == fused.applied

@@ -1,0 +1,58 @@
+"""What each pass does to a model: operators, tasks, makespan and memory traffic without and with it.
+
+``python -m benchmarks.passes [MODEL …]``; by default LeNet, an encoder layer and ResNet-18, on 128 processing elements.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measurement import ROOT, save
+from dfcompile.frontend import OperatorNode, ReadOptions, read_model
+from dfcompile.lowering import apply_passes, lower_to_canonical, registered_expansions, registered_passes
+
+MODELS = ("examples/lenet/model.py", "benchmarks/models/encoder_layer.py", "benchmarks/models/resnet_18.py")
+PES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Figures of a model under a pass; under none, the name is empty."""
+
+    model: str
+    passed: str
+    operators: int  # of level 1
+    tasks: int
+    makespan_cycles: int
+    io_bytes: int
+
+
+def main(models: Sequence[str]) -> None:
+    """Print a table and save it."""
+    effects = []
+    for model in models or MODELS:
+        for name in ("", *sorted(registered_passes().by_name)):
+            effects.append(measured(Path(model), name))
+            one = effects[-1]
+            print(f"| {Path(model).stem if not name else ''} | {name or 'none'} | {one.operators:,} | {one.tasks:,} "
+                  f"| {one.makespan_cycles:,} | {one.io_bytes:,} |", flush=True)  # fmt: skip
+    print(f"written to {save('passes', effects, {'pes': PES}).relative_to(ROOT)}")
+
+
+def measured(model: Path, name: str) -> Effect:
+    """Return the figures of a model under one pass, or none."""
+    command = [sys.executable, "-m", "dfcompile", str(model), "--pes", str(PES), "--format", "json"]
+    done = subprocess.run([*command, *(["--passes", name] if name else [])], check=True, capture_output=True, text=True)
+    schedule = json.loads(done.stdout)["results"][0]["schedule"]
+    program = lower_to_canonical(read_model(model, ReadOptions()).program, registered_expansions())
+    passes = [registered_passes().by_name[name]] if name else []
+    changed = apply_passes(program, passes)
+    operators = sum(isinstance(node, OperatorNode) for node in changed.sdfg.start_state.nodes())
+    return Effect(str(model), name, operators, schedule["tasks"], schedule["makespan_cycles"], schedule["io_bytes"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
