@@ -9,14 +9,22 @@ import numpy.typing as npt
 from dace.sdfg.nodes import MapEntry, Tasklet
 
 from dfcompile.errors import DisagreementError
-from dfcompile.frontend import Answer, Model, Program, reference_answer
+from dfcompile.frontend import Answer, Model, Program, element_kind, real_epsilon, reference_answer
 from dfcompile.lowering.execution.compiled_run import run_program
 
 Array = npt.NDArray[np.generic]
 
 # What a chain of operators may lose, relative to the largest value of an output: functions that two libraries compute
 # differently in the last digits, and roundings of intermediate values.
-CHAIN = {"float16": 2e-2, "float32": 5e-5, "float64": 1e-9}
+CHAIN = {
+    "float8_e5m2": 5e-1,
+    "float8_e4m3fn": 2.5e-1,
+    "bfloat16": 8e-2,
+    "float16": 2e-2,
+    "float32": 5e-5,
+    "float64": 1e-9,
+}
+_ADDED_UP = frozenset(["float16", "float32", "float64"])  # sums of narrower ones are of single precision anywhere
 SUM = 2.0  # roundings that a sum of n terms may lose, per square root of n: the reference adds in its own order
 
 
@@ -65,8 +73,8 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
 def tolerance(dtype: str, terms: int) -> float:
     """Return how far an output may be from its reference, relative to its largest value, or absolute below 1.
 
-    ``CHAIN[dtype] + SUM * sqrt(terms) * epsilon(dtype)``: the error of a sum whose roundings are random grows with the
-    square root of its length [higham02, section 2.8].
+    ``CHAIN[dtype] + SUM * sqrt(terms) * epsilon``, with the epsilon of the type in which references add up: the error
+    of a sum whose roundings are random grows with the square root of its length [higham02, section 2.8].
 
     Args:
         dtype: numpy name of the coarsest real type that the model computes in.
@@ -75,14 +83,15 @@ def tolerance(dtype: str, terms: int) -> float:
     >>> tolerance("float32", 1) < 1e-4 < tolerance("float32", 200_000) < 2e-4
     True
     """
-    return CHAIN[dtype] + SUM * sqrt(terms) * float(np.finfo(dtype).eps)
+    added = dtype if dtype in _ADDED_UP else "float32"
+    return CHAIN[dtype] + SUM * sqrt(terms) * real_epsilon(added)
 
 
 def coarsest_dtype(maps: Program) -> str:
     """Return the name of the coarsest real element type of a program's arrays; float64 if it has none."""
     dtypes = {np.dtype(array.dtype.type) for array in maps.sdfg.arrays.values()}
-    real = {np.dtype(dtype.type(0).real.dtype) for dtype in dtypes if dtype.kind in "fc"}
-    return min((dtype.name for dtype in real), key=lambda name: np.finfo(name).bits, default="float64")
+    real = {np.dtype(dtype.type(0).real.dtype).name for dtype in dtypes if element_kind(dtype.name) in "fc"}
+    return max(real, key=real_epsilon, default="float64")
 
 
 def longest_sum(maps: Program) -> int:
@@ -107,7 +116,7 @@ def _deviation(name: str, found: Array, expected: Array, relative: float, answer
     with np.errstate(invalid="ignore"):
         errors = np.where(is_same, 0.0, np.abs(ours - exact))
     largest = float(np.max(np.abs(exact), initial=0.0, where=np.isfinite(exact)))
-    limit = relative * max(1.0, largest) if expected.dtype.kind in "fc" else 0.0
+    limit = relative * max(1.0, largest) if element_kind(expected.dtype.name) in "fc" else 0.0
     wrong = ~(errors <= limit)  # not a number is wrong as well
     if wrong.any():
         worst = np.unravel_index(int(np.argmax(np.where(np.isnan(errors), np.inf, errors))), errors.shape)

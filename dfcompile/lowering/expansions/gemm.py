@@ -34,7 +34,11 @@ def matmul(op: Operator, build: CanonicalFragment) -> None:
 
     Dimensions of A next to its rows that B has not are rows: ``A[s, b, k] @ B[k, m]`` is one product of ``s * b`` rows.
     """
-    a, b, y = op.input(0), op.input(1), op.output()
+    add_product(build, op.input(0), op.input(1), op.output())
+
+
+def add_product(build: CanonicalFragment, a: Tensor, b: Tensor, y: Tensor) -> None:
+    """Add ``Y = A @ B`` as `matmul` has it; Y may be of a wider type than A and B."""
     n = a.shape[-2] if a.rank > 1 else 1
     k, m = a.shape[-1], b.shape[-1] if b.rank > 1 else 1
     a_batch, b_batch = _aligned(a.shape[:-2], b.shape[:-2])
@@ -43,7 +47,7 @@ def matmul(op: Operator, build: CanonicalFragment) -> None:
         b_batch.pop()
     batch = [max(pair) for pair in zip(a_batch, b_batch, strict=True)]
     shape = (*batch, n, m)
-    product = y if y.shape == shape else build.array("product", shape)
+    product = y if y.shape == shape else build.array("product", shape, y.dtype)
     rows, columns = _viewed(build, a, "rows", (*a_batch, n, k)), _viewed(build, b, "columns", (*b_batch, k, m))
     build.add(MatMul(), [rows, columns], product, step="matmul")
     if product is not y:

@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dfcompile.errors import UserError
-from dfcompile.frontend import Level, Program
+from dfcompile.frontend import NARROW_REALS, Level, Program, element_kind
 from dfcompile.lowering.expression_tree import depth, expression_tree
 from dfcompile.lowering.expressions import MOST_OPERANDS, operand_names, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
@@ -126,6 +124,9 @@ def _joined(producer: _Elementwise, between: Tensor, consumer: _Elementwise) -> 
 
 def _as_stored(expression: str, between: Tensor, operands: tuple[Tensor, ...]) -> str:
     """Keep what storing the intermediate result did to it: integers wrap around, truth values are 0 or 1."""
-    stored = np.dtype(between.dtype)
-    is_plain = {between.dtype, *(tensor.dtype for tensor in operands)} == {between.dtype} and stored.kind == "f"
-    return expression if is_plain else f"dace.{stored.name}({expression})"
+    is_plain = (
+        {between.dtype, *(tensor.dtype for tensor in operands)} == {between.dtype}
+        and element_kind(between.dtype) == "f"
+        and between.dtype not in NARROW_REALS
+    )
+    return expression if is_plain else f"dace.{between.dtype}({expression})"
