@@ -5,7 +5,7 @@ import importlib.util
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -152,7 +152,7 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
         cause = error.__cause__ or error
         raise UserError(_failure(model.path, "the model cannot be exported to ONNX", cause)) from error
     assert exported is not None
-    weights = _take_weights(exported.model.graph.initializers)
+    weights = _take_weights(exported.model.graph.initializers, _narrow_names(model.module))
     proto = exported.model_proto
     assert isinstance(proto, onnx.ModelProto)
     if len(proto.graph.input) != len(model.inputs):
@@ -163,13 +163,28 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
     return proto, weights
 
 
-def _take_weights(initializers: "MutableMapping[str, onnx_ir.Value]") -> dict[str, Array]:
-    """Take the weights out of an exported graph: serialised they would be there twice."""
+def _narrow_names(module: "torch.nn.Module") -> frozenset[str]:
+    """Return the names of the weights that are bfloat16."""
+    import torch
+
+    return frozenset(name for name, value in module.state_dict().items() if value.dtype is torch.bfloat16)
+
+
+def _take_weights(initializers: "MutableMapping[str, onnx_ir.Value]", narrow: Set[str]) -> dict[str, Array]:
+    """Take the weights out of an exported graph: serialised they would be there twice.
+
+    Args:
+        initializers: of the graph.
+        narrow: names of weights that are bfloat16 in the module. The exporter leaves those in single precision that it
+            has joined with others, such as those of a convolution with the normalisation behind it.
+    """
     weights: dict[str, Array] = {}
     for name, value in list(initializers.items()):
         held = value.const_value
         if held is not None and held.dtype.name in SHARED_TYPES:
             array = np.asarray(held.numpy()).view()
+            if name in narrow and array.dtype == np.float32:
+                array = array.astype("bfloat16")
             array.flags.writeable = False
             weights[name] = array
             del initializers[name]
