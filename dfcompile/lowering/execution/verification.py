@@ -25,6 +25,10 @@ CHAIN = {
     "float64": 1e-9,
 }
 _ADDED_UP = frozenset(["float16", "float32", "float64"])  # sums of narrower ones are of single precision anywhere
+# A number half-way between two quantised steps becomes one or the other; five steps of 255, through later operators.
+STEPS = 2e-2
+_QUANTISERS = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul", "QGemm", "QuantizeLinear")
+_OF_STEPS = "QLinear"  # how the names of the others begin
 SUM = 2.0  # roundings that a sum of n terms may lose, per square root of n: the reference adds in its own order
 
 
@@ -63,8 +67,9 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
     answer = reference_answer(model, inputs)
     found = run_program(maps, {port.name: value for port, value in zip(maps.inputs, inputs, strict=True)})
     relative = tolerance(coarsest_dtype(maps), longest_sum(maps))
+    steps = STEPS if is_quantised(maps) else 0.0
     deviations = [
-        _deviation(port.name, found[port.name], expected, relative, answer)
+        _deviation(port.name, found[port.name], expected, relative, steps, answer)
         for port, expected in zip(maps.outputs, answer.outputs, strict=True)
     ]
     return Deviation.largest(deviations)
@@ -94,6 +99,12 @@ def coarsest_dtype(maps: Program) -> str:
     return max(real, key=real_epsilon, default="float64")
 
 
+def is_quantised(maps: Program) -> bool:
+    """Whether an operator of the model rounds to quantised steps."""
+    names = {chosen.op_type.rpartition(".")[2] for chosen in maps.chosen}
+    return any(name in _QUANTISERS or name.startswith(_OF_STEPS) for name in names)
+
+
 def longest_sum(maps: Program) -> int:
     """Return how many values at most are accumulated into one element."""
     longest = 1
@@ -107,7 +118,7 @@ def longest_sum(maps: Program) -> int:
     return longest
 
 
-def _deviation(name: str, found: Array, expected: Array, relative: float, answer: Answer) -> Deviation:
+def _deviation(name: str, found: Array, expected: Array, relative: float, steps: float, answer: Answer) -> Deviation:
     if found.shape != expected.shape:
         shapes = f"shape {list(found.shape)} against {list(expected.shape)} of {answer.source}"
         raise DisagreementError(f"output {name!r}: {shapes} ({answer.hint})")
@@ -116,7 +127,10 @@ def _deviation(name: str, found: Array, expected: Array, relative: float, answer
     with np.errstate(invalid="ignore"):
         errors = np.where(is_same, 0.0, np.abs(ours - exact))
     largest = float(np.max(np.abs(exact), initial=0.0, where=np.isfinite(exact)))
-    limit = relative * max(1.0, largest) if element_kind(expected.dtype.name) in "fc" else 0.0
+    if element_kind(expected.dtype.name) in "fc":
+        limit = (relative + steps) * max(1.0, largest)
+    else:
+        limit = max(1.0, steps * largest) if steps else 0.0
     wrong = ~(errors <= limit)  # not a number is wrong as well
     if wrong.any():
         worst = np.unravel_index(int(np.argmax(np.where(np.isnan(errors), np.inf, errors))), errors.shape)
