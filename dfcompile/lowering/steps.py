@@ -10,6 +10,7 @@ import numpy as np
 
 from dfcompile.frontend import element_kind, integer_limits, largest_real
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering.expressions import operand_names
 from dfcompile.lowering.tensor import Tensor
 
 ACCUMULATED = "int32"  # sums of products of what is quantised to 8 bits
@@ -90,3 +91,28 @@ def aligned(operand: Tensor, rank: int, vector_axis: int) -> tuple[int, ...]:
     if operand.rank == 1 and operand.elements > 1:
         return (vector_axis,)
     return tuple(range(rank - operand.rank, rank))
+
+
+class Terms:
+    """The operands of an expression that grows; each gets the next letter."""
+
+    def __init__(self) -> None:
+        self.operands: list[Tensor] = []
+
+    def name(self, tensor: Tensor) -> str:
+        """Return the letter of an operand."""
+        self.operands.append(tensor)
+        return operand_names(len(self.operands))[-1]
+
+    def shift(self, zero_point: Tensor | None) -> str:
+        """Return the letter of a zero point; nothing if it is zero."""
+        return "" if zero_point is None or is_zero(zero_point) else self.name(zero_point)
+
+    def real(self, steps: Tensor, scale: Tensor, zero_point: Tensor | None) -> str:
+        """Return what steps stand for, in single precision."""
+        names = self.name(steps), self.shift(zero_point), self.name(scale)
+        return f"dace.float32({real_number(*names, steps.dtype)})"
+
+    def steps(self, value: str, scale: Tensor, zero_point: Tensor | None, dtype: str) -> str:
+        """Return the step of another scale next to a real number."""
+        return quantised(quotient(value, self.name(scale)), self.shift(zero_point), dtype)

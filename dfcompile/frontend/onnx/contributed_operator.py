@@ -107,12 +107,13 @@ class ContributedOperator:
 
     Attributes:
         name: without its domain.
-        inputs: operands in order, such as ``x:T bias:T?`` for one that must be there and one that need not.
+        inputs: operands in order, such as ``x:T bias:T?`` for one that must be there and one that need not; the last
+            may be ``rest:T*``, which stands for any number of them, ``rest0``, ``rest1`` and so on.
         outputs: results in order, in the same form.
         results: returns the shapes of those results whose shape can be told, by name; it raises a `UserError` where
             operands or attributes do not fit together.
-        types: numpy names of the element types that each type variable may stand for; one that no operand binds has
-            one.
+        types: numpy names of the element types that each type variable may stand for; one that no operand binds
+            stands for the first.
         attributes: default, or `AttributeKind`, of each by name.
     """
 
@@ -138,7 +139,7 @@ class ContributedOperator:
             shapes: of its inputs by position; None: omitted or not known.
             constants: values of its inputs by position; None: omitted or only known when the model runs.
         """
-        names = [name.rstrip("?") for name, _ in formals(self.inputs)]
+        names = [name.rstrip("?") for name, _ in _placed(formals(self.inputs), len(node.input))]
         there = [(at, name) for at, name in enumerate(names) if at < len(node.input) and node.input[at]]
         known = ((name, constants[at]) for at, name in there)
         values = {name: _integers(value) for name, value in known if value is not None and value.dtype.kind in "iu"}
@@ -178,7 +179,7 @@ class ContributedOperator:
         bound: dict[str, int] = {}
         shapes: dict[str, Shape | None] = {}
         values: dict[str, tuple[int, ...]] = {}
-        for at, (name, variable) in enumerate(formals(self.inputs)):
+        for at, (name, variable) in enumerate(_placed(formals(self.inputs), context.get_num_inputs())):
             if at >= context.get_num_inputs() or not context.has_input(at):
                 continue
             given = context.get_input_type(at)
@@ -195,13 +196,12 @@ class ContributedOperator:
             found = {}
         for at, (name, variable) in enumerate(formals(self.outputs)):
             if at < context.get_num_outputs() and context.has_output(at):
-                element_type = bound.get(variable) or helper.np_dtype_to_tensor_dtype(self._only(variable))
+                element_type = bound.get(variable) or helper.np_dtype_to_tensor_dtype(self._first(variable))
                 shape = found.get(name.rstrip("?"))
                 context.set_output_type(at, helper.make_tensor_type_proto(element_type, shape))
 
-    def _only(self, variable: str) -> "np.dtype[np.generic]":
-        (name,) = self.types[variable]
-        return np.dtype(name)
+    def _first(self, variable: str) -> "np.dtype[np.generic]":
+        return np.dtype(self.types[variable][0])
 
 
 def formals(text: str) -> tuple[tuple[str, str], ...]:
@@ -211,14 +211,26 @@ def formals(text: str) -> tuple[tuple[str, str], ...]:
     (('x', 'T'), ('bias?', 'T'))
     """
     pairs = (word.split(":") for word in text.split())
-    return tuple((name + "?" * variable.endswith("?"), variable.rstrip("?")) for name, variable in pairs)
+    return tuple((name + variable[len(variable.rstrip("?*")) :], variable.rstrip("?*")) for name, variable in pairs)
+
+
+def _placed(given: Sequence[tuple[str, str]], count: int) -> Sequence[tuple[str, str]]:
+    """Return formals for so many operands: the last one repeated, if it stands for any number of them."""
+    if not given or not given[-1][0].endswith("*"):
+        return given
+    name, variable = given[-1]
+    return (*given[:-1], *((f"{name[:-1]}{at}", variable) for at in range(count - len(given) + 1)))
 
 
 def _parameters(text: str) -> list[OpSchema.FormalParameter]:
     options = OpSchema.FormalParameterOption
+    marks = {"?": options.Optional, "*": options.Variadic}
     return [
         OpSchema.FormalParameter(
-            name.rstrip("?"), variable, param_option=options.Optional if name.endswith("?") else options.Single
+            name.rstrip("?*"),
+            variable,
+            param_option=marks.get(name[-1], options.Single),
+            is_homogeneous=name[-1] != "*",
         )
         for name, variable in formals(text)
     ]

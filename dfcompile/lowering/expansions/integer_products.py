@@ -2,7 +2,7 @@
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.conv import PerRow, add_direct, add_im2col, is_grouped
-from dfcompile.lowering.expansions.gemm import add_product
+from dfcompile.lowering.expansions.gemm import add_product, inner_product
 from dfcompile.lowering.steps import ACCUMULATED, aligned, is_zero, quantised, rescaled, shifted
 
 
@@ -19,8 +19,7 @@ def qlinear_matmul(op: Operator, build: CanonicalFragment) -> None:
     y = op.output()
     _check_bytes(op, 0, 3, 7)
     a, b = _factors(op, build, (0, 2), (3, 5))
-    sums = build.array("sums", y.shape, ACCUMULATED)
-    add_product(build, a, b, sums)
+    sums = inner_product(build, a, b, y.shape, ACCUMULATED)
     operands = [sums, op.input(1), op.input(4), op.input(6)]
     rows, columns = max(y.rank - 2, 0), y.rank - 1
     axes = [tuple(range(y.rank)), *(aligned(op.input(at), y.rank, _) for at, _ in ((1, rows), (4, columns), (6, rows)))]
@@ -35,25 +34,25 @@ def qlinear_matmul(op: Operator, build: CanonicalFragment) -> None:
 @onnx_expansion("ConvInteger", "im2col", source="chellapilla06", default=True)
 def conv_integer_im2col(op: Operator, build: CanonicalFragment) -> None:
     """As Conv by im2col, of data and filters less their zero points; 32 bits come out."""
-    add_im2col(op, build, *_windows_and_filters(op, build, (0, 2), (1, 3)), None)
+    add_im2col(op, build, *windows_and_filters(op, build, (0, 2), (1, 3)), None)
 
 
 @onnx_expansion("ConvInteger", "direct", default=is_grouped)
 def conv_integer_direct(op: Operator, build: CanonicalFragment) -> None:
     """As Conv directly, of data and filters less their zero points; 32 bits come out."""
-    add_direct(op, build, *_windows_and_filters(op, build, (0, 2), (1, 3)), None)
+    add_direct(op, build, *windows_and_filters(op, build, (0, 2), (1, 3)), None)
 
 
 @onnx_expansion("QLinearConv", "im2col", source="chellapilla06", default=True)
 def qlinear_conv_im2col(op: Operator, build: CanonicalFragment) -> None:
     """As ConvInteger by im2col, then one element-wise task that adds the bias, scales and rounds."""
-    add_im2col(op, build, *_windows_and_filters(op, build, (0, 2), (3, 5)), _rescaling(op))
+    add_im2col(op, build, *windows_and_filters(op, build, (0, 2), (3, 5)), qlinear_rescaling(op))
 
 
 @onnx_expansion("QLinearConv", "direct", default=is_grouped)
 def qlinear_conv_direct(op: Operator, build: CanonicalFragment) -> None:
     """As ConvInteger directly, then one element-wise task that adds the bias, scales and rounds."""
-    add_direct(op, build, *_windows_and_filters(op, build, (0, 2), (3, 5)), _rescaling(op))
+    add_direct(op, build, *windows_and_filters(op, build, (0, 2), (3, 5)), qlinear_rescaling(op))
 
 
 def _factors(
@@ -70,7 +69,7 @@ def _factors(
     return shifted(build, a, a_zero, rows, "a"), shifted(build, b, b_zero, columns, "b")
 
 
-def _windows_and_filters(
+def windows_and_filters(
     op: Operator, build: CanonicalFragment, data: tuple[int, int], filters: tuple[int, int]
 ) -> tuple[Tensor, Tensor]:
     """Return data and filters less their zero points: padding, which stands for zero, is 0 then."""
@@ -80,7 +79,7 @@ def _windows_and_filters(
     return shifted(build, x, op.optional_input(data[1]), (0,), "x"), shifted(build, w, w_zero, axes, "w")
 
 
-def _rescaling(op: Operator) -> PerRow:
+def qlinear_rescaling(op: Operator) -> PerRow:
     """Return what a QLinearConv makes of its sums."""
     zero_point, bias, y = op.input(7), op.optional_input(8), op.output()
     operands = [op.input(1), op.input(4), op.input(6)]

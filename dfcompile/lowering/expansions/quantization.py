@@ -10,10 +10,10 @@ from dfcompile.lowering.operators import Pad
 from dfcompile.lowering.steps import is_zero, quantised, quotient, real_number
 
 _PRECISIONS = {0: "", 1: "", 10: "dace.float16", 16: "dace.bfloat16"}  # of a division, by ONNX's number of the type
+_DOMAINS = ("", "com.microsoft.")
 _DYNAMIC_STEPS = 255  # between the least and the largest number
 
 
-@onnx_expansion("QuantizeLinear", "map", default=True)
 def quantize_linear(op: Operator, build: CanonicalFragment) -> None:
     """``Y = saturate(round(X / scale) + zero_point)``, half to even: one element-wise task."""
     zero_point, y = op.optional_input(2), op.output()
@@ -31,7 +31,6 @@ def quantize_linear(op: Operator, build: CanonicalFragment) -> None:
     _add(op, build, source, operands)
 
 
-@onnx_expansion("DequantizeLinear", "map", default=True)
 def dequantize_linear(op: Operator, build: CanonicalFragment) -> None:
     """``Y = (X - zero_point) * scale``: one element-wise task; one that unpacks constants of less than a byte."""
     x, zero_point = op.input(0), op.optional_input(2)
@@ -39,6 +38,12 @@ def dequantize_linear(op: Operator, build: CanonicalFragment) -> None:
     if zero_point is not None and not is_zero(zero_point):
         operands.append(zero_point)
     _add(op, build, real_number("a", "c" if len(operands) > 2 else "", "b", x.dtype), operands)
+
+
+EXPANSIONS = (
+    *(onnx_expansion(f"{domain}QuantizeLinear", "map", default=True)(quantize_linear) for domain in _DOMAINS),
+    *(onnx_expansion(f"{domain}DequantizeLinear", "map", default=True)(dequantize_linear) for domain in _DOMAINS),
+)
 
 
 @onnx_expansion("DynamicQuantizeLinear", "map", default=True)
