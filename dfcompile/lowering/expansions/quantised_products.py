@@ -90,7 +90,7 @@ def _add_scaled(
     if bias is not None:
         source += f" + {terms.name(bias)}"
         axes.append(aligned(bias, y.rank, y.rank - 1))
-    build.elementwise(source, terms.operands, y, axes=axes, step="scale")
+    build.elementwise(source, terms.operands, y, axes=axes, step="rescale")
 
 
 @onnx_expansion("com.microsoft.MatMulNBits", "matmul", default=True)

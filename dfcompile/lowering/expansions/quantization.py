@@ -49,8 +49,7 @@ EXPANSIONS = (
 @onnx_expansion("DynamicQuantizeLinear", "map", default=True)
 def dynamic_quantize_linear(op: Operator, build: CanonicalFragment) -> None:
     """As QuantizeLinear to uint8, with the scale and the zero point of the data: two downsamplers, then three tasks."""
-    y, scale, zero_point = (_result(op, build, position) for position in range(3))
-    add_dynamic_steps(build, op.input(0), y, scale, zero_point)
+    add_dynamic_steps(build, op.input(0), op.output(0), op.output(1), op.output(2))
 
 
 def add_dynamic_steps(build: CanonicalFragment, x: Tensor, y: Tensor, scale: Tensor, zero_point: Tensor) -> None:
@@ -72,15 +71,6 @@ def add_dynamic_steps(build: CanonicalFragment, x: Tensor, y: Tensor, scale: Ten
     )
     source = quantised(quotient("a", "b"), "c", "uint8")
     build.elementwise(source, [x, scale, zero_point], y, step="quantize")
-
-
-def _result(op: Operator, build: CanonicalFragment, position: int) -> Tensor:
-    """Return a result of a DynamicQuantizeLinear, or an array in its place if the model does not use it."""
-    found = op.outputs[position] if position < len(op.outputs) else None
-    if found is not None:
-        return found
-    name, dtype = (("steps", "uint8"), ("scale", "float32"), ("zero_point", "uint8"))[position]
-    return build.array(name, op.input(0).shape if position == 0 else (1,), dtype)
 
 
 def unpacked(build: CanonicalFragment, x: Tensor) -> Tensor:
