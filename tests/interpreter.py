@@ -15,7 +15,7 @@ from dace.sdfg.nodes import AccessNode, MapEntry, Tasklet
 from dace.sdfg.state import SDFGState
 from dace.sdfg.utils import dfs_topological_sort
 
-from dfcompile.frontend import Level, Program
+from dfcompile.frontend import Level, Program, element_kind, integer_limits
 
 Array = npt.NDArray[np.generic]
 
@@ -50,7 +50,8 @@ def interpret(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]
 
 def _poison(array: dace.data.Array) -> Array:
     dtype = np.dtype(array.dtype.type)
-    worst = np.iinfo(dtype).max if dtype.kind in "iu" else dtype.kind == "b" or np.nan
+    kind = element_kind(dtype.name)
+    worst = integer_limits(dtype.name)[1] if kind in "iu" else kind == "b" or np.nan
     return np.full([int(size) for size in array.shape], worst, dtype)
 
 
@@ -76,7 +77,8 @@ def _run_scope(state: SDFGState, entry: MapEntry, memory: Mapping[str, Array]) -
     if out.data.wcr is None:
         target[index] = result.astype(target.dtype)
         return
-    wide = np.result_type(target.dtype, np.float64) if target.dtype.kind in "fc" else target.dtype
+    is_real = element_kind(target.dtype.name) in "fc"
+    wide = np.result_type(target.dtype, np.float64) if is_real else target.dtype
     _accumulate(_REDUCTIONS[out.data.wcr.strip()], target, index, result.astype(wide))
 
 

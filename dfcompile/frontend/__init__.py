@@ -1,5 +1,14 @@
 """Frontend: a PyTorch or ONNX model becomes a program of ONNX operators."""
 
+from dfcompile.frontend.element_kind import (
+    NARROW_REALS,
+    PACKED_BITS,
+    element_kind,
+    integer_limits,
+    is_number,
+    largest_real,
+    real_epsilon,
+)
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Array, Model, Reference, reference_answer
 from dfcompile.frontend.options import ReadOptions
@@ -14,12 +23,15 @@ from dfcompile.frontend.sdfg.operator_node import (
     input_connector,
     output_connector,
 )
+from dfcompile.frontend.sdfg.scalar_types import scalar_type
 from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 
 __all__ = [
     "CANONICAL",
     "FILE_KINDS",
+    "NARROW_REALS",
     "ONNX",
+    "PACKED_BITS",
     "Answer",
     "AppliedPass",
     "Array",
@@ -39,9 +51,15 @@ __all__ = [
     "ReadOptions",
     "Reference",
     "WholeMemlets",
+    "element_kind",
     "input_connector",
+    "integer_limits",
+    "is_number",
+    "largest_real",
     "output_connector",
     "read_model",
+    "real_epsilon",
     "reference_answer",
+    "scalar_type",
     "untyped_connectors",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.element_kind import element_kind
 from dfcompile.frontend.program import Port, Program
 
 Array: TypeAlias = npt.NDArray[np.generic]
@@ -81,9 +82,9 @@ def reference_answer(model: Model, inputs: Sequence[Array]) -> Answer:
 
 
 def _random(port: Port, generator: np.random.Generator) -> Array:
-    dtype = np.dtype(port.dtype)
-    if dtype.kind in "iub":
+    dtype, kind = np.dtype(port.dtype), element_kind(port.dtype)
+    if kind in "iub":
         return generator.integers(0, 2, port.shape).astype(dtype)
-    if dtype.kind == "c":
+    if kind == "c":
         return (generator.standard_normal(port.shape) + 1j * generator.standard_normal(port.shape)).astype(dtype)
     return generator.standard_normal(port.shape).astype(dtype)

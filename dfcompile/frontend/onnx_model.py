@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import onnx
 
 from dfcompile.frontend.normaliser import normalise
+from dfcompile.frontend.normaliser.later_types import with_later_types
 from dfcompile.frontend.onnx.draft import Constant
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, read_draft
 from dfcompile.frontend.onnx.origins import name_nodes
@@ -31,6 +32,7 @@ def program_of(
     draft = read_draft(model, options.shapes, weights)
     named = name_nodes(draft)
     check_structure(named)
+    named = with_later_types(named)
     # Before the passes as well: they would report a contradiction as their own.
     check_operands(named, model.graph.value_info)
     normalised = normalise(named)

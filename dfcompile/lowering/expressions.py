@@ -14,6 +14,7 @@ from string import ascii_lowercase
 
 import numpy as np
 
+from dfcompile.frontend import NARROW_REALS, element_kind, is_number
 from dfcompile.lowering.expression_tree import expression_tree
 from dfcompile.lowering.tensor import Tensor
 
@@ -45,9 +46,10 @@ def stored(expression: str, between: Tensor, operands: Sequence[Tensor]) -> str:
         between: where it was stored.
         operands: of the expression.
     """
-    kind = np.dtype(between.dtype)
-    is_plain = {between.dtype, *(tensor.dtype for tensor in operands)} == {between.dtype} and kind.kind == "f"
-    return expression if is_plain else f"dace.{kind.name}({expression})"
+    dtype = between.dtype
+    is_one = {dtype, *(tensor.dtype for tensor in operands)} == {dtype}
+    is_plain = is_one and element_kind(dtype) == "f" and dtype not in NARROW_REALS
+    return expression if is_plain else f"dace.{dtype}({expression})"
 
 
 def substitute(expression: str, replacements: Mapping[str, str]) -> str:
@@ -90,7 +92,7 @@ def inlined(expression: str, operands: Sequence[Tensor]) -> tuple[str, tuple[int
     literals = {
         position: literal(tensor.value.item(), tensor.dtype)
         for position, tensor in enumerate(operands)
-        if tensor.value is not None and tensor.elements == 1 and tensor.value.dtype.kind in "biuf"
+        if tensor.value is not None and tensor.elements == 1 and is_number(tensor.dtype)
     }
     kept = tuple(position for position in range(len(operands)) if position not in literals)
     if not kept:
@@ -109,26 +111,37 @@ def is_real(dtype: str) -> bool:
     >>> is_real("float16"), is_real("int64")
     (True, False)
     """
-    return np.dtype(dtype).kind in "fc"
+    return element_kind(dtype) in "fc"
 
 
 def sum_dtype(dtype: str) -> str:
     """Return the data type of an array of sums on which more is computed: half precision overflows at 65504.
 
-    >>> sum_dtype("float16"), sum_dtype("float32")
-    ('float32', 'float32')
+    >>> sum_dtype("float16"), sum_dtype("bfloat16"), sum_dtype("float64")
+    ('float32', 'float32', 'float64')
     """
-    return "float32" if dtype == "float16" else dtype
+    return "float32" if dtype in NARROW_REALS else dtype
+
+
+def product_of(left: str, right: str, dtypes: Sequence[str], dtype: str) -> str:
+    """Return the product of two elements as it is added up: narrow integers become as wide as their sum.
+
+    >>> product_of("a", "b", ("int8", "uint8"), "int32"), product_of("a", "b", ("float16", "float16"), "float32")
+    ('dace.int32(a) * dace.int32(b)', 'a * b')
+    """
+    if element_kind(dtype) not in "iu" or set(dtypes) == {dtype}:
+        return f"{left} * {right}"
+    return f"dace.{dtype}({left}) * dace.{dtype}({right})"
 
 
 def widened(expression: str, dtypes: Mapping[str, str]) -> str:
-    """Compute in single precision what is stored in half precision, which has no conversions to other types.
+    """Compute in single precision what is stored in half precision or less, which has no conversions to other types.
 
     >>> widened("a + b", {"a": "float16", "b": "float32"})
     'dace.float32(a) + b'
     """
-    if expression in dtypes or "float16" not in dtypes.values():
+    if expression in dtypes or NARROW_REALS.isdisjoint(dtypes.values()):
         return expression
     return substitute(
-        expression, {name: f"dace.float32({name})" for name, dtype in dtypes.items() if dtype == "float16"}
+        expression, {name: f"dace.float32({name})" for name, dtype in dtypes.items() if dtype in NARROW_REALS}
     )

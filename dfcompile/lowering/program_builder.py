@@ -24,6 +24,7 @@ from dfcompile.frontend import (
     WholeMemlets,
     input_connector,
     output_connector,
+    scalar_type,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.lowering.map_scopes import MapScopes
@@ -217,5 +218,4 @@ class ProgramBuilder:
 @lru_cache(_KEPT)
 def _array(shape: tuple[int, ...], dtype: str, transient: bool, materialised: bool) -> Prototype[dace.data.Array]:  # noqa: FBT001
     storage = MATERIALISED if materialised else dace.StorageType.Default
-    scalar = dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type)
-    return Prototype(dace.data.Array(scalar, shape, transient=transient, storage=storage))
+    return Prototype(dace.data.Array(scalar_type(dtype), shape, transient=transient, storage=storage))

@@ -3,8 +3,7 @@
 from enum import Enum, unique
 from typing import assert_never
 
-import numpy as np
-
+from dfcompile.frontend import element_kind, integer_limits
 from dfcompile.lowering.expressions import literal
 
 
@@ -33,10 +32,10 @@ class Reduction(Enum):
 
 def _extreme(dtype: str, *, least: bool) -> str:
     """Return the least or the largest value of a type as Python source of a tasklet."""
-    kind = np.dtype(dtype)
-    if kind.kind == "b":
+    kind = element_kind(dtype)
+    if kind == "b":
         return "False" if least else "True"
-    if kind.kind not in "iu":
+    if kind not in "iu":
         return "-inf" if least else "inf"
-    limits = np.iinfo(kind)
-    return literal(int(limits.min if least else limits.max), dtype)
+    smallest, largest = integer_limits(dtype)
+    return literal(smallest if least else largest, dtype)

@@ -24,6 +24,7 @@ from dfcompile.frontend import (
     WholeMemlets,
     input_connector,
     output_connector,
+    scalar_type,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.lowering.node import Operator
@@ -256,8 +257,7 @@ class ProgramRewriter:
         """Add a tensor for `insert` to write and return it; a name that is taken gets underscores behind it."""
         self._change()
         name = self._free_name(name)
-        scalar = dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type)
-        self._sdfg.add_array(name, list(shape), scalar, transient=True)
+        self._sdfg.add_array(name, list(shape), scalar_type(dtype), transient=True)
         return self.tensor(name)
 
     def add_parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:

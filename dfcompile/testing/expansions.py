@@ -20,6 +20,7 @@ from dfcompile.frontend import (
     Program,
     input_connector,
     output_connector,
+    scalar_type,
 )
 from dfcompile.lowering import CanonicalOperator, Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.compiled_run import run_program
@@ -63,7 +64,7 @@ def program_of_node(
     names = [f"x{position}" for position in range(len(inputs))]
     state.add_node(node)
     for name, shape in zip([*names, "y"], [*inputs, output], strict=True):
-        sdfg.add_array(name, shape, dace.dtypes.dtype_to_typeclass(np.dtype(dtype).type))
+        sdfg.add_array(name, shape, scalar_type(dtype))
     for position, name in enumerate(names):
         memlet = dace.Memlet.from_array(name, sdfg.arrays[name])
         state.add_edge(state.add_read(name), None, node, input_connector(position), memlet)

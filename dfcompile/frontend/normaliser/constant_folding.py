@@ -7,6 +7,7 @@ import onnx
 from onnx import helper
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.element_kind import NARROW_REALS, element_kind
 from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
 from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.element_type import onnx_type
@@ -16,6 +17,8 @@ from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 _RANDOM = frozenset(
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
 )
+# Its operand takes less room than its result, which is what quantised weights are for.
+_KEPT = frozenset(["DequantizeLinear"])
 # ONNX's reference implementation is wrong for some forms of these.
 _DOUBTFUL = frozenset(
     ["AveragePool", "ConvTranspose", "Elu", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN", "LeakyRelu",
@@ -62,7 +65,7 @@ def _value(
     types: Mapping[str, TensorType],
     proto: onnx.ModelProto,
 ) -> Mapping[str, Constant] | None:
-    if node.op_type in _RANDOM or node.op_type in _DOUBTFUL:
+    if node.op_type in _RANDOM or node.op_type in _DOUBTFUL or node.op_type in _KEPT:
         return None
     if node.op_type in {"Shape", "Size"}:
         known = types.get(node.input[0])
@@ -78,7 +81,7 @@ def _value(
             operands[like] = np.zeros((), dtype=types[like].dtype)
     if any(name and name not in operands for name in node.input):
         return None
-    if any(value.dtype.kind == "f" and np.isnan(value).any() for value in operands.values()):
+    if any(element_kind(value.dtype.name) == "f" and np.isnan(value).any() for value in operands.values()):
         return None  # what an extremum or its place is then differs from one implementation to the next
     return _computed(node, operands, types, proto)
 
@@ -119,7 +122,7 @@ def _of_sums(
 ) -> tuple[Constant, ...] | None:
     """Compute in double precision what is of half precision or of integers."""
     data = operands[node.input[0]]
-    if data.dtype.kind not in "iu" and data.dtype != np.float16:
+    if element_kind(data.dtype.name) not in "iu" and data.dtype.name not in NARROW_REALS:
         return _by_reference(node, results, operands, proto)
     found = _by_reference(node, results, {**operands, node.input[0]: data.astype(np.float64)}, proto)
     with np.errstate(all="ignore"):

@@ -9,6 +9,7 @@ from dfcompile.errors import UserError
 
 _NUMPY_NAMES: dict[int, str] = {
     TensorProto.FLOAT16: "float16",
+    TensorProto.BFLOAT16: "bfloat16",
     TensorProto.FLOAT: "float32",
     TensorProto.DOUBLE: "float64",
     TensorProto.INT8: "int8",
@@ -22,9 +23,20 @@ _NUMPY_NAMES: dict[int, str] = {
     TensorProto.BOOL: "bool",
     TensorProto.COMPLEX64: "complex64",
     TensorProto.COMPLEX128: "complex128",
+    TensorProto.FLOAT8E4M3FN: "float8_e4m3fn",
+    TensorProto.FLOAT8E5M2: "float8_e5m2",
+    TensorProto.INT4: "int4",
+    TensorProto.UINT4: "uint4",
+    TensorProto.INT2: "int2",
+    TensorProto.UINT2: "uint2",
 }
 _ONNX_TYPES = {name: number for number, name in _NUMPY_NAMES.items()}
-_SCHEMA_NAMES = {"float32": "tensor(float)", "float64": "tensor(double)"}
+_SCHEMA_NAMES = {
+    "float32": "tensor(float)",
+    "float64": "tensor(double)",
+    "float8_e4m3fn": "tensor(float8e4m3fn)",
+    "float8_e5m2": "tensor(float8e5m2)",
+}
 
 
 def numpy_name(element_type: int, where: str) -> str:

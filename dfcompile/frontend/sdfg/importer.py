@@ -19,6 +19,7 @@ from dfcompile.frontend.sdfg.element_copies import NodeCopies
 from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifier, safe_identifiers
 from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.frontend.sdfg.operator_node import AttributeValue, input_connector, output_connector
+from dfcompile.frontend.sdfg.scalar_types import scalar_type
 from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 
 
@@ -46,8 +47,7 @@ def import_program(name: str, normalised: Normalised, types: Mapping[str, Tensor
     for value, array in arrays.items():
         kind = (array_shape(_shape(value, types)), types[value].dtype, value not in border)
         if kind not in like:
-            scalar = dace.dtypes.typeclass(np.dtype(kind[1]).type)
-            like[kind] = dace.data.Array(scalar, kind[0], transient=kind[2])
+            like[kind] = dace.data.Array(scalar_type(kind[1]), kind[0], transient=kind[2])
         sdfg.add_datadesc(array, copy.copy(like[kind]))
     _add_nodes(sdfg, draft, arrays)
     return Program(

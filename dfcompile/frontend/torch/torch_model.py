@@ -5,9 +5,10 @@ import importlib.util
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 OPSET = 18
 PACKAGES = ("torch", "onnxscript")
-SHARED_TYPES = frozenset({"BOOL", "DOUBLE", "FLOAT", "FLOAT16", "INT16", "INT32", "INT64", "INT8", "UINT8"})
+SHARED_TYPES = frozenset({"BFLOAT16", "BOOL", "DOUBLE", "FLOAT", "FLOAT16", "INT16", "INT32", "INT64", "INT8", "UINT8"})
+OWN_TYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # of ml_dtypes, which PyTorch calls the same
+_BITS = MappingProxyType({1: "uint8", 2: "int16"})  # that hold them, by their number of bytes
 _SEED = 0
 
 
@@ -51,7 +54,7 @@ class TorchModel:
 
         try:
             with torch.no_grad():
-                result = self.module(*(torch.from_numpy(np.array(value)) for value in inputs))
+                result = self.module(*map(_tensor, inputs))
         except Exception as error:
             raise UserError(_failure(self.path, "the model cannot be run", error)) from error
         return tuple(_array(value) for value in _tensors(self.path, result))
@@ -149,7 +152,7 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
         cause = error.__cause__ or error
         raise UserError(_failure(model.path, "the model cannot be exported to ONNX", cause)) from error
     assert exported is not None
-    weights = _take_weights(exported.model.graph.initializers)
+    weights = _take_weights(exported.model.graph.initializers, _narrow_names(model.module))
     proto = exported.model_proto
     assert isinstance(proto, onnx.ModelProto)
     if len(proto.graph.input) != len(model.inputs):
@@ -160,13 +163,28 @@ def export_onnx(model: TorchModel) -> tuple[onnx.ModelProto, dict[str, Array]]:
     return proto, weights
 
 
-def _take_weights(initializers: "MutableMapping[str, onnx_ir.Value]") -> dict[str, Array]:
-    """Take the weights out of an exported graph: serialised they would be there twice."""
+def _narrow_names(module: "torch.nn.Module") -> frozenset[str]:
+    """Return the names of the weights that are bfloat16."""
+    import torch
+
+    return frozenset(name for name, value in module.state_dict().items() if value.dtype is torch.bfloat16)
+
+
+def _take_weights(initializers: "MutableMapping[str, onnx_ir.Value]", narrow: Set[str]) -> dict[str, Array]:
+    """Take the weights out of an exported graph: serialised they would be there twice.
+
+    Args:
+        initializers: of the graph.
+        narrow: names of weights that are bfloat16 in the module. The exporter leaves those in single precision that it
+            has joined with others, such as those of a convolution with the normalisation behind it.
+    """
     weights: dict[str, Array] = {}
     for name, value in list(initializers.items()):
         held = value.const_value
         if held is not None and held.dtype.name in SHARED_TYPES:
             array = np.asarray(held.numpy()).view()
+            if name in narrow and array.dtype == np.float32:
+                array = array.astype("bfloat16")
             array.flags.writeable = False
             weights[name] = array
             del initializers[name]
@@ -205,8 +223,25 @@ def _tensors(path: Path, result: object) -> "tuple[torch.Tensor, ...]":
     raise UserError(f"{path}: the model returns {_type_name(result)} against tensors")
 
 
+def _tensor(value: Array) -> "torch.Tensor":
+    import torch
+
+    if value.dtype.name in OWN_TYPES:  # numpy's interface has no name for these
+        bits = np.array(value).view(_BITS[value.dtype.itemsize])
+        return torch.from_numpy(bits).view(getattr(torch, value.dtype.name))
+    return torch.from_numpy(np.array(value))
+
+
 def _array(value: "torch.Tensor") -> Array:
-    array: Array = np.array(value.detach().cpu().numpy())
+    import torch
+
+    found = value.detach().cpu()
+    own = next((name for name in OWN_TYPES if found.dtype is getattr(torch, name)), None)
+    if own is not None:
+        bits = getattr(torch, _BITS[found.element_size()])
+        array: Array = np.array(found.view(bits).numpy()).view(own)
+    else:
+        array = np.array(found.numpy())
     array.flags.writeable = False
     return array
 

@@ -6,7 +6,6 @@ from math import prod
 from types import MappingProxyType
 
 import dace
-import numpy as np
 
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
@@ -20,8 +19,10 @@ from dfcompile.frontend import (
     OperatorNode,
     Port,
     Program,
+    element_kind,
     input_connector,
     output_connector,
+    scalar_type,
 )
 from dfcompile.lowering.alternatives.outline import OutlineFragment
 from dfcompile.lowering.expansion import Expansion
@@ -152,7 +153,7 @@ def _told(tensor: Tensor) -> tuple[object, ...]:
     if tensor.value is None:
         value: object = None
     elif tensor.elements > _LARGEST_TOLD_CONSTANT:
-        value = None if tensor.value.dtype.kind in "fc" else tensor.name  # weights are multiplied, whatever they are
+        value = None if element_kind(tensor.dtype) in "fc" else tensor.name  # weights are multiplied, whatever they are
     else:
         value = tensor.value.tobytes()
     return tensor.shape, tensor.dtype, tensor.is_constant, value
@@ -198,8 +199,7 @@ def _alone(op: Operator) -> Program:
     )
     state.add_node(node)
     for name, tensor in {**inputs, **outputs}.items():
-        dtype = dace.dtypes.typeclass(np.dtype(tensor.dtype).type)
-        sdfg.add_array(name, list(tensor.shape), dtype, transient=name in outputs)
+        sdfg.add_array(name, list(tensor.shape), scalar_type(tensor.dtype), transient=name in outputs)
         memlet = dace.Memlet.from_array(name, sdfg.arrays[name])
         if name in inputs:
             state.add_edge(state.add_access(name), None, node, input_connector(int(name[1:])), memlet)

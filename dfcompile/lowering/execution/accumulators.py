@@ -16,11 +16,17 @@ from dace.sdfg.nodes import AccessNode, MapEntry, MapExit
 from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
-from dfcompile.frontend import WholeMemlets
+from dfcompile.frontend import NARROW_REALS, WholeMemlets, scalar_type
 from dfcompile.lowering.map_scopes import MapScopes
 from dfcompile.lowering.reduction import Reduction
 
-_WIDE = {"float16": "float64", "float32": "float64", "float64": "float64", "complex64": "complex128"}
+_WIDE = {
+    "bfloat16": "float64",
+    "float16": "float64",
+    "float32": "float64",
+    "float64": "float64",
+    "complex64": "complex128",
+}
 _NEVER = sys.float_info.max  # stands for "nothing was seen yet"
 
 Extremum: TypeAlias = Literal[Reduction.MAX, Reduction.MIN]
@@ -58,7 +64,7 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, scopes: MapScopes)
     wide = sdfg.add_transient(
         f"{name}_wide",
         sdfg.arrays[name].shape,
-        dace.dtypes.dtype_to_typeclass(np.dtype(_WIDE[dtype]).type),
+        scalar_type(_WIDE[dtype]),
         find_new_name=True,
     )[0]
     (outer,) = state.out_edges(exit_)
@@ -75,7 +81,7 @@ def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, scopes: MapScopes)
         f"{name}_round",
         dict(zip(indices, map(int, sdfg.arrays[name].shape), strict=True)),
         {"value": (sums, Memlet(f"{wide}[{subset}]"))},
-        "rounded = dace.float32(value)" if dtype == "float16" else "rounded = value",
+        "rounded = dace.float32(value)" if dtype in NARROW_REALS else "rounded = value",
         "rounded",
         (result, Memlet(f"{name}[{subset}]")),
     )

@@ -18,7 +18,7 @@ from dace.codegen.exceptions import CompilationError, CompilerConfigurationError
 from dace.config import set_temporary
 
 from dfcompile.errors import InternalError, UserError
-from dfcompile.frontend import Level, Program
+from dfcompile.frontend import PACKED_BITS, Level, Program, element_kind, scalar_type
 from dfcompile.host.child_processes import ending_with_us
 from dfcompile.host.private_folder import in_private_folder, process_folder
 from dfcompile.host.reasons import reason_of
@@ -53,25 +53,42 @@ def run_program(program: Program, inputs: Values, *, optimised: bool = True) -> 
     """
     if program.level is not Level.MAPS:
         raise InternalError(f"program {program.name!r}: level {program.level.name} against {Level.MAPS.name}")
-    arguments = {name: np.array(value, order="C") for name, value in program.parameters.items()}
+    arguments = {name: _held(value) for name, value in program.parameters.items()}
     for port in program.inputs:
         given = inputs[port.name]
         if (given.shape, given.dtype.name) != (port.shape, port.dtype):
             raise InternalError(f"input {port.name!r}: {given.dtype}{given.shape} against {port.dtype}{port.shape}")
-        arguments[port.array] = np.array(given.reshape(_shape(program, port.array)), order="C")  # DaCe takes no views
+        arguments[port.array] = _held(given.reshape(_shape(program, port.array)))
     for port in program.outputs:
         if port.array not in arguments:
-            dtype = program.sdfg.arrays[port.array].dtype.type
-            arguments[port.array] = np.zeros(_shape(program, port.array), dtype=dtype)
+            arguments[port.array] = np.zeros(_shape(program, port.array), _held_dtype(port.dtype))
     used = program.sdfg.arglist()
     with _build_environment(optimised=optimised) as folder, ending_with_us():
         sdfg = deepcopy(program.sdfg)  # compiling changes an SDFG
+        for array in sdfg.arrays.values():
+            dtype = np.dtype(array.dtype.type).name
+            if dtype in PACKED_BITS:
+                array.dtype = scalar_type(_held_dtype(dtype))
         widen_accumulators(sdfg)
         sdfg.build_folder = str(folder)
         compiled = _compiled(sdfg)
         compiled(**{name: value for name, value in arguments.items() if name in used})
         del compiled
-    return {port.name: arguments[port.array].reshape(port.shape) for port in program.outputs}
+    return {
+        port.name: arguments[port.array].astype(port.dtype, copy=False).reshape(port.shape) for port in program.outputs
+    }
+
+
+def _held(value: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """Return a copy, since DaCe takes no views; of integers of less than a byte, an array of bytes."""
+    return np.array(value, order="C", dtype=_held_dtype(value.dtype.name))
+
+
+def _held_dtype(dtype: str) -> str:
+    """Return the element type that the compiled code knows, which has no integers of less than a byte."""
+    if dtype not in PACKED_BITS:
+        return dtype
+    return "uint8" if element_kind(dtype) == "u" else "int8"
 
 
 def _compiled(sdfg: dace.SDFG) -> dace.CompiledSDFG:

@@ -9,14 +9,26 @@ import numpy.typing as npt
 from dace.sdfg.nodes import MapEntry, Tasklet
 
 from dfcompile.errors import DisagreementError
-from dfcompile.frontend import Answer, Model, Program, reference_answer
+from dfcompile.frontend import Answer, Model, Program, element_kind, real_epsilon, reference_answer
 from dfcompile.lowering.execution.compiled_run import run_program
 
 Array = npt.NDArray[np.generic]
 
 # What a chain of operators may lose, relative to the largest value of an output: functions that two libraries compute
 # differently in the last digits, and roundings of intermediate values.
-CHAIN = {"float16": 2e-2, "float32": 5e-5, "float64": 1e-9}
+CHAIN = {
+    "float8_e5m2": 5e-1,
+    "float8_e4m3fn": 2.5e-1,
+    "bfloat16": 8e-2,
+    "float16": 2e-2,
+    "float32": 5e-5,
+    "float64": 1e-9,
+}
+_ADDED_UP = frozenset(["float16", "float32", "float64"])  # sums of narrower ones are of single precision anywhere
+# A number half-way between two quantised steps becomes one or the other; five steps of 255, through later operators.
+STEPS = 2e-2
+_QUANTISERS = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul", "QGemm", "QuantizeLinear")
+_OF_STEPS = "QLinear"  # how the names of the others begin
 SUM = 2.0  # roundings that a sum of n terms may lose, per square root of n: the reference adds in its own order
 
 
@@ -55,8 +67,9 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
     answer = reference_answer(model, inputs)
     found = run_program(maps, {port.name: value for port, value in zip(maps.inputs, inputs, strict=True)})
     relative = tolerance(coarsest_dtype(maps), longest_sum(maps))
+    steps = STEPS if is_quantised(maps) else 0.0
     deviations = [
-        _deviation(port.name, found[port.name], expected, relative, answer)
+        _deviation(port.name, found[port.name], expected, relative, steps, answer)
         for port, expected in zip(maps.outputs, answer.outputs, strict=True)
     ]
     return Deviation.largest(deviations)
@@ -65,8 +78,8 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
 def tolerance(dtype: str, terms: int) -> float:
     """Return how far an output may be from its reference, relative to its largest value, or absolute below 1.
 
-    ``CHAIN[dtype] + SUM * sqrt(terms) * epsilon(dtype)``: the error of a sum whose roundings are random grows with the
-    square root of its length [higham02, section 2.8].
+    ``CHAIN[dtype] + SUM * sqrt(terms) * epsilon``, with the epsilon of the type in which references add up: the error
+    of a sum whose roundings are random grows with the square root of its length [higham02, section 2.8].
 
     Args:
         dtype: numpy name of the coarsest real type that the model computes in.
@@ -75,14 +88,21 @@ def tolerance(dtype: str, terms: int) -> float:
     >>> tolerance("float32", 1) < 1e-4 < tolerance("float32", 200_000) < 2e-4
     True
     """
-    return CHAIN[dtype] + SUM * sqrt(terms) * float(np.finfo(dtype).eps)
+    added = dtype if dtype in _ADDED_UP else "float32"
+    return CHAIN[dtype] + SUM * sqrt(terms) * real_epsilon(added)
 
 
 def coarsest_dtype(maps: Program) -> str:
     """Return the name of the coarsest real element type of a program's arrays; float64 if it has none."""
     dtypes = {np.dtype(array.dtype.type) for array in maps.sdfg.arrays.values()}
-    real = {np.dtype(dtype.type(0).real.dtype) for dtype in dtypes if dtype.kind in "fc"}
-    return min((dtype.name for dtype in real), key=lambda name: np.finfo(name).bits, default="float64")
+    real = {np.dtype(dtype.type(0).real.dtype).name for dtype in dtypes if element_kind(dtype.name) in "fc"}
+    return max(real, key=real_epsilon, default="float64")
+
+
+def is_quantised(maps: Program) -> bool:
+    """Whether an operator of the model rounds to quantised steps."""
+    names = {chosen.op_type.rpartition(".")[2] for chosen in maps.chosen}
+    return any(name in _QUANTISERS or name.startswith(_OF_STEPS) for name in names)
 
 
 def longest_sum(maps: Program) -> int:
@@ -98,7 +118,7 @@ def longest_sum(maps: Program) -> int:
     return longest
 
 
-def _deviation(name: str, found: Array, expected: Array, relative: float, answer: Answer) -> Deviation:
+def _deviation(name: str, found: Array, expected: Array, relative: float, steps: float, answer: Answer) -> Deviation:
     if found.shape != expected.shape:
         shapes = f"shape {list(found.shape)} against {list(expected.shape)} of {answer.source}"
         raise DisagreementError(f"output {name!r}: {shapes} ({answer.hint})")
@@ -107,7 +127,10 @@ def _deviation(name: str, found: Array, expected: Array, relative: float, answer
     with np.errstate(invalid="ignore"):
         errors = np.where(is_same, 0.0, np.abs(ours - exact))
     largest = float(np.max(np.abs(exact), initial=0.0, where=np.isfinite(exact)))
-    limit = relative * max(1.0, largest) if expected.dtype.kind in "fc" else 0.0
+    if element_kind(expected.dtype.name) in "fc":
+        limit = (relative + steps) * max(1.0, largest)
+    else:
+        limit = max(1.0, steps * largest) if steps else 0.0
     wrong = ~(errors <= limit)  # not a number is wrong as well
     if wrong.any():
         worst = np.unravel_index(int(np.argmax(np.where(np.isnan(errors), np.inf, errors))), errors.shape)

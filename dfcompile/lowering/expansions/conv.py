@@ -3,6 +3,7 @@
 Any number of spatial dimensions, strides, padding, dilation and groups.
 """
 
+from dataclasses import dataclass
 from math import prod
 
 from dfcompile.lowering import (
@@ -15,9 +16,38 @@ from dfcompile.lowering import (
     expansion,
     onnx_expansion,
 )
-from dfcompile.lowering.expressions import sum_dtype
-from dfcompile.lowering.operators import Convolution, Copy, Elementwise, Im2col, MatMul, Pad
+from dfcompile.lowering.expressions import product_of, sum_dtype
+from dfcompile.lowering.operators import Convolution, Copy, Im2col, MatMul, Pad
 from dfcompile.lowering.windows import Windows, windows_of
+
+
+@dataclass(frozen=True, slots=True)
+class PerRow:
+    """What is made of the sums of a convolution, one element-wise task.
+
+    Attributes:
+        expression: of a sum ``a`` and, from ``b`` on, of the operands.
+        operands: one element per filter, or one for all.
+        sums: numpy name of the element type of the sums.
+        step: what it does.
+        result: short name of what comes out.
+    """
+
+    expression: str
+    operands: tuple[Tensor, ...]
+    sums: str
+    step: str
+    result: str
+
+    def add(self, build: CanonicalFragment, sums: Tensor, result: Tensor, filters: tuple[int, ...]) -> None:
+        """Add it; the filters are along these dimensions of the sums."""
+        extents = tuple(sums.shape[axis] for axis in filters)
+        operands, axes = [sums], [tuple(range(sums.rank))]
+        for position, operand in enumerate(self.operands):
+            is_viewed = operand.elements > 1 and operand.shape != extents
+            operands.append(build.view(operand, f"row_{self.step}{position or ''}", extents) if is_viewed else operand)
+            axes.append(filters if operand.elements > 1 else filters[:1])
+        build.elementwise(self.expression, operands, result, axes=axes, step=self.step)
 
 
 @onnx_expansion("Conv", "im2col", source="chellapilla06", default=True)
@@ -27,33 +57,41 @@ def im2col(op: Operator, build: CanonicalFragment) -> None:
     ``X -> cols[group, window, batch*y…]``, ``W -> filters[group, row, window]``, ``product = filters @ cols``,
     ``biased = product + bias``, ``Y[batch, group*row, y…]``. Without groups the matrices have no group dimension.
     """
-    w, y, bias = op.input(1), op.output(), op.optional_input(2)
+    add_im2col(op, build, op.input(0), op.input(1), _biased(op))
+
+
+def add_im2col(op: Operator, build: CanonicalFragment, x: Tensor, w: Tensor, last: PerRow | None) -> None:
+    """Add the convolution of x, not yet padded, with w as products of matrices; then what is made of the sums."""
+    y = op.output()
     windows = windows_of(op, w.shape[2:])
     group, window = op.integer("group", 1), prod(w.shape[1:])
     rows, columns = w.shape[0] // group, y.shape[0] * prod(windows.counts)
     lead = (group,) if group > 1 else ()
-    cols = build.array("cols", (*lead, window, columns), materialised=True)
-    filters = build.array("filters", (*lead, rows, window), materialised=True)
+    cols = build.array("cols", (*lead, window, columns), x.dtype, materialised=True)
+    filters = build.array("filters", (*lead, rows, window), w.dtype, materialised=True)
     as_columns = Im2col(windows.kernel, windows.strides, windows.dilations, windows.counts, group)
-    build.add(as_columns, [_padded(op, build, windows)], cols, step="im2col")
+    build.add(as_columns, [_padded(build, x, windows)], cols, step="im2col")
     build.add(Copy(), [build.view(w, "weights", filters.shape)], filters, step="weights")
-    dtype = y.dtype if bias is None else sum_dtype(y.dtype)
-    product = build.array("product", (*lead, rows, columns), dtype, materialised=bias is None)
+    dtype = y.dtype if last is None else last.sums
+    product = build.array("product", (*lead, rows, columns), dtype, materialised=last is None)
     build.add(MatMul(), [filters, cols], product, step="matmul")
-    if bias is not None:
-        biased = build.array("biased", product.shape, y.dtype, materialised=True)
-        row_bias = build.view(bias, "row_bias", (group, rows)) if lead else bias
-        axes = (tuple(range(product.rank)), tuple(range(row_bias.rank)))
-        build.add(Elementwise("a + b", axes), [product, row_bias], biased, step="bias")
-        product = biased
+    if last is not None:
+        finished = build.array(last.result, product.shape, y.dtype, materialised=True)
+        last.add(build, product, finished, tuple(range(len(lead) + 1)))
+        product = finished
     _lay_out(build, product, y, group)
 
 
-def _padded(op: Operator, build: CanonicalFragment, windows: Windows) -> Tensor:
-    x = op.input(0)
+def _biased(op: Operator) -> PerRow | None:
+    """Return what is made of the sums of a Conv: a bias is added, or nothing."""
+    bias = op.optional_input(2)
+    return None if bias is None else PerRow("a + b", (bias,), sum_dtype(op.output().dtype), "bias", "biased")
+
+
+def _padded(build: CanonicalFragment, x: Tensor, windows: Windows) -> Tensor:
     if not windows.is_padded:
         return x
-    padded = build.array("padded", windows.padded_shape(x.shape))
+    padded = build.array("padded", windows.padded_shape(x.shape), x.dtype)
     build.add(Pad(windows.pads()), [x], padded, step="pad")
     return padded
 
@@ -89,21 +127,26 @@ def im2col_map(op: CanonicalNode[Im2col], build: MapFragment) -> None:
     )
 
 
-def _is_grouped(op: Operator) -> bool:
+def is_grouped(op: Operator) -> bool:
     """Of a group the matrices of im2col are small: of a depthwise convolution one row, a few products per task."""
     return op.integer("group", 1) > 1
 
 
-@onnx_expansion("Conv", "direct", source="onnx", default=_is_grouped)
+@onnx_expansion("Conv", "direct", source="onnx", default=is_grouped)
 def direct(op: Operator, build: CanonicalFragment) -> None:
     """One canonical Convolution on the tensors as they are, then the bias; the default with groups (depthwise)."""
-    w, y, bias = op.input(1), op.output(), op.optional_input(2)
+    add_direct(op, build, op.input(0), op.input(1), _biased(op))
+
+
+def add_direct(op: Operator, build: CanonicalFragment, x: Tensor, w: Tensor, last: PerRow | None) -> None:
+    """Add the convolution of x, not yet padded, with w as one operator; then what is made of the sums."""
+    y = op.output()
     windows = windows_of(op, w.shape[2:])
-    product = y if bias is None else build.array("product", y.shape, sum_dtype(y.dtype))
+    product = y if last is None else build.array("product", y.shape, last.sums)
     convolution = Convolution(windows.strides, windows.dilations, op.integer("group", 1))
-    build.add(convolution, [_padded(op, build, windows), w], product, step="convolution")
-    if bias is not None:
-        build.add(Elementwise("a + b", (tuple(range(y.rank)), (1,))), [product, bias], y, step="bias")
+    build.add(convolution, [_padded(build, x, windows), w], product, step="convolution")
+    if last is not None:
+        last.add(build, product, y, (1,))
 
 
 @expansion(Convolution, "filters", source="onnx", default=True)
@@ -125,7 +168,7 @@ def convolution_per_filter(op: CanonicalNode[Convolution], build: MapFragment) -
             "w": (w, [output, "c", *elements]),
         },
         write=(y, ["b", output, *positions]),
-        code="x * w",
+        code=product_of("x", "w", (x.dtype, w.dtype), y.dtype),
         accumulate=Reduction.SUM,
     )
 

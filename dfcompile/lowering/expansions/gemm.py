@@ -34,7 +34,28 @@ def matmul(op: Operator, build: CanonicalFragment) -> None:
 
     Dimensions of A next to its rows that B has not are rows: ``A[s, b, k] @ B[k, m]`` is one product of ``s * b`` rows.
     """
-    a, b, y = op.input(0), op.input(1), op.output()
+    add_product(build, op.input(0), op.input(1), op.output())
+
+
+def add_product(build: CanonicalFragment, a: Tensor, b: Tensor, y: Tensor) -> None:
+    """Add ``Y = A @ B`` as `matmul` has it, of an operator's result; Y may be of a wider type than A and B."""
+    rows, columns, shape = _matrices(build, a, b)
+    product = y if y.shape == shape else build.array("product", shape, y.dtype)
+    build.add(MatMul(), [rows, columns], product, step="matmul")
+    if product is not y:
+        build.view_as(product, y)
+
+
+def inner_product(build: CanonicalFragment, a: Tensor, b: Tensor, shape: tuple[int, ...], dtype: str) -> Tensor:
+    """Add ``A @ B`` as `matmul` has it and return it, an array of a shape and a perhaps wider type."""
+    rows, columns, full = _matrices(build, a, b)
+    product = build.array("product", full, dtype)
+    build.add(MatMul(), [rows, columns], product, step="matmul")
+    return _viewed(build, product, "sums", shape)
+
+
+def _matrices(build: CanonicalFragment, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, tuple[int, ...]]:
+    """Return operands as matrices, perhaps many of them, and the shape of their product."""
     n = a.shape[-2] if a.rank > 1 else 1
     k, m = a.shape[-1], b.shape[-1] if b.rank > 1 else 1
     a_batch, b_batch = _aligned(a.shape[:-2], b.shape[:-2])
@@ -42,12 +63,8 @@ def matmul(op: Operator, build: CanonicalFragment) -> None:
         n *= a_batch.pop()
         b_batch.pop()
     batch = [max(pair) for pair in zip(a_batch, b_batch, strict=True)]
-    shape = (*batch, n, m)
-    product = y if y.shape == shape else build.array("product", shape)
     rows, columns = _viewed(build, a, "rows", (*a_batch, n, k)), _viewed(build, b, "columns", (*b_batch, k, m))
-    build.add(MatMul(), [rows, columns], product, step="matmul")
-    if product is not y:
-        build.view_as(product, y)
+    return rows, columns, (*batch, n, m)
 
 
 def _aligned(a: Sequence[int], b: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion
-from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.expressions import product_of, sum_dtype
 from dfcompile.lowering.operators import MatMul
 
 
@@ -22,6 +22,11 @@ class _Product:
     k: int
     transpose_a: bool
     transpose_b: bool
+
+    @property
+    def times(self) -> str:
+        """The product of two elements."""
+        return product_of("a", "b", (self.a.dtype, self.b.dtype), self.c.dtype)
 
     def at_a(self) -> tuple[Tensor, Sequence[str]]:
         """Index A at a row and k."""
@@ -76,7 +81,7 @@ def matrix_vector(op: CanonicalNode[MatMul], build: MapFragment) -> None:
         loops={**p.rows, "k": p.k},
         reads={"a": (a, list(rows)), "b": p.at_b()},
         write=p.at_c(parts),
-        code="a * b",
+        code=p.times,
         accumulate=Reduction.SUM,
     )
     _gather(build, p, parts, p.in_order)
@@ -97,7 +102,7 @@ def left_matrix_vector(op: CanonicalNode[MatMul], build: MapFragment) -> None:
         loops={**p.columns, "k": p.k},
         reads={"a": p.at_a(), "b": (b, stored)},
         write=p.at_c(parts),
-        code="a * b",
+        code=p.times,
         accumulate=Reduction.SUM,
     )
     _gather(build, p, parts, {**p.batch, **p.columns, **p.rows})
@@ -116,7 +121,7 @@ def outer_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
         loops=by_columns,
         reads={"a": p.at_a(), "b": p.at_b()},
         write=(partial, ("k", *place)),
-        code="a * b",
+        code=p.times,
     )
     build.map(
         "reduce",
@@ -139,7 +144,7 @@ def inner_product(op: CanonicalNode[MatMul], build: MapFragment) -> None:
         loops={"k": p.k},
         reads={"a": p.at_a(), "b": p.at_b()},
         write=p.at_c(parts),
-        code="a * b",
+        code=p.times,
         accumulate=Reduction.SUM,
     )
     _gather(build, p, parts, p.in_order)

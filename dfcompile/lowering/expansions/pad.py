@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 
+from dfcompile.frontend import element_kind, integer_limits
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
 from dfcompile.lowering.expressions import literal
 from dfcompile.lowering.operators import Pad, PadMode
@@ -112,8 +113,8 @@ def pad_with_fill(op: CanonicalNode[Pad], build: MapFragment) -> None:
 
 
 def _source(value: float, dtype: str) -> str:
-    if np.dtype(dtype).kind in "iu" and not np.isfinite(value):
+    if element_kind(dtype) in "iu" and not np.isfinite(value):
         # The border of a maximum: the smallest number there is.
-        limits = np.iinfo(dtype)
-        return literal(int(limits.min if value < 0 else limits.max), dtype)
+        least, most = integer_limits(dtype)
+        return literal(least if value < 0 else most, dtype)
     return literal(value, dtype)

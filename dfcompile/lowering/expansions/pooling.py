@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import sum_dtype
@@ -17,7 +18,7 @@ def max_pool(op: Operator, build: CanonicalFragment) -> None:
     if len(op.outputs) > 1 and op.outputs[1] is not None:
         raise op.unsupported("the result 'Indices' has no expansion (use the values only)")
     windows = windows_of(op, op.integers("kernel_shape"))
-    x = _padded(build, op.input(0), windows, float("-inf"))
+    x = padded_windows(build, op.input(0), windows, float("-inf"))
     add_window(build, "window" if windows.is_padded else "", Reduction.MAX, x, op.output(), windows)
 
 
@@ -29,15 +30,10 @@ def average_pool(op: Operator, build: CanonicalFragment) -> None:
     """
     y = op.output()
     windows = windows_of(op, op.integers("kernel_shape"))
-    x = _padded(build, op.input(0), windows, 0)
+    x = padded_windows(build, op.input(0), windows, 0)
     total = build.array("total", y.shape, sum_dtype(y.dtype))
     add_window(build, "window", Reduction.SUM, x, total, windows)
-    counts = element_counts(op, windows)
-    build.check_parameter(windows.counts)
-    divisor = np.ones((1, 1), np.int64)
-    for axis_counts in counts:
-        divisor = divisor[..., None] * axis_counts
-    divisor = np.maximum(divisor, 1)  # the average of a window that reaches over all of the data is 0
+    divisor = window_sizes(op, build, windows)
     if divisor.min() == divisor.max():
         build.elementwise(f"a / {divisor.max()}", [total], y, step="divide")
     else:
@@ -51,7 +47,7 @@ def lp_pool(op: Operator, build: CanonicalFragment) -> None:
     y = op.output()
     before, after = norm_expressions(op)
     windows = windows_of(op, op.integers("kernel_shape"))
-    x = _padded(build, op.input(0), windows, 0)
+    x = padded_windows(build, op.input(0), windows, 0)
     total = build.array("total", y.shape, sum_dtype(y.dtype)) if after != "a" else y
     add_window(build, "window", Reduction.SUM, x, total, windows, before)
     if after != "a":
@@ -81,6 +77,20 @@ def norm_expressions(op: Operator) -> tuple[str, str]:
     return ("a * a", "sqrt(a)") if order == 2 else (f"pow(abs(a), {order})", f"pow(a, {1 / order!r})")
 
 
+def window_sizes(op: Operator, build: CanonicalFragment, windows: Windows) -> npt.NDArray[np.int64]:
+    """Return how many elements of each window count, in dimensions that stand for those of the result.
+
+    Raises:
+        UnsupportedOpError: there are too many windows.
+    """
+    counts = element_counts(op, windows)
+    build.check_parameter(windows.counts)
+    sizes = np.ones((1, 1), np.int64)
+    for axis_counts in counts:
+        sizes = sizes[..., None] * axis_counts
+    return np.maximum(sizes, 1)  # the average of a window that reaches over all of the data is 0
+
+
 def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """Return per spatial dimension how many elements of a window count, for every window.
 
@@ -102,10 +112,11 @@ def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int]
     return counts
 
 
-def _padded(build: CanonicalFragment, x: Tensor, windows: Windows, value: float) -> Tensor:
+def padded_windows(build: CanonicalFragment, x: Tensor, windows: Windows, value: float) -> Tensor:
+    """Return data with a value around it, as far as windows reach over it."""
     if not windows.is_padded:
         return x
-    padded = build.array("padded", windows.padded_shape(x.shape))
+    padded = build.array("padded", windows.padded_shape(x.shape), x.dtype)
     build.add(Pad(windows.pads(), value=value), [x], padded, step="pad")
     return padded
 
@@ -121,7 +132,7 @@ def local_response_normalization(op: Operator, build: CanonicalFragment) -> None
     windows = Windows(kernel, (1, 1), (1, 1), (before, 0), (behind, 0), (channels, rest))
     planes = build.view(x, "planes", (batch, 1, channels, rest))
     squares = build.array("squares", planes.shape, sum_dtype(x.dtype))
-    add_window(build, "window", Reduction.SUM, _padded(build, planes, windows, 0), squares, windows, "a * a")
+    add_window(build, "window", Reduction.SUM, padded_windows(build, planes, windows, 0), squares, windows, "a * a")
     alpha, beta, bias = op.real("alpha", 1e-4), op.real("beta", 0.75), op.real("bias", 1.0)
     sums = build.view(squares, "sums", x.shape)
     build.elementwise(f"a / pow({bias!r} + {alpha / size!r} * b, {beta!r})", [x, sums], y, step="scale")

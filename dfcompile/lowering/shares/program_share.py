@@ -11,7 +11,7 @@ import numpy as np
 from dfcompile.canonical_dag import Kernel
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
 from dfcompile.errors import VerificationError
-from dfcompile.frontend import CANONICAL, OperatorNode, Port, Program, input_connector, output_connector
+from dfcompile.frontend import CANONICAL, OperatorNode, Port, Program, input_connector, output_connector, scalar_type
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import MATERIALISED, ProgramBuilder
@@ -177,8 +177,7 @@ class _ShareBuilder:
                 outputs.append(Port(name, name, shape, tensor.dtype))
         inputs, parameters = [], {}
         for part in self._parts.values():
-            scalar = dace.dtypes.dtype_to_typeclass(np.dtype(part.dtype).type)
-            sdfg.add_array(part.name, list(part.shape), scalar)
+            sdfg.add_array(part.name, list(part.shape), scalar_type(part.dtype))
             if part.value is None:
                 inputs.append(Port(part.name, part.name, part.shape, part.dtype))
             else:

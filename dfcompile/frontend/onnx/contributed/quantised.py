@@ -1,0 +1,254 @@
+"""Contributed operators on steps of 8 bits and fewer, as onnxruntime's quantiser writes them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from onnx import helper
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.onnx.contributed_operator import (
+    COUNT,
+    INTEGER,
+    INTEGERS,
+    AttributeKind,
+    AttributeValue,
+    Call,
+    ContributedOperator,
+    Shape,
+)
+from dfcompile.frontend.onnx.window_results import window_result
+
+_BYTES = ("uint8", "int8")
+_STEPS = {"T": _BYTES, "F": ("float32",)}
+_WINDOWS: Mapping[str, AttributeValue | AttributeKind] = {"auto_pad": "NOTSET", "pads": INTEGERS, "strides": INTEGERS}
+_ONE = "X:T X_scale:F X_zero_point:T? Y_scale:F Y_zero_point:T?"
+_TWO = "A:T A_scale:F A_zero_point:T? B:T B_scale:F B_zero_point:T? C_scale:F C_zero_point:T?"
+
+
+@dataclass(frozen=True, slots=True)
+class _Like:
+    """The result is as large as an operand."""
+
+    operand: str
+    result: str
+
+    def __call__(self, call: Call) -> Mapping[str, Shape]:
+        shape = call.shape(self.operand)
+        return {} if shape is None else {self.result: shape}
+
+
+def _broadcast(call: Call, names: tuple[str, ...]) -> Shape | None:
+    shapes = [call.shape(name) for name in names]
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes):
+        return None
+    extents = []
+    for sizes in zip_longest(*(reversed(shape) for shape in known), fillvalue=1):
+        wide = {size for size in sizes if size != 1}
+        if len(wide) > 1:
+            raise UserError(f"{' and '.join(map(repr, names))} are {known} against shapes that broadcast")
+        extents.append(wide.pop() if wide else 1)
+    return tuple(reversed(extents))
+
+
+def _two(call: Call) -> Mapping[str, Shape]:
+    shape = _broadcast(call, ("A", "B"))
+    return {} if shape is None else {"C": shape}
+
+
+def _where(call: Call) -> Mapping[str, Shape]:
+    shape = _broadcast(call, ("condition", "X", "Y"))
+    return {} if shape is None else {"Z": shape}
+
+
+def _global_pool(call: Call) -> Mapping[str, Shape]:
+    shape = call.shape("X")
+    if shape is None:
+        return {}
+    if len(shape) < 3:
+        raise UserError(f"'X' has {len(shape)} dimensions against at least 3")
+    return {"Y": (*shape[:2], *(1 for _ in shape[2:]))}
+
+
+def _windows(call: Call, op_type: str, operands: tuple[str, ...]) -> Shape | None:
+    """Return the result of pooling or a convolution."""
+    given = {name: value for name, value in call.attributes.items() if name != "channels_last"}
+    node = helper.make_node(op_type, list(operands), ["y"])
+    node.attribute.extend(helper.make_attribute(name, value) for name, value in given.items())
+    return window_result(node, tuple(call.shape(name) for name in operands))
+
+
+def _pool(call: Call) -> Mapping[str, Shape]:
+    shape = _windows(call, "AveragePool", ("X",))
+    return {} if shape is None else {"Y": shape}
+
+
+def _conv(call: Call) -> Mapping[str, Shape]:
+    shape = _windows(call, "Conv", ("x", "w"))
+    return {} if shape is None else {"y": shape}
+
+
+def _matrices(call: Call, a: Shape, b: Shape) -> Shape:
+    """Return the shape of ``A @ B``, as numpy has it."""
+    if not a or not b:
+        raise UserError("'A' or 'B' is a scalar against a matrix")
+    inner = b[-2] if len(b) > 1 else b[0]
+    if a[-1] != inner:
+        raise UserError(f"'A' has an inner dimension of {a[-1]} against {inner} of 'B'")
+    batches = Call({"A": a[:-2], "B": b[:-2]}, call.attributes, call.values)
+    lead = _broadcast(batches, ("A", "B")) or ()
+    return (*lead, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
+def _matmul(call: Call) -> Mapping[str, Shape]:
+    a, b = call.shape("A"), call.shape("B")
+    return {} if a is None or b is None else {"Y": _matrices(call, a, b)}
+
+
+def _gemm(call: Call) -> Mapping[str, Shape]:
+    a, b = call.expect_rank("A", 2), call.expect_rank("B", 2)
+    if a is None or b is None:
+        return {}
+    a, b = a[::-1] if call.integer("transA") else a, b[::-1] if call.integer("transB") else b
+    return {"Y": _matrices(call, a, b)}
+
+
+def _few_bits(call: Call) -> Mapping[str, Shape]:
+    """``A[…, k] @ W[n, k].T``; W in blocks along k, ``B[n, blocks, bytes]``."""
+    data = call.shape("A")
+    rows, inner = call.integer("N"), call.integer("K")
+    block, bits = call.integer("block_size"), call.integer("bits", 4)
+    if min(rows, inner, block, bits) < 1:
+        raise UserError(f"attributes 'N', 'K', 'block_size' and 'bits' are {rows}, {inner}, {block}, {bits} against 1")
+    blocks, size = -(-inner // block), block * bits // 8
+    call.expect("B", (rows, blocks, size), (rows, blocks * size))
+    call.expect("scales", (rows, blocks), (rows * blocks,))
+    call.expect("bias", (rows,))
+    if data is None:
+        return {}
+    if not data or data[-1] != inner:
+        raise UserError(f"'A' is {list(data)} against {inner} columns")
+    return {"Y": (*data[:-1], rows)}
+
+
+def _concat(call: Call) -> Mapping[str, Shape]:
+    """Operands one behind the other; of each its data, scale and zero point."""
+    parts = [shape for name, shape in call.shapes.items() if name.startswith("inputs")][::3]
+    known = [shape for shape in parts if shape is not None]
+    if not known or len(known) < len(parts):
+        return {}
+    rank, axis = len(known[0]), call.integer("axis")
+    if not -rank <= axis < rank:
+        raise UserError(f"axis {axis} against {rank} dimensions of the operands")
+    axis %= rank
+    others = {(*shape[:axis], *shape[axis + 1 :]) for shape in known}
+    if len(others) > 1:
+        raise UserError(f"operands are {known} against shapes that differ along axis {axis} alone")
+    return {"Y": (*known[0][:axis], sum(shape[axis] for shape in known), *known[0][axis + 1 :])}
+
+
+QUANTISED = (
+    ContributedOperator("QLinearAdd", _TWO, "C:T", _two, _STEPS),
+    ContributedOperator("QLinearMul", _TWO, "C:T", _two, _STEPS),
+    ContributedOperator("QLinearSigmoid", _ONE, "Y:T", _Like("X", "Y"), _STEPS),
+    ContributedOperator("QLinearLeakyRelu", _ONE, "Y:T", _Like("X", "Y"), _STEPS, {"alpha": 0.01}),
+    ContributedOperator(
+        "QLinearSoftmax",
+        "X:T X_scale:F x_zero_point:T? y_scale:F y_zero_point:T",
+        "Y:T",
+        _Like("X", "Y"),
+        _STEPS,
+        {"axis": -1, "opset": COUNT},
+    ),
+    ContributedOperator(
+        "QLinearWhere",
+        "condition:B X:T x_scale:F x_zero_point:T Y:T y_scale:F y_zero_point:T z_scale:F z_zero_point:T",
+        "Z:T",
+        _where,
+        {**_STEPS, "B": ("bool",)},
+    ),
+    ContributedOperator(
+        "QLinearAveragePool",
+        "X:T x_scale:F x_zero_point:T? y_scale:F y_zero_point:T?",
+        "Y:T",
+        _pool,
+        _STEPS,
+        {**_WINDOWS, "kernel_shape": INTEGERS, "ceil_mode": 0, "count_include_pad": 0, "channels_last": 0},
+    ),
+    ContributedOperator(
+        "QLinearGlobalAveragePool",
+        "X:T x_scale:F x_zero_point:T y_scale:F y_zero_point:T",
+        "Y:T",
+        _global_pool,
+        _STEPS,
+        {"channels_last": 0},
+    ),
+    ContributedOperator(
+        "QLinearConv",
+        "x:T1 x_scale:F x_zero_point:T1 w:T2 w_scale:F w_zero_point:T2 y_scale:F y_zero_point:T3 B:T4?",
+        "y:T3",
+        _conv,
+        {"T1": _BYTES, "T2": _BYTES, "T3": _BYTES, "T4": ("int32",), "F": ("float32",)},
+        {**_WINDOWS, "dilations": INTEGERS, "kernel_shape": INTEGERS, "group": 1, "channels_last": 0},
+    ),
+    ContributedOperator(
+        "QLinearConcat",
+        "Y_scale:F Y_zero_point:T inputs:V*",
+        "Y:T",
+        _concat,
+        {**_STEPS, "V": (*_BYTES, "float32")},
+        {"axis": COUNT},
+    ),
+    ContributedOperator(
+        "QGemm",
+        "A:TA a_scale:F a_zero_point:TA B:TB b_scale:F b_zero_point:TB C:TC? y_scale:F? y_zero_point:TY?",
+        "Y:TY",
+        _gemm,
+        {"TA": _BYTES, "TB": _BYTES, "TC": ("int32",), "TY": ("float32", *_BYTES), "F": ("float32",)},
+        {"alpha": 1.0, "transA": 0, "transB": 0},
+    ),
+    ContributedOperator(
+        "DynamicQuantizeMatMul",
+        "A:F B:T b_scale:F b_zero_point:T? bias:F?",
+        "Y:F",
+        _matmul,
+        _STEPS,
+    ),
+    ContributedOperator(
+        "MatMulIntegerToFloat",
+        "A:T1 B:T2 a_scale:R b_scale:R a_zero_point:T1? b_zero_point:T2? bias:R?",
+        "Y:R",
+        _matmul,
+        {"T1": _BYTES, "T2": _BYTES, "R": ("float32", "float16")},
+    ),
+    ContributedOperator(
+        "MatMulNBits",
+        "A:R B:U scales:R zero_points:Z? g_idx:I? bias:R?",
+        "Y:R",
+        _few_bits,
+        {
+            "R": ("float32", "float16", "bfloat16"),
+            "U": ("uint8",),
+            "Z": ("uint8", "float16", "float32", "bfloat16"),
+            "I": ("int32",),
+        },
+        {"K": COUNT, "N": COUNT, "block_size": COUNT, "bits": 4, "accuracy_level": 0, "weight_prepacked": 0},
+    ),
+    ContributedOperator(
+        "QuantizeLinear",
+        "x:R y_scale:R y_zero_point:S?",
+        "y:S",
+        _Like("x", "y"),
+        {"R": ("float32", "float16"), "S": ("uint8", "int8", "int16", "uint16", "int4", "uint4")},
+        {"axis": INTEGER},
+    ),
+    ContributedOperator(
+        "DequantizeLinear",
+        "x:S x_scale:R x_zero_point:S?",
+        "y:R",
+        _Like("x", "y"),
+        {"R": ("float32", "float16"), "S": ("int8", "uint8", "int16", "uint16", "int32", "int4", "uint4")},
+        {"axis": INTEGER},
+    ),
+)

@@ -1,0 +1,168 @@
+"""Products as onnxruntime's quantiser writes them: of integers of 8 bits, or with weights of a few bits."""
+
+import numpy as np
+
+from dfcompile.frontend import element_kind
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.conv import add_direct, add_im2col, is_grouped
+from dfcompile.lowering.expansions.gemm import inner_product
+from dfcompile.lowering.expansions.integer_products import qlinear_rescaling, windows_and_filters
+from dfcompile.lowering.expansions.quantised_operators import check_channels_first
+from dfcompile.lowering.expansions.quantization import add_dynamic_steps
+from dfcompile.lowering.expressions import literal, sum_dtype
+from dfcompile.lowering.operators import MatMul, Pad
+from dfcompile.lowering.steps import ACCUMULATED, Terms, aligned, quantised, shifted
+
+_BYTE = 8
+
+
+@onnx_expansion("com.microsoft.QLinearConv", "im2col", source="chellapilla06", default=True)
+def qlinear_conv_im2col(op: Operator, build: CanonicalFragment) -> None:
+    """As ONNX's QLinearConv by im2col."""
+    check_channels_first(op)
+    add_im2col(op, build, *windows_and_filters(op, build, (0, 2), (3, 5)), qlinear_rescaling(op))
+
+
+@onnx_expansion("com.microsoft.QLinearConv", "direct", default=is_grouped)
+def qlinear_conv_direct(op: Operator, build: CanonicalFragment) -> None:
+    """As ONNX's QLinearConv directly."""
+    check_channels_first(op)
+    add_direct(op, build, *windows_and_filters(op, build, (0, 2), (3, 5)), qlinear_rescaling(op))
+
+
+@onnx_expansion("com.microsoft.QGemm", "matmul", default=True)
+def qgemm(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = quantise(alpha * a_scale * b_scale * (A' @ B' + C))``, or that real number: a MatMul and a task."""
+    y, is_columns_first = op.output(), op.integer("transB", 0) != 0
+    a = shifted(build, op.input(0), op.input(2), (0,), "a")
+    b = shifted(build, op.input(3), op.input(5), (0,) if is_columns_first else (1,), "b")
+    sums = build.array("sums", y.shape, ACCUMULATED)
+    build.add(MatMul(op.integer("transA", 0) != 0, is_columns_first), [a, b], sums, step="matmul")
+    terms, bias = Terms(), op.optional_input(6)
+    total = terms.name(sums) if bias is None else f"({terms.name(sums)} + {terms.name(bias)})"
+    alpha = literal(op.real("alpha", 1.0), "float32")
+    scale = f"dace.float32(dace.float32({alpha} * {terms.name(op.input(1))}) * {terms.name(op.input(4))})"
+    y_scale, zero_point = op.optional_input(7), op.optional_input(8)
+    if y_scale is None:
+        build.elementwise(f"dace.float32({total}) * {scale}", terms.operands, y, step="scale")
+        return
+    value = f"dace.float32(dace.float32({total}) * dace.float32({scale} / {terms.name(y_scale)}))"
+    build.elementwise(quantised(value, terms.shift(zero_point), y.dtype), terms.operands, y, step="scale")
+
+
+@onnx_expansion("com.microsoft.MatMulIntegerToFloat", "matmul", default=True)
+def matmul_integer_to_float(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = a_scale * b_scale * ((A - a_zero) @ (B - b_zero)) + bias``: a MatMul of integers, an element-wise task."""
+    _add_scaled(op, build, (op.input(0), op.input(2), op.optional_input(4)), (1, 3, 5, 6))
+
+
+@onnx_expansion("com.microsoft.DynamicQuantizeMatMul", "matmul", default=True)
+def dynamic_quantize_matmul(op: Operator, build: CanonicalFragment) -> None:
+    """A is quantised to 8 bits as by DynamicQuantizeLinear, then as MatMulIntegerToFloat."""
+    a = op.input(0)
+    steps, scale = build.array("steps", a.shape, "uint8"), build.array("scale", (1,))
+    zero_point = build.array("zero_point", (1,), "uint8")
+    add_dynamic_steps(build, a, steps, scale, zero_point)
+    _add_scaled(op, build, (steps, scale, zero_point), (1, 2, 3, 4))
+
+
+def _add_scaled(
+    op: Operator,
+    build: CanonicalFragment,
+    left: tuple[Tensor, Tensor, Tensor | None],
+    positions: tuple[int, int, int, int],
+) -> None:
+    """Add the product of A, with its scale and zero point, and B, whose scale, zero point and bias have positions."""
+    at_b, at_scale, at_zero, at_bias = positions
+    a, a_scale, a_zero = left
+    b, b_zero, y = op.input(at_b), op.optional_input(at_zero), op.output()
+    rows = () if a_zero is None else aligned(a_zero, a.rank, max(a.rank - 2, 0))
+    columns = () if b_zero is None else aligned(b_zero, b.rank, b.rank - 1)
+    a, b = shifted(build, a, a_zero, rows, "a"), shifted(build, b, b_zero, columns, "b")
+    sums = inner_product(build, a, b, y.shape, ACCUMULATED)
+    terms = Terms()
+    source = (
+        f"dace.float32({terms.name(sums)}) * dace.float32({terms.name(a_scale)} * {terms.name(op.input(at_scale))})"
+    )
+    axes = [tuple(range(y.rank)), aligned(a_scale, y.rank, max(y.rank - 2, 0))]
+    axes.append(aligned(op.input(at_scale), y.rank, y.rank - 1))
+    bias = op.optional_input(at_bias)
+    if bias is not None:
+        source += f" + {terms.name(bias)}"
+        axes.append(aligned(bias, y.rank, y.rank - 1))
+    build.elementwise(source, terms.operands, y, axes=axes, step="rescale")
+
+
+@onnx_expansion("com.microsoft.MatMulNBits", "matmul", default=True)
+def matmul_n_bits(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = A @ W.T + bias`` with ``W = (B - zero_point) * scale``: one task reads B, several integers in a byte."""
+    a, y, bias = op.input(0), op.output(), op.optional_input(5)
+    bits, block = op.integer("bits", 4), op.integer("block_size", 0)
+    rows, inner = op.integer("N", 0), op.integer("K", 0)
+    if bits not in (2, 4, _BYTE):
+        raise op.unsupported(f"attribute 'bits' is {bits} against 2, 4 or {_BYTE}")
+    if op.optional_input(4) is not None:
+        raise op.unsupported("operand 'g_idx' has no expansion (order the rows of the weights)")
+    if op.integer("weight_prepacked", 0):
+        raise op.unsupported("attribute 'weight_prepacked' is 1 against 0")
+    blocks = -(-inner // block)
+    weights = _weights(op, build, bits, (rows, blocks, block))
+    if blocks * block > inner:
+        cropped = build.array("cropped", (rows, inner))
+        build.add(Pad((0, 0, 0, inner - blocks * block)), [weights], cropped, step="crop")
+        weights = cropped
+    data = a if a.rank == 2 else build.view(a, "rows", (a.elements // inner, inner))
+    shape = (data.shape[0], rows)
+    product = y if bias is None and y.shape == shape else build.array("product", shape, _product_dtype(y, bias))
+    build.add(MatMul(transpose_b=True), [data, weights], product, step="matmul")
+    if bias is not None:
+        biased = y if y.shape == shape else build.array("biased", shape)
+        build.elementwise("a + b", [product, bias], biased, step="bias")
+        product = biased
+    if product is not y:
+        build.view_as(product, y)
+
+
+def _product_dtype(y: Tensor, bias: Tensor | None) -> str:
+    return y.dtype if bias is None else sum_dtype(y.dtype)
+
+
+def _weights(op: Operator, build: CanonicalFragment, bits: int, shape: tuple[int, int, int]) -> Tensor:
+    """Return the weights ``[n, k]``, by rows of blocks, as real numbers."""
+    rows, blocks, block = shape
+    per_byte = _BYTE // bits
+    packed = build.view(op.input(1), "packed", (rows, blocks, block // per_byte, 1))
+    terms = Terms()
+    steps = f"((dace.int32({terms.name(packed)}) >> {terms.name(_shifts(build, bits))}) & {2**bits - 1})"
+    scales = terms.name(build.view(op.input(2), "scales", (rows, blocks, 1, 1)))
+    zero_point = op.optional_input(3)
+    if zero_point is None:
+        shift = f"{2 ** (bits - 1)}"
+    elif element_kind(zero_point.dtype) == "f":
+        shift = f"dace.float32({terms.name(build.view(zero_point, 'zero_points', (rows, blocks, 1, 1)))})"
+    else:
+        shift = f"dace.int32({terms.name(_zero_points(build, zero_point, bits, rows, blocks))})"
+    weights = build.array("weights", (rows, blocks, block // per_byte, per_byte))
+    build.elementwise(f"dace.float32({steps} - {shift}) * {scales}", terms.operands, weights, step="dequantize")
+    return build.view(weights, "matrix", (rows, blocks * block))
+
+
+def _shifts(build: CanonicalFragment, bits: int) -> Tensor:
+    """Return by how many bits each of the integers of a byte is shifted; the first stands in the lowest ones."""
+    return build.parameter("shifts", np.arange(0, _BYTE, bits, dtype=np.int32))
+
+
+def _zero_points(build: CanonicalFragment, packed: Tensor, bits: int, rows: int, blocks: int) -> Tensor:
+    """Return the zero points ``[n, blocks, 1, 1]``, which are packed row by row."""
+    per_byte = _BYTE // bits
+    stored = -(-blocks // per_byte)
+    bytes_of = build.view(packed, "zero_bytes", (rows, stored, 1))
+    unpacked = build.array("zeros_stored", (rows, stored, per_byte), "uint8")
+    source = f"(dace.int32(a) >> b) & {2**bits - 1}"
+    build.elementwise(source, [bytes_of, _shifts(build, bits)], unpacked, step="zero_points")
+    if stored * per_byte == blocks:
+        return build.view(unpacked, "zero_points", (rows, blocks, 1, 1))
+    cropped = build.array("zeros", (rows, blocks), "uint8")
+    every = build.view(unpacked, "zeros_in_rows", (rows, stored * per_byte))
+    build.add(Pad((0, 0, 0, blocks - stored * per_byte)), [every], cropped, step="zeros")
+    return build.view(cropped, "zero_points", (rows, blocks, 1, 1))
