@@ -13,6 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import Program, ReadOptions
+from dfcompile.frontend.onnx import onnxruntime_evaluation
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from tests.interpreter import interpret
@@ -34,6 +35,7 @@ class Node:
         attributes: of the operator.
         results: 1 for a result that is used, 0 for one that is not.
         opset: version of ONNX's operators.
+        domain: of the operator.
     """
 
     op_type: str
@@ -42,6 +44,7 @@ class Node:
     attributes: Mapping[str, Attribute] | None = None
     results: Sequence[int] = (1,)
     opset: int = 18
+    domain: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -54,7 +57,7 @@ class Node:
 
     def model(self) -> onnx.ModelProto:
         outputs = [f"y{position}" if used else "" for position, used in enumerate(self.results)]
-        node = helper.make_node(self.op_type, self.names, outputs, name="op")
+        node = helper.make_node(self.op_type, self.names, outputs, name="op", domain=self.domain)
         node.attribute.extend(helper.make_attribute(name, value) for name, value in (self.attributes or {}).items())
         feeds = self.feeds
         graph = helper.make_graph(
@@ -64,12 +67,17 @@ class Node:
             [onnx.ValueInfoProto(name=name) for name in outputs if name],
             [numpy_helper.from_array(value, name) for name, value in self._values().items() if name not in feeds],
         )
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)])
+        sets = [helper.make_opsetid("", self.opset), *([helper.make_opsetid(self.domain, 1)] if self.domain else [])]
+        model = helper.make_model(graph, opset_imports=sets)
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
 
     def reference(self) -> dict[str, Array]:
-        """Return what ONNX's reference implementation computes."""
+        """Return what ONNX's reference implementation computes; onnxruntime, of an operator of its own."""
         model = self.model()
+        if self.domain:
+            answer = onnxruntime_evaluation.evaluated(model, self.feeds)
+            assert answer is not None
+            return dict(zip((output.name for output in model.graph.output), answer[1], strict=True))
         with np.errstate(all="ignore"):
             results = ReferenceEvaluator(model).run(None, self.feeds)
         return {output.name: np.asarray(value) for output, value in zip(model.graph.output, results, strict=True)}

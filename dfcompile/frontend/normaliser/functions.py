@@ -15,16 +15,7 @@ from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 
 # Others that ONNX defines so (Gelu, LayerNormalization …) have expansions of their own, which are cheaper.
-FUNCTIONS = frozenset(
-    [
-        "Attention",
-        "CenterCropPad",
-        "NegativeLogLikelihoodLoss",
-        "RotaryEmbedding",
-        "SoftmaxCrossEntropyLoss",
-        "SwiGLU",
-    ]
-)
+FUNCTIONS = frozenset(["CenterCropPad", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
 
 _DOMAIN = "definition"
 
@@ -32,7 +23,7 @@ _DOMAIN = "definition"
 def expand_functions(draft: Draft) -> Draft:
     """Return the draft with the operators of `FUNCTIONS` replaced by their definition in ONNX, again and again.
 
-    ``[att] y = Attention(q, k, v)`` becomes ``[att.transpose] … [att.matmul] … [att.softmax] … [att.matmul_1] y = …``.
+    ``[crop] y = CenterCropPad(x, shape)`` becomes ``[crop.shape] … [crop.pad] … [crop.slice] y = …``.
 
     Raises:
         UserError: ONNX has no definition for this form of an operator.

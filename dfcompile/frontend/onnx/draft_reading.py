@@ -9,6 +9,7 @@ from onnx import checker, inliner, numpy_helper
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.onnx.branches import subgraphs, with_taken_branches
+from dfcompile.frontend.onnx.domains import add_nodes
 from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.element_type import numpy_name, type_of_value
 from dfcompile.frontend.onnx.function_calls import check_inlined_size
@@ -47,7 +48,7 @@ def read_draft(
     proto = onnx.ModelProto(ir_version=model.ir_version)
     proto.opset_import.extend(model.opset_import)
     proto.graph.name = graph.name or "graph"
-    proto.graph.node.extend(graph.node)
+    add_nodes(proto, graph.node)
     proto.graph.output.extend(graph.output)
     proto.graph.input.extend(_fixed(inputs, shapes))
     return Draft(proto, constants)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+from dfcompile.errors import UserError
+from dfcompile.frontend.onnx.contributed import CONTRIBUTED
 from dfcompile.frontend.validation.axis_shapes import AXIS_CHECKS, check_axes
 from dfcompile.frontend.validation.function_shapes import FUNCTION_CHECKS
 from dfcompile.frontend.validation.normalisation_shapes import NORMALISATION_CHECKS
@@ -28,9 +30,19 @@ def check_operand_shapes(operands: Operands) -> None:
     _check_vectors(operands)
     _check_flags(operands)
     check_axes(operands)
+    _check_contributed(operands)
     check = _CHECKS.get(op_type)
     if check is not None:
         check(operands)
+
+
+def _check_contributed(operands: Operands) -> None:
+    operator = CONTRIBUTED.get(operands.node.op_type)
+    if operator is not None:
+        try:
+            operator.results(operator.call_of(operands.node, operands.shapes, operands.constants))
+        except UserError as error:
+            raise operands.wrong(str(error)) from error
 
 
 def _check_vectors(operands: Operands) -> None:

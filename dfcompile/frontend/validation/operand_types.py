@@ -7,6 +7,7 @@ from onnx.defs import OpSchema
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.element_type import schema_name, taken_names
+from dfcompile.frontend.onnx.schemas import schema_of
 from dfcompile.frontend.onnx.shapes import TensorType
 
 
@@ -16,7 +17,7 @@ def check_operand_types(node: onnx.NodeProto, types: Mapping[str, TensorType], o
     Raises:
         UserError: an operand has a type that the operator does not take, or two that must agree do not.
     """
-    schema = onnx.defs.get_schema(node.op_type, opset, "")
+    schema = schema_of(node.op_type, opset)
     first: dict[str, str] = {}  # operand that binds a type variable of the schema
     for position, name in enumerate(node.input):
         if not name or name not in types:

@@ -9,13 +9,15 @@ from onnx import AttributeProto, checker
 
 from dfcompile.errors import UnsupportedOpError, UserError, nearest
 from dfcompile.frontend.normaliser.opset import opset_of
+from dfcompile.frontend.onnx.contributed import CONTRIBUTED
+from dfcompile.frontend.onnx.contributed_operator import DOMAIN
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.frontend.onnx.schemas import OWN_DOMAINS, schema_of
 from dfcompile.frontend.onnx.shapes import checkable, stand_in
 
 _TERM = r"[A-Za-z]*(?:\.\.\.[A-Za-z]*)?"  # one way to match, or a long equation takes forever
 _GROUP_NORMALIZATION_AGAIN = 21
-_OWN_DOMAINS = frozenset(["", "ai.onnx"])
 
 
 def check_structure(draft: Draft) -> None:
@@ -55,10 +57,12 @@ def check_structure(draft: Draft) -> None:
 
 def _check_operator(node: onnx.NodeProto, opset: int) -> None:
     where = f"node {node.name!r}"
-    if node.domain not in _OWN_DOMAINS:
-        raise UnsupportedOpError(f"{where}: operator {node.domain}.{node.op_type} against an operator of ONNX itself")
+    if node.domain not in OWN_DOMAINS and node.op_type not in CONTRIBUTED:
+        name = f"{node.domain}.{node.op_type}"
+        hint = nearest(name, CONTRIBUTED) if node.domain == DOMAIN else ""
+        raise UnsupportedOpError(f"{where}: operator {name} against an operator of ONNX itself{hint}")
     try:
-        onnx.defs.get_schema(node.op_type, opset, "")
+        schema_of(node.op_type, opset)
     except onnx.defs.SchemaError as error:
         known = [schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain]
         if node.op_type in known:

@@ -38,7 +38,7 @@ def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y = (X - mean) / sqrt(var + epsilon) * scale + bias`` over the last axes, from ``axis`` on."""
     x, axes = op.input(0), _last_axes(op)
     _check_precision(op)
-    mean, inverse = _statistics(op, build, x, axes)
+    mean, inverse = statistics(build, x, axes, _epsilon(op))
     for position, statistic in ((1, mean), (2, inverse)):
         if position < len(op.outputs) and op.outputs[position] is not None:
             build.elementwise("a", [statistic], op.output(position), step=("mean_out", "inverse_out")[position - 1])
@@ -49,7 +49,6 @@ def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     build.elementwise(source, operands, op.output(), step="scale")
 
 
-@onnx_expansion("RMSNormalization", "map", default=True)
 def rms_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y = X / sqrt(mean(X * X) + epsilon) * scale`` over the last axes, from ``axis`` on."""
     x, axes = op.input(0), _last_axes(op)
@@ -57,8 +56,18 @@ def rms_normalization(op: Operator, build: CanonicalFragment) -> None:
     dtype, kept = sum_dtype(x.dtype), kept_shape(x.shape, axes)
     squares, inverse = build.array("squares", kept, dtype), build.array("inverse", kept, dtype)
     build.reduce(Reduction.SUM, [x], squares, axes, "a * a", step="squares")
-    _add_inverse_root(op, build, squares, inverse, prod(x.shape[axis] for axis in axes))
+    add_inverse_root(build, squares, inverse, prod(x.shape[axis] for axis in axes), _epsilon(op))
+    if len(op.outputs) > 1 and op.outputs[1] is not None:
+        build.elementwise("a", [inverse], op.output(1), step="inverse_out")
     build.elementwise("a * b * c", [x, inverse, op.input(1)], op.output(), step="scale")
+
+
+RMS_NORMALIZATIONS = (
+    onnx_expansion("RMSNormalization", "map", default=True)(rms_normalization),
+    onnx_expansion("com.microsoft.SimplifiedLayerNormalization", "map", source="onnxruntime", default=True)(
+        rms_normalization
+    ),
+)
 
 
 @onnx_expansion("InstanceNormalization", "two-pass", default=True)
@@ -66,7 +75,7 @@ def instance_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y[b, c, …] = (X - mean[b, c]) / sqrt(var[b, c] + epsilon) * scale[c] + bias[c]``."""
     x, channel = op.input(0), [1]
     x_axes = list(range(x.rank))
-    mean, inverse = _statistics(op, build, x, x_axes[2:])
+    mean, inverse = statistics(build, x, x_axes[2:], _epsilon(op))
     axes = [x_axes, x_axes, x_axes, channel, channel]
     operands = [x, mean, inverse, op.input(1), op.input(2)]
     build.elementwise("(a - b) * c * d + e", operands, op.output(), axes=axes, step="scale")
@@ -84,7 +93,7 @@ def group_normalization(op: Operator, build: CanonicalFragment) -> None:
     size, rest = channels // groups, prod(x.shape[2:])
     grouped = build.view(x, "grouped", (batch, groups, size, rest))
     all_axes = [0, 1, 2, 3]
-    mean, inverse = _statistics(op, build, grouped, all_axes[2:])
+    mean, inverse = statistics(build, grouped, all_axes[2:], _epsilon(op))
     if scale.shape == (channels,):
         scale, bias = build.view(scale, "scales", (groups, size)), build.view(bias, "biases", (groups, size))
         channel = [1, 2]
@@ -125,12 +134,21 @@ def _last_axes(op: Operator) -> tuple[int, ...]:
     return tuple(range(op.axis(default=-1), rank))
 
 
-def _statistics(op: Operator, build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
+def statistics(
+    build: CanonicalFragment, x: Tensor, axes: Sequence[int], epsilon: float
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return ``mean`` and ``1 / sqrt(var + epsilon)`` over the axes, with extent 1 there."""
     mean, squares = _moments(build, x, axes)
     inverse = build.array("inverse", mean.shape, mean.dtype)
-    _add_inverse_root(op, build, squares, inverse, prod(x.shape[axis] for axis in axes))
+    add_inverse_root(build, squares, inverse, prod(x.shape[axis] for axis in axes), epsilon)
     return mean, inverse
+
+
+def add_inverse_root(
+    build: CanonicalFragment, squares: Tensor, inverse: Tensor, count: int, epsilon: float
+) -> None:  # fmt: skip
+    """``inverse = 1 / sqrt(squares / count + epsilon)``."""
+    build.elementwise(f"1 / sqrt(a / {count} + {literal(epsilon, 'float32')})", [squares], inverse, step="inverse")
 
 
 def _moments(build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -143,9 +161,8 @@ def _moments(build: CanonicalFragment, x: Tensor, axes: Sequence[int]) -> tuple[
     return mean, squares
 
 
-def _add_inverse_root(op: Operator, build: CanonicalFragment, squares: Tensor, inverse: Tensor, count: int) -> None:
-    epsilon = literal(op.real("epsilon", 1e-5), "float32")
-    build.elementwise(f"1 / sqrt(a / {count} + {epsilon})", [squares], inverse, step="inverse")
+def _epsilon(op: Operator) -> float:
+    return op.real("epsilon", 1e-5)
 
 
 def _check_precision(op: Operator) -> None:

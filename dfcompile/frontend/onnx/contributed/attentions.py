@@ -1,0 +1,208 @@
+"""Contributed attentions, and the rotary embedding of their queries and keys."""
+
+from collections.abc import Mapping
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.onnx.contributed_operator import (
+    COUNT,
+    INTEGER,
+    INTEGERS,
+    REAL,
+    Call,
+    ContributedOperator,
+    Shape,
+)
+
+
+def _heads(call: Call, name: str, width: int, operand: str) -> int:
+    """Return the elements of each of the heads that a number of columns is of."""
+    heads = call.integer(name)
+    if heads < 1 or width % heads:
+        raise UserError(f"{operand!r} has {width} columns against a multiple of {name!r}, {heads}")
+    return width // heads
+
+
+def _attention(call: Call) -> Mapping[str, Shape]:
+    """``input[b, s, i] @ weights[i, q + k + v] + bias``, then attention; ``past[2, b, heads, p, h]``."""
+    data, weights = call.expect_rank("input", 3), call.expect_rank("weights", 2)
+    if data is None or weights is None:
+        return {}
+    batch, length, inner = data
+    widths = call.integers("qkv_hidden_sizes") or (weights[1] // 3,) * 3
+    if len(widths) != 3 or sum(widths) != weights[1] or inner != weights[0] or widths[0] != widths[1]:
+        raise UserError(
+            f"'weights' is {weights[0]}×{weights[1]} against {inner} rows, and columns of queries, keys and values "
+            f"{list(widths)}"
+        )
+    call.expect("bias", weights[1:])
+    key, value = (_heads(call, "num_heads", width, "weights") for width in widths[1:])
+    before = 0
+    past = call.expect_rank("past", 5)
+    if past is not None:
+        if key != value:
+            raise UserError(f"'past' with keys of {key} elements against {value} of the values")
+        before = past[3]
+        call.expect("past", (2, batch, call.integer("num_heads"), before, key))
+    total = before + length
+    _check_bias(call, batch, length, total)
+    _check_mask(call, "mask_index", batch, length, total)
+    found: dict[str, Shape] = {"output": (batch, length, widths[2])}
+    if key == value:
+        found["present"] = (2, batch, call.integer("num_heads"), total, key)
+    return found
+
+
+def _multi_head(call: Call) -> Mapping[str, Shape]:
+    """``query[b, s, q]``, ``key[b, l, q]`` and ``value[b, l, v]``, the last two perhaps as heads ``[b, n, l, h]``."""
+    query, key, value = call.expect_rank("query", 3, 5), call.shape("key"), call.shape("value")
+    if query is None or len(query) == 5 or key is None or value is None or len(key) not in (3, 4):
+        return {}
+    batch, length, width = query
+    heads, size = call.integer("num_heads"), _heads(call, "num_heads", width, "query")
+    if len(key) == 3:
+        keys = key[1]
+        call.expect("key", (batch, keys, width))
+        value_size = _heads(call, "num_heads", value[-1], "value")
+        call.expect("value", (batch, keys, heads * value_size))
+    else:
+        keys, value_size = key[2], value[-1]
+        call.expect("key", (batch, heads, keys, size))
+        call.expect("value", (batch, heads, keys, value_size))
+    call.expect("bias", (2 * width + heads * value_size,))
+    past = call.expect_rank("past_key", 4)
+    before = 0 if past is None else past[2]
+    call.expect("past_key", (batch, heads, before, size))
+    call.expect("past_value", (batch, heads, before, value_size))
+    total = before + keys
+    _check_bias(call, batch, length, total)
+    _check_mask(call, "key_padding_mask", batch, length, total)
+    return {
+        "output": (batch, length, heads * value_size),
+        "present_key": (batch, heads, total, size),
+        "present_value": (batch, heads, total, value_size),
+        "qk": (batch, heads, length, total),
+    }
+
+
+def _group_query(call: Call) -> Mapping[str, Shape]:
+    """``query[b, s, n * h]`` with keys and values ``[b, s, groups * h]``, or all three side by side in ``query``."""
+    query = call.expect_rank("query", 3)
+    heads, groups = call.integer("num_heads"), call.integer("kv_num_heads")
+    if groups < 1 or heads % groups:
+        raise UserError(f"attribute 'num_heads' is {heads} against a multiple of 'kv_num_heads', {groups}")
+    if query is None:
+        return {}
+    batch, length, width = query
+    if call.has("key") != call.has("value"):
+        raise UserError("one of 'key' and 'value' is omitted against both or none")
+    together = heads if call.has("key") else heads + 2 * groups
+    if width % together:
+        raise UserError(f"'query' has {width} columns against a multiple of {together} heads")
+    size = width // together
+    call.expect("key", (batch, length, groups * size))
+    call.expect("value", (batch, length, groups * size))
+    call.expect("seqlens_k", (batch,), (batch, 1))
+    past = call.expect_rank("past_key", 4)
+    before = 0 if past is None else past[2]
+    for name in ("past_key", "past_value"):
+        call.expect(name, (batch, groups, before, size))
+    found: dict[str, Shape] = {"output": (batch, length, heads * size)}
+    total = call.values.get("total_sequence_length")
+    if total is not None and len(total) == 1:
+        found |= dict.fromkeys(("present_key", "present_value"), (batch, groups, max(before, total[0]), size))
+    return found
+
+
+def _check_bias(call: Call, batch: int, length: int, total: int) -> None:
+    heads = call.integer("num_heads")
+    call.expect("attention_bias", *((b, n, length, total) for b in (batch, 1) for n in (heads, 1)))
+
+
+def _check_mask(call: Call, name: str, batch: int, length: int, total: int) -> None:
+    shapes = [(batch,), (2 * batch,), (3 * batch + 2,), (batch, total), (batch, length, total)]
+    call.expect(name, *shapes, (batch, 1, total, total))
+
+
+def _rotary(call: Call) -> Mapping[str, Shape]:
+    """``input[b, s, n * h]`` or ``[b, n, s, h]``; a table of cosines and sines by position."""
+    data = call.expect_rank("input", 3, 4)
+    tables = call.expect_rank("cos_cache", 2)
+    if data is None:
+        return {}
+    batch, length = (data[0], data[1]) if len(data) == 3 else (data[0], data[2])
+    call.expect("position_ids", (1,), (batch, length))
+    if tables is not None:
+        call.expect("sin_cache", tables)
+    return {"output": data}
+
+
+_REALS = ("float32", "float16")
+_TYPES = {"T": _REALS, "M": ("int32",)}
+ATTENTIONS = (
+    ContributedOperator(
+        "Attention",
+        "input:T weights:T bias:T? mask_index:M? past:T? attention_bias:T? past_sequence_length:M?",
+        "output:T present:T?",
+        _attention,
+        _TYPES,
+        {
+            "num_heads": COUNT,
+            "unidirectional": 0,
+            "scale": REAL,
+            "mask_filter_value": REAL,
+            "qkv_hidden_sizes": INTEGERS,
+            "do_rotary": INTEGER,
+            "rotary_embedding_dim": INTEGER,
+            "past_present_share_buffer": INTEGER,
+        },
+    ),
+    ContributedOperator(
+        "MultiHeadAttention",
+        "query:T key:T? value:T? bias:T? key_padding_mask:M? attention_bias:T? past_key:T? past_value:T? "
+        "past_sequence_length:M? cache_indirection:M?",
+        "output:T present_key:T? present_value:T? qk:T?",
+        _multi_head,
+        _TYPES,
+        {"num_heads": COUNT, "unidirectional": 0, "scale": REAL, "mask_filter_value": REAL},
+    ),
+    ContributedOperator(
+        "GroupQueryAttention",
+        "query:T key:T? value:T? past_key:T? past_value:T? seqlens_k:M total_sequence_length:M cos_cache:T? "
+        "sin_cache:T? position_ids:P? attention_bias:T? head_sink:T? k_scale:R? v_scale:R? q_norm_weight:T? "
+        "k_norm_weight:T?",
+        "output:T present_key:T? present_value:T? output_qk:T?",
+        _group_query,
+        {**_TYPES, "P": ("int64",), "R": ("float32",)},
+        {
+            "num_heads": COUNT,
+            "kv_num_heads": COUNT,
+            "causal": 1,
+            "k_quant_type": "NONE",
+            "kv_cache_bit_width": INTEGER,
+            "qk_norm_epsilon": 1e-6,
+            "sliding_window_cache": 0,
+            "v_quant_type": "NONE",
+            "do_rotary": INTEGER,
+            "local_window_size": -1,
+            "qk_output": 0,
+            "rotary_interleaved": INTEGER,
+            "scale": REAL,
+            "smooth_softmax": -1,
+            "softcap": REAL,
+        },
+    ),
+    ContributedOperator(
+        "RotaryEmbedding",
+        "input:T position_ids:P cos_cache:T sin_cache:T",
+        "output:T",
+        _rotary,
+        {"T": _REALS, "P": ("int64",)},
+        {
+            "interleaved": 0,
+            "num_heads": 0,
+            "rotary_embedding_dim": 0,
+            "is_packed_batching": 0,
+            "scale": 1.0,
+        },
+    ),
+)

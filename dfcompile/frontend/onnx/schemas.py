@@ -1,0 +1,35 @@
+"""Schemas: what ONNX's tools know of an operator, of ONNX itself or a contributed one."""
+
+from functools import cache
+
+import onnx
+from onnx.defs import OpSchema
+
+from dfcompile.frontend.onnx.contributed import CONTRIBUTED
+from dfcompile.frontend.onnx.contributed_operator import DOMAIN
+from dfcompile.frontend.onnx.element_type import schema_name
+
+OWN_DOMAINS = frozenset(["", "ai.onnx"])
+
+
+def schema_of(op_type: str, opset: int) -> OpSchema:
+    """Return the schema of an operator as drafts call it.
+
+    Args:
+        op_type: such as ``Gelu``, or ``com.microsoft.Gelu``.
+        opset: version of ONNX's own operators.
+
+    Raises:
+        onnx.defs.SchemaError: there is no such operator in that version.
+    """
+    if op_type in CONTRIBUTED:
+        register_contributed()
+        return onnx.defs.get_schema(op_type, 1, DOMAIN)
+    return onnx.defs.get_schema(op_type, opset, "")
+
+
+@cache  # ONNX has one table of schemas for the process, which refuses a second entry of a name
+def register_contributed() -> None:
+    """Tell ONNX's checker and shape inference of the contributed operators, under the names that drafts have."""
+    for operator in CONTRIBUTED.values():
+        onnx.defs.register_schema(operator.schema(schema_name))

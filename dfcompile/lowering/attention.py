@@ -1,0 +1,341 @@
+"""Attention ``softmax(scale * Q @ K' + bias) @ V`` of several heads: what ONNX's and contributed attentions share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TypeAlias
+
+import numpy as np
+
+from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering.expressions import literal, operand_names, substitute, sum_dtype
+from dfcompile.lowering.operators import Concat, Copy, MatMul, Pad
+from dfcompile.lowering.operators.reduce import kept_shape
+from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.tensor import Tensor
+
+LEAST_BLOCK = 64  # keys, of an attention that takes them block by block
+MOST_BLOCKS = 16
+_ROWS = (0, 2, 1, 3)  # [b, s, n, h] as [b, n, s, h], and back
+
+
+Attend: TypeAlias = "Callable[[CanonicalFragment, Heads, Tensor], None]"  # `attend`, or `attend_by_blocks`
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A step from a product of query and key to what the softmax is of.
+
+    Attributes:
+        expression: of the value so far, ``a``, and the operands ``b``, ``c`` ….
+        operands: broadcast to ``[b, n, s, l]``; the last dimension is that of the keys, or 1.
+        may_mask: whether it may keep a query from all keys.
+    """
+
+    expression: str
+    operands: tuple[Tensor, ...] = ()
+    may_mask: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """What attends to what; ``n`` heads of queries share ``g`` heads of keys and values, n a multiple of g.
+
+    Attributes:
+        queries: ``[b, n, s, h]``, scaled.
+        keys: ``[b, g, l, h]``.
+        values: ``[b, g, l, w]``.
+        terms: in order, from the product of query and key to what the softmax is of.
+        dtype: numpy name of the element type in which the softmax is computed.
+    """
+
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+    terms: tuple[Term, ...]
+    dtype: str
+
+    @property
+    def scores_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the scores, ``[b, n, s, l]``."""
+        batch, heads, length, _ = self.queries.shape
+        return batch, heads, length, self.keys.shape[2]
+
+
+def separate_heads(
+    build: CanonicalFragment,
+    x: Tensor,
+    heads: int,
+    name: str,
+    *,
+    bias: Tensor | None = None,
+    factor: float = 1.0,
+) -> Tensor:
+    """Return ``(X + bias) * factor`` as ``[b, n, s, h]``; a view where nothing has to move.
+
+    Args:
+        build: what is built.
+        x: ``[b, s, n * h]``, or ``[b, n, s, h]``.
+        heads: n.
+        name: of the result.
+        bias: ``[n * h]``, only with X of three dimensions.
+        factor: as large as 1 to leave elements as they are.
+    """
+    is_flat = x.rank == 3
+    if is_flat:
+        batch, length, width = x.shape
+        shape = (batch, heads, length, width // heads)
+    else:
+        batch, heads, length, width = shape = (x.shape[0], x.shape[1], x.shape[2], x.shape[3])
+    is_moved = is_flat and heads > 1 and length > 1
+    if bias is None and factor == 1.0 and not is_moved:
+        return _viewed(build, x, name, shape)
+    apart = build.view(x, f"{name}_columns", (batch, length, heads, shape[3])) if is_flat else x
+    result = build.array(name, shape, x.dtype)
+    if bias is None and factor == 1.0:
+        build.add(Copy(read=("i0", "i2", "i1", "i3")), [apart], result, step=name)
+        return result
+    source, operands = "a", [apart]
+    axes: list[tuple[int, ...]] = [_ROWS if is_flat else (0, 1, 2, 3)]
+    if bias is not None:
+        source, operands = "(a + b)", [apart, build.view(bias, f"{name}_bias", (heads, shape[3]))]
+        axes.append((1, 3))
+    if factor != 1.0:
+        source = f"{source} * {literal(factor, 'float32')}"
+    build.elementwise(source, operands, result, axes=axes, step=name)
+    return result
+
+
+def join_heads(build: CanonicalFragment, x: Tensor, y: Tensor) -> None:
+    """Write ``X[b, n, s, h]`` to ``Y``, which is ``[b, s, n * h]`` or of the same shape."""
+    batch, heads, length, width = x.shape
+    if y.rank == 4 or heads == 1 or length == 1:
+        build.view_as(x, y)
+        return
+    joined = build.array("joined", (batch, length, heads, width), y.dtype)
+    build.add(Copy(read=("i0", "i2", "i1", "i3")), [x], joined, step="join")
+    build.view_as(joined, y)
+
+
+def appended(build: CanonicalFragment, before: Tensor | None, x: Tensor, result: Tensor | None, name: str) -> Tensor:
+    """Return ``before`` and ``x`` one behind the other along the keys; also written to a result that is used."""
+    if before is None or not before.elements:
+        if result is not None:
+            build.add(Copy(), [x], result, step=name)
+        return x
+    batch, heads, length, width = x.shape
+    together = result or build.array(name, (batch, heads, before.shape[2] + length, width), x.dtype)
+    build.add(Concat(2), [before, x], together, step=name)
+    return together
+
+
+def causal_term(
+    build: CanonicalFragment, heads: tuple[int, int], before: int, window: tuple[int, int] = (-1, 0)
+) -> Term | None:
+    """Return the term that keeps queries from keys outside of a window around their own place.
+
+    Args:
+        build: what is built.
+        heads: numbers of queries and of keys.
+        before: keys before the first query's own.
+        window: keys before and behind a query's own that it attends to; -1: all of them.
+    """
+    queries, keys = heads
+    build.check_parameter(heads)
+    places = np.arange(queries)[:, None] + before - np.arange(keys)[None, :]
+    allowed = np.ones(heads, bool)
+    if window[0] >= 0:
+        allowed &= places <= window[0]
+    if window[1] >= 0:
+        allowed &= places >= -window[1]
+    if allowed.all():
+        return None
+    mask = build.parameter("window", allowed)
+    return Term("a if b else -inf", (mask,), may_mask=not bool(allowed.any(axis=1).all()))
+
+
+def padded_mask(build: CanonicalFragment, mask: Tensor, keys: int) -> Tensor:
+    """Return a mask that keeps queries from the keys which it does not reach."""
+    missing = keys - mask.shape[-1]
+    if missing <= 0:
+        return mask
+    longer = build.array("longer_mask", (*mask.shape[:-1], keys), mask.dtype)
+    pads = (*(0 for _ in mask.shape), *(0 for _ in mask.shape[:-1]), missing)
+    build.add(Pad(pads, value=0 if mask.dtype == "bool" else -inf), [mask], longer, step="pad_mask")
+    return longer
+
+
+def apply_terms(
+    build: CanonicalFragment, scores: Tensor, terms: Sequence[Term], result: Tensor, step: str = "bias"
+) -> None:
+    """Write what the terms make of the scores: one element-wise task."""
+    source, operands = "a", [scores]
+    for term in terms:
+        names = operand_names(len(operands) + len(term.operands))[len(operands) :]
+        own = operand_names(len(term.operands) + 1)
+        source = substitute(term.expression, {own[0]: source, **dict(zip(own[1:], names, strict=True))})
+        operands += term.operands
+    build.elementwise(source, operands, result, step=step)
+
+
+def product_of_heads(build: CanonicalFragment, heads: Heads, keys: Tensor, name: str, dtype: str) -> Tensor:
+    """Return ``Q @ K'`` as ``[b, n, s, l]``: heads of queries that share keys are rows of one product."""
+    batch, number, length, width = heads.queries.shape
+    shared = keys.shape[1]
+    shape = (batch, shared, number // shared * length)
+    rows = _viewed(build, heads.queries, f"{name}_rows", (*shape, width))
+    product = build.array(name, (*shape, keys.shape[2]), dtype)
+    build.add(MatMul(transpose_b=True), [rows, keys], product, step=name)
+    return _viewed(build, product, f"{name}_by_head", (batch, number, length, keys.shape[2]))
+
+
+def weighted_values(
+    build: CanonicalFragment, weights: Tensor, values: Tensor, name: str, dtype: str
+) -> Tensor:  # fmt: skip
+    """Return ``P @ V`` as ``[b, n, s, w]``."""
+    batch, number, length, keys = weights.shape
+    shared, width = values.shape[1], values.shape[3]
+    shape = (batch, shared, number // shared * length)
+    rows = _viewed(build, weights, f"{name}_rows", (*shape, keys))
+    product = build.array(name, (*shape, width), dtype)
+    build.add(MatMul(), [rows, values], product, step=name)
+    return _viewed(build, product, f"{name}_by_head", (batch, number, length, width))
+
+
+def attend(build: CanonicalFragment, heads: Heads, y: Tensor, *, weights: Tensor | None = None) -> None:
+    """``Y = softmax(terms(Q @ K')) @ V``: two products, and the softmax of whole rows of scores between them.
+
+    Args:
+        build: what is built.
+        heads: what attends to what.
+        y: ``[b, s, n * w]`` or ``[b, n, s, w]``.
+        weights: where the softmax goes if the model uses it, ``[b, n, s, l]``.
+    """
+    scores = product_of_heads(build, heads, heads.keys, "scores", _product_dtype(heads, heads.terms))
+    if heads.terms:
+        biased = build.array("biased", scores.shape, heads.dtype)
+        apply_terms(build, scores, heads.terms, biased)
+        scores = biased
+    attend_scores(build, heads, scores, y, weights=weights)
+
+
+def attend_scores(
+    build: CanonicalFragment, heads: Heads, scores: Tensor, y: Tensor, *, weights: Tensor | None = None
+) -> None:
+    """``Y = softmax(scores) @ V``; rows all of whose scores are negative infinity become zero."""
+    is_guarded = any(term.may_mask for term in heads.terms)
+    rows = kept_shape(scores.shape, [3])
+    top, total = (build.array(name, rows, heads.dtype) for name in ("largest", "total"))
+    exponentials = build.array("exponentials", scores.shape, heads.dtype)
+    build.reduce(Reduction.MAX, [scores], top, [3], step="max")
+    build.elementwise(_exponential(is_guarded=is_guarded), [scores, top], exponentials, step="exp")
+    build.reduce(Reduction.SUM, [exponentials], total, [3], step="sum")
+    shares = weights or build.array("weights", scores.shape, y.dtype)
+    build.elementwise("a / b if b != 0 else 0" if is_guarded else "a / b", [exponentials, total], shares, step="divide")
+    join_heads(build, weighted_values(build, shares, heads.values, "mix", y.dtype), y)
+
+
+def attend_by_blocks(build: CanonicalFragment, heads: Heads, y: Tensor) -> None:
+    """``Y = softmax(terms(Q @ K')) @ V`` block of keys by block: no array holds more scores than those of a block.
+
+    ``m' = max(m, max(S_j))``, ``P_j = exp(S_j - m')``, ``l' = l * exp(m - m') + sum(P_j)``,
+    ``O' = O * exp(m - m') + P_j @ V_j``; in the end ``Y = O / l`` [dao22, algorithm 1].
+    """
+    keys = heads.keys.shape[2]
+    size = max(LEAST_BLOCK, -(-keys // MOST_BLOCKS))
+    is_guarded = any(term.may_mask for term in heads.terms)
+    state: _Running | None = None
+    for number, start in enumerate(range(0, keys, size)):
+        state = _block(build, heads, (start, min(start + size, keys)), state, number, is_guarded=is_guarded)
+    assert state is not None
+    batch, count, length, width = state.mixed.shape
+    source = "a / b if b != 0 else 0" if is_guarded else "a / b"
+    axes = [(0, 1, 2, 3)] * 2 if y.rank == 4 else [_ROWS] * 2
+    shape = (batch, count, length, width) if y.rank == 4 else (batch, length, count, width)
+    result = y if y.shape == shape else build.array("joined", shape, y.dtype)
+    build.elementwise(source, [state.mixed, state.total], result, axes=axes, step="divide")
+    if result is not y:
+        build.view_as(result, y)
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """What is known after some blocks: the largest score, the sum of exponentials, the sum of weighted values."""
+
+    largest: Tensor
+    total: Tensor
+    mixed: Tensor
+
+
+def _block(
+    build: CanonicalFragment,
+    heads: Heads,
+    keys: tuple[int, int],
+    before: _Running | None,
+    number: int,
+    *,
+    is_guarded: bool,
+) -> _Running:
+    dtype, at = heads.dtype, str(number)
+    terms = [
+        Term(term.expression, tuple(_part(build, each, keys, f"mask{number}") for each in term.operands))
+        for term in heads.terms
+    ]
+    block_keys, block_values = (
+        _part(build, tensor, keys, f"{name}{number}", axis=2)
+        for name, tensor in (("keys", heads.keys), ("values", heads.values))
+    )
+    scores = product_of_heads(build, heads, block_keys, f"scores{number}", _product_dtype(heads, terms))
+    if terms:
+        biased = build.array(f"biased{number}", scores.shape, dtype)
+        apply_terms(build, scores, terms, biased, f"bias{number}")
+        scores = biased
+    rows = kept_shape(scores.shape, [3])
+    largest = build.array(f"largest{number}", rows, dtype)
+    build.reduce(Reduction.MAX, [scores], largest, [3], step=f"max{number}")
+    if before is not None:
+        top = build.array(f"top{number}", rows, dtype)
+        build.elementwise("max(a, b)", [largest, before.largest], top, step=f"top{number}")
+        largest = top
+    exponentials = build.array(f"exponentials{number}", scores.shape, dtype)
+    build.elementwise(_exponential(is_guarded=is_guarded), [scores, largest], exponentials, step=f"exp{number}")
+    total = build.array(f"total{number}", rows, dtype)
+    build.reduce(Reduction.SUM, [exponentials], total, [3], step=f"sum{number}")
+    mixed = weighted_values(build, exponentials, block_values, f"mix{number}", dtype)
+    if before is None:
+        return _Running(largest, total, mixed)
+    factor = build.array(f"factor{number}", rows, dtype)
+    build.elementwise(_exponential(is_guarded=is_guarded), [before.largest, largest], factor, step=f"factor{number}")
+    sums = []
+    for name, old, new in (("total", before.total, total), ("mixed", before.mixed, mixed)):
+        found = build.array(f"all_{name}{number}", new.shape, dtype)
+        build.elementwise("a * b + c", [old, factor, new], found, step=f"add_{name}{at}")
+        sums.append(found)
+    return _Running(largest, sums[0], sums[1])
+
+
+def _part(build: CanonicalFragment, x: Tensor, keys: tuple[int, int], name: str, axis: int = -1) -> Tensor:
+    """Return the part of a tensor that belongs to some keys; all of one that is the same for all keys."""
+    axis %= x.rank
+    start, stop = keys
+    if x.shape[axis] == 1 or (start, stop) == (0, x.shape[axis]):
+        return x
+    if x.value is not None:
+        return build.parameter(name, np.take(x.value, np.arange(start, stop), axis))
+    part = build.array(name, (*x.shape[:axis], stop - start, *x.shape[axis + 1 :]), x.dtype)
+    read = tuple(f"{start} + i{at}" if at == axis else f"i{at}" for at in range(x.rank))
+    build.add(Copy(read=read), [x], part, step=name)
+    return part
+
+
+def _exponential(*, is_guarded: bool) -> str:
+    """Of a difference to the largest score; where no key is attended to that is negative infinity."""
+    return "exp(a - b) if b != -inf else 0" if is_guarded else "exp(a - b)"
+
+
+def _product_dtype(heads: Heads, terms: Sequence[Term]) -> str:
+    return sum_dtype(heads.queries.dtype) if terms else heads.dtype
+
+
+def _viewed(build: CanonicalFragment, x: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
+    return x if x.shape == shape else build.view(x, name, shape)
