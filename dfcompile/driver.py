@@ -290,7 +290,7 @@ def _plan(options: Options) -> Plan:
         *FILE_KINDS.collect().faults,
     )
     return Plan(
-        reading=ReadOptions(shapes=options.shapes),
+        reading=ReadOptions(shapes=options.shapes, dims=options.dims),
         table=table,
         passes=choose_passes(options.passes, passes, dag_passes),
         combinations=options.combinations,

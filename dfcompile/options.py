@@ -119,6 +119,7 @@ class Options:
         expand: rules whose Cartesian product is compared; empty: the defaults.
         passes: names of lowering passes to apply, in order.
         shapes: sizes of the model's inputs by input name, for models that leave them open.
+        dims: sizes of symbolic dimensions of the inputs by their names.
         volumes: of the edges between tasks: each task's own share, or the whole array.
         partition: name of the partitioner that fills spatial blocks.
         effort: how much the partitioner tries.
@@ -150,6 +151,7 @@ class Options:
     verify: bool = False
     chips: tuple[int, ...] = (1,)
     max_fifo: int | None = None
+    dims: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def combinations(self) -> tuple[tuple[Choice, ...], ...]:
@@ -299,6 +301,26 @@ def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
             )
         shapes[name] = tuple(_count(f"--shape {name}", size) for size in sizes.split("x"))
     return MappingProxyType(shapes)
+
+
+def parse_dims(texts: Iterable[str]) -> Mapping[str, int]:
+    """Read sizes of symbolic dimensions such as ``batch=8``.
+
+    Raises:
+        UserError: another form, a size that is not a positive integer, or one dimension twice.
+
+    >>> dict(parse_dims(["batch=8"]))
+    {'batch': 8}
+    """
+    dims: dict[str, int] = {}
+    for text in texts:
+        name, equals, size = text.rpartition("=")
+        if not equals or not name:
+            raise UserError(f"--dim: found {text!r} against NAME=SIZE")
+        if name in dims:
+            raise UserError(f"--dim: {name!r} is given twice")
+        dims[name] = _count(f"--dim {name}", size)
+    return MappingProxyType(dims)
 
 
 def _crossed(sizes: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from dfcompile.api.requests import NO_SHAPES, Counts, File, Names, Rules, Shapes, compile_options
+from dfcompile.api.requests import NO_DIMS, NO_SHAPES, Counts, Dims, File, Names, Rules, Shapes, compile_options
 from dfcompile.api.runs import ModelRun, schedule_results
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
@@ -28,6 +28,7 @@ def compile_model(
     expand: Rules = (),
     passes: Names = (),
     shapes: Shapes = NO_SHAPES,
+    dims: Dims = NO_DIMS,
     volumes: str = "exact",
     partition: str = "sb-rlx",
     effort: str = "default",
@@ -56,6 +57,7 @@ def compile_model(
         expand: expansions to compare, per operator type or ``ORIGIN:OP``; their Cartesian product.
         passes: names of lowering passes, in order.
         shapes: sizes of the model's inputs that it leaves open, such as ``{"x": (1, 28)}``.
+        dims: sizes of symbolic dimensions of the inputs, such as ``{"batch": 8}``.
         volumes: ``exact`` or ``array``.
         partition: name of the partitioner.
         effort: ``quick``, ``default`` or ``high``: how much is tried for a short schedule.
@@ -80,6 +82,7 @@ def compile_model(
         expand=expand,
         passes=passes,
         shapes=shapes,
+        dims=dims,
         volumes=volumes,
         partition=partition,
         effort=effort,

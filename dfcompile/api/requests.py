@@ -14,6 +14,7 @@ from dfcompile.options import (
     Timing,
     Volumes,
     parse_chips,
+    parse_dims,
     parse_expand,
     parse_max_fifo,
     parse_partitions,
@@ -25,11 +26,13 @@ from dfcompile.options import (
 Counts: TypeAlias = int | str | Iterable[int | str]  # 16, [16, 128] or "16,128"
 Names: TypeAlias = str | Iterable[str]  # "mv", ["mv", "op"] or "mv,op"
 Rules: TypeAlias = Mapping[str, Names] | Iterable[str]  # {"MatMul": ["mv", "op"]} or ["MatMul=mv,op"]
+Dims: TypeAlias = Mapping[str, int] | Iterable[str]  # {"batch": 8} or ["batch=8"]
 Shapes: TypeAlias = Mapping[str, Sequence[int]] | Iterable[str]  # {"x": (1, 28)} or ["x=1x28"]
 File: TypeAlias = str | PathLike[str]
 
 Word = TypeVar("Word", bound=str)
 NO_SHAPES: Mapping[str, Sequence[int]] = MappingProxyType({})
+NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
 
 def compile_options(
@@ -51,6 +54,7 @@ def compile_options(
     solver: str = "dp",
     verify: bool = False,
     max_fifo: int | str | None = None,
+    dims: Dims = NO_DIMS,
 ) -> Options:
     """Return the options of a run; see `dfcompile.api.compile_model.compile_model`.
 
@@ -76,6 +80,7 @@ def compile_options(
         verify=verify,
         chips=parse_chips(_joined(chips)),
         max_fifo=None if max_fifo is None else parse_max_fifo(str(max_fifo)),
+        dims=parse_dims(_dims(dims)),
     )
 
 
@@ -123,3 +128,9 @@ def _shapes(shapes: Shapes) -> tuple[str, ...]:
     if isinstance(shapes, Mapping):
         return tuple(f"{name}={'x'.join(map(str, sizes))}" for name, sizes in shapes.items())
     return (shapes,) if isinstance(shapes, str) else tuple(shapes)
+
+
+def _dims(dims: Dims) -> tuple[str, ...]:
+    if isinstance(dims, Mapping):
+        return tuple(f"{name}={size}" for name, size in dims.items())
+    return (dims,) if isinstance(dims, str) else tuple(dims)

@@ -29,7 +29,7 @@ def program_of(
     Raises:
         UserError: the model contradicts itself, or has something that cannot be compiled.
     """
-    draft = read_draft(model, options.shapes, weights)
+    draft = read_draft(model, options.shapes, weights, options.dims)
     named = name_nodes(draft)
     check_structure(named)
     named = with_later_types(named)

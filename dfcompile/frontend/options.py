@@ -10,6 +10,8 @@ class ReadOptions:
 
     Attributes:
         shapes: shape of an input by its name, for inputs with symbolic dimensions.
+        dims: size of a symbolic dimension by its name, wherever it stands.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict)

@@ -65,6 +65,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--passes", multiple=True, metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
               help="Passes of programs and of canonical DAGs to apply, in order.")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
+@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a symbolic dimension of the inputs.")
 @click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
               help="Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.")  # fmt: skip
 @click.option("--chips", default=("1",), show_default=True, multiple=True, metavar="N[,N…]",
@@ -104,6 +105,7 @@ def compile_model(
     granularity: str,
     passes: tuple[str, ...],
     shapes: tuple[str, ...],
+    dims: tuple[str, ...],
     system: str | None,
     chips: tuple[str, ...],
     overlap: str,
@@ -127,6 +129,7 @@ def compile_model(
         expand=expand,
         passes=passes,
         shapes=shapes,
+        dims=dims,
         volumes=volumes,
         partition=partition,
         effort=effort,

@@ -9,8 +9,8 @@ from dfcompile.frontend.onnx.contributed_operator import DOMAIN
 from dfcompile.frontend.onnx.fused_activations import unfused
 from dfcompile.frontend.onnx.schemas import OWN_DOMAINS, register_contributed
 
-# onnxruntime has it in the domain of ONNX.
-_MISPLACED = frozenset(["SimplifiedLayerNormalization"])
+# What onnxruntime has in the domain of ONNX, in operator sets before the one where ONNX has it as well, if ever.
+_MISPLACED = {"LayerNormalization": 17, "SimplifiedLayerNormalization": 2**31}
 
 
 def add_nodes(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> None:
@@ -24,7 +24,7 @@ def add_nodes(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> None:
     """
     opset = next((entry.version for entry in model.opset_import if entry.domain in OWN_DOMAINS), 1)
     for node in nodes:
-        is_misplaced = node.domain in OWN_DOMAINS and node.op_type in _MISPLACED
+        is_misplaced = node.domain in OWN_DOMAINS and opset < _MISPLACED.get(node.op_type, 0)
         full_name = f"{DOMAIN}.{node.op_type}"
         if (node.domain == DOMAIN or is_misplaced) and full_name in CONTRIBUTED:
             register_contributed()

@@ -16,10 +16,14 @@ from dfcompile.frontend.onnx.function_calls import check_inlined_size
 from dfcompile.frontend.onnx.one_line import one_line
 
 NO_WEIGHTS: Mapping[str, Constant] = MappingProxyType({})
+NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
 
 def read_draft(
-    model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]], weights: Mapping[str, Constant] = NO_WEIGHTS
+    model: onnx.ModelProto,
+    shapes: Mapping[str, tuple[int, ...]],
+    weights: Mapping[str, Constant] = NO_WEIGHTS,
+    dims: Mapping[str, int] = NO_DIMS,
 ) -> Draft:
     """Return the draft of a model.
 
@@ -27,6 +31,7 @@ def read_draft(
         model: with its external data loaded.
         shapes: shape of an input by its name, for symbolic dimensions.
         weights: initializers that stand beside the model.
+        dims: size of a symbolic dimension by its name.
 
     Raises:
         UserError: a constant or input cannot be held, or a dimension of an input is neither known nor given.
@@ -50,7 +55,7 @@ def read_draft(
     proto.graph.name = graph.name or "graph"
     add_nodes(proto, graph.node)
     proto.graph.output.extend(graph.output)
-    proto.graph.input.extend(_fixed(inputs, shapes))
+    proto.graph.input.extend(_fixed(inputs, shapes, dims))
     return Draft(proto, constants)
 
 
@@ -99,12 +104,18 @@ def _constant(tensor: onnx.TensorProto) -> Constant:
 def _fixed(
     inputs: list[onnx.ValueInfoProto],
     shapes: Mapping[str, tuple[int, ...]],
+    dims: Mapping[str, int],
 ) -> tuple[onnx.ValueInfoProto, ...]:
     names = [value.name for value in inputs]
     for name in shapes:
         if name not in names:
             raise UserError(f"shape {name!r}: no input of that name{nearest(name, names)}")
-    bound: dict[str, int] = {}
+    symbols = dict.fromkeys(dim.dim_param for value in inputs for dim in value.type.tensor_type.shape.dim)
+    for name in dims:
+        if name not in symbols:
+            known = [symbol for symbol in symbols if symbol]
+            raise UserError(f"dimension {name!r}: no input has a symbolic one of that name{nearest(name, known)}")
+    bound = dict(dims)
     for value in inputs:
         _bind(value, shapes, bound)
     return tuple(_with_shape(value, _known_shape(value, shapes, bound)) for value in inputs)
@@ -151,9 +162,10 @@ def _known_shape(
         if dim.WhichOneof("value") != "dim_value":
             if dim.dim_param not in bound:
                 name = repr(dim.dim_param) if dim.dim_param else "not named"
+                by_name = f"--dim {dim.dim_param}=1, or " if dim.dim_param else ""
                 raise UserError(
                     f"{where}: dimension {position} is symbolic ({name}) against a number "
-                    f"(give --shape {value.name}={hint}, say)"
+                    f"(give {by_name}--shape {value.name}={hint}, say)"
                 )
             sizes.append(bound[dim.dim_param])
         elif dim.dim_value <= 0:

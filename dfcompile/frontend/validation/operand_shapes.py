@@ -49,7 +49,7 @@ def _check_vectors(operands: Operands) -> None:
     """Operands that list sizes, axes and the like are vectors."""
     for position in _VECTORS.get(operands.node.op_type, ()):
         shape = operands.shape(position)
-        if shape is not None and len(shape) != 1:
+        if shape is not None and len(shape) != 1 and not (shape == () and operands.node.op_type in _ONE_AXIS):
             raise operands.wrong(f"{operands.name(position)} is {shape_text(shape)} against a vector")
 
 
@@ -101,6 +101,8 @@ def _check_bounds(operands: Operands) -> None:
             raise operands.wrong(f"{operands.name(position)} is {shape_text(shape)} against a scalar")
 
 
+# PyTorch's exporter writes a single axis of these as a scalar, which ONNX's inference and onnxruntime take as well.
+_ONE_AXIS = frozenset(["Squeeze", "Unsqueeze"])
 _VECTORS: Mapping[str, tuple[int, ...]] = {
     "ConstantOfShape": (0,),
     "Expand": (1,),

@@ -33,7 +33,6 @@ def batch_normalization(op: Operator, build: CanonicalFragment) -> None:
     build.elementwise(source, [x, scale, bias, mean, variance], y, axes=axes)
 
 
-@onnx_expansion("LayerNormalization", "two-pass", default=True)
 def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y = (X - mean) / sqrt(var + epsilon) * scale + bias`` over the last axes, from ``axis`` on."""
     x, axes = op.input(0), _last_axes(op)
@@ -47,6 +46,14 @@ def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     if bias is not None:
         source, operands = f"{source} + e", [*operands, bias]
     build.elementwise(source, operands, op.output(), step="scale")
+
+
+LAYER_NORMALIZATIONS = (
+    onnx_expansion("LayerNormalization", "two-pass", default=True)(layer_normalization),
+    onnx_expansion("com.microsoft.LayerNormalization", "two-pass", source="onnxruntime", default=True)(
+        layer_normalization
+    ),
+)
 
 
 def rms_normalization(op: Operator, build: CanonicalFragment) -> None:

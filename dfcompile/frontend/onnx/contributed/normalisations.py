@@ -20,15 +20,17 @@ def _skip(call: Call) -> Mapping[str, Shape]:
     return {"output": data, "mean": kept, "inv_std_var": kept, "input_skip_bias_sum": data}
 
 
-def _simplified(call: Call) -> Mapping[str, Shape]:
+def _layer(call: Call) -> Mapping[str, Shape]:
     data, axis = call.shape("X"), call.integer("axis", -1)
     if data is None:
         return {}
     if not -len(data) <= axis < len(data):
         raise UserError(f"axis {axis} against {len(data)} dimensions of 'X'")
     axis %= len(data)
-    call.expect("scale", data[axis:])
-    return {"Y": data, "inv_std_var": (*data[:axis], *(1 for _ in data[axis:]))}
+    for name in ("scale", "B"):
+        call.expect(name, data[axis:])
+    kept = (*data[:axis], *(1 for _ in data[axis:]))
+    return {"Y": data, "mean": kept, "inv_std_var": kept}
 
 
 def _embedding(call: Call) -> Mapping[str, Shape]:
@@ -74,12 +76,20 @@ NORMALISATIONS = (
         _TYPES,
         {"epsilon": 1e-12},
     ),
-    # In files its domain is that of ONNX itself, which has no such operator.
+    # In files the domain of these two is that of ONNX itself.
+    ContributedOperator(
+        "LayerNormalization",
+        "X:T scale:T B:T?",
+        "Y:T mean:U? inv_std_var:U?",
+        _layer,
+        {"T": ("float32", "float64", "float16"), "U": ("float32",)},
+        {"axis": -1, "epsilon": 1e-5, "stash_type": 1},
+    ),
     ContributedOperator(
         "SimplifiedLayerNormalization",
         "X:T scale:T",
         "Y:T inv_std_var:U?",
-        _simplified,
+        _layer,
         {"T": ("float32", "float64", "float16"), "U": ("float32",)},
         {"axis": -1, "epsilon": 1e-5, "stash_type": 1},
     ),

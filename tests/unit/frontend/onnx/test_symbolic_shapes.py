@@ -9,6 +9,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend import ReadOptions, read_model
 
 ModelWriter = Callable[[str], Path]
+ANY = "input 'image': dimension"
 SYMBOLIC = "g (float[N,3,H] image, float[N,3,1] scale) => (float[N,3,H] y) { y = Mul(image, scale) }"
 
 
@@ -22,10 +23,13 @@ def test_one_shape_fixes_a_symbol_everywhere(write_model: ModelWriter) -> None:
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({}, "input 'image': dimension 0 is symbolic ('N') against a number (give --shape image=1x3x1, say)"),
+        (
+            {},
+            f"{ANY} 0 is symbolic ('N') against a number (give --dim N=1, or --shape image=1x3x1, say)",
+        ),
         (
             {"scale": (4, 3, 1)},
-            "input 'image': dimension 2 is symbolic ('H') against a number (give --shape image=4x3x1, say)",
+            f"{ANY} 2 is symbolic ('H') against a number (give --dim H=1, or --shape image=4x3x1, say)",
         ),
         ({"imege": (4, 3, 5)}, "shape 'imege': no input of that name (did you mean 'image'?)"),
         ({"image": (4, 3)}, "input 'image': the given shape has 2 dimensions against 3 in the model"),
@@ -39,6 +43,33 @@ def test_shapes_must_fit(shapes: Mapping[str, tuple[int, ...]], message: str, wr
 
     with pytest.raises(UserError) as caught:
         read_model(path, ReadOptions(shapes=shapes))
+
+    assert str(caught.value) == message
+
+
+def test_dimensions_are_fixed_by_their_names(write_model: ModelWriter) -> None:
+    program = read_model(write_model(SYMBOLIC), ReadOptions(dims={"N": 4, "H": 5})).program
+
+    assert [port.shape for port in program.inputs] == [(4, 3, 5), (4, 3, 1)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (ReadOptions(dims={"M": 4}), "dimension 'M': no input has a symbolic one of that name (known: H, N)"),
+        (
+            ReadOptions(dims={"N": 4}),
+            f"{ANY} 2 is symbolic ('H') against a number (give --dim H=1, or --shape image=4x3x1, say)",
+        ),
+        (
+            ReadOptions({"image": (4, 3, 5)}, {"N": 2}),
+            "input 'image': 'N' is given as 4 against 2 elsewhere",
+        ),
+    ],
+)
+def test_dimensions_must_fit(options: ReadOptions, message: str, write_model: ModelWriter) -> None:
+    with pytest.raises(UserError) as caught:
+        read_model(write_model(SYMBOLIC), options)
 
     assert str(caught.value) == message
 

@@ -265,3 +265,10 @@ def test_what_a_transposed_convolution_crops_unevenly_is_more_on_one_side(auto_p
     node = Node("ConvTranspose", [x, w], attributes={"auto_pad": auto_pad, "strides": [1]})
 
     check_node(node, whole[first : first + 4].reshape(1, 1, 4).astype(np.float32))
+
+
+@pytest.mark.parametrize("op_type", ["Squeeze", "Unsqueeze"])
+def test_one_axis_may_be_a_scalar(op_type: str) -> None:
+    x = random((2, 1, 3))
+    expected = x[:, 0] if op_type == "Squeeze" else x[:, None]
+    check_node(Node(op_type, [x, np.array(1)], [1]), expected)
