@@ -14,6 +14,7 @@ Reals: TypeAlias = npt.NDArray[np.float32]
 Weights: TypeAlias = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.int64]
 
+SIMPLE = "simple"  # the rounding before operator set 11: up where an axis shrinks, else down
 _RADIUS = {"linear": 1, "cubic": 2}  # of the filter, in elements of the data
 
 
@@ -90,7 +91,8 @@ def _pytorch_half_pixel(axis: ResizedAxis, at: Reals) -> Reals:
 
 def _symmetric(axis: ResizedAxis, at: Reals) -> Reals:
     adjustment = np.float32(axis.size) / (np.float32(axis.scale) * np.float32(axis.extent))
-    return np.float32(axis.extent / 2) * (1 - adjustment) + _half_pixel(axis, at)
+    offset = np.float32(axis.extent / 2) * (1 - adjustment)
+    return offset + (at + np.float32(0.5)) / np.float32(axis.scale) - np.float32(0.5)
 
 
 def _asymmetric(axis: ResizedAxis, at: Reals) -> Reals:
@@ -133,12 +135,15 @@ ROUNDINGS: Mapping[str, Callable[[Reals], Reals]] = {
 
 def taps_of(axis: ResizedAxis, how: ResizeMode) -> Taps:
     """Return what an axis reads; columns of weight 0 are left out."""
-    at = COORDINATES[how.coordinates](axis, np.arange(axis.size, dtype=np.float32))
+    at = np.arange(axis.size, dtype=np.float32)
+    if axis.scale != 1 or axis.size != axis.extent:
+        at = COORDINATES[how.coordinates](axis, at)
     is_outside = np.zeros(axis.size, np.bool_)
     if how.coordinates == "tf_crop_and_resize":
         is_outside = (at < 0) | (at > axis.extent - 1)
     if how.mode == "nearest":
-        places = ROUNDINGS[how.rounding](at).astype(np.int64)[:, None]
+        rounding = how.rounding if how.rounding != SIMPLE else "ceil" if axis.scale < 1 else "floor"
+        places = ROUNDINGS[rounding](at).astype(np.int64)[:, None]
         return Taps(np.clip(places, 0, axis.extent - 1), np.ones(places.shape), is_outside)
     narrowing = min(axis.scale, 1.0) if how.is_antialiased else 1.0
     reach = int(np.ceil(_RADIUS[how.mode] / narrowing))

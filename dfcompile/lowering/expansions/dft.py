@@ -9,7 +9,6 @@ from dfcompile.lowering.expressions import is_real, sum_dtype
 from dfcompile.lowering.fourier import Transform, stages
 from dfcompile.lowering.operators import Copy, MatMul, Pad
 
-_AXIS_IS_OPERAND = 2  # position of the axis in operator set 20
 _LONGEST_STAGE = 64  # numbers that each result of a stage reads; a longer prime factor is a dense product
 
 # Adds the transform of rows[outer, given * parts in] and returns rows[outer, bins * parts out].
@@ -61,10 +60,10 @@ def _transform(op: Operator) -> tuple[Transform, int]:
     x, y = op.input(0), op.output()
     if x.rank < 2 or x.shape[-1] not in (1, 2) or not is_real(x.dtype):
         raise op.unsupported(f"data {x} against real numbers (1) or complex ones (2) along its last axis")
-    if len(op.inputs) > _AXIS_IS_OPERAND or "axis" not in op.attributes:
-        (given_axis,) = op.static_integers(_AXIS_IS_OPERAND, "axis") or (_default_axis(op),)
-    else:
+    if "axis" in op.attributes:  # before operator set 20
         given_axis = op.integer("axis", 1)
+    else:
+        (given_axis,) = op.static_integers(2, "axis") or (-2,)
     axis = op.front_axis(given_axis, x.rank)
     if axis == x.rank - 1:
         raise op.unsupported(f"axis {given_axis} against one before the last of {x}")
@@ -83,17 +82,6 @@ def _transform(op: Operator) -> tuple[Transform, int]:
     if y.shape != wanted:
         raise op.unsupported(f"result {y} against {list(wanted)}")
     return transform, axis
-
-
-def _default_axis(op: Operator) -> int:
-    """Return the axis where none is given, which depends on the operator set; the result tells which it is."""
-    x, y = op.input(0), op.output()
-    changed = [axis for axis in range(x.rank - 1) if x.shape[axis] != y.shape[axis]]
-    if x.rank == 3 or changed == [x.rank - 2]:
-        return x.rank - 2
-    if changed == [1]:
-        return 1
-    raise op.unsupported(f"no axis is given against one of {x.rank} (its default depends on the operator set)")
 
 
 def _check_stages(op: Operator, length: int) -> None:

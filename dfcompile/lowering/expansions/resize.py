@@ -10,7 +10,7 @@ from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansi
 from dfcompile.lowering.expansions.gather import progressions
 from dfcompile.lowering.expressions import is_real, literal, sum_dtype
 from dfcompile.lowering.operators import Copy, Gather, Lookup, MatMul, Sample
-from dfcompile.lowering.resampling import COORDINATES, ROUNDINGS, ResizedAxis, ResizeMode, Taps, taps_of
+from dfcompile.lowering.resampling import COORDINATES, ROUNDINGS, SIMPLE, ResizedAxis, ResizeMode, Taps, taps_of
 
 # Adds the operators that interpolate X[outer, extent, inner] along its second axis, in a data type and with a begin of
 # their names. Returns the array that holds the result in row order.
@@ -103,7 +103,7 @@ def _finish(op: Operator, build: CanonicalFragment, data: Tensor, every: list[Ta
     source = "a"
     if data.dtype != y.dtype and not is_real(y.dtype):
         limits = np.iinfo(y.dtype)
-        source = f"max({float(limits.min)!r}, min({float(limits.max)!r}, rint(a)))"
+        source = f"max({float(limits.min)!r}, min({float(limits.max)!r}, a))"  # what is behind the point is cut
     masks = [(axis, each.is_outside) for axis, each in enumerate(every) if each.is_outside.any()]
     operands, axes = [data], [tuple(range(y.rank))]
     for axis, mask in masks:
@@ -176,7 +176,7 @@ def _mode(op: Operator) -> ResizeMode:
     given = (
         ("mode", mode, ("nearest", "linear", "cubic")),
         ("coordinate_transformation_mode", coordinates, tuple(COORDINATES)),
-        ("nearest_mode", rounding, tuple(ROUNDINGS)),
+        ("nearest_mode", rounding, (*ROUNDINGS, SIMPLE)),
     )
     for name, found, known in given:
         if found not in known:
@@ -184,6 +184,8 @@ def _mode(op: Operator) -> ResizeMode:
     antialias = op.integer("antialias", 0) != 0
     if antialias and mode == "nearest":
         raise op.unsupported("attribute 'antialias' is 1 against 0 in mode 'nearest'")
+    if antialias and not is_real(op.input(0).dtype):
+        raise op.unsupported("attribute 'antialias' is 1 against 0 for integers (how they are rounded is not defined)")
     if op.input(0).dtype == "bool" and mode != "nearest":
         raise op.unsupported(f"attribute 'mode' is {mode!r} against 'nearest' for truth values")
     cubic_a, excludes = op.real("cubic_coeff_a", -0.75), op.integer("exclude_outside", 0) != 0
