@@ -159,7 +159,7 @@ def taps_of(axis: ResizedAxis, how: ResizeMode) -> Taps:
 
 
 def _linear(distances: Weights) -> Weights:
-    return np.clip(1 - np.abs(distances), 0, None)
+    return np.maximum(1 - np.abs(distances), 0.0)
 
 
 def _cubic(distances: Weights, a: float) -> Weights:

@@ -16,10 +16,11 @@ from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 _RANDOM = frozenset(
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
 )
-# ONNX's reference implementation is wrong for some forms of these.
+# ONNX's reference implementation is wrong for some forms of these, or goes element by element.
 _DOUBTFUL = frozenset(
-    ["AveragePool", "ConvTranspose", "Elu", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN", "LeakyRelu",
-     "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot", "PRelu", "ReduceLogSumExp", "Resize"]
+    ["AveragePool", "ConvTranspose", "DeformConv", "Elu", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool",
+     "GridSample", "LRN", "LeakyRelu", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot", "PRelu",
+     "ReduceLogSumExp", "Resize", "RoiAlign"]
 )  # fmt: skip
 # It sums in the type of the result, which holds that but perhaps not the sum.
 _OF_SUMS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceMean"])

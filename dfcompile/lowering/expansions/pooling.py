@@ -47,7 +47,14 @@ def _add_with_places(op: Operator, build: CanonicalFragment, x: Tensor, windows:
     build.reduce(Reduction.MIN, [elements, largest, numbers], in_plane, axes, source, step="first")
     firsts = np.arange(prod(planes), dtype=places.dtype).reshape(planes) * prod(data.shape[2:])
     operands = [in_plane, build.parameter("planes", firsts)]
-    build.elementwise("a + b", operands, places, axes=[tuple(range(y.rank)), (0, 1)], step="places")
+    source = "a + b"
+    if op.integer("storage_order", 0):  # the first is sought in row order all the same
+        steps = [
+            (extent, prod(data.shape[3 + axis :]), prod(data.shape[2 : 2 + axis]))
+            for axis, extent in enumerate(data.shape[2:])
+        ]
+        source = " + ".join(["b", *(f"a / {row} % {extent} * {column}" for extent, row, column in steps)])
+    build.elementwise(source, operands, places, axes=[tuple(range(y.rank)), (0, 1)], step="places")
 
 
 def _places_in_plane(op: Operator, windows: Windows) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
@@ -59,9 +66,7 @@ def _places_in_plane(op: Operator, windows: Windows) -> np.ndarray[tuple[int, ..
         at = first[:, None] + np.arange(windows.kernel[axis]) * windows.dilations[axis]
         shape = [1] * 2 * rank
         shape[axis], shape[rank + axis] = at.shape
-        is_column_major = op.integer("storage_order", 0) != 0
-        step = prod(data[2 : 2 + axis]) if is_column_major else prod(data[3 + axis :])
-        flat = flat + (at * step).reshape(shape)
+        flat = flat + (at * prod(data[3 + axis :])).reshape(shape)
         is_inside = is_inside & ((at >= 0) & (at < extent)).reshape(shape)
     return np.where(is_inside, flat, prod(data)).astype(np.int64)
 

@@ -230,10 +230,6 @@ def _scales(op: Operator, chosen: list[int]) -> dict[int, float]:
         policy = op.text("keep_aspect_ratio_policy", "stretch")
         if policy in _KEEPS_RATIO and found:
             found = [_KEEPS_RATIO[policy](found)] * len(found)
-        elif policy != "stretch":
-            raise op.unsupported(
-                f"attribute 'keep_aspect_ratio_policy' is {policy!r} against {', '.join(_KEEPS_RATIO)}"
-            )
     if len(found) != len(chosen):
         raise op.unsupported(f"{len(found)} scales or sizes against {len(chosen)} axes")
     for axis, scale in zip(chosen, found, strict=True):
