@@ -159,7 +159,8 @@ def taps_of(axis: ResizedAxis, how: ResizeMode) -> Taps:
 
 
 def _linear(distances: Weights) -> Weights:
-    return np.maximum(1 - np.abs(distances), 0.0)
+    found: Weights = np.maximum(1 - np.abs(distances), 0.0)
+    return found
 
 
 def _cubic(distances: Weights, a: float) -> Weights:
