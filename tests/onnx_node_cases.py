@@ -16,15 +16,23 @@ from tests.onnx_nodes import TABLE, Array
 
 # Operands that tell a shape, axes and the like: constants in any model that can be compiled.
 _STRUCTURE: Mapping[str, Sequence[int]] = {
+    "AffineGrid": (1,),
+    "BlackmanWindow": (0,),
     "CenterCropPad": (1,),
     "CumSum": (1,),
+    "DFT": (1, 2),
     "Dropout": (1, 2),
     "Expand": (1,),
     "Gather": (1,),
+    "HammingWindow": (0,),
+    "HannWindow": (0,),
+    "MaxUnpool": (2,),
+    "MelWeightMatrix": (0, 1, 2, 3, 4),
     "OneHot": (1,),
     "Pad": (1, 2, 3),
     "Reshape": (1,),
     "Resize": (1, 2, 3),
+    "STFT": (1, 3),
     "Slice": (1, 2, 3, 4),
     "Split": (1,),
     "Squeeze": (1,),
@@ -132,7 +140,8 @@ def _case(name: str, published: onnx.ModelProto, sets: Sequence[Sequence[object]
 def _constant_names(node: onnx.NodeProto, *, constants: bool) -> Iterator[str]:
     structure = (1,) if node.op_type.startswith("Reduce") else _STRUCTURE.get(node.op_type, ())
     for position, name in enumerate(node.input):
-        if position and name and (constants or position in structure) and name != node.input[0]:
+        is_other = position > 0 and name != node.input[0]
+        if name and (position in structure or (constants and is_other)):
             yield name
 
 

@@ -12,7 +12,18 @@ from onnx import helper, numpy_helper, shape_inference
 
 from tests.fuzz.draw import Array, Draw
 from tests.fuzz.drawn_node import DrawnNode, Generator, OperatorVersion
-from tests.fuzz.operators import elementwise, functions, indexing, layout, normalisations, products, reductions, windows
+from tests.fuzz.operators import (
+    elementwise,
+    functions,
+    indexing,
+    layout,
+    normalisations,
+    products,
+    reductions,
+    sampling,
+    spectra,
+    windows,
+)
 
 OLDEST, NEWEST = 7, 25
 MOST_NODES = 6
@@ -27,6 +38,8 @@ GENERATORS: Mapping[str, Generator] = MappingProxyType(
         **normalisations.GENERATORS,
         **products.GENERATORS,
         **reductions.GENERATORS,
+        **sampling.GENERATORS,
+        **spectra.GENERATORS,
         **windows.GENERATORS,
     }
 )

@@ -19,10 +19,11 @@ _RANDOM = frozenset(
 )
 # Its operand takes less room than its result, which is what quantised weights are for.
 _KEPT = frozenset(["DequantizeLinear"])
-# ONNX's reference implementation is wrong for some forms of these.
+# ONNX's reference implementation is wrong for some forms of these, or goes element by element.
 _DOUBTFUL = frozenset(
-    ["AveragePool", "ConvTranspose", "Elu", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LRN", "LeakyRelu",
-     "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot", "PRelu", "ReduceLogSumExp", "Resize"]
+    ["AveragePool", "ConvTranspose", "DeformConv", "Elu", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool",
+     "GridSample", "LRN", "LeakyRelu", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot", "PRelu",
+     "ReduceLogSumExp", "Resize", "RoiAlign"]
 )  # fmt: skip
 # It sums in the type of the result, which holds that but perhaps not the sum.
 _OF_SUMS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceMean"])

@@ -1,11 +1,14 @@
 """One operator set: older models are converted, so that an operator means one thing."""
 
+import operator
+
 import onnx
 from onnx import version_converter
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.clip_bounds import with_explicit_bounds
 from dfcompile.frontend.normaliser.coercion import with_explicit_coercion
+from dfcompile.frontend.normaliser.old_defaults import with_old_defaults
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.one_line import one_line
@@ -41,19 +44,26 @@ def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
         return proto
     try:
         explicit = with_explicit_bounds(with_explicit_coercion(proto, opset), opset)
-        return version_converter.convert_version(explicit, COMMON)
+        converted = version_converter.convert_version(explicit, COMMON)
     except (RuntimeError, ValueError, version_converter.ConvertError) as error:
         raise UserError(f"model: cannot be converted to operator set {COMMON}: {one_line(error)}") from error
+    nodes = list(with_old_defaults(converted.graph.node, opset))
+    del converted.graph.node[:]
+    converted.graph.node.extend(nodes)
+    return converted
 
 
 def unify_opset(draft: Draft) -> Draft:
-    """Return the draft with operators as of version 18; newer models, which mean the same, stay as they are.
+    """Return the draft with operators as of version 18; newer ones, which mean the same, say their old defaults.
 
     Raises:
         UserError: ONNX has no conversion for an operator.
     """
-    if opset_of(draft.proto) >= COMMON:
-        return draft
+    opset = opset_of(draft.proto)
+    if opset >= COMMON:
+        before = draft.proto.graph.node
+        nodes = list(with_old_defaults(before, opset))
+        return draft if all(map(operator.is_, nodes, before)) else draft.replaced(nodes)
     converted = at_common_opset(checkable(draft))
     proto = draft.shell()
     del proto.opset_import[:]

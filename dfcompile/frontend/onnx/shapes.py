@@ -7,11 +7,12 @@ import onnx
 from onnx import helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.einsum_result import einsum_result
 from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.frontend.onnx.operand_results import operand_result
 from dfcompile.frontend.onnx.window_results import window_result
 
 # Inference looks into constants only for shapes, axes and the like, which are short.
@@ -70,7 +71,7 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorTyp
     stand_ins: set[str] = set()
     while True:
         types = _inferred(proto, draft, strict=strict, follow=follow)
-        corrected = _correct(proto, types, values)
+        corrected = _correct(proto, types, values, draft.constants)
         if not corrected:
             return {name: known for name, known in types.items() if name not in stand_ins}
         stand_ins.update(corrected)
@@ -93,7 +94,9 @@ def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: boo
     return types
 
 
-def _correct(proto: onnx.ModelProto, types: Mapping[str, TensorType], values: set[str]) -> tuple[str, ...]:
+def _correct(
+    proto: onnx.ModelProto, types: Mapping[str, TensorType], values: set[str], constants: Mapping[str, Constant]
+) -> tuple[str, ...]:
     """Put our shape in the place of ONNX's where they differ; return the stand-ins.
 
     ``y = MaxPool(x)`` becomes ``y = Identity(s)``, where the stand-in ``s`` is an input of the shape that is right.
@@ -101,7 +104,7 @@ def _correct(proto: onnx.ModelProto, types: Mapping[str, TensorType], values: se
     stand_ins = []
     for node in proto.graph.node:
         shapes = tuple(types[name].known_shape if name in types else None for name in node.input)
-        right = window_result(node, shapes) or einsum_result(node, shapes)
+        right = window_result(node, shapes) or einsum_result(node, shapes) or operand_result(node, shapes, constants)
         result = types.get(node.output[0]) if node.output else None
         if right is None or result is None or result.shape == right or any(node.output[1:]):
             continue

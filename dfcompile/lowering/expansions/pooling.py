@@ -8,18 +8,68 @@ import numpy.typing as npt
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import sum_dtype
-from dfcompile.lowering.operators import Pad, Window
+from dfcompile.lowering.operators import Copy, Pad, Window
 from dfcompile.lowering.windows import Windows, windows_of
 
 
 @onnx_expansion("MaxPool", "window", default=True)
 def max_pool(op: Operator, build: CanonicalFragment) -> None:
     """The largest element of every window; padding counts as minus infinity."""
-    if len(op.outputs) > 1 and op.outputs[1] is not None:
-        raise op.unsupported("the result 'Indices' has no expansion (use the values only)")
     windows = windows_of(op, op.integers("kernel_shape"))
     x = padded_windows(build, op.input(0), windows, float("-inf"))
-    add_window(build, "window" if windows.is_padded else "", Reduction.MAX, x, op.output(), windows)
+    if len(op.outputs) > 1 and op.outputs[1] is not None:
+        _add_with_places(op, build, x, windows)
+    else:
+        add_window(build, "window" if windows.is_padded else "", Reduction.MAX, x, op.output(), windows)
+
+
+def _add_with_places(op: Operator, build: CanonicalFragment, x: Tensor, windows: Windows) -> None:
+    """Add the largest element of every window, and where in the data the first of them stands.
+
+    The windows stand in memory element by element, as columns of a convolution do: both downsamplers read them.
+    """
+    data, places = op.input(0), op.output(1)
+    y = op.outputs[0] or build.array("largest", places.shape)
+    planes, rank = y.shape[:2], len(windows.kernel)
+    elements = build.array("windows", (*planes, *windows.counts, *windows.kernel), materialised=True)
+    loops = (*(f"i{2 + axis}" for axis in range(rank)), *(f"i{2 + rank + axis}" for axis in range(rank)))
+    read = [
+        f"{windows.strides[axis]}*{loops[axis]} + {windows.dilations[axis]}*{loops[rank + axis]}"
+        for axis in range(rank)
+    ]
+    build.add(Copy(elements.shape, ("i0", "i1", *read), ("i0", "i1", *loops)), [x], elements, step="windows")
+    axes = list(range(2 + rank, 2 + 2 * rank))
+    build.reduce(Reduction.MAX, [elements], y, axes, step="window")
+    build.check_parameter(elements.shape[2:])
+    numbers = build.parameter("numbers", _places_in_plane(op, windows))
+    largest = build.view(y, "largest_rows", (*y.shape, *(1,) * rank))
+    in_plane = build.array("in_plane", y.shape, places.dtype)
+    source = f"c if a == b else {prod(data.shape)}"
+    build.reduce(Reduction.MIN, [elements, largest, numbers], in_plane, axes, source, step="first")
+    firsts = np.arange(prod(planes), dtype=places.dtype).reshape(planes) * prod(data.shape[2:])
+    operands = [in_plane, build.parameter("planes", firsts)]
+    source = "a + b"
+    if op.integer("storage_order", 0):  # the first is sought in row order all the same
+        steps = [
+            (extent, prod(data.shape[3 + axis :]), prod(data.shape[2 : 2 + axis]))
+            for axis, extent in enumerate(data.shape[2:])
+        ]
+        source = " + ".join(["b", *(f"a / {row} % {extent} * {column}" for extent, row, column in steps)])
+    build.elementwise(source, operands, places, axes=[tuple(range(y.rank)), (0, 1)], step="places")
+
+
+def _places_in_plane(op: Operator, windows: Windows) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Return the flat place in its plane of every element of every window; one behind all data for padding."""
+    data, rank = op.input(0).shape, len(windows.kernel)
+    flat, is_inside = np.zeros((), np.int64), np.ones((), np.bool_)
+    for axis, extent in enumerate(data[2:]):
+        first = np.arange(windows.counts[axis]) * windows.strides[axis] - windows.pads_begin[axis]
+        at = first[:, None] + np.arange(windows.kernel[axis]) * windows.dilations[axis]
+        shape = [1] * 2 * rank
+        shape[axis], shape[rank + axis] = at.shape
+        flat = flat + (at * prod(data[3 + axis :])).reshape(shape)
+        is_inside = is_inside & ((at >= 0) & (at < extent)).reshape(shape)
+    return np.where(is_inside, flat, prod(data)).astype(np.int64)
 
 
 @onnx_expansion("AveragePool", "window", default=True)

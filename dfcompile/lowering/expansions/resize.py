@@ -1,20 +1,49 @@
-"""ONNX Resize by whole factors to the nearest element, which repeats elements."""
+"""ONNX Resize: axis by axis, since interpolation is separable."""
 
-from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
-from dfcompile.lowering.operators import Copy
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import TypeAlias
 
-_CENTRED = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")  # the nearest element is that of the same place
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.gather import progressions
+from dfcompile.lowering.expressions import is_real, literal, sum_dtype
+from dfcompile.lowering.operators import Copy, Gather, Lookup, MatMul, Sample
+from dfcompile.lowering.resampling import COORDINATES, ROUNDINGS, SIMPLE, ResizedAxis, ResizeMode, Taps, taps_of
+
+# Adds the operators that interpolate X[outer, extent, inner] along its second axis, in a data type and with a begin of
+# their names. Returns the array that holds the result in row order.
+_Interpolation: TypeAlias = Callable[[CanonicalFragment, Tensor, str, Taps, str], Tensor]
+
+_KEEPS_RATIO = {"not_larger": min, "not_smaller": max}
 
 
-@onnx_expansion("Resize", "repeat", default=True)
-def resize(op: Operator, build: CanonicalFragment) -> None:
+def _repeats(op: Operator) -> bool:
+    """Whether every axis repeats its elements."""
+    taps = _taps(op)
+    return all(
+        each.is_gather and not each.is_outside.any() and _is_repeated(each, extent)
+        for each, extent in zip(taps, op.input(0).shape, strict=True)
+    )
+
+
+def _is_repeated(taps: Taps, extent: int) -> bool:
+    """Whether the elements of an axis come one after another, each as often as the others."""
+    size = len(taps.places)
+    return size % extent == 0 and bool((taps.places[:, 0] == np.arange(size) // (size // extent)).all())
+
+
+@onnx_expansion("Resize", "repeat", default=_repeats)
+def repeat(op: Operator, build: CanonicalFragment) -> None:
     """``Y[f*i + r, …] = X[i, …]`` for r < f: one upsampler; a view if all factors are 1."""
     x, y = op.input(0), op.output()
-    factors = [size // extent for size, extent in zip(y.shape, x.shape, strict=True)]
-    _check(op, factors)
+    if not _repeats(op):
+        raise op.unsupported(f"from {list(x.shape)} to {list(y.shape)} against whole factors to the nearest element")
     if x.shape == y.shape:
         build.view_as(x, y)
         return
+    factors = [size // extent for size, extent in zip(y.shape, x.shape, strict=True)]
     # Loops: position and repetition of axis 0, of axis 1, …: the row order of the result.
     loops = tuple(count for extent, factor in zip(x.shape, factors, strict=True) for count in (extent, factor))
     read = tuple(f"i{2 * axis}" for axis in range(x.rank))
@@ -22,21 +51,198 @@ def resize(op: Operator, build: CanonicalFragment) -> None:
     build.add(Copy(loops, read, write), [x], y)
 
 
-def _check(op: Operator, factors: list[int]) -> None:
-    """Check that the operator does nothing but repeat elements."""
+@onnx_expansion("Resize", "taps", default=True)
+def taps(op: Operator, build: CanonicalFragment) -> None:
+    """One task per axis that changes: each element is the weighted sum of a few of the data, at constant places."""
+    _add_axes(op, build, _add_sample)
+
+
+@onnx_expansion("Resize", "matmul")
+def matmul(op: Operator, build: CanonicalFragment) -> None:
+    """One matrix product per axis that interpolates, with a constant matrix that is mostly zeros."""
+    _add_axes(op, build, _add_product)
+
+
+def _add_axes(op: Operator, build: CanonicalFragment, interpolate: _Interpolation) -> None:
     x, y = op.input(0), op.output()
+    every = _taps(op)
+    is_kept = [
+        each.is_gather and size == extent and _is_repeated(each, extent)
+        for each, extent, size in zip(every, x.shape, y.shape, strict=True)
+    ]
+    changing = [axis for axis, kept in enumerate(is_kept) if not kept]
+    changing.sort(key=lambda axis: y.shape[axis] / x.shape[axis])  # few elements first
+    is_exact = all(each.is_gather for each in every)
+    is_finished = not any(each.is_outside.any() for each in every) and (is_exact or is_real(x.dtype))
+    wide = x.dtype if is_exact else sum_dtype(x.dtype) if is_real(x.dtype) else "float32"
+    data = x
+    for axis in changing:
+        is_last = is_finished and axis == changing[-1]
+        shape = (*data.shape[:axis], y.shape[axis], *data.shape[axis + 1 :])
+        step = "" if len(changing) == 1 and is_finished else f"axis{axis}"
+        if every[axis].is_gather:
+            gathered = y if is_last else build.array(f"resized{axis}", shape, data.dtype)
+            _add_gather(build, data, gathered, axis, every[axis], step)
+            data = gathered
+            continue
+        table = build.view(data, f"data{axis}", (prod(shape[:axis]), data.shape[axis], prod(shape[axis + 1 :])))
+        found = interpolate(build, table, y.dtype if is_last else wide, every[axis], step)
+        if is_last:
+            build.view_as(found, y)
+        else:
+            data = build.view(found, f"resized{axis}", shape)
+    if not is_finished:
+        _finish(op, build, data, every)
+    elif not changing:
+        build.view_as(x, y)
+
+
+def _finish(op: Operator, build: CanonicalFragment, data: Tensor, every: list[Taps]) -> None:
+    """Put the value for what is outside where it belongs, and round to integers."""
+    y = op.output()
+    source = "a"
+    if data.dtype != y.dtype and not is_real(y.dtype):
+        limits = np.iinfo(y.dtype)
+        source = f"max({float(limits.min)!r}, min({float(limits.max)!r}, a))"  # what is behind the point is cut
+    masks = [(axis, each.is_outside) for axis, each in enumerate(every) if each.is_outside.any()]
+    operands, axes = [data], [tuple(range(y.rank))]
+    for axis, mask in masks:
+        operands.append(build.parameter(f"outside{axis}", mask))
+        axes.append((axis,))
+    if masks:
+        outside = literal(op.real("extrapolation_value", 0.0), y.dtype)
+        source = f"{outside} if {' or '.join('bcdefgh'[at] for at in range(len(masks)))} else {source}"
+    build.elementwise(source, operands, y, axes=axes, step="finish")
+
+
+def _add_gather(build: CanonicalFragment, x: Tensor, y: Tensor, axis: int, taps: Taps, step: str) -> None:
+    extent, places = x.shape[axis], taps.places[:, 0]
+    runs = progressions([int(place) for place in places])
+    if _is_repeated(taps, extent):
+        factor = len(places) // extent
+        loops = (*x.shape[: axis + 1], factor, *x.shape[axis + 1 :])
+        names = [f"i{at}" for at in range(len(loops)) if at != axis + 1]
+        write = [f"{factor}*i{axis} + i{axis + 1}" if at == axis else name for at, name in enumerate(names)]
+        build.add(Copy(loops, tuple(names), tuple(write)), [x], y, step=step)
+    elif len(runs) == 1:
+        build.add(Gather(axis, runs), [x], y, step=step)
+    else:
+        build.add(Lookup(axis), [x, build.parameter(f"places{axis}", places)], y, step=step)
+
+
+def _add_sample(build: CanonicalFragment, x: Tensor, dtype: str, taps: Taps, step: str) -> Tensor:
+    outer, _, inner = x.shape
+    places = build.parameter(f"{step}places", taps.places[None])
+    weights = build.parameter(f"{step}weights", taps.weights[None].astype(_weight_dtype(x)))
+    result = build.array(f"{step}sampled", (1, outer, len(taps.places), inner), dtype)
+    build.add(Sample(), [build.view(x, f"{step}table", (1, *x.shape)), places, weights], result, step=step)
+    return result
+
+
+def _add_product(build: CanonicalFragment, x: Tensor, dtype: str, taps: Taps, step: str) -> Tensor:
+    (outer, extent, inner), size = x.shape, len(taps.places)
+    build.check_parameter((size, extent))
+    matrix = np.zeros((size, extent))
+    np.add.at(matrix, (np.arange(size)[:, None], taps.places), taps.weights)
+    weights = build.parameter(f"{step}matrix", matrix.astype(_weight_dtype(x)))
+    if inner == 1:
+        product = build.array(f"{step}product", (outer, size), dtype)
+        flat = build.view(x, f"{step}rows", (outer, extent))
+        build.add(MatMul(transpose_b=True), [flat, weights], product, step=step)
+    else:
+        product = build.array(f"{step}product", (outer, size, inner), dtype)
+        build.add(MatMul(), [weights, x], product, step=step)
+    return product
+
+
+def _weight_dtype(x: Tensor) -> str:
+    return sum_dtype(x.dtype) if is_real(x.dtype) else "float32"
+
+
+def _taps(op: Operator) -> list[Taps]:
+    """Return what every axis of the data reads.
+
+    Raises:
+        UnsupportedOpError: the operator contradicts itself, or onnxruntime and ONNX's definition disagree about it.
+    """
+    how = _mode(op)
+    return [taps_of(axis, how) for axis in _axes(op, how)]
+
+
+def _mode(op: Operator) -> ResizeMode:
     mode = op.text("mode", "nearest")
-    if mode != "nearest":
-        raise op.unsupported(f"attribute 'mode' is {mode!r} against 'nearest'")
-    scales = op.optional_input(2)
-    scaled = [] if scales is None or scales.value is None else [float(scale) for scale in scales.value.ravel()]
-    is_whole = all(factor * extent == size for factor, extent, size in zip(factors, x.shape, y.shape, strict=True))
-    if not is_whole or any(not scale.is_integer() for scale in scaled):
-        raise op.unsupported(f"from {list(x.shape)} to {list(y.shape)} by {scaled or 'size'} against whole factors")
     coordinates = op.text("coordinate_transformation_mode", "half_pixel")
     rounding = op.text("nearest_mode", "round_prefer_floor")
-    repeats = ("floor",) if coordinates == "asymmetric" else ("round_prefer_floor", "round_prefer_ceil")
-    if coordinates not in ("asymmetric", *_CENTRED) or rounding not in repeats:
-        raise op.unsupported(
-            f"coordinates {coordinates!r} with rounding {rounding!r} against 'asymmetric' with 'floor' or 'half_pixel'"
-        )
+    given = (
+        ("mode", mode, ("nearest", "linear", "cubic")),
+        ("coordinate_transformation_mode", coordinates, tuple(COORDINATES)),
+        ("nearest_mode", rounding, (*ROUNDINGS, SIMPLE)),
+    )
+    for name, found, known in given:
+        if found not in known:
+            raise op.unsupported(f"attribute {name!r} is {found!r} against {', '.join(known)}")
+    antialias = op.integer("antialias", 0) != 0
+    if antialias and mode == "nearest":
+        raise op.unsupported("attribute 'antialias' is 1 against 0 in mode 'nearest'")
+    if antialias and not is_real(op.input(0).dtype):
+        raise op.unsupported("attribute 'antialias' is 1 against 0 for integers (how they are rounded is not defined)")
+    if op.input(0).dtype == "bool" and mode != "nearest":
+        raise op.unsupported(f"attribute 'mode' is {mode!r} against 'nearest' for truth values")
+    cubic_a, excludes = op.real("cubic_coeff_a", -0.75), op.integer("exclude_outside", 0) != 0
+    return ResizeMode(mode, coordinates, rounding, cubic_a, antialias, excludes)
+
+
+def _axes(op: Operator, how: ResizeMode) -> Iterator[ResizedAxis]:
+    x, y = op.input(0), op.output()
+    chosen = [op.front_axis(axis, x.rank) for axis in op.integers("axes", tuple(range(x.rank)))]
+    scales = _scales(op, chosen)
+    rois = _rois(op, chosen) if how.coordinates == "tf_crop_and_resize" else {}
+    for axis, (extent, size) in enumerate(zip(x.shape, y.shape, strict=True)):
+        resized = ResizedAxis(extent, size, scales.get(axis, 1.0), rois.get(axis, (0.0, 1.0)))
+        reason = _disagreement(resized, how)
+        if reason:
+            raise op.unsupported(f"axis {axis} of {extent} elements {reason}")
+        yield resized
+
+
+def _disagreement(axis: ResizedAxis, how: ResizeMode) -> str:
+    """Return about what onnxruntime and ONNX's definition disagree; empty if about nothing."""
+    if axis.scale == 1 and axis.roi != (0.0, 1.0):
+        return f"has a region of interest {axis.roi} at scale 1 (give sizes that differ, or slice it first)"
+    is_cornered = how.coordinates in ("align_corners", "tf_crop_and_resize")
+    if axis.is_fractional and (is_cornered or (how.coordinates == "pytorch_half_pixel" and axis.size == 1)):
+        return f"has scale {axis.scale:g} against one that gives a whole number of elements (give sizes instead)"
+    return ""
+
+
+def _scales(op: Operator, chosen: list[int]) -> dict[int, float]:
+    """Return the scale of each axis that is resized."""
+    x, y = op.input(0), op.output()
+    scales, sizes = op.optional_input(2), op.static_integers(3, "sizes")
+    if scales is not None:
+        if scales.value is None:
+            raise op.unsupported("operand 'scales' is computed by the model against a constant")
+        found = [float(scale) for scale in scales.value.ravel()]
+    elif sizes is None:
+        raise op.unsupported("neither scales nor sizes are given")
+    else:
+        found = [size / x.shape[axis] for size, axis in zip(sizes, chosen, strict=False)]
+        policy = op.text("keep_aspect_ratio_policy", "stretch")
+        if policy in _KEEPS_RATIO and found:
+            found = [_KEEPS_RATIO[policy](found)] * len(found)
+    if len(found) != len(chosen):
+        raise op.unsupported(f"{len(found)} scales or sizes against {len(chosen)} axes")
+    for axis, scale in zip(chosen, found, strict=True):
+        if not 0 < scale < np.inf or abs(scale * x.shape[axis] - y.shape[axis]) > 1:
+            raise op.unsupported(f"scale {scale:g} of axis {axis} from {x.shape[axis]} to {y.shape[axis]} elements")
+    return dict(zip(chosen, found, strict=True))
+
+
+def _rois(op: Operator, chosen: list[int]) -> dict[int, tuple[float, float]]:
+    roi = op.optional_input(1)
+    if roi is None or roi.value is None:
+        raise op.unsupported("operand 'roi' is omitted or computed by the model against a constant")
+    ends = [float(end) for end in roi.value.ravel()]
+    if len(ends) != 2 * len(chosen) or not np.isfinite(ends).all():
+        raise op.unsupported(f"region of interest {ends} against begin and end of {len(chosen)} axes")
+    return {axis: (ends[at], ends[at + len(chosen)]) for at, axis in enumerate(chosen)}

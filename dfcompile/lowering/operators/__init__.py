@@ -13,6 +13,7 @@ from dfcompile.lowering.operators.gather import Gather, Lookup, LookupElements
 from dfcompile.lowering.operators.matmul import MatMul
 from dfcompile.lowering.operators.pad import Pad, PadMode
 from dfcompile.lowering.operators.reduce import Reduce
+from dfcompile.lowering.operators.sample import Sample
 from dfcompile.lowering.operators.window import Window
 from dfcompile.lowering.reduction import Reduction
 
@@ -38,6 +39,7 @@ __all__ = [
     "PadMode",
     "Reduce",
     "Reduction",
+    "Sample",
     "TransposedConvolution",
     "Window",
 ]
@@ -47,7 +49,7 @@ SHIPPED: Mapping[str, type[CanonicalOperator]] = MappingProxyType(
         operator.__name__: operator
         for operator in (
             Concat, Convolution, Copy, Elementwise, Gather, Im2col, Lookup, LookupElements, MatMul, Pad, Reduce,
-            TransposedConvolution, Window,
+            Sample, TransposedConvolution, Window,
         )
     }
 )  # fmt: skip

@@ -1,11 +1,10 @@
 """Nodes of operators that copy, cut, join or rename elements."""
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
 
-from tests.fuzz.draw import MOST_ELEMENTS, Array, Draw
+from tests.fuzz.draw import Array, Draw
 from tests.fuzz.drawn_node import AttributeValue, DrawnNode, Generator, OperatorVersion
 
 
@@ -195,26 +194,6 @@ def triangle(op: OperatorVersion, draw: Draw) -> DrawnNode:
     return DrawnNode(operands, {"upper": draw.integer(0, 1)} if draw.chance(0.7) else {}, structure=(1,))
 
 
-def resize(op: OperatorVersion, draw: Draw) -> DrawnNode:
-    data = _data(op, draw, 2, 4)
-    scales = [draw.choice([1.0, 1.0, 2.0, 3.0, 0.5, 1.5]) for _ in data.shape]
-    if math.prod(scales) * data.size > 4 * MOST_ELEMENTS:
-        scales = [1.0] * len(scales)
-    attributes: dict[str, AttributeValue] = {"mode": draw.choice(["nearest"] * 4 + ["linear"])}
-    if op.since < 11:
-        return DrawnNode([data, np.asarray(scales, np.float32)], attributes, structure=(1,))
-    modes = ["half_pixel", "asymmetric", "asymmetric", "align_corners", "pytorch_half_pixel"]
-    attributes["coordinate_transformation_mode"] = draw.choice(modes)
-    if draw.chance(0.7):
-        attributes["nearest_mode"] = draw.choice(["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
-    roi = None if op.since >= 13 else np.zeros(0, np.float32)
-    if draw.chance(0.4):
-        sizes = [max(1, math.floor(size * scale)) for size, scale in zip(data.shape, scales, strict=True)]
-        nothing = None if op.since >= 13 else np.zeros(0, np.float32)
-        return DrawnNode([data, roi, nothing, np.asarray(sizes, np.int64)], attributes, structure=(1, 2, 3))
-    return DrawnNode([data, roi, np.asarray(scales, np.float32)], attributes, structure=(1, 2))
-
-
 def _data(op: OperatorVersion, draw: Draw, least: int, most: int = 4) -> Array:
     return draw.array(draw.dtype(op.dtypes()), draw.shape(least, most))
 
@@ -228,7 +207,6 @@ GENERATORS: Mapping[str, Generator] = {
     "Identity": identity,
     "Pad": pad,
     "Reshape": reshape,
-    "Resize": resize,
     "Slice": slices,
     "SpaceToDepth": blocks,
     "Split": split,

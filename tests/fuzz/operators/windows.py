@@ -60,7 +60,7 @@ def pooling(op: OperatorVersion, draw: Draw) -> DrawnNode:
     if op.has("p") and draw.chance(0.6):
         attributes["p"] = draw.integer(1, 3)
     data = draw.array(draw.dtype(op.dtypes()), (draw.integer(1, 2), draw.integer(1, 3), *spatial))
-    indices = op.op_type == "MaxPool" and op.since >= 8 and draw.chance(0.1)
+    indices = op.op_type == "MaxPool" and op.since >= 8 and draw.chance(0.4)
     return DrawnNode([data], attributes, results=(1, 1) if indices else (1,))
 
 

@@ -214,20 +214,6 @@ def test_triangle_of_matrices(upper: int, diagonal: int) -> None:
     check_node(Node("Trilu", [random((2, 3, 4)), np.array(diagonal)], [1], {"upper": upper}))
 
 
-@pytest.mark.parametrize("mode", [("asymmetric", "floor"), ("half_pixel", "round_prefer_floor")])
-def test_resize_by_whole_factors_repeats(mode: tuple[str, str]) -> None:
-    x = random((1, 2, 3, 2))
-    attributes: dict[str, Attribute] = {"coordinate_transformation_mode": mode[0], "nearest_mode": mode[1]}
-    node = Node("Resize", [x, None, np.array([1, 1, 2, 3], np.float32)], [2], attributes)
-    check_node(node, x.repeat(2, axis=2).repeat(3, axis=3))
-
-
-def test_resize_by_a_fraction_is_refused() -> None:
-    scales = np.array([1, 1, 2.1], np.float32)  # gives twice the size, but other elements
-    with pytest.raises(UnsupportedOpError, match=r"node 'op': Resize.*against whole factors"):
-        check_node(Node("Resize", [random((1, 2, 3)), None, scales], [2]))
-
-
 @examples(40)
 @given(st.integers(1, 2), st.integers(1, 2), st.booleans(), st.data())
 def test_transposed_convolution(rank: int, group: int, has_bias: bool, data: st.DataObject) -> None:

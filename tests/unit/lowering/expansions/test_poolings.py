@@ -7,10 +7,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.annotation import Annotation
-from dfcompile.errors import UnsupportedOpError
 from dfcompile.frontend import Program
+from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated
 from tests.examples import examples
-from tests.onnx_nodes import Array, Attribute, Node, check_node, random, scopes
+from tests.interpreter import interpret
+from tests.onnx_nodes import Array, Attribute, Node, assert_same, check_node, lowered, random, scopes
 
 
 @st.composite
@@ -168,11 +169,21 @@ def test_average_divides_by_a_number_or_by_an_array_of_numbers() -> None:
     assert scopes(padded) == ["op.pad.fill", "op.pad", "op.window", "op.divide"]
 
 
-def test_indices_of_maxima_are_refused() -> None:
-    with pytest.raises(UnsupportedOpError, match=r"node 'op': MaxPool.*result 'Indices' has no expansion"):
-        check_node(Node("MaxPool", [random((1, 1, 4, 4))], attributes={"kernel_shape": [2, 2]}, results=(1, 1)))
-
-
 def test_only_padding_in_a_window_is_minus_infinity() -> None:
     node = Node("MaxPool", [np.full((1, 1, 2), -np.inf, np.float32)], attributes={"kernel_shape": [2]})
     check_node(node, pooled(node))
+
+
+@examples(40)
+@given(poolings(), st.integers(0, 1))
+def test_places_of_maxima(node: Node, storage_order: int) -> None:
+    attributes = {name: value for name, value in (node.attributes or {}).items() if name != "count_include_pad"}
+    attributes["storage_order"] = storage_order
+    data = random(np.asarray(node.operands[0]).shape).round(1)  # several elements may be as large
+    both = Node("MaxPool", [data], attributes=attributes, results=(1, 1), opset=22)
+    answer = evaluated(both.model(), both.feeds)
+    assume(answer is not None)  # it takes no dilation in some forms
+    assert answer is not None
+    found = interpret(lowered(both.model()), both.feeds)
+
+    assert_same(found, dict(zip(("y0", "y1"), answer[1], strict=True)), 0, 0)

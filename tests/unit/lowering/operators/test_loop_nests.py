@@ -24,6 +24,7 @@ from dfcompile.lowering.operators import (
     Pad,
     Reduce,
     Reduction,
+    Sample,
     TransposedConvolution,
     Window,
 )
@@ -65,6 +66,9 @@ CASES: list[tuple[CanonicalOperator, list[Shape], Shape, dict[str, tuple[int | N
     (Gather(0, ((1, 1, 2), (0, 1, 1))), [(4, 5)], (3, 5), {"i0": (None, 5), "i1": (1, 1)}),
     (Lookup(0), [(7, 4), (2, 3)], (2, 3, 4), {"i0": (None, 3, 12), "i1": (None, 1, 4), "i2": (1, None, 1)}),
     (LookupElements(1), [(3, 5), (3, 4)], (3, 4), {"i0": (5, 4, 4), "i1": (None, 1, 1)}),
+    (Sample(), [(2, 3, 5, 4), (2, 6, 2), (2, 6, 2)], (2, 3, 6, 4),
+     {"b": (60, 12, 12, 72), "c": (20, None, None, 24), "p": (None, 2, 2, 4), "r": (1, None, None, 1),
+      "t": (None, 1, 1, None)}),
     (Concat(1), [(2, 3), (2, 5)], (2, 8), {"i0": (3, 5, 8)}),
     (Pad((0, 1, 0, 1)), [(2, 3)], (2, 5), {"i0": (3, 5)}),
     (Window(Reduction.MAX, (2, 2), (2, 2), (1, 1)), [(1, 3, 4, 4)], (1, 3, 2, 2),

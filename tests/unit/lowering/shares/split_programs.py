@@ -45,6 +45,8 @@ MODELS = {
     "rows of a table": """g (float[8,6] x, int64[4] i) => (float[4,6] y) { h = Gather<axis=0>(x, i) y = Abs(h) }""",
     "padded": """g (float[4,6] x) => (float[4,8] y) {
         pads = Constant<value_ints=[0,1,0,1]>() h = Pad<mode="edge">(x, pads) y = Exp(h) }""",
+    "interpolated": """g (float[2,4,6,4] x) => (float[2,4,12,8] y) {
+        scales = Constant<value_floats=[1.0,1.0,2.0,2.0]>() h = Resize<mode="linear">(x, , scales) y = Neg(h) }""",
     "broadcast": """g (float[4,1] a, float[8] b) => (float[4,8] y) { s = Mul(a, b) y = Tanh(s) }""",
 }
 

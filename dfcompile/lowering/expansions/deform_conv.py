@@ -1,0 +1,91 @@
+"""ONNX DeformConv: a convolution that reads between the elements, where the model says."""
+
+from math import prod
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
+from dfcompile.lowering.expressions import is_real, sum_dtype
+from dfcompile.lowering.operators import Copy, MatMul, Sample
+from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights
+from dfcompile.lowering.windows import Windows, windows_of
+
+
+@onnx_expansion("DeformConv", "columns", default=True)
+def deform_conv(op: Operator, build: CanonicalFragment) -> None:
+    """``cols[n, c, (k, y)] = mask * X[n, c, between the four elements around]``, ``Y = W @ cols``, then the bias.
+
+    Places and weights are computed per group of offsets, whose channels share them.
+    """
+    x, w, offset, bias, y = op.input(0), op.input(1), op.input(2), op.optional_input(3), op.output()
+    if x.rank != 4 or not is_real(x.dtype):
+        raise op.unsupported(f"data {x} against four dimensions of real numbers")
+    windows, group = windows_of(op, w.shape[2:]), op.integer("group", 1)
+    offset_group = op.integer("offset_group", 1)
+    batch, channels, taps_count, count = x.shape[0], x.shape[1], prod(w.shape[2:]), prod(windows.counts)
+    _check(op, windows, group, offset_group)
+    groups, points = batch * offset_group, taps_count * count
+    given = build.view(offset, "offsets", (groups, taps_count, 2, count))
+    taps = [_axis_taps(build, given, windows, x.shape[2 + axis], axis) for axis in (0, 1)]
+    mask = op.optional_input(4)
+    factor = None if mask is None else (build.view(mask, "masks", (groups, points)), (0, 1))
+    shape = (groups, points, 2, 2)
+    places = build.view(add_flat_places(build, taps, shape), "place_rows", (groups, points, 4))
+    weights = build.view(add_weights(build, taps, shape, factor), "weight_rows", (groups, points, 4))
+    table = build.view(x, "table", (groups, channels // offset_group, prod(x.shape[2:]), 1))
+    sampled = build.array("sampled", (groups, channels // offset_group, points, 1))
+    build.add(Sample(), [table, places, weights], sampled, step="sample")
+    window = channels // group * taps_count
+    cols = build.view(sampled, "cols", (batch, group, window, count))
+    filters = build.view(w, "filters", (1, group, w.shape[0] // group, window))
+    product = build.array(
+        "product", (batch, group, w.shape[0] // group, count), y.dtype if bias is None else sum_dtype(y.dtype)
+    )
+    build.add(MatMul(), [filters, cols], product, step="matmul")
+    if bias is None:
+        build.view_as(product, y)
+    else:
+        rows = build.view(product, "rows", y.shape)
+        build.elementwise("a + b", [rows, bias], y, axes=[(0, 1, 2, 3), (1,)], step="bias")
+
+
+def _check(op: Operator, windows: Windows, group: int, offset_group: int) -> None:
+    """Check the operands that ONNX's inference does not look at."""
+    x, w, offset, bias, mask = op.input(0), op.input(1), op.input(2), op.optional_input(3), op.optional_input(4)
+    taps_count = prod(w.shape[2:])
+    if min(group, offset_group) < 1 or x.shape[1] % offset_group or x.shape[1] != w.shape[1] * group:
+        raise op.unsupported(f"{x.shape[1]} channels, {group} groups, {offset_group} groups of offsets")
+    if w.shape[0] % group or (bias is not None and bias.shape != w.shape[:1]):
+        raise op.unsupported(f"{w.shape[0]} filters against a multiple of {group} groups and one bias each")
+    wanted = (x.shape[0], offset_group * taps_count, *windows.counts)
+    if offset.shape != (wanted[0], 2 * wanted[1], *wanted[2:]) or (mask is not None and mask.shape != wanted):
+        raise op.unsupported(f"offsets or mask against {list(wanted)} places of two coordinates")
+
+
+def _axis_taps(build: CanonicalFragment, offsets: Tensor, windows: Windows, extent: int, axis: int) -> AxisTaps:
+    """Return the two elements on both sides of each point along an axis, each ``[n, p, 2]``."""
+    groups, taps_count, _, count = offsets.shape
+    kernel = np.indices(windows.kernel)[axis].ravel() * windows.dilations[axis]
+    corner = np.indices(windows.counts)[axis].ravel() * windows.strides[axis] - windows.pads_begin[axis]
+    dtype = sum_dtype(offsets.dtype)
+    points = (groups, taps_count * count)
+    given = build.array(f"given{axis}", (groups, taps_count, count), offsets.dtype)
+    build.add(Copy(read=("i0", "i1", str(axis), "i2")), [offsets], given, step=f"given{axis}")
+    base = build.parameter(f"base{axis}", (kernel[:, None] + corner).astype(dtype))
+    at = build.array(f"at{axis}", given.shape, dtype)
+    build.elementwise("a + b", [given, base], at, step=f"at{axis}")
+    coordinate = build.view(at, f"coordinate{axis}", points)
+    beside = build.parameter(f"beside{axis}", np.asarray([0, 1], dtype))
+    operands, axes = [coordinate, beside], [(0, 1), (2,)]
+    places = build.array(f"place{axis}", (*points, 2), "int64")
+    place = "floor(a) + b"
+    build.elementwise(
+        f"dace.int64({place} if {place} >= 0 and {place} < {extent} else -1)",
+        operands,
+        places,
+        axes=axes,
+        step=f"place{axis}",
+    )
+    weights = build.array(f"weight{axis}", (*points, 2), dtype)
+    build.elementwise("1 - abs(a - floor(a) - b)", operands, weights, axes=axes, step=f"weight{axis}")
+    return AxisTaps(extent, places, weights, (0, 1, 2 + axis))

@@ -1,0 +1,95 @@
+"""ONNX Det: determinants, by elimination with a pivot per column."""
+
+from math import prod
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expressions import sum_dtype
+from dfcompile.lowering.operators import Copy
+
+_MOST_ROWS = 64  # ten tasks each
+
+
+@onnx_expansion("Det", "elimination", source="higham02", default=True)
+def det(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = product of the pivots``: per column the largest element is sought, and its row taken off the others."""
+    x, y = op.input(0), op.output()
+    rows = x.shape[-1]
+    if x.rank < 2 or x.shape[-2] != rows or rows > _MOST_ROWS:
+        raise op.unsupported(f"matrices {x} against square ones of at most {_MOST_ROWS} rows")
+    batch, dtype = prod(x.shape[:-2]), sum_dtype(x.dtype)
+    matrix, total = build.view(x, "matrices", (batch, rows, rows)), None
+    for number in range(rows - 1):
+        step = _Step(build, matrix, number, dtype)
+        total = step.factor(total)
+        matrix = step.eliminated()
+    last = build.view(matrix, "last", (batch,))
+    result = build.array("product", (batch,), y.dtype)
+    if total is None:
+        build.add(Copy(), [last], result)
+    else:
+        build.elementwise("a * b", [total, last], result, step="product")
+    build.view_as(result, y)
+
+
+class _Step:
+    """The elimination of the first column of matrices ``A[n, i, j]``."""
+
+    def __init__(self, build: CanonicalFragment, matrix: Tensor, number: int, dtype: str) -> None:
+        self._build, self._matrix, self._number, self._dtype = build, matrix, number, dtype
+        batch, rows, _ = matrix.shape
+        numbers = build.parameter(self._named("rows"), np.arange(rows))
+        column = self._copied("column", (batch, rows), ("i0", "i1", "0"))
+        largest, self._place = self._array("largest", (batch, 1)), self._array("place", (batch, 1), "int64")
+        build.reduce(Reduction.MAX, [column], largest, [1], "abs(a)", step=self._named("largest"))
+        operands = [column, largest, numbers]
+        source = f"c if abs(a) == b else {rows - 1}"
+        build.reduce(Reduction.MIN, operands, self._place, [1], source, step=self._named("place"))
+        # The row of the pivot: all others count as 0.
+        self._row = self._array("row", (batch, 1, rows))
+        at = build.view(self._place, self._named("places"), (batch, 1, 1))
+        by_row = build.view(numbers, self._named("row_numbers"), (rows, 1))
+        build.reduce(Reduction.SUM, [matrix, at, by_row], self._row, [1], "a if b == c else 0", step=self._named("row"))
+        self._pivot = self._copied("pivot", (batch,), ("i0", "0", "0"), self._row)
+
+    def factor(self, total: Tensor | None) -> Tensor:
+        """Return what the determinant is a multiple of so far: exchanging two rows changes its sign."""
+        found = self._array("factor", self._pivot.shape)
+        place = self._build.view(self._place, self._named("exchange"), self._pivot.shape)
+        operands = [self._pivot, place] if total is None else [self._pivot, place, total]
+        source = "(a if b == 0 else -a)" if total is None else "(a if b == 0 else -a) * c"
+        self._build.elementwise(source, operands, found, step=self._named("factor"))
+        return found
+
+    def eliminated(self) -> Tensor:
+        """Return the matrices without the row and the column of the pivot; the first row takes the pivot's place."""
+        build, (batch, rows, _) = self._build, self._matrix.shape
+        rest = (batch, rows - 1, rows - 1)
+        others = self._copied("others", rest, ("i0", "i1 + 1", "i2 + 1"))
+        first = self._copied("first", (batch, rows - 1), ("i0", "0", "i1 + 1"))
+        heads = self._copied("heads", (batch, rows - 1), ("i0", "i1 + 1", "0"))
+        head = self._copied("head", (batch,), ("i0", "0", "0"))
+        tail = self._copied("tail", (batch, rows - 1), ("i0", "0", "i1 + 1"), self._row)
+        numbers = build.parameter(self._named("numbers"), np.arange(1, rows))
+        place = build.view(self._place, self._named("taken"), (batch,))
+        result = self._array("rest", rest)
+        operands = [others, first, heads, head, tail, numbers, place, self._pivot]
+        axes = [(0, 1, 2), (0, 2), (0, 1), (0,), (0, 2), (1,), (0,), (0,)]
+        # Without a pivot the column is 0, and so is the determinant.
+        source = "(b if f == g else a) - ((d if f == g else c) / h * e if h != 0 else 0)"
+        build.elementwise(source, operands, result, axes=axes, step=self._named("rest"))
+        return result
+
+    def _copied(
+        self, name: str, shape: tuple[int, ...], read: tuple[str, ...], source: Tensor | None = None
+    ) -> Tensor:  # fmt: skip
+        found = self._array(name, shape)
+        self._build.add(Copy(read=read), [source or self._matrix], found, step=self._named(name))
+        return found
+
+    def _array(self, name: str, shape: tuple[int, ...], dtype: str | None = None) -> Tensor:
+        return self._build.array(self._named(name), shape, dtype or self._dtype)
+
+    def _named(self, name: str) -> str:
+        return f"{name}{self._number}"

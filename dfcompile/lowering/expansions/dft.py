@@ -1,0 +1,184 @@
+"""ONNX DFT and STFT: discrete Fourier transforms of real or complex numbers."""
+
+from collections.abc import Callable
+from math import prod
+from typing import TypeAlias
+
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expressions import is_real, sum_dtype
+from dfcompile.lowering.fourier import Transform, stages
+from dfcompile.lowering.operators import Copy, MatMul, Pad
+
+_LONGEST_STAGE = 64  # numbers that each result of a stage reads; a longer prime factor is a dense product
+
+# Adds the transform of rows[outer, given * parts in] and returns rows[outer, bins * parts out].
+_Rows: TypeAlias = Callable[[CanonicalFragment, Tensor, Transform], Tensor]
+
+
+@onnx_expansion("DFT", "matmul", default=True)
+def dft(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[…, k, …] = sum_n X[…, n, …] * exp(-2j pi n k / N)`` along an axis: a product with a constant matrix."""
+    _add_transform(op, build, add_product)
+
+
+@onnx_expansion("DFT", "fft", source="vanloan92")
+def fast_dft(op: Operator, build: CanonicalFragment) -> None:
+    """Stockham's fast transform: per prime factor of the length one copy and one downsampler of that many numbers."""
+    transform, _ = _transform(op)
+    _check_stages(op, transform.length)
+    if transform.mirrors:
+        raise op.unsupported("attributes 'inverse' and 'onesided' are 1 against one of them (use expansion matmul)")
+    _add_transform(op, build, add_stages)
+
+
+def _add_transform(op: Operator, build: CanonicalFragment, add_rows: _Rows) -> None:
+    x, y = op.input(0), op.output()
+    transform, axis = _transform(op)
+    outer, extent, inner = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 : -1])
+    given, parts = transform.given, transform.parts_in
+    data = build.view(x, "data", (outer, extent, inner, parts))
+    if inner > 1 or given < extent:
+        rows = build.array("rows", (outer, inner, given, parts))
+        build.add(Copy(read=("i0", "i2", "i1", "i3")), [data], rows, step="rows")
+        data = rows
+    found = add_rows(build, build.view(data, "signals", (outer * inner, given * parts)), transform)
+    if inner == 1:
+        build.view_as(found, y)
+        return
+    shape = (outer, inner, transform.bins, transform.parts_out)
+    columns = build.array("columns", (outer, transform.bins, inner, transform.parts_out))
+    build.add(Copy(read=("i0", "i2", "i1", "i3")), [build.view(found, "spectra", shape)], columns, step="columns")
+    build.view_as(columns, y)
+
+
+def _transform(op: Operator) -> tuple[Transform, int]:
+    """Return the transform and its axis.
+
+    Raises:
+        UnsupportedOpError: the length or the axis is only known when the model runs, or operands contradict each other.
+    """
+    x, y = op.input(0), op.output()
+    if x.rank < 2 or x.shape[-1] not in (1, 2) or not is_real(x.dtype):
+        raise op.unsupported(f"data {x} against real numbers (1) or complex ones (2) along its last axis")
+    if "axis" in op.attributes:  # before operator set 20
+        given_axis = op.integer("axis", 1)
+    else:
+        (given_axis,) = op.static_integers(2, "axis") or (-2,)
+    axis = op.front_axis(given_axis, x.rank)
+    if axis == x.rank - 1:
+        raise op.unsupported(f"axis {given_axis} against one before the last of {x}")
+    is_inverse, is_onesided = op.integer("inverse", 0) != 0, op.integer("onesided", 0) != 0
+    mirrors = is_inverse and is_onesided
+    extent = x.shape[axis]
+    lengths = op.static_integers(1, "dft_length")
+    length = lengths[0] if lengths else 2 * (extent - 1) if mirrors else extent
+    if length < 1:
+        raise op.unsupported(f"a transform of {length} numbers against at least 1")
+    half = length // 2 + 1
+    bins = half if is_onesided and not is_inverse else length
+    given = min(extent, half if mirrors else length)
+    transform = Transform(length, given, bins, is_inverse, x.shape[-1], 1 if mirrors else 2, mirrors)
+    wanted = (*x.shape[:axis], bins, *x.shape[axis + 1 : -1], transform.parts_out)
+    if y.shape != wanted:
+        raise op.unsupported(f"result {y} against {list(wanted)}")
+    return transform, axis
+
+
+def _check_stages(op: Operator, length: int) -> None:
+    radix = max((stage.radix for stage in stages(length)), default=1)
+    if radix > _LONGEST_STAGE:
+        raise op.unsupported(f"a length of {length} has the prime factor {radix} against at most {_LONGEST_STAGE}")
+
+
+def add_product(build: CanonicalFragment, rows: Tensor, transform: Transform) -> Tensor:
+    """Add the transform as one product with a constant matrix."""
+    width = transform.bins * transform.parts_out
+    build.check_parameter((rows.shape[1], width))
+    matrix = transform.matrix().reshape(rows.shape[1], width)
+    twiddles = build.parameter("twiddles", matrix.astype(sum_dtype(rows.dtype)))
+    found = build.array("spectrum", (rows.shape[0], width))
+    build.add(MatMul(), [rows, twiddles], found, step="matmul")
+    return found
+
+
+def add_stages(build: CanonicalFragment, rows: Tensor, transform: Transform) -> Tensor:
+    """Add the fast transform: rows padded to its length, stage by stage; then the wanted bins."""
+    outer, length, parts, dtype = rows.shape[0], transform.length, transform.parts_in, sum_dtype(rows.dtype)
+    data = build.view(rows, "numbers", (outer, transform.given, parts))
+    if transform.given < length:
+        padded = build.array("padded", (outer, length, parts))
+        build.add(Pad((0, 0, 0, 0, length - transform.given, 0)), [data], padded, step="pad")
+        data = padded
+    for number, stage in enumerate(stages(length)):
+        shape = (outer, stage.radix, stage.blocks, stage.stride, parts)
+        together = build.array(f"together{number}", (outer, stage.blocks, stage.stride, stage.radix, parts), data.dtype)
+        read = ("i0", "i3", "i1", "i2", "i4")
+        build.add(Copy(read=read), [build.view(data, f"given{number}", shape)], together, step=f"gather{number}")
+        factors = stage.factors(1 if transform.is_inverse else -1)[..., :parts]
+        if transform.is_inverse and number == 0:
+            factors = factors / length
+        # Dimensions: row, p, r, q, part of the result, h, part of what is read.
+        factors = factors.reshape(stage.blocks, stage.radix, 1, 2, stage.radix, parts)
+        twiddles = build.parameter(f"twiddles{number}", factors.astype(dtype))
+        grid = build.view(together, f"grid{number}", (outer, stage.blocks, 1, stage.stride, 1, stage.radix, parts))
+        data = build.array(f"stage{number}", (outer, stage.blocks, stage.radix, stage.stride, 2), dtype)
+        build.reduce(Reduction.SUM, [grid, twiddles], data, [5, 6], "a * b", step=f"stage{number}")
+        parts = 2
+    if transform.bins == length and data.dtype == rows.dtype:
+        return data
+    found = build.array("spectrum", (outer, transform.bins, 2))
+    build.add(Copy(read=("i0", "i1", "i2")), [build.view(data, "complete", (outer, length, 2))], found, step="bins")
+    return found
+
+
+@onnx_expansion("STFT", "matmul", default=True)
+def stft(op: Operator, build: CanonicalFragment) -> None:
+    """The frames become rows in memory, times the window, which are multiplied with a constant matrix."""
+    _add_frames(op, build, add_product)
+
+
+@onnx_expansion("STFT", "fft", source="vanloan92")
+def fast_stft(op: Operator, build: CanonicalFragment) -> None:
+    """The frames become rows in memory, times the window; then Stockham's fast transform."""
+    _check_stages(op, _frames(op)[1])
+    _add_frames(op, build, add_stages)
+
+
+def _add_frames(op: Operator, build: CanonicalFragment, add_rows: _Rows) -> None:
+    x, window, y = op.input(0), op.optional_input(2), op.output()
+    step, length = _frames(op)
+    batch, parts = x.shape[0], x.shape[2] if x.rank > 2 else 1
+    frames, bins = y.shape[1:3]
+    signal = build.view(x, "signal", (batch, x.shape[1], parts))
+    rows = build.array("rows", (batch, frames, length, parts), materialised=True)
+    build.add(Copy(read=("i0", f"{step}*i1 + i2", "i3")), [signal], rows, step="frames")
+    if window is not None:
+        weighted = build.array("weighted", rows.shape)
+        build.elementwise("a * b", [rows, window], weighted, axes=[(0, 1, 2, 3), (2,)], step="window")
+        rows = weighted
+    transform = Transform(length, length, bins, parts_in=parts)
+    found = add_rows(build, build.view(rows, "signals", (batch * frames, length * parts)), transform)
+    build.view_as(found, y)
+
+
+def _frames(op: Operator) -> tuple[int, int]:
+    """Return the distance between frames and their length.
+
+    Raises:
+        UnsupportedOpError: they are only known when the model runs, or operands contradict each other.
+    """
+    x, window, y = op.input(0), op.optional_input(2), op.output()
+    if x.rank not in (2, 3) or x.shape[2:] not in ((), (1,), (2,)) or not is_real(x.dtype):
+        raise op.unsupported(f"signal {x} against rows of real numbers or complex ones")
+    (step,) = op.static_integers(1, "frame_step") or (0,)
+    lengths = op.static_integers(3, "frame_length")
+    length = lengths[0] if lengths else x.shape[1] if window is None else window.elements
+    if step < 1 or not 1 <= length <= x.shape[1]:
+        raise op.unsupported(f"frames of {length} at a distance of {step} in {x.shape[1]} numbers")
+    if window is not None and window.shape != (length,):
+        raise op.unsupported(f"window {window} against frames of {length}")
+    bins = length // 2 + 1 if op.integer("onesided", 1) else length
+    wanted = (x.shape[0], (x.shape[1] - length) // step + 1, bins, 2)
+    if y.shape != wanted:
+        raise op.unsupported(f"result {y} against {list(wanted)}")
+    return step, length

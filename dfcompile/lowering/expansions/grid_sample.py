@@ -1,0 +1,167 @@
+"""ONNX GridSample and AffineGrid: images read at places that the model computes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
+from dfcompile.lowering.expressions import is_real, sum_dtype
+from dfcompile.lowering.operators import Copy, MatMul, Sample
+from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights
+
+_MODES = {
+    "nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"
+}  # fmt: skip
+_LINEAR = "1 - abs(a - floor(a) - b)"
+_CUBIC_A = -0.75
+_NEAR = f"(({_CUBIC_A + 2} * {{d}} - {_CUBIC_A + 3}) * {{d}} * {{d}} + 1)"
+_FAR = f"((({{d}} - 5) * {{d}} + 8) * {{d}} - 4) * {_CUBIC_A}"
+
+
+def _cubic() -> str:
+    distance = "abs(a - floor(a) - b)"
+    return f"{_NEAR.format(d=distance)} if {distance} <= 1 else {_FAR.format(d=distance)}"
+
+
+# By mode: places beside the one at or before the point, and the weight of the place `b` beside the point `a`.
+_TAPS: Mapping[str, tuple[Sequence[int], str]] = {
+    "nearest": ((0,), "1"),
+    "linear": ((0, 1), _LINEAR),
+    "cubic": ((-1, 0, 1, 2), _cubic()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A spatial axis of the data.
+
+    Attributes:
+        extent: in elements.
+        align_corners: -1 and 1 are the centres of the outermost elements rather than their borders.
+    """
+
+    extent: int
+    align_corners: bool
+
+    def coordinate(self) -> str:
+        """Return the coordinate in elements of the number ``a`` of a grid."""
+        if self.align_corners:
+            return f"(a + 1) / 2 * {self.extent - 1}"
+        return f"((a + 1) * {self.extent} - 1) / 2"
+
+    def clamped(self, at: str) -> str:
+        """Return the nearest coordinate within the data."""
+        return f"max(0, min({self.extent - 1}, {at}))"
+
+    def reflected(self, at: str) -> str:
+        """Return a coordinate reflected at the borders until it is between them."""
+        low, high = (0.0, self.extent - 1.0) if self.align_corners else (-0.5, self.extent - 0.5)
+        if low == high:
+            return "0"
+        period = 2 * (high - low)
+        distance = f"fmod(abs({at} - {low}), {period})"
+        return f"{at} if {at} >= {low} and {at} <= {high} else {low} + min({distance}, {period} - {distance})"
+
+    def zeroed(self, at: str) -> str:
+        """Return the place, or -1 for what is outside."""
+        return f"{at} if {at} >= 0 and {at} < {self.extent} else -1"
+
+
+_PADDINGS: Mapping[str, Callable[[_Side, str], str]] = {
+    "border": _Side.clamped,
+    "reflection": _Side.reflected,
+    "zeros": _Side.zeroed,
+}
+
+
+@onnx_expansion("GridSample", "taps", default=True)
+def grid_sample(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[n, c, p] = sum_t w[n, p, t] * X[n, c, place[n, p, t]]``: places and weights axis by axis, then one Sample."""
+    x, grid, y = op.input(0), op.input(1), op.output()
+    mode, padding = op.text("mode", "linear"), op.text("padding_mode", "zeros")
+    if mode not in _MODES or padding not in _PADDINGS:
+        raise op.unsupported(
+            f"modes {mode!r} and {padding!r} against {', '.join(_MODES)} and {', '.join(_PADDINGS)}"
+        )  # fmt: skip
+    sides = [_Side(extent, op.integer("align_corners", 0) != 0) for extent in x.shape[2:]]
+    if x.rank < 3 or grid.shape != (x.shape[0], *y.shape[2:], len(sides)):
+        raise op.unsupported(f"grid {grid} against one place of {len(sides)} axes per element of {y}")
+    if _MODES[mode] != "nearest" and not is_real(x.dtype):
+        raise op.unsupported(f"attribute 'mode' is {mode!r} against 'nearest' for {x.dtype}")
+    batch, points = x.shape[0], prod(y.shape[2:])
+    flat = build.view(grid, "grid", (batch, points, len(sides)))
+    taps = []
+    for axis, side in enumerate(sides):
+        given = build.array(f"given{axis}", (batch, points), grid.dtype)
+        read = ("i0", "i1", str(len(sides) - 1 - axis))  # a grid has the last axis first
+        build.add(Copy(read=read), [flat], given, step=f"given{axis}")
+        taps.append(_axis_taps(build, given, side, _MODES[mode], padding, axis))
+    counts = [each.places.shape[2] for each in taps]
+    table = build.view(x, "table", (*x.shape[:2], prod(x.shape[2:]), 1))
+    operands = [_rows(build, add_flat_places(build, taps, (batch, points, *counts)))]
+    if _MODES[mode] != "nearest":
+        operands.append(_rows(build, add_weights(build, taps, (batch, points, *counts))))
+    sampled = build.array("sampled", (*y.shape[:2], points, 1), y.dtype)
+    build.add(Sample(), [table, *operands], sampled, step="sample")
+    build.view_as(sampled, y)
+
+
+def _rows(build: CanonicalFragment, taps: Tensor) -> Tensor:
+    """Return an array of points with the taps of all axes one behind the other."""
+    return build.view(taps, f"{taps.name.rpartition('_')[2]}_rows", (*taps.shape[:2], prod(taps.shape[2:])))
+
+
+def _axis_taps(
+    build: CanonicalFragment, given: Tensor, side: _Side, mode: str, padding: str, axis: int
+) -> AxisTaps:  # fmt: skip
+    """Return places and weights along an axis, each ``[n, p, taps]``."""
+    offsets, weight = _TAPS[mode]
+    coordinate = build.array(f"coordinate{axis}", given.shape, sum_dtype(given.dtype))
+    at = side.coordinate()
+    build.elementwise(f"rint({at})" if mode == "nearest" else at, [given], coordinate, step=f"coordinate{axis}")
+    if padding != "zeros":
+        inner = build.array(f"inner{axis}", given.shape, coordinate.dtype)
+        build.elementwise(_PADDINGS[padding](side, "a"), [coordinate], inner, step=f"inner{axis}")
+        coordinate = inner
+    shape, dimensions = (*given.shape, len(offsets)), [(0, 1), (2,)]
+    beside = build.parameter(f"beside{axis}", np.asarray(offsets, coordinate.dtype))
+    places = build.array(f"place{axis}", shape, "int64")
+    # What is far outside must stay so as an integer.
+    near = f"max(-8.0, min({side.extent + 8.0}, floor(a) + b))"
+    build.elementwise(
+        f"dace.int64({_PADDINGS[padding](side, near)})",
+        [coordinate, beside],
+        places,
+        axes=dimensions,
+        step=f"place{axis}",
+    )
+    if mode == "nearest":
+        return AxisTaps(side.extent, places, None, (0, 1, 2 + axis))
+    weights = build.array(f"weight{axis}", shape, coordinate.dtype)
+    build.elementwise(weight, [coordinate, beside], weights, axes=dimensions, step=f"weight{axis}")
+    return AxisTaps(side.extent, places, weights, (0, 1, 2 + axis))
+
+
+@onnx_expansion("AffineGrid", "matmul", default=True)
+def affine_grid(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[n, p] = theta[n] @ (x[p], y[p], 1)``: a product with the constant places of an image from -1 to 1."""
+    theta, y = op.input(0), op.output()
+    extents = y.shape[1:-1]
+    rank = len(extents)
+    if theta.shape != (y.shape[0], rank, rank + 1) or y.shape[-1] != rank:
+        raise op.unsupported(f"theta {theta} against one matrix {rank}×{rank + 1} per grid of {y}")
+    is_aligned = op.integer("align_corners", 0) != 0
+    if is_aligned and 1 in extents:
+        raise op.unsupported(f"size {list(extents)} with aligned corners against at least 2 (where would 1 be?)")
+    build.check_parameter((*extents, rank + 1))
+    sides = [
+        np.linspace(-1, 1, extent) if is_aligned else (2 * np.arange(extent) + 1) / extent - 1 for extent in extents
+    ]
+    places = np.meshgrid(*sides, indexing="ij")
+    base = np.stack([*reversed(places), np.ones(extents)], axis=-1).reshape(-1, rank + 1)
+    points = build.parameter("points", base.astype(theta.dtype))
+    grid = build.array("grid", (y.shape[0], len(base), rank), y.dtype)
+    build.add(MatMul(transpose_b=True), [points, theta], grid)
+    build.view_as(grid, y)

@@ -1,0 +1,160 @@
+"""ONNX RoiAlign and MaxRoiPool: regions of images, which the model chooses, pooled to one size."""
+
+from math import prod
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expressions import is_real, literal, sum_dtype
+from dfcompile.lowering.operators import Copy, Lookup, Sample
+from dfcompile.lowering.sampled_points import AxisTaps, add_flat_places, add_weights
+
+
+@onnx_expansion("RoiAlign", "taps", default=True)
+def roi_align(op: Operator, build: CanonicalFragment) -> None:
+    """``Y[r, c, p] = mean or max over the points of a bin of X[batch[r], c, between four elements]``: one Sample."""
+    x, rois, batch, y = op.input(0), op.input(1), op.input(2), op.output()
+    mode, ratio = op.text("mode", "avg"), op.integer("sampling_ratio", 0)
+    coordinates = op.text("coordinate_transformation_mode", "half_pixel")
+    if mode not in ("avg", "max") or coordinates not in ("half_pixel", "output_half_pixel"):
+        raise op.unsupported(f"modes {mode!r} and {coordinates!r} against avg, max and half_pixel, output_half_pixel")
+    if ratio < 1:
+        raise op.unsupported(f"attribute 'sampling_ratio' is {ratio} against at least 1 (else points depend on data)")
+    _check(op, 4)
+    if batch.shape != rois.shape[:1]:
+        raise op.unsupported(f"{batch} against one image per region of {rois}")
+    regions, bins = rois.shape[0], y.shape[2:]
+    taps = [_axis_taps(op, build, axis, ratio, is_half=coordinates == "half_pixel") for axis in (0, 1)]
+    shape = (regions, *bins, ratio, ratio, 2, 2)
+    points, count = regions * prod(bins), ratio * ratio * 4
+    image = (batch, (0,)) if x.shape[0] > 1 else None
+    places = build.view(add_flat_places(build, taps, shape, image), "place_rows", (1, points, count))
+    weights = build.view(add_weights(build, taps, shape), "weight_rows", (1, points, count))
+    sampled = build.array("sampled", (1, x.shape[1], points, 1))
+    reduction = Reduction.SUM if mode == "avg" else Reduction.MAX
+    build.add(Sample(reduction), [_channels_first(build, x), places, weights], sampled, step="sample")
+    by_channel = build.view(sampled, "channels", (x.shape[1], regions, *bins))
+    build.add(Copy(read=("i1", "i0", "i2", "i3")), [by_channel], y, step="output")
+
+
+def _axis_taps(op: Operator, build: CanonicalFragment, axis: int, ratio: int, *, is_half: bool) -> AxisTaps:
+    """Return the two elements around each point along an axis: ``[r, bin, point, 2]``, weighted for a mean or a max."""
+    x, rois, y = op.input(0), op.input(1), op.output()
+    extent, bins, dtype = x.shape[2 + axis], y.shape[2 + axis], sum_dtype(rois.dtype)
+    scale = literal(op.real("spatial_scale", 1.0), dtype)
+    begin, end = (_column(build, rois, column) for column in (1 - axis, 3 - axis))
+    size = f"(b - a) * {scale}" if is_half else f"max(1.0, (b - a) * {scale})"
+    fractions = (np.arange(bins)[:, None] + (np.arange(ratio) + 0.5) / ratio) / bins
+    part = build.parameter(f"part{axis}", fractions.astype(dtype))
+    at = build.array(f"at{axis}", (rois.shape[0], bins, ratio), dtype)
+    build.elementwise(
+        f"a * {scale} - {0.5 if is_half else 0.0} + c * {size}",
+        [begin, end, part],
+        at,
+        axes=[(0,), (0,), (1, 2)],
+        step=f"at{axis}",
+    )
+    beside = build.parameter(f"beside{axis}", np.asarray([0, 1], dtype))
+    operands, axes, shape = [at, beside], [(0, 1, 2), (3,)], (*at.shape, 2)
+    places, weights = build.array(f"place{axis}", shape, "int64"), build.array(f"weight{axis}", shape, dtype)
+    # Up to an element beside the data the edge counts; what is farther away does not.
+    inside, inner = f"a >= -1 and a <= {extent}", f"max(0.0, min({extent - 1.0}, a))"
+    place = f"min({extent - 1.0}, floor({inner}) + b)"
+    build.elementwise(f"dace.int64({place} if {inside} else -1)", operands, places, axes=axes, step=f"place{axis}")
+    share = f"1 - abs({inner} - floor({inner}) - b)"
+    if op.text("mode", "avg") == "avg":
+        share = f"({share}) / {ratio}"
+    build.elementwise(share, operands, weights, axes=axes, step=f"weight{axis}")
+    # Dimensions: region, bins down, bins across, points down, points across, elements down, elements across.
+    return AxisTaps(extent, places, weights, (0, 1 + axis, 3 + axis, 5 + axis))
+
+
+def _column(build: CanonicalFragment, rois: Tensor, column: int) -> Tensor:
+    """Return one number of every region."""
+    found = build.array(f"column{column}", rois.shape[:1], rois.dtype)
+    build.add(Copy(read=("i0", str(column))), [rois], found, step=f"column{column}")
+    return found
+
+
+def _channels_first(build: CanonicalFragment, x: Tensor) -> Tensor:
+    """Return images ``X[n, c, …]`` as one table ``[1, c, (n, …), 1]``."""
+    pixels = prod(x.shape[2:])
+    if x.shape[0] == 1:
+        return build.view(x, "table", (1, x.shape[1], pixels, 1))
+    arranged = build.array("arranged", (x.shape[1], x.shape[0], pixels))
+    build.add(Copy(read=("i1", "i0", "i2")), [build.view(x, "images", (*x.shape[:2], pixels))], arranged, step="table")
+    return build.view(arranged, "table", (1, x.shape[1], x.shape[0] * pixels, 1))
+
+
+def _check(op: Operator, columns: int) -> None:
+    x, rois = op.input(0), op.input(1)
+    if x.rank != 4 or rois.rank != 2 or rois.shape[1] != columns or not is_real(x.dtype):
+        raise op.unsupported(f"data {x} against images of real numbers, regions {rois} against {columns} numbers each")
+
+
+@onnx_expansion("MaxRoiPool", "masks", default=True)
+def max_roi_pool(op: Operator, build: CanonicalFragment) -> None:
+    """Two downsamplers, over rows and over columns: each bin reads all of its image, and takes what lies in it.
+
+    Which elements a bin has depends on data: a task that reads these alone would have no volume that is known.
+    """
+    x, rois, y = op.input(0), op.input(1), op.output()
+    _check(op, 5)
+    regions, channels = y.shape[:2]
+    bounds = [_bounds(op, build, axis) for axis in (0, 1)]
+    data = x
+    if x.shape[0] > 1:
+        image = build.array("image", (regions,), "int64")
+        build.elementwise("dace.int64(a)", [_column(build, rois, 0)], image, step="image")
+        data = build.array("regions", (regions, *x.shape[1:]))
+        build.add(Lookup(0), [x, image], data, step="regions")
+    for axis in (0, 1):
+        begin, end = (
+            build.view(bound, f"{bound.name}_rows", (regions, 1, y.shape[2 + axis], 1, 1)) for bound in bounds[axis]
+        )
+        extent = x.shape[2 + axis]
+        positions = build.parameter(f"position{axis}", np.arange(extent, dtype=begin.dtype)[:, None])
+        rows = (
+            (data.shape[0], channels, 1, extent, x.shape[3])
+            if axis == 0
+            else (regions, channels * y.shape[2], 1, extent, 1)
+        )
+        largest = build.array(f"largest{axis}", (regions, rows[1], y.shape[2 + axis], rows[4]))
+        source = "a if d >= b and d < c else -inf"
+        operands = [build.view(data, f"rows{axis}", rows), begin, end, positions]
+        build.reduce(Reduction.MAX, operands, largest, [3], source, step=f"max{axis}")
+        data = largest
+    ends = [end for pair in bounds for end in pair]
+    found = build.view(data, "found", y.shape)
+    axes = [(0, 1, 2, 3), (0, 2), (0, 2), (0, 3), (0, 3)]
+    build.elementwise("a if b < c and d < e else 0", [found, *ends], y, axes=axes, step="empty")
+
+
+def _bounds(op: Operator, build: CanonicalFragment, axis: int) -> tuple[Tensor, Tensor]:
+    """Return the first element of every bin along an axis, and the one behind its last: ``[r, bin]``."""
+    x, rois, y = op.input(0), op.input(1), op.output()
+    extent, bins, dtype = x.shape[2 + axis], y.shape[2 + axis], sum_dtype(rois.dtype)
+    scale = literal(op.real("spatial_scale", 1.0), dtype)
+    corners = []
+    for column in (2 - axis, 4 - axis):
+        corner = build.array(f"corner{column}", rois.shape[:1], dtype)
+        rounded = f"floor(abs(a * {scale}) + 0.5)"  # halves away from zero
+        build.elementwise(
+            f"{rounded} if a >= 0 else -{rounded}", [_column(build, rois, column)], corner, step=f"corner{column}"
+        )
+        corners.append(corner)
+    bin_size = f"max(1.0, b - a + 1) / {bins}"
+    found = []
+    for name, number, function in (("begin", "c", "floor"), ("end", "(c + 1)", "ceil")):
+        bound = build.array(f"{name}{axis}", (rois.shape[0], bins), dtype)
+        at = f"{function}({number} * ({bin_size})) + a"
+        numbers = build.parameter(f"{name}_bins{axis}", np.arange(bins, dtype=dtype))
+        build.elementwise(
+            f"max(0.0, min({float(extent)}, {at}))",
+            [*corners, numbers],
+            bound,
+            axes=[(0,), (0,), (1,)],
+            step=bound.name,
+        )
+        found.append(bound)
+    return found[0], found[1]

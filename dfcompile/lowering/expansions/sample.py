@@ -1,0 +1,38 @@
+"""The canonical Sample: interpolation between elements of a table, at places that are data."""
+
+from dfcompile.lowering import CanonicalNode, MapFragment, expansion
+from dfcompile.lowering.operators import Sample
+
+
+@expansion(Sample, "map", source="onnx", default=True)
+def sample(op: CanonicalNode[Sample], build: MapFragment) -> None:
+    """One task in row order of the result, which reads X from memory and its places once per channel and row."""
+    _add(op, build, spatial=())
+
+
+@expansion(Sample, "channels", source="onnx")
+def sample_per_channel(op: CanonicalNode[Sample], build: MapFragment) -> None:
+    """One task per channel, each of which reads X from memory and all places."""
+    _add(op, build, spatial=("c",))
+
+
+def _add(op: CanonicalNode[Sample], build: MapFragment, spatial: tuple[str, ...]) -> None:
+    x, places, y = op.input(0), op.input(1), op.output()
+    extents = dict(zip("bcprt", (*y.shape, places.shape[2]), strict=True))
+    reads = {"place": (places, ["b", "p", "t"])}
+    weights = op.optional_input(2)
+    if weights is not None:
+        reads["weight"] = (weights, ["b", "p", "t"])
+    element = f"table[b, c, (place + {x.shape[2]}) % {x.shape[2]}, r]"  # what is outside reads some other element
+    if x.dtype == "float16":
+        element = f"dace.float32({element})"
+    build.map(
+        "channels" if spatial else "",
+        spatial={name: extents[name] for name in spatial},
+        loops={name: extent for name, extent in extents.items() if name not in spatial},
+        reads=reads,
+        tables={"table": x},
+        write=(y, ["b", "c", "p", "r"]),
+        code=f"{element if weights is None else f'weight * {element}'} if place >= 0 else 0",
+        accumulate=op.operator.reduction,
+    )
