@@ -1,7 +1,7 @@
 """Every model from every source: ``python -m benchmarks.model_rows [MODEL …] [--sources …]``, or ``make models``.
 
-Each row is a model file read as it is, or exported to ONNX by one of PyTorch's exporters at one opset: its nodes, tasks
-and makespans, the deviation of the compiled lowering from the original, CPU seconds and peak memory. Rows go to
+Each row is a model file read as it is, or exported to ONNX in one of the forms of `benchmarks.onnx_export`: its nodes,
+tasks and makespans, the deviation of the compiled lowering from the original, CPU seconds and peak memory. Rows go to
 ``benchmarks/models.json``, where those of earlier runs stay until they are measured again; the table of
 ``docs/models.md`` is written from that file.
 
@@ -21,10 +21,13 @@ from pathlib import Path
 
 from benchmarks.measurement import ROOT, head
 from benchmarks.models_page import write_page
+from benchmarks.onnx_export import ELEMENT_TYPES, QUANTISED
 
 FOLDER = ROOT / "benchmarks" / "models"
+FILES = {path.stem: path for path in FOLDER.glob("*.py")} | {"lenet": ROOT / "examples" / "lenet" / "model.py"}
 ROWS = ROOT / "benchmarks" / "models.json"
 SOURCES = ("py", "dynamo-18", "dynamo-20", "dynamo-23", "legacy-11", "legacy-17")
+FORMS = (*SOURCES, *ELEMENT_TYPES, *QUANTISED)
 PES = (64, 512, 2048)
 
 
@@ -34,7 +37,7 @@ class Row:
 
     Attributes:
         model: name of its file.
-        source: ``py``, or exporter and opset.
+        source: ``py``, or a form of `benchmarks.onnx_export`.
         problem: why there are no figures: what PyTorch's exporter or the command says; empty if there are.
         nodes: of the model.
         nodes_costed: of them, those that are tasks, views or folded.
@@ -63,10 +66,13 @@ def main(words: Sequence[str]) -> int:
     """Measure rows, save each as soon as it is there, write the page; 1 if the command refused a model."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.model_rows")
     parser.add_argument("models", nargs="*", help="names of files of benchmarks/models; all of them by default")
-    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=list(SOURCES))
+    parser.add_argument("--sources", nargs="+", choices=FORMS, default=list(SOURCES))
     parser.add_argument("--no-verify", action="store_true")
     chosen = parser.parse_args(words)
-    names = chosen.models or sorted(path.stem for path in FOLDER.glob("*.py"))
+    names = chosen.models or sorted(FILES)
+    for name in names:
+        if name not in FILES:
+            parser.error(f"model {name!r}: unknown (known: {', '.join(sorted(FILES))})")
     refused = False
     for name in names:
         for source in chosen.sources:
@@ -80,13 +86,12 @@ def main(words: Sequence[str]) -> int:
 
 def measured(name: str, source: str, *, verify: bool) -> Row:
     """Return the row of one model from one source."""
-    model = FOLDER / f"{name}.py"
+    model = FILES[name]
     with tempfile.TemporaryDirectory() as folder:
         if source != "py":
-            exporter, opset = source.split("-")
             exported = Path(folder) / f"{name}.onnx"
             # In a process of its own: a child begins with the peak memory of its parent.
-            export = [sys.executable, "-m", "benchmarks.onnx_export", str(model), str(exported), exporter, opset]
+            export = [sys.executable, "-m", "benchmarks.onnx_export", str(model), str(exported), source]
             done = subprocess.run(export, capture_output=True, text=True, check=False)
             if done.returncode:
                 return Row(name, source, f"PyTorch: {_last_line(done.stderr)}", commit=head())
@@ -150,7 +155,7 @@ def _last_line(text: str) -> str:
 def _save(row: Row) -> None:
     known = json.loads(ROWS.read_text()) if ROWS.exists() else []
     kept = [one for one in known if (one["model"], one["source"]) != (row.model, row.source)]
-    rows = sorted([*kept, asdict(row)], key=lambda one: (one["model"], SOURCES.index(one["source"])))
+    rows = sorted([*kept, asdict(row)], key=lambda one: (one["model"], FORMS.index(one["source"])))
     ROWS.write_text(json.dumps(rows, indent=1) + "\n")
 
 

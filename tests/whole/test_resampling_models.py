@@ -24,7 +24,7 @@ def test_decoders_that_resize(tmp_path: Path, exporter: str, opset: int) -> None
         path = tmp_path / "segmentation.onnx"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the exporters warn of themselves
-            export(SEGMENTATION, path, exporter, opset)
+            export(SEGMENTATION, path, f"{exporter}-{opset}")
     model = read_model(path)
     lowered = lower_to_maps(lower_to_canonical(model.program, TABLE), TABLE)
     feeds = model.example_feeds(seed=0)
