@@ -7,6 +7,7 @@ from onnx import TensorProto, helper
 from dfcompile.errors import UserError
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from tests.interpreter import interpret
+from tests.onnx_nodes import Node, check_node
 from tests.onnx_text import program_from_model, program_from_text
 
 TABLE = registered_expansions()
@@ -34,6 +35,14 @@ def test_old_clip_has_finite_bounds_by_default(opset: int, given: dict[str, floa
     found = interpret(maps, {"x": np.array([-np.inf, 0.5, np.inf], np.float32)})["y"]
 
     assert found.tolist() == [np.float32(each) for each in expected]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@pytest.mark.parametrize("given", [{}, {"max": 1.0}, {"min": -1.0, "max": 1.0}])
+def test_old_bounds_are_of_the_type_of_what_they_bound(dtype: str, given: dict[str, float]) -> None:
+    x = np.array([-2, 0.5, 3], dtype)
+
+    check_node(Node("Clip", [x], attributes=given, opset=9), np.clip(x, given.get("min", -9), given.get("max", 9)))
 
 
 def test_celu_that_divides_by_zero_is_refused() -> None:
