@@ -4,10 +4,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from onnx.reference import ReferenceEvaluator
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.opset import at_common_opset
+from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from tests.interpreter import interpret
 from tests.onnx_nodes import Node, check_node
@@ -53,7 +53,7 @@ def test_old_padding_is_of_the_type_of_what_it_surrounds(dtype: str) -> None:
     x = np.array([1, 2], dtype)
     node = Node("Pad", [x], attributes={"pads": [1, 2], "value": 0.5}, opset=10)
 
-    (found,) = ReferenceEvaluator(at_common_opset(node.model())).run(None, {"x0": x})
+    (found,) = evaluate(at_common_opset(node.model()), {"x0": x}, "reference")
     assert found.dtype == x.dtype
     assert found.tolist() == [0.5, 1, 2, 0.5, 0.5]
     onnx.shape_inference.infer_shapes(at_common_opset(node.model()), check_type=True, strict_mode=True)
