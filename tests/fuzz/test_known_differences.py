@@ -282,6 +282,23 @@ def test_clip_without_bounds_is_finite() -> None:
     assert np.abs(found).tolist() == [np.finfo(np.float32).max] * 2
 
 
+def test_an_infinite_half_becomes_the_least_step() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [3])],
+        [onnx.ValueInfoProto(name="y")],
+        [numpy_helper.from_array(np.array(1, np.float16), "s"), numpy_helper.from_array(np.array(0, np.int8), "z")],
+    )
+    session = load(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8).SerializeToString()
+    )
+    assert isinstance(session, Session)
+
+    found = session.run({"x": np.array([np.inf, -np.inf, 300], np.float16)}).results["y"]
+    assert found.tolist() == [-128, -128, 127]
+
+
 def test_no_elements_along_an_axis_from_the_end() -> None:
     x = np.zeros((0, 2), np.float32)
     node = helper.make_node("ReduceMax", ["x"], ["y"], axes=[0, -1])

@@ -12,6 +12,10 @@ import pytest
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Coverage, read_model, reference_answer
+from dfcompile.lowering import lower_to_canonical, lower_to_maps
+from dfcompile.lowering.execution.verification import verified_deviation
+from tests.interpreter import interpret
+from tests.onnx_nodes import TABLE
 
 LENET = Path("examples/lenet/model.py")
 
@@ -127,6 +131,41 @@ def test_residual_encoder_and_causal_blocks_are_read(tmp_path: Path) -> None:
     program.sdfg.validate()
     found = reference_answer(model, model.example_feeds(seed=0)).outputs
     assert [value.shape for value in found] == [(1, 4, 5, 7), (2, 6, 16)]
+
+
+NARROW = """
+import torch
+from torch import nn
+
+
+class Narrow(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 4, 3)
+        self.norm = nn.BatchNorm2d(4)
+        self.linear = nn.Linear(36, 5)
+
+    def forward(self, x):
+        return torch.softmax(self.linear(torch.relu(self.norm(self.conv(x))).flatten(1)), -1)
+
+
+def model():
+    return Narrow().to(torch.bfloat16)
+
+
+example_inputs = torch.randn(2, 2, 5, 5, dtype=torch.bfloat16)
+"""
+
+
+def test_bfloat16_is_read_and_computed_as_pytorch_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dfcompile.lowering.execution.verification.run_program", interpret)
+    model = read_model(write(tmp_path, NARROW))
+    maps = lower_to_maps(lower_to_canonical(model.program, TABLE), TABLE)
+
+    assert {port.dtype for port in (*model.program.inputs, *model.program.outputs)} == {"bfloat16"}
+    # The exporter leaves those in single precision that it joins with the normalisation.
+    assert {value.dtype.name for value in model.program.parameters.values() if value.dtype.kind != "i"} == {"bfloat16"}
+    assert verified_deviation(model, maps, seed=0).relative < 2**-5
 
 
 BRANCH = """import torch

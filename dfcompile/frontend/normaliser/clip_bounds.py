@@ -21,7 +21,7 @@ def with_explicit_bounds(proto: onnx.ModelProto, opset: int) -> onnx.ModelProto:
     """
     if opset >= _SINCE or not any(_missing(node) for node in proto.graph.node):
         return proto
-    types = _element_types(proto)
+    types = element_types(proto)
     explicit = onnx.ModelProto()
     explicit.CopyFrom(proto)
     for node in explicit.graph.node:
@@ -35,7 +35,8 @@ def _missing(node: onnx.NodeProto) -> list[str]:
     return [name for name in _DEFAULTS if name not in given] if node.op_type == "Clip" else []
 
 
-def _element_types(proto: onnx.ModelProto) -> dict[str, int]:
+def element_types(proto: onnx.ModelProto) -> dict[str, int]:
+    """Return ONNX's element type of each value of a model, as far as it can be inferred."""
     graph = shape_inference.infer_shapes(proto).graph
     types = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.value_info)}
     return types | {tensor.name: tensor.data_type for tensor in graph.initializer}

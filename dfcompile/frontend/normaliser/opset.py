@@ -8,6 +8,7 @@ from onnx import version_converter
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.clip_bounds import with_explicit_bounds
 from dfcompile.frontend.normaliser.coercion import with_explicit_coercion
+from dfcompile.frontend.normaliser.converted_constants import with_constants_of_their_data
 from dfcompile.frontend.normaliser.old_defaults import with_old_defaults
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.free_name import free_name
@@ -47,7 +48,7 @@ def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
         converted = version_converter.convert_version(explicit, COMMON)
     except (RuntimeError, ValueError, version_converter.ConvertError) as error:
         raise UserError(f"model: cannot be converted to operator set {COMMON}: {one_line(error)}") from error
-    nodes = list(with_old_defaults(converted.graph.node, opset))
+    nodes = list(with_old_defaults(with_constants_of_their_data(converted, explicit, opset), opset))
     del converted.graph.node[:]
     converted.graph.node.extend(nodes)
     return converted

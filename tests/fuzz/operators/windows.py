@@ -13,7 +13,7 @@ def convolution(op: OperatorVersion, draw: Draw) -> DrawnNode:
     transposed = op.op_type == "ConvTranspose"
     data = draw.array(dtype, (draw.integer(1, 2), channels * group, *spatial))
     weights = (channels * group, filters) if transposed else (filters * group, channels)
-    attributes = _window(op, draw, kernel)
+    attributes = window_attributes(op, draw, kernel)
     if draw.chance(0.4):
         del attributes["kernel_shape"]  # that of the weights
     if group > 1:
@@ -26,7 +26,7 @@ def convolution(op: OperatorVersion, draw: Draw) -> DrawnNode:
     return DrawnNode(operands, attributes, structure=(1, 2) if draw.chance(0.5) else ())
 
 
-def _window(op: OperatorVersion, draw: Draw, kernel: list[int]) -> dict[str, AttributeValue]:
+def window_attributes(op: OperatorVersion, draw: Draw, kernel: list[int]) -> dict[str, AttributeValue]:
     attributes: dict[str, AttributeValue] = {"kernel_shape": kernel}
     rank = len(kernel)
     if draw.chance(0.6):
@@ -53,7 +53,7 @@ def _transposed(draw: Draw, attributes: dict[str, AttributeValue], spatial: list
 def pooling(op: OperatorVersion, draw: Draw) -> DrawnNode:
     rank = draw.integer(1, 3)
     kernel, spatial = draw.sizes(rank, 1, 3), draw.sizes(rank, 3, 6 if rank < 3 else 4)
-    attributes = _window(op, draw, kernel)
+    attributes = window_attributes(op, draw, kernel)
     for name in ("ceil_mode", "count_include_pad", "storage_order"):
         if op.has(name) and draw.chance(0.3):
             attributes[name] = draw.integer(0, 1)

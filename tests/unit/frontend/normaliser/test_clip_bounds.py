@@ -1,12 +1,16 @@
 """Clip before operator set 11 has finite bounds where none are given; a Celu of alpha 0 is no function."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.normaliser.opset import at_common_opset
+from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from tests.interpreter import interpret
+from tests.onnx_nodes import Node, check_node
 from tests.onnx_text import program_from_model, program_from_text
 
 TABLE = registered_expansions()
@@ -34,6 +38,25 @@ def test_old_clip_has_finite_bounds_by_default(opset: int, given: dict[str, floa
     found = interpret(maps, {"x": np.array([-np.inf, 0.5, np.inf], np.float32)})["y"]
 
     assert found.tolist() == [np.float32(each) for each in expected]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@pytest.mark.parametrize("given", [{}, {"max": 1.0}, {"min": -1.0, "max": 1.0}])
+def test_old_bounds_are_of_the_type_of_what_they_bound(dtype: str, given: dict[str, float]) -> None:
+    x = np.array([-2, 0.5, 3], dtype)
+
+    check_node(Node("Clip", [x], attributes=given, opset=9), np.clip(x, given.get("min", -9), given.get("max", 9)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_old_padding_is_of_the_type_of_what_it_surrounds(dtype: str) -> None:
+    x = np.array([1, 2], dtype)
+    node = Node("Pad", [x], attributes={"pads": [1, 2], "value": 0.5}, opset=10)
+
+    (found,) = evaluate(at_common_opset(node.model()), {"x0": x}, "reference")
+    assert found.dtype == x.dtype
+    assert found.tolist() == [0.5, 1, 2, 0.5, 0.5]
+    onnx.shape_inference.infer_shapes(at_common_opset(node.model()), check_type=True, strict_mode=True)
 
 
 def test_celu_that_divides_by_zero_is_refused() -> None:

@@ -10,7 +10,13 @@ from onnx import numpy_helper
 from dfcompile.cli.main import main
 from dfcompile.errors import DisagreementError, UnsupportedOpError
 from dfcompile.frontend import Answer, Coverage, Model, read_model
-from dfcompile.lowering.execution.verification import coarsest_dtype, longest_sum, tolerance, verified_deviation
+from dfcompile.lowering.execution.verification import (
+    coarsest_dtype,
+    is_quantised,
+    longest_sum,
+    tolerance,
+    verified_deviation,
+)
 from tests.interpreter import interpret
 from tests.onnx_nodes import Array, Node, lowered, random
 
@@ -40,6 +46,25 @@ def test_tolerance_grows_with_the_type_and_the_square_root_of_the_terms() -> Non
     assert tolerance("float32", 100) == pytest.approx(5e-5 + 20 * eps)
     assert tolerance("float32", 10_000) - tolerance("float32", 1) == pytest.approx(2 * 99 * eps)
     assert tolerance("float64", 1) < tolerance("float32", 1) < tolerance("float16", 1) < 0.03
+
+
+def test_tolerance_of_types_narrower_than_those_that_references_add_in() -> None:
+    eps = float(np.finfo(np.float32).eps)
+
+    assert tolerance("bfloat16", 10_000) - tolerance("bfloat16", 1) == pytest.approx(2 * 99 * eps)
+    assert tolerance("float16", 1) < tolerance("bfloat16", 1) < tolerance("float8_e4m3fn", 1)
+
+
+def test_a_quantised_integer_may_be_the_next_step_and_no_other(tmp_path: Path) -> None:
+    node = Node("QuantizeLinear", [random((9,)), np.array(0.1, np.float32), np.array(7, np.uint8)], [1, 2])
+    model, maps = _model(tmp_path, node), lowered(node.model())
+    (right,) = model.reference(model.example_feeds(0)).outputs
+
+    assert is_quantised(maps)
+    assert not is_quantised(lowered(Node("Relu", [random((3,))]).model()))
+    assert verified_deviation(_answering(model, right.astype(np.uint8) + np.uint8(1)), maps, 0).absolute == 1
+    with pytest.raises(DisagreementError, match=r"output 'y0': \d+ at .* against \d+ of an oracle, tolerance 1"):
+        verified_deviation(_answering(model, right.astype(np.uint8) + np.uint8(2)), maps, 0)
 
 
 def test_longest_sum_and_coarsest_type_of_a_program() -> None:
