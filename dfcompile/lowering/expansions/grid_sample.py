@@ -53,7 +53,7 @@ class _Side:
 
     def clamped(self, at: str) -> str:
         """Return the nearest coordinate within the data."""
-        return f"max(0, min({self.extent - 1}, {at}))"
+        return f"max(0.0, min({self.extent - 1.0}, {at}))"
 
     def reflected(self, at: str) -> str:
         """Return a coordinate reflected at the borders until it is between them."""
@@ -69,10 +69,11 @@ class _Side:
         return f"{at} if {at} >= 0 and {at} < {self.extent} else -1"
 
 
-_PADDINGS: Mapping[str, Callable[[_Side, str], str]] = {
-    "border": _Side.clamped,
-    "reflection": _Side.reflected,
-    "zeros": _Side.zeroed,
+# By padding: what becomes of a coordinate, and of a place beside it.
+_PADDINGS: Mapping[str, tuple[Callable[[_Side, str], str] | None, Callable[[_Side, str], str]]] = {
+    "border": (_Side.clamped, _Side.clamped),
+    "reflection": (_Side.reflected, _Side.reflected),
+    "zeros": (None, _Side.zeroed),
 }
 
 
@@ -85,6 +86,9 @@ def grid_sample(op: Operator, build: CanonicalFragment) -> None:
         raise op.unsupported(
             f"modes {mode!r} and {padding!r} against {', '.join(_MODES)} and {', '.join(_PADDINGS)}"
         )  # fmt: skip
+    if (_MODES[mode], padding) == ("cubic", "border") and not op.integer("align_corners", 0):
+        # onnxruntime clamps all coordinates, ONNX's definition those beyond the borders of the outermost elements.
+        raise op.unsupported(f"mode {mode!r} with padding 'border' against aligned corners (else not defined alike)")
     sides = [_Side(extent, op.integer("align_corners", 0) != 0) for extent in x.shape[2:]]
     if x.rank < 3 or grid.shape != (x.shape[0], *y.shape[2:], len(sides)):
         raise op.unsupported(f"grid {grid} against one place of {len(sides)} axes per element of {y}")
@@ -121,9 +125,10 @@ def _axis_taps(
     coordinate = build.array(f"coordinate{axis}", given.shape, sum_dtype(given.dtype))
     at = side.coordinate()
     build.elementwise(f"rint({at})" if mode == "nearest" else at, [given], coordinate, step=f"coordinate{axis}")
-    if padding != "zeros":
+    of_coordinate, of_place = _PADDINGS[padding]
+    if of_coordinate is not None:
         inner = build.array(f"inner{axis}", given.shape, coordinate.dtype)
-        build.elementwise(_PADDINGS[padding](side, "a"), [coordinate], inner, step=f"inner{axis}")
+        build.elementwise(of_coordinate(side, "a"), [coordinate], inner, step=f"inner{axis}")
         coordinate = inner
     shape, dimensions = (*given.shape, len(offsets)), [(0, 1), (2,)]
     beside = build.parameter(f"beside{axis}", np.asarray(offsets, coordinate.dtype))
@@ -131,7 +136,7 @@ def _axis_taps(
     # What is far outside must stay so as an integer.
     near = f"max(-8.0, min({side.extent + 8.0}, floor(a) + b))"
     build.elementwise(
-        f"dace.int64({_PADDINGS[padding](side, near)})",
+        f"dace.int64({of_place(side, near)})",
         [coordinate, beside],
         places,
         axes=dimensions,

@@ -16,18 +16,25 @@ def sample_per_channel(op: CanonicalNode[Sample], build: MapFragment) -> None:
     _add(op, build, spatial=("c",))
 
 
+@expansion(Sample, "images", source="onnx")
+def sample_per_image(op: CanonicalNode[Sample], build: MapFragment) -> None:
+    """One task per batch of the data: per image of a batch, or per channel of what a Resize resizes."""
+    _add(op, build, spatial=("b",))
+
+
 def _add(op: CanonicalNode[Sample], build: MapFragment, spatial: tuple[str, ...]) -> None:
     x, places, y = op.input(0), op.input(1), op.output()
     extents = dict(zip("bcprt", (*y.shape, places.shape[2]), strict=True))
-    reads = {"place": (places, ["b", "p", "t"])}
+    of_point = ["0" if places.shape[0] == 1 else "b", "p", "t"]
+    reads = {"place": (places, of_point)}
     weights = op.optional_input(2)
     if weights is not None:
-        reads["weight"] = (weights, ["b", "p", "t"])
+        reads["weight"] = (weights, of_point)
     element = f"table[b, c, (place + {x.shape[2]}) % {x.shape[2]}, r]"  # what is outside reads some other element
     if x.dtype == "float16":
         element = f"dace.float32({element})"
     build.map(
-        "channels" if spatial else "",
+        {"b": "images", "c": "channels"}[spatial[0]] if spatial else "",
         spatial={name: extents[name] for name in spatial},
         loops={name: extent for name, extent in extents.items() if name not in spatial},
         reads=reads,

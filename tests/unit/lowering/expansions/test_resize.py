@@ -76,6 +76,16 @@ def test_smaller_axes_come_first_and_each_is_one_task() -> None:
     assert sorted(dag.work.tolist())[-2:] == [32, 64]
 
 
+def test_one_task_per_channel() -> None:
+    node = resized((1, 3, 4, 4), [1, 1, 2, 2], LINEAR)
+    program = check_node(node, choices=[Choice("Sample", "images")])
+    dag = extract(program.sdfg)
+
+    assert dag.tasks_count == 2 * 3
+    # Along each axis two elements are read for each one of the result.
+    assert sorted(dag.work.tolist())[-6:] == 3 * [8 * 4 * 2] + 3 * [8 * 8 * 2]
+
+
 def test_halves_of_a_doubled_axis_are_those_of_the_neighbours() -> None:
     x = np.array([0, 4, 8], np.float32)
     node = Node("Resize", [x, None, np.array([2], np.float32)], [2], LINEAR)
