@@ -86,9 +86,6 @@ def grid_sample(op: Operator, build: CanonicalFragment) -> None:
         raise op.unsupported(
             f"modes {mode!r} and {padding!r} against {', '.join(_MODES)} and {', '.join(_PADDINGS)}"
         )  # fmt: skip
-    if (_MODES[mode], padding) == ("cubic", "border") and not op.integer("align_corners", 0):
-        # onnxruntime clamps all coordinates, ONNX's definition those beyond the borders of the outermost elements.
-        raise op.unsupported(f"mode {mode!r} with padding 'border' against aligned corners (else not defined alike)")
     sides = [_Side(extent, op.integer("align_corners", 0) != 0) for extent in x.shape[2:]]
     if x.rank < 3 or grid.shape != (x.shape[0], *y.shape[2:], len(sides)):
         raise op.unsupported(f"grid {grid} against one place of {len(sides)} axes per element of {y}")
@@ -126,7 +123,8 @@ def _axis_taps(
     at = side.coordinate()
     build.elementwise(f"rint({at})" if mode == "nearest" else at, [given], coordinate, step=f"coordinate{axis}")
     of_coordinate, of_place = _PADDINGS[padding]
-    if of_coordinate is not None:
+    # A cubic filter at a repeated border sees where the point is, in PyTorch and onnxruntime.
+    if of_coordinate is not None and (mode, padding) != ("cubic", "border"):
         inner = build.array(f"inner{axis}", given.shape, coordinate.dtype)
         build.elementwise(of_coordinate(side, "a"), [coordinate], inner, step=f"inner{axis}")
         coordinate = inner

@@ -26,7 +26,8 @@ CONSTANTS = {
     ],
 )
 def test_spectra(inputs: list[str], attributes: dict[str, int], expected: tuple[int, ...] | None) -> None:
-    node = helper.make_node("STFT", inputs, ["y"], **attributes)
+    node = helper.make_node("STFT", inputs, ["y"])
+    node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
     shapes = {"x": (2, 20, 1), "w": (7,)}
 
     assert operand_result(node, tuple(shapes.get(name) for name in inputs), CONSTANTS) == expected
