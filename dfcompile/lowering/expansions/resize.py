@@ -10,7 +10,15 @@ from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansi
 from dfcompile.lowering.expansions.gather import progressions
 from dfcompile.lowering.expressions import is_real, literal, sum_dtype
 from dfcompile.lowering.operators import Copy, Gather, Lookup, MatMul, Sample
-from dfcompile.lowering.resampling import COORDINATES, ROUNDINGS, SIMPLE, ResizedAxis, ResizeMode, Taps, taps_of
+from dfcompile.lowering.resampling import (
+    COORDINATES,
+    ROUNDINGS,
+    SIMPLE,
+    ResizedAxis,
+    ResizeMode,
+    Taps,
+    taps_of,
+)
 
 # Adds the operators that interpolate X[images, rows, extent, inner] along its third axis, in a data type and with a
 # begin of their names. Returns the array that holds the result in row order.
@@ -145,9 +153,7 @@ def _add_product(build: CanonicalFragment, x: Tensor, dtype: str, taps: Taps, st
     images, rows, extent, inner = x.shape
     outer, size = images * rows, len(taps.places)
     build.check_parameter((size, extent))
-    matrix = np.zeros((size, extent))
-    np.add.at(matrix, (np.arange(size)[:, None], taps.places), taps.weights)
-    weights = build.parameter(f"{step}matrix", matrix.astype(_weight_dtype(x)))
+    weights = build.parameter(f"{step}matrix", taps.matrix(extent).astype(_weight_dtype(x)))
     if inner == 1:
         product = build.array(f"{step}product", (outer, size), dtype)
         flat = build.view(x, f"{step}rows", (outer, extent))

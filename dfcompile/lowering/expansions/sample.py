@@ -3,6 +3,8 @@
 from dfcompile.lowering import CanonicalNode, MapFragment, expansion
 from dfcompile.lowering.operators import Sample
 
+_MOST_TASKS = 4096  # by default
+
 
 @expansion(Sample, "map", source="onnx", default=True)
 def sample(op: CanonicalNode[Sample], build: MapFragment) -> None:
@@ -10,16 +12,26 @@ def sample(op: CanonicalNode[Sample], build: MapFragment) -> None:
     _add(op, build, spatial=())
 
 
-@expansion(Sample, "channels", source="onnx")
-def sample_per_channel(op: CanonicalNode[Sample], build: MapFragment) -> None:
-    """One task per channel, each of which reads X from memory and all places."""
-    _add(op, build, spatial=("c",))
+def _has_images(op: CanonicalNode[Sample]) -> bool:
+    images, channels = op.output().shape[:2]
+    return channels <= images <= _MOST_TASKS and images > 1
 
 
-@expansion(Sample, "images", source="onnx")
+def _has_channels(op: CanonicalNode[Sample]) -> bool:
+    images, channels = op.output().shape[:2]
+    return images < channels <= _MOST_TASKS
+
+
+@expansion(Sample, "images", source="onnx", default=_has_images)
 def sample_per_image(op: CanonicalNode[Sample], build: MapFragment) -> None:
-    """One task per batch of the data: per image of a batch, or per channel of what a Resize resizes."""
+    """One task per batch of the data, the default where these are many: per channel of what a Resize resizes."""
     _add(op, build, spatial=("b",))
+
+
+@expansion(Sample, "channels", source="onnx", default=_has_channels)
+def sample_per_channel(op: CanonicalNode[Sample], build: MapFragment) -> None:
+    """One task per channel, each of which reads X from memory and all places; the default where channels are more."""
+    _add(op, build, spatial=("c",))
 
 
 def _add(op: CanonicalNode[Sample], build: MapFragment, spatial: tuple[str, ...]) -> None:
