@@ -80,6 +80,12 @@ class Taps:
         """Whether every element of the result is an element of the data."""
         return self.places.shape[1] == 1 and bool((self.weights == 1).all())
 
+    def matrix(self, extent: int) -> Weights:
+        """Return ``M[size, extent]``, whose product with the data, of that extent, is the result."""
+        matrix = np.zeros((len(self.places), extent))
+        np.add.at(matrix, (np.arange(len(self.places))[:, None], self.places), self.weights)
+        return matrix
+
 
 def _half_pixel(axis: ResizedAxis, at: Reals) -> Reals:
     return (at + np.float32(0.5)) / np.float32(axis.scale) - np.float32(0.5)

@@ -121,6 +121,7 @@ _VECTORS: Mapping[str, tuple[int, ...]] = {
 }
 _VARIADIC_BROADCAST = 8  # the operator set from which they do
 _FLAGS = {
+    "align_corners": (0, 1),
     "allowzero": (0, 1),
     "antialias": (0, 1),
     "ceil_mode": (0, 1),
@@ -131,9 +132,12 @@ _FLAGS = {
     "exclusive": (0, 1),
     "fmod": (0, 1),
     "interleaved": (0, 1),
+    "inverse": (0, 1),
     "is_causal": (0, 1),
     "keepdims": (0, 1),
     "noop_with_empty_axes": (0, 1),
+    "onesided": (0, 1),
+    "periodic": (0, 1),
     "qk_matmul_output_mode": (0, 1, 2, 3),
     "reverse": (0, 1),
     "saturate": (0, 1),

@@ -53,7 +53,7 @@ class _Side:
 
     def clamped(self, at: str) -> str:
         """Return the nearest coordinate within the data."""
-        return f"max(0, min({self.extent - 1}, {at}))"
+        return f"max(0.0, min({self.extent - 1.0}, {at}))"
 
     def reflected(self, at: str) -> str:
         """Return a coordinate reflected at the borders until it is between them."""
@@ -69,10 +69,11 @@ class _Side:
         return f"{at} if {at} >= 0 and {at} < {self.extent} else -1"
 
 
-_PADDINGS: Mapping[str, Callable[[_Side, str], str]] = {
-    "border": _Side.clamped,
-    "reflection": _Side.reflected,
-    "zeros": _Side.zeroed,
+# By padding: what becomes of a coordinate, and of a place beside it.
+_PADDINGS: Mapping[str, tuple[Callable[[_Side, str], str] | None, Callable[[_Side, str], str]]] = {
+    "border": (_Side.clamped, _Side.clamped),
+    "reflection": (_Side.reflected, _Side.reflected),
+    "zeros": (None, _Side.zeroed),
 }
 
 
@@ -121,9 +122,11 @@ def _axis_taps(
     coordinate = build.array(f"coordinate{axis}", given.shape, sum_dtype(given.dtype))
     at = side.coordinate()
     build.elementwise(f"rint({at})" if mode == "nearest" else at, [given], coordinate, step=f"coordinate{axis}")
-    if padding != "zeros":
+    of_coordinate, of_place = _PADDINGS[padding]
+    # A cubic filter at a repeated border sees where the point is, in PyTorch and onnxruntime.
+    if of_coordinate is not None and (mode, padding) != ("cubic", "border"):
         inner = build.array(f"inner{axis}", given.shape, coordinate.dtype)
-        build.elementwise(_PADDINGS[padding](side, "a"), [coordinate], inner, step=f"inner{axis}")
+        build.elementwise(of_coordinate(side, "a"), [coordinate], inner, step=f"inner{axis}")
         coordinate = inner
     shape, dimensions = (*given.shape, len(offsets)), [(0, 1), (2,)]
     beside = build.parameter(f"beside{axis}", np.asarray(offsets, coordinate.dtype))
@@ -131,7 +134,7 @@ def _axis_taps(
     # What is far outside must stay so as an integer.
     near = f"max(-8.0, min({side.extent + 8.0}, floor(a) + b))"
     build.elementwise(
-        f"dace.int64({_PADDINGS[padding](side, near)})",
+        f"dace.int64({of_place(side, near)})",
         [coordinate, beside],
         places,
         axes=dimensions,

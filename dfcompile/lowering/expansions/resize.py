@@ -10,10 +10,18 @@ from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansi
 from dfcompile.lowering.expansions.gather import progressions
 from dfcompile.lowering.expressions import is_real, literal, sum_dtype
 from dfcompile.lowering.operators import Copy, Gather, Lookup, MatMul, Sample
-from dfcompile.lowering.resampling import COORDINATES, ROUNDINGS, SIMPLE, ResizedAxis, ResizeMode, Taps, taps_of
+from dfcompile.lowering.resampling import (
+    COORDINATES,
+    ROUNDINGS,
+    SIMPLE,
+    ResizedAxis,
+    ResizeMode,
+    Taps,
+    taps_of,
+)
 
-# Adds the operators that interpolate X[outer, extent, inner] along its second axis, in a data type and with a begin of
-# their names. Returns the array that holds the result in row order.
+# Adds the operators that interpolate X[images, rows, extent, inner] along its third axis, in a data type and with a
+# begin of their names. Returns the array that holds the result in row order.
 _Interpolation: TypeAlias = Callable[[CanonicalFragment, Tensor, str, Taps, str], Tensor]
 
 _KEEPS_RATIO = {"not_larger": min, "not_smaller": max}
@@ -85,7 +93,9 @@ def _add_axes(op: Operator, build: CanonicalFragment, interpolate: _Interpolatio
             _add_gather(build, data, gathered, axis, every[axis], step)
             data = gathered
             continue
-        table = build.view(data, f"data{axis}", (prod(shape[:axis]), data.shape[axis], prod(shape[axis + 1 :])))
+        # Channels are images: what is behind the first two axes is of one of them.
+        outer = (prod(shape[: min(axis, 2)]), prod(shape[min(axis, 2) : axis]))
+        table = build.view(data, f"data{axis}", (*outer, data.shape[axis], prod(shape[axis + 1 :])))
         found = interpolate(build, table, y.dtype if is_last else wide, every[axis], step)
         if is_last:
             build.view_as(found, y)
@@ -131,27 +141,27 @@ def _add_gather(build: CanonicalFragment, x: Tensor, y: Tensor, axis: int, taps:
 
 
 def _add_sample(build: CanonicalFragment, x: Tensor, dtype: str, taps: Taps, step: str) -> Tensor:
-    outer, _, inner = x.shape
+    images, rows, _, inner = x.shape
     places = build.parameter(f"{step}places", taps.places[None])
     weights = build.parameter(f"{step}weights", taps.weights[None].astype(_weight_dtype(x)))
-    result = build.array(f"{step}sampled", (1, outer, len(taps.places), inner), dtype)
-    build.add(Sample(), [build.view(x, f"{step}table", (1, *x.shape)), places, weights], result, step=step)
+    result = build.array(f"{step}sampled", (images, rows, len(taps.places), inner), dtype)
+    build.add(Sample(), [x, places, weights], result, step=step)
     return result
 
 
 def _add_product(build: CanonicalFragment, x: Tensor, dtype: str, taps: Taps, step: str) -> Tensor:
-    (outer, extent, inner), size = x.shape, len(taps.places)
+    images, rows, extent, inner = x.shape
+    outer, size = images * rows, len(taps.places)
     build.check_parameter((size, extent))
-    matrix = np.zeros((size, extent))
-    np.add.at(matrix, (np.arange(size)[:, None], taps.places), taps.weights)
-    weights = build.parameter(f"{step}matrix", matrix.astype(_weight_dtype(x)))
+    weights = build.parameter(f"{step}matrix", taps.matrix(extent).astype(_weight_dtype(x)))
     if inner == 1:
         product = build.array(f"{step}product", (outer, size), dtype)
         flat = build.view(x, f"{step}rows", (outer, extent))
         build.add(MatMul(transpose_b=True), [flat, weights], product, step=step)
     else:
         product = build.array(f"{step}product", (outer, size, inner), dtype)
-        build.add(MatMul(), [weights, x], product, step=step)
+        matrices = build.view(x, f"{step}matrices", (outer, extent, inner))
+        build.add(MatMul(), [weights, matrices], product, step=step)
     return product
 
 

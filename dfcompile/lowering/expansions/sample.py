@@ -3,6 +3,8 @@
 from dfcompile.lowering import CanonicalNode, MapFragment, expansion
 from dfcompile.lowering.operators import Sample
 
+_MOST_TASKS = 4096  # by default
+
 
 @expansion(Sample, "map", source="onnx", default=True)
 def sample(op: CanonicalNode[Sample], build: MapFragment) -> None:
@@ -10,24 +12,41 @@ def sample(op: CanonicalNode[Sample], build: MapFragment) -> None:
     _add(op, build, spatial=())
 
 
-@expansion(Sample, "channels", source="onnx")
+def _has_images(op: CanonicalNode[Sample]) -> bool:
+    images, channels = op.output().shape[:2]
+    return channels <= images <= _MOST_TASKS and images > 1
+
+
+def _has_channels(op: CanonicalNode[Sample]) -> bool:
+    images, channels = op.output().shape[:2]
+    return images < channels <= _MOST_TASKS
+
+
+@expansion(Sample, "images", source="onnx", default=_has_images)
+def sample_per_image(op: CanonicalNode[Sample], build: MapFragment) -> None:
+    """One task per batch of the data, the default where these are many: per channel of what a Resize resizes."""
+    _add(op, build, spatial=("b",))
+
+
+@expansion(Sample, "channels", source="onnx", default=_has_channels)
 def sample_per_channel(op: CanonicalNode[Sample], build: MapFragment) -> None:
-    """One task per channel, each of which reads X from memory and all places."""
+    """One task per channel, each of which reads X from memory and all places; the default where channels are more."""
     _add(op, build, spatial=("c",))
 
 
 def _add(op: CanonicalNode[Sample], build: MapFragment, spatial: tuple[str, ...]) -> None:
     x, places, y = op.input(0), op.input(1), op.output()
     extents = dict(zip("bcprt", (*y.shape, places.shape[2]), strict=True))
-    reads = {"place": (places, ["b", "p", "t"])}
+    of_point = ["0" if places.shape[0] == 1 else "b", "p", "t"]
+    reads = {"place": (places, of_point)}
     weights = op.optional_input(2)
     if weights is not None:
-        reads["weight"] = (weights, ["b", "p", "t"])
+        reads["weight"] = (weights, of_point)
     element = f"table[b, c, (place + {x.shape[2]}) % {x.shape[2]}, r]"  # what is outside reads some other element
     if x.dtype == "float16":
         element = f"dace.float32({element})"
     build.map(
-        "channels" if spatial else "",
+        {"b": "images", "c": "channels"}[spatial[0]] if spatial else "",
         spatial={name: extents[name] for name in spatial},
         loops={name: extent for name, extent in extents.items() if name not in spatial},
         reads=reads,

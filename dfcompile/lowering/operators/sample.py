@@ -15,6 +15,7 @@ class Sample(CanonicalOperator):
     """``Y[b, c, p, r] = reduce_t weights[b, p, t] * X[b, c, places[b, p, t], r]``: interpolation between elements.
 
     A negative place is outside: its element is 0. Without weights, the third operand, elements count as they are.
+    Places and weights of batch 1 are those of every batch of X.
 
     Attributes:
         reduction: how the elements of one point become one.
@@ -26,7 +27,7 @@ class Sample(CanonicalOperator):
         """Check that operands and result have the same batch, points, channels and rows."""
         self.check_operands(operands, 2, 3)
         x, places, y = operands[0], operands[1], results[0]
-        fits = (x.rank, places.rank, y.rank) == (4, 3, 4) and places.shape[0] == x.shape[0]
+        fits = (x.rank, places.rank, y.rank) == (4, 3, 4) and places.shape[0] in (1, x.shape[0])
         if not fits or y.shape != (*x.shape[:2], places.shape[1], x.shape[3]):
             raise self.fault(f"places {places} in {x} against the result {y}")
         if len(operands) > 2 and operands[2].shape != places.shape:
@@ -36,7 +37,7 @@ class Sample(CanonicalOperator):
         """Return batch, channels, points, rows and the elements of a point; places depend on data."""
         loops = {name: Loop(extent) for name, extent in zip("bcpr", result.shape, strict=True)}
         loops["t"] = Loop(operands[1].shape[2], kind=KINDS[self.reduction])
-        of_points = (("b", "p", "t"),) * (len(operands) - 1)
+        of_points = (("0" if operands[1].shape[0] == 1 else "b", "p", "t"),) * (len(operands) - 1)
         return LoopNest(loops, (("b", "c", None, "r"), *of_points), ("b", "c", "p", "r"))
 
     def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002

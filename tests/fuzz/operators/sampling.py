@@ -17,7 +17,7 @@ _SCALES = [1.0, 1.0, 2.0, 3.0, 0.5, 1.5, 0.6, 2.25]
 
 def resize(op: OperatorVersion, draw: Draw) -> DrawnNode:
     mode = draw.choice(["nearest", "nearest", "linear", "linear", "cubic"])
-    draw.edges = draw.edges and mode == "nearest"  # infinity with a weight of 0 is read or not
+    draw.edges = draw.edges and mode == "nearest"  # whether infinity counts with a weight of 0 is not defined
     if op.since < 11 and mode == "cubic":
         mode = "linear"
     rank = 4 if mode == "cubic" else draw.choice([4, 4, 3]) if mode == "linear" else draw.integer(2, 4)
@@ -74,6 +74,7 @@ def grid_sample(op: OperatorVersion, draw: Draw) -> DrawnNode:
     rank = 2 if op.since < 20 else draw.choice([2, 2, 2, 3])
     words = ("nearest", "bilinear", "bicubic") if op.since < 20 else ("nearest", "linear", "cubic")
     mode = draw.choice(words[:2] if rank > 2 else words)
+    draw.edges = draw.edges and mode == "nearest"
     batch = draw.integer(1, 2)
     data = draw.array(draw.dtype(op.dtypes()), (batch, draw.integer(1, 2), *draw.sizes(rank, 1, 5)))
     grid = draw.eighths(
@@ -96,6 +97,7 @@ def affine_grid(op: OperatorVersion, draw: Draw) -> DrawnNode:
 
 def deformable(op: OperatorVersion, draw: Draw) -> DrawnNode:
     batch, group, offset_group = draw.integer(1, 2), draw.integer(1, 2), draw.integer(1, 2)
+    draw.edges = False
     channels, filters = 2 * draw.integer(1, 2), draw.integer(1, 2)
     kernel, spatial, dtype = draw.sizes(2, 1, 3), draw.sizes(2, 3, 5), draw.dtype(op.dtypes())
     strides, pads = draw.sizes(2, 1, 2), draw.sizes(4, 0, 1)
@@ -114,6 +116,7 @@ def deformable(op: OperatorVersion, draw: Draw) -> DrawnNode:
 
 
 def regions(op: OperatorVersion, draw: Draw) -> DrawnNode:
+    draw.edges = draw.edges and op.op_type == "MaxRoiPool"
     batch, count, dtype = draw.integer(1, 2), draw.integer(1, 3), draw.dtype(op.dtypes())
     data = draw.array(dtype, (batch, draw.integer(1, 3), *draw.sizes(2, 2, 6)))
     borders = [draw.eighths(dtype, (count, 2), *ends) for ends in ((-8, 24), (24, 72))]

@@ -13,6 +13,10 @@ SWITCHES = {
     "upper": Node("Trilu", [random((2, 3))]),
     "allowzero": Node("Reshape", [random((2, 3)), np.array([6])], constants=[1]),
     "storage_order": Node("MaxPool", [random((1, 1, 4))], attributes={"kernel_shape": [2]}),
+    "align_corners": Node("GridSample", [random((1, 1, 2, 2)), random((1, 1, 1, 2))]),
+    "inverse": Node("DFT", [random((1, 4, 2))]),
+    "onesided": Node("DFT", [random((1, 4, 1))]),
+    "periodic": Node("HannWindow", [np.array(4)], constants=[0]),
     "interleaved": Node("RotaryEmbedding", [random((1, 1, 2, 2)), random((1, 2, 1)), random((1, 2, 1))], opset=23),
 }
 

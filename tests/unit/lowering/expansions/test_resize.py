@@ -67,13 +67,23 @@ def test_repeating_what_does_not_repeat_is_refused() -> None:
         check_node(node, choices=[Choice("Resize", "repeat")])
 
 
-def test_smaller_axes_come_first_and_each_is_one_task() -> None:
-    program = check_node(resized((2, 4, 8), [1, 2, 0.25], LINEAR))
+def test_smaller_axes_come_first() -> None:
+    program = check_node(resized((2, 4, 8), [1, 2, 0.25], LINEAR), choices=[Choice("Sample", "map")])
 
     assert scopes(program) == ["op.axis2", "op.axis1"]
     dag = extract(program.sdfg)
     # Each of 2 x 4 x 2 elements reads two of the data, then each of 2 x 8 x 2 reads two of those.
     assert sorted(dag.work.tolist())[-2:] == [32, 64]
+
+
+def test_one_task_per_channel() -> None:
+    node = resized((1, 8, 4, 4), [1, 1, 2, 2], LINEAR)
+    program = check_node(node)
+    dag = extract(program.sdfg)
+
+    assert dag.tasks_count == 2 * 8
+    # Along each axis two elements are read for each one of the result.
+    assert sorted(dag.work.tolist())[-16:] == 8 * [8 * 4 * 2] + 8 * [8 * 8 * 2]
 
 
 def test_halves_of_a_doubled_axis_are_those_of_the_neighbours() -> None:

@@ -69,6 +69,8 @@ CASES: list[tuple[CanonicalOperator, list[Shape], Shape, dict[str, tuple[int | N
     (Sample(), [(2, 3, 5, 4), (2, 6, 2), (2, 6, 2)], (2, 3, 6, 4),
      {"b": (60, 12, 12, 72), "c": (20, None, None, 24), "p": (None, 2, 2, 4), "r": (1, None, None, 1),
       "t": (None, 1, 1, None)}),
+    (Sample(), [(2, 3, 5, 4), (1, 6, 2)], (2, 3, 6, 4),
+     {"b": (60, None, 72), "c": (20, None, 24), "p": (None, 2, 4), "r": (1, None, 1), "t": (None, 1, None)}),
     (Concat(1), [(2, 3), (2, 5)], (2, 8), {"i0": (3, 5, 8)}),
     (Pad((0, 1, 0, 1)), [(2, 3)], (2, 5), {"i0": (3, 5)}),
     (Window(Reduction.MAX, (2, 2), (2, 2), (1, 1)), [(1, 3, 4, 4)], (1, 3, 2, 2),
