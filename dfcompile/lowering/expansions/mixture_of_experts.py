@@ -26,9 +26,7 @@ def dense_mixture(op: Operator, build: CanonicalFragment) -> None:
     that of the chosen experts as there are experts for each of them.
     """
     activation, k = op.text("activation_type", "relu"), op.integer("k", 1)
-    check_unknown(
-        op, operands={6: "fc3_experts_weights", 7: "fc3_experts_bias"}, attributes={"use_sparse_mixer": 0}
-    )  # fmt: skip
+    check_unknown(op, operands={6: "fc3_experts_weights", 7: "fc3_experts_bias"}, attributes={"use_sparse_mixer": 0})
     if activation not in _ACTIVATIONS:
         raise op.unsupported(f"attribute 'activation_type' is {activation!r} against {', '.join(_ACTIVATIONS)}")
     x, first, second, y = op.input(0), op.input(2), op.input(4), op.output()
