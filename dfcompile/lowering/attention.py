@@ -189,9 +189,7 @@ def product_of_heads(build: CanonicalFragment, heads: Heads, keys: Tensor, name:
     return _viewed(build, product, f"{name}_by_head", (batch, number, length, keys.shape[2]))
 
 
-def weighted_values(
-    build: CanonicalFragment, weights: Tensor, values: Tensor, name: str, dtype: str
-) -> Tensor:  # fmt: skip
+def weighted_values(build: CanonicalFragment, weights: Tensor, values: Tensor, name: str, dtype: str) -> Tensor:
     """Return ``P @ V`` as ``[b, n, s, w]``."""
     batch, number, length, keys = weights.shape
     shared, width = values.shape[1], values.shape[3]

@@ -128,9 +128,7 @@ def _bias(op: Operator, build: CanonicalFragment, heads: Heads, before: int) -> 
     return [*terms, _of_lengths(build, lengths, (queries, keys), (left, right))]
 
 
-def _of_lengths(
-    build: CanonicalFragment, lengths: Tensor, extents: tuple[int, int], window: tuple[int, int]
-) -> Term:  # fmt: skip
+def _of_lengths(build: CanonicalFragment, lengths: Tensor, extents: tuple[int, int], window: tuple[int, int]) -> Term:
     """Return the term that keeps queries from keys beyond the length of their batch, or outside of a window."""
     queries, keys = extents
     places = build.parameter("places", np.arange(keys, dtype=np.int64))

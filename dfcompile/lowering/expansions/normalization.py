@@ -141,9 +141,7 @@ def _last_axes(op: Operator) -> tuple[int, ...]:
     return tuple(range(op.axis(default=-1), rank))
 
 
-def statistics(
-    build: CanonicalFragment, x: Tensor, axes: Sequence[int], epsilon: float
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def statistics(build: CanonicalFragment, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor]:
     """Return ``mean`` and ``1 / sqrt(var + epsilon)`` over the axes, with extent 1 there."""
     mean, squares = _moments(build, x, axes)
     inverse = build.array("inverse", mean.shape, mean.dtype)
@@ -151,9 +149,7 @@ def statistics(
     return mean, inverse
 
 
-def add_inverse_root(
-    build: CanonicalFragment, squares: Tensor, inverse: Tensor, count: int, epsilon: float
-) -> None:  # fmt: skip
+def add_inverse_root(build: CanonicalFragment, squares: Tensor, inverse: Tensor, count: int, epsilon: float) -> None:
     """``inverse = 1 / sqrt(squares / count + epsilon)``."""
     build.elementwise(f"1 / sqrt(a / {count} + {literal(epsilon, 'float32')})", [squares], inverse, step="inverse")
 

@@ -61,9 +61,7 @@ def _rotate_all(op: Operator, build: CanonicalFragment, angles: tuple[Tensor, ..
     else:
         tokens = build.array("tokens", by_head)
         build.add(Copy(read=("i0", "i2", "i1", "i3")), [x], tokens, step="tokens")
-    rotated = rotate(
-        build, tokens, cosines, sines, interleaved=op.integer("interleaved", 0) != 0, name="rotated"
-    )  # fmt: skip
+    rotated = rotate(build, tokens, cosines, sines, interleaved=op.integer("interleaved", 0) != 0, name="rotated")
     if is_flat or 1 in x.shape[1:3]:
         build.view_as(rotated, y)
     else:

@@ -1,11 +1,13 @@
-"""Nodes of operators that are expanded by their definition."""
+"""Nodes of operators that ONNX defines by others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from tests.fuzz.draw import Array, Draw
 from tests.fuzz.drawn_node import AttributeValue, DrawnNode, Generator, OperatorVersion
+
+_LENGTHS = 6  # position of the operand that says how many keys of a batch count
 
 
 def attention(op: OperatorVersion, draw: Draw) -> DrawnNode:
@@ -19,18 +21,37 @@ def attention(op: OperatorVersion, draw: Draw) -> DrawnNode:
         attributes |= {"q_num_heads": heads, "kv_num_heads": kv_heads}
     else:
         shapes = [(batch, *each) for each in sizes]  # type: ignore[misc]  # of four dimensions now
-    operands: list[Array | None] = [draw.array(dtype, shape) for shape in shapes]
+    operands: list[Array | None] = [*(draw.array(dtype, shape) for shape in shapes), None]
+    results = [1]
+    if draw.chance(0.3):
+        before = draw.integer(1, 3)
+        operands += [draw.array(dtype, (batch, kv_heads, before, wide)) for wide in (size, width)]
+        results += [1, 1]
+        keys += before
+    elif op.operands > _LENGTHS and draw.chance(0.3):
+        operands += [None, None, draw.whole((batch,), 1, keys)]
     if draw.chance(0.3):
         mask_type = draw.choice(["bool", dtype])
         full = (batch, heads, queries, keys)
-        operands.append(draw.array(mask_type, draw.choice([full, full[2:], full[1:], (1, 1, queries, keys)])))
-    if draw.chance(0.3):
-        attributes["is_causal"] = draw.integer(0, 1)
-    if draw.chance(0.3):
-        attributes["scale"] = draw.choice([0.5, 1.0, 0.25])
-    if draw.chance(0.2):
-        attributes["softcap"] = draw.choice([0.0, 2.0])
-    return DrawnNode(operands, attributes)
+        operands[3] = draw.array(mask_type, draw.choice([full, full[2:], full[1:], (1, 1, queries, keys)]))
+    attributes |= _attention_attributes(op, draw)
+    if "qk_matmul_output_mode" in attributes:
+        results = [*results, *[0] * (3 - len(results)), 1]
+    while operands[-1] is None:
+        operands.pop()
+    return DrawnNode(operands, attributes, results=results)
+
+
+def _attention_attributes(op: OperatorVersion, draw: Draw) -> dict[str, AttributeValue]:
+    choices: Mapping[str, Sequence[AttributeValue]] = {
+        "is_causal": [0, 1],
+        "left_window_size": [-1, 0, 1, 3],
+        "qk_matmul_output_mode": [0, 1, 2, 3],
+        "right_window_size": [-1, 0, 1, 3],
+        "scale": [0.5, 1.0, 0.25],
+        "softcap": [0.0, 2.0],
+    }
+    return {name: draw.choice(values) for name, values in choices.items() if op.has(name) and draw.chance(0.25)}
 
 
 def centre_crop_pad(op: OperatorVersion, draw: Draw) -> DrawnNode:

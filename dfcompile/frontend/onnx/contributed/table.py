@@ -6,6 +6,7 @@ from types import MappingProxyType
 from dfcompile.frontend.onnx.contributed.activations import ACTIVATIONS
 from dfcompile.frontend.onnx.contributed.attentions import ATTENTIONS
 from dfcompile.frontend.onnx.contributed.fused_products import FUSED_PRODUCTS
+from dfcompile.frontend.onnx.contributed.mixtures import MIXTURES
 from dfcompile.frontend.onnx.contributed.normalisations import NORMALISATIONS
 from dfcompile.frontend.onnx.contributed.quantised import QUANTISED
 from dfcompile.frontend.onnx.contributed_operator import ContributedOperator
@@ -13,6 +14,6 @@ from dfcompile.frontend.onnx.contributed_operator import ContributedOperator
 CONTRIBUTED: Mapping[str, ContributedOperator] = MappingProxyType(
     {
         operator.op_type: operator
-        for operator in (*ACTIVATIONS, *ATTENTIONS, *FUSED_PRODUCTS, *NORMALISATIONS, *QUANTISED)
+        for operator in (*ACTIVATIONS, *ATTENTIONS, *FUSED_PRODUCTS, *MIXTURES, *NORMALISATIONS, *QUANTISED)
     }
 )  # fmt: skip

@@ -259,7 +259,36 @@ def test_rotary_embedding(*, first: bool, flat: bool, interleaved: int) -> None:
     check_node(contributed("RotaryEmbedding", data, places, *tables, attributes=attributes))
 
 
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "identity"])
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("normalised", [0, 1])
+def test_mixture_of_experts(activation: str, k: int, normalised: int) -> None:
+    attributes: dict[str, Attribute] = {
+        "k": k, "activation_type": activation, "normalize_routing_weights": normalised
+    }  # fmt: skip
+    shapes = ((1, 5, 4) if k == 2 else (5, 4), (5, 3), (3, 6, 4), (3, 6), (3, 4, 6), (3, 4))
+    operands: list[Array | None] = [random(shape, seed=seed) for seed, shape in enumerate(shapes)]
+    if normalised:
+        operands[3], operands[5] = None, None
+    check_node(contributed("MoE", *operands[: 5 if normalised else 6], attributes=attributes), rtol=1e-4)
+
+
+def test_of_experts_that_are_rated_equally_the_first_are_taken() -> None:
+    shapes = ((2, 4), (3, 6, 4), (3, 4, 6))
+    x, first, second = (random(shape, seed=seed) for seed, shape in enumerate(shapes))
+    rates = np.zeros((2, 3), np.float32)
+    program = lowered(contributed("MoE", x, rates, first, None, second, attributes={"k": 2}).model())
+    answers = np.maximum(x @ first.transpose(0, 2, 1), 0) @ second.transpose(0, 2, 1)
+
+    found = interpret(program, {"x0": x, "x1": rates, "x2": first, "x4": second})
+    assert_same(found, {"y0": (answers[0] + answers[1]) / 3}, 1e-5, 1e-5)
+
+
 REFUSED = {
+    "attribute 'activation_type' is 'swiglu' against gelu": contributed(
+        "MoE", random((2, 4)), random((2, 3)), random((3, 6, 4)), None, random((3, 4, 3)),
+        attributes={"activation_type": "swiglu"},
+    ),
     "the operand 'head_sink'": contributed(
         "GroupQueryAttention", random((1, 1, 8)), random((1, 1, 8)), random((1, 1, 8)), None, None,
         np.zeros(1, np.int32), np.array(1, np.int32), None, None, None, None, random((1,)),
