@@ -22,6 +22,7 @@ from tests.fuzz.operators import (
     reductions,
     sampling,
     spectra,
+    updating,
     windows,
 )
 
@@ -40,6 +41,7 @@ GENERATORS: Mapping[str, Generator] = MappingProxyType(
         **reductions.GENERATORS,
         **sampling.GENERATORS,
         **spectra.GENERATORS,
+        **updating.GENERATORS,
         **windows.GENERATORS,
     }
 )
