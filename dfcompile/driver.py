@@ -10,7 +10,7 @@ from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOption
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.canonical_dag.share import ProgramShare
 from dfcompile.errors import InfeasibleError, UserError, nearest
-from dfcompile.frontend import FILE_KINDS, ChosenExpansion, Model, Program, ReadModel, ReadOptions, read_model
+from dfcompile.frontend import FILE_KINDS, ONNX, ChosenExpansion, Model, Program, ReadModel, ReadOptions, read_model
 from dfcompile.lowering import (
     ChosenPasses,
     ExpansionTable,
@@ -290,7 +290,7 @@ def _plan(options: Options) -> Plan:
         *FILE_KINDS.collect().faults,
     )
     return Plan(
-        reading=ReadOptions(shapes=options.shapes, dims=options.dims),
+        reading=ReadOptions(shapes=options.shapes, dims=options.dims, operators=frozenset(table.op_types(ONNX))),
         table=table,
         passes=choose_passes(options.passes, passes, dag_passes),
         combinations=options.combinations,

@@ -2,10 +2,11 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 LONGEST_WORD = 200  # characters: how alike two words are takes the product of their lengths
 MOST_WORDS = 5000
+MOST_ERRORS = 20  # listed together
 
 
 class DfcompileError(Exception):
@@ -17,7 +18,15 @@ class UserError(DfcompileError):
 
 
 class UnsupportedOpError(UserError):
-    """An operator (or a form of it) that has no expansion; the message names the node."""
+    """Operators (or forms of them) that have no expansion; the message names the nodes.
+
+    Attributes:
+        named: how many nodes the message names.
+    """
+
+    def __init__(self, message: str = "", named: int = 1) -> None:
+        super().__init__(message)
+        self.named = named
 
 
 class InfeasibleError(UserError):
@@ -60,6 +69,20 @@ class VerificationError(InternalError):
 
 class OperatorFieldError(VerificationError):
     """A canonical operator with a field that it has not, without one that it needs, or with a wrong value."""
+
+
+def together(errors: Sequence[UnsupportedOpError]) -> UnsupportedOpError:
+    """Return one error that says all that is not supported, so that nobody finds it out piece by piece.
+
+    >>> str(together([UnsupportedOpError("node 'a': no"), UnsupportedOpError("node 'b': not this")]))
+    "2 operators have no expansion: node 'a': no; node 'b': not this"
+    """
+    if len(errors) == 1:
+        return errors[0]
+    listed = "; ".join(map(str, errors[:MOST_ERRORS]))
+    more = f"; and {len(errors) - MOST_ERRORS} more" if len(errors) > MOST_ERRORS else ""
+    message = f"{len(errors)} operators have no expansion: {listed}{more}"
+    return UnsupportedOpError(message, min(len(errors), MOST_ERRORS))
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

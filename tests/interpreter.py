@@ -42,7 +42,8 @@ def interpret(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]
         for node in dfs_topological_sort(state, state.source_nodes()):
             if isinstance(node, AccessNode) and isinstance(node.desc(sdfg), dace.data.View):
                 source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
-                memory[node.data] = memory[source].reshape(node.desc(sdfg).shape)
+                array = node.desc(sdfg)
+                memory[node.data] = memory[source].reshape(array.shape).view(array.dtype.type)
             elif isinstance(node, MapEntry):
                 _run_scope(state, node, memory)
     return {port.name: memory[port.array].reshape(port.shape) for port in program.outputs}
@@ -72,8 +73,14 @@ def _run_scope(state: SDFGState, entry: MapEntry, memory: Mapping[str, Array]) -
     }
     (out,) = state.out_edges(tasklet)
     target = memory[out.data.data]
-    result = np.broadcast_to(_evaluate(tasklet.code.as_string, out.src_conn, {**loops, **values}), extents)
-    index = tuple(np.broadcast_to(position, extents) for position in _index(out.data, loops))
+    variables = {**loops, **values}
+    result = np.broadcast_to(_evaluate(tasklet.code.as_string, out.src_conn, variables), extents)
+    if _is_table(out.data):
+        target = target.squeeze()  # as of a table
+        places = _places(tasklet.code.as_string, variables)
+    else:
+        places = _index(out.data, loops)
+    index = tuple(np.broadcast_to(position, extents) for position in places)
     if out.data.wcr is None:
         target[index] = result.astype(target.dtype)
         return
@@ -97,7 +104,7 @@ def _accumulate(reduction: np.ufunc, target: Array, index: tuple[Array, ...], va
         written, first = np.unique(flat, return_index=True)
         if is_nan.any():
             sums[written[is_nan[first]]] = np.nan
-    target.reshape(-1)[:] = sums.astype(target.dtype)
+    target[...] = sums.astype(target.dtype).reshape(target.shape)
 
 
 def _is_table(memlet: dace.Memlet) -> bool:
@@ -113,12 +120,27 @@ def _index(memlet: dace.Memlet, loops: Mapping[str, Array]) -> tuple[Array, ...]
     )
 
 
+def _places(code: str, values: Mapping[str, Array]) -> tuple[Array, ...]:
+    """Return where a tasklet writes that computes it, per dimension."""
+    statement = ast.parse(code).body[0]
+    assert isinstance(statement, ast.Assign)
+    assert isinstance(statement.targets[0], ast.Subscript)
+    place = statement.targets[0].slice
+    return tuple(_computed(index, values) for index in (place.elts if isinstance(place, ast.Tuple) else [place]))
+
+
 def _evaluate(code: str, result: str, values: Mapping[str, Array]) -> Array:
     statement = ast.parse(code).body[0]
     assert isinstance(statement, ast.Assign)
-    assert isinstance(statement.targets[0], ast.Name)
-    assert statement.targets[0].id == result
-    tree = ast.fix_missing_locations(ast.Expression(_Vectorised().visit(statement.value)))
+    target = statement.targets[0]
+    target = target.value if isinstance(target, ast.Subscript) else target
+    assert isinstance(target, ast.Name)
+    assert target.id == result
+    return _computed(statement.value, values)
+
+
+def _computed(expression: ast.expr, values: Mapping[str, Array]) -> Array:
+    tree = ast.fix_missing_locations(ast.Expression(_Vectorised().visit(expression)))
     return np.asarray(eval(compile(tree, "tasklet", "eval"), dict(_NAMES), dict(values)))
 
 

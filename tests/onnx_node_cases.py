@@ -12,6 +12,7 @@ from onnx.backend.test.case.node import collect_testcases
 
 from dfcompile.frontend import is_number
 from dfcompile.frontend.normaliser.functions import FUNCTIONS
+from dfcompile.frontend.normaliser.output_copies import FOLDED
 from tests.onnx_nodes import TABLE, Array
 
 # Operands that tell a shape, axes and the like: constants in any model that can be compiled.
@@ -19,6 +20,10 @@ _STRUCTURE: Mapping[str, Sequence[int]] = {
     "AffineGrid": (1,),
     "BlackmanWindow": (0,),
     "CenterCropPad": (1,),
+    "Col2Im": (1, 2),
+    "Compress": (1,),
+    "ConstantOfShape": (0,),
+    "CumProd": (1,),
     "CumSum": (1,),
     "DFT": (1, 2),
     "Dropout": (1, 2),
@@ -28,8 +33,11 @@ _STRUCTURE: Mapping[str, Sequence[int]] = {
     "HannWindow": (0,),
     "MaxUnpool": (2,),
     "MelWeightMatrix": (0, 1, 2, 3, 4),
+    "NonMaxSuppression": (0, 1, 2, 3, 4),
+    "NonZero": (0,),
     "OneHot": (1,),
     "Pad": (1, 2, 3),
+    "Range": (0, 1, 2),
     "Reshape": (1,),
     "Resize": (1, 2, 3),
     "STFT": (1, 3),
@@ -37,7 +45,9 @@ _STRUCTURE: Mapping[str, Sequence[int]] = {
     "Split": (1,),
     "Squeeze": (1,),
     "Tile": (1,),
+    "TopK": (1,),
     "Trilu": (1,),
+    "Unique": (0,),
     "Unsqueeze": (1,),
 }
 
@@ -51,12 +61,14 @@ class NodeCase:
         model: with constants as initializers.
         feeds: the inputs.
         expected: the outputs.
+        about: the operator that it tests, as which it may stand or as what ONNX defines it as.
     """
 
     name: str
     model: onnx.ModelProto
     feeds: Mapping[str, Array]
     expected: Mapping[str, Array]
+    about: str = ""
 
     @property
     def node(self) -> onnx.NodeProto:
@@ -81,7 +93,7 @@ def node_cases(*, constants: bool) -> tuple[NodeCase, ...]:
         constants: all operands but the first are constants, rather than only those that must be; tests for which that
             is the same are left out then.
     """
-    known = set(TABLE.op_types("onnx"))
+    known = {*TABLE.op_types("onnx"), *FOLDED, "Compress"}
     functions = [name for name, model, _ in _published() if model.graph.node[0].op_type in FUNCTIONS]
     # ONNX publishes one case after another of these few, and dfcompile has no expansion of its own for them.
     chosen = frozenset(() if constants else functions[::5])
@@ -98,6 +110,32 @@ def node_cases(*, constants: bool) -> tuple[NodeCase, ...]:
 def _has_more_constants(node: onnx.NodeProto) -> bool:
     most, least = (set(_constant_names(node, constants=constants)) for constants in (True, False))
     return most != least
+
+
+@cache
+def every_case() -> tuple[NodeCase, ...]:
+    """Return all published node tests whose operands and results are tensors, with what must be constant as such.
+
+    A test may have the nodes that ONNX defines an operator as, instead of it: ``name_expanded``.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the tests compute overflows on purpose
+        cases = {
+            case.name.removeprefix("test_"): (case.model, (case.data_sets or [((), ())])[0])
+            for case in collect_testcases(None)
+            if case.model is not None
+        }
+    found = []
+    for name, (model, sets) in cases.items():
+        whole = cases.get(name.partition("_expanded")[0], (model, sets))[0].graph
+        if len(whole.node) == 1 and not _is_beyond_arrays(sets):
+            (node,) = whole.node
+            fixed = {
+                one.name for one, other in zip(model.graph.input, whole.input, strict=False)
+                if other.name in set(_constant_names(node, constants=False))
+            }  # fmt: skip
+            found.append(_with_constants(name, model, sets, fixed, node.op_type))
+    return tuple(found)
 
 
 @cache
@@ -118,12 +156,16 @@ def _is_beyond_arrays(sets: Sequence[Sequence[object]]) -> bool:
 
 
 def _case(name: str, published: onnx.ModelProto, sets: Sequence[Sequence[object]], *, constants: bool) -> NodeCase:
+    (node,) = published.graph.node
+    return _with_constants(name, published, sets, set(_constant_names(node, constants=constants)), node.op_type)
+
+
+def _with_constants(
+    name: str, published: onnx.ModelProto, sets: Sequence[Sequence[object]], wanted: set[str], about: str
+) -> NodeCase:
     operands = dict(zip((value.name for value in published.graph.input), map(_array, sets[0]), strict=True))
     results = dict(zip((value.name for value in published.graph.output), map(_array, sets[1]), strict=True))
-    fixed = {
-        name for name in _constant_names(published.graph.node[0], constants=constants)
-        if is_number(operands[name].dtype.name)  # others can only be refused
-    }  # fmt: skip
+    fixed = {each for each in wanted if is_number(operands[each].dtype.name)}  # others can only be refused
     model = onnx.ModelProto()
     model.CopyFrom(published)
     model.ir_version = 8  # before 4, constants were inputs as well
@@ -134,7 +176,7 @@ def _case(name: str, published: onnx.ModelProto, sets: Sequence[Sequence[object]
         else:
             model.graph.input.append(value)
     feeds = {name: value for name, value in operands.items() if name not in fixed}
-    return NodeCase(name, model, feeds, results)
+    return NodeCase(name, model, feeds, results, about)
 
 
 def _constant_names(node: onnx.NodeProto, *, constants: bool) -> Iterator[str]:

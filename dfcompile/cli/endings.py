@@ -16,7 +16,7 @@ from typing import Final, TextIO
 import click
 
 import dfcompile
-from dfcompile.errors import PluginError, UserError
+from dfcompile.errors import PluginError, UnsupportedOpError, UserError
 from dfcompile.host.printable import printable
 from dfcompile.host.reasons import reason_of
 
@@ -78,6 +78,8 @@ def _failed(error: Exception) -> int:
             return _fail(_lowered(error.format_message()))
         case PluginError():
             return _blame(error)
+        case UnsupportedOpError():
+            return _fail(str(error), longest=LONGEST_LINE * error.named)
         case UserError():
             return _fail(str(error))
         case MemoryError():
@@ -112,8 +114,8 @@ def _lowered(message: str) -> str:
     return f"{message[:1].lower()}{message[1:]}".rstrip(".")
 
 
-def _fail(message: str, ending: str = "") -> int:
-    say(f"dfcompile: error: {message}", ending)
+def _fail(message: str, ending: str = "", longest: int = LONGEST_LINE) -> int:
+    say(f"dfcompile: error: {message}", ending, longest)
     return MENDABLE
 
 
@@ -122,7 +124,7 @@ def warn(message: str) -> None:
     say(f"dfcompile: warning: {message}")
 
 
-def say(line: str, ending: str = "") -> None:
+def say(line: str, ending: str = "", longest: int = LONGEST_LINE) -> None:
     """Print a message of one line on standard error; if that is closed or full, nobody reads it.
 
     A message that is too long is cut in front of its ending, unless `TRACEBACK` asks for all of it: what it quotes at
@@ -130,7 +132,7 @@ def say(line: str, ending: str = "") -> None:
     """
     text = printable(" ".join(line.split()))
     ending = printable(ending)
-    say_as_it_is(text + ending if os.environ.get(TRACEBACK) else _cut(text, LONGEST_LINE - len(ending)) + ending)
+    say_as_it_is(text + ending if os.environ.get(TRACEBACK) else _cut(text, longest - len(ending)) + ending)
 
 
 def _cut(text: str, most: int) -> str:

@@ -8,6 +8,7 @@ from dfcompile.dfmodel_backend import System, named_systems, read_named_system
 from dfcompile.dfmodel_backend.machine.named_systems import NamedSystem
 from dfcompile.errors import UserError
 from dfcompile.frontend import CANONICAL, ONNX
+from dfcompile.frontend.operator_claims import Cover, operator_claims
 from dfcompile.lowering import LoweringPass, registered_expansions, registered_passes
 from dfcompile.lowering.operators.description import fields_of
 from dfcompile.report.text_tables import Column, folded, listing_lines, page
@@ -48,7 +49,7 @@ def passes_listing(width: int) -> str:
 
 
 def ops_listing(width: int) -> str:
-    """Return a table of every operator type and its expansions, those of ONNX first, and one of canonical fields."""
+    """Return a table of every operator type and its expansions, those of ONNX first, of the others, and of fields."""
     table = registered_expansions()
     rows = [
         (dialect, op_type, ", ".join(sorted(table.by_operator[dialect, op_type])))
@@ -60,10 +61,19 @@ def ops_listing(width: int) -> str:
         for op_type, operator in sorted(table.operators.items())
         for found in fields_of(operator)
     ]
-    listed = _table(("level", "operator", "expansions"), rows, width)
-    return (
-        f"{listed}\nfields of canonical operators\n{_table(('operator', 'field', 'default', 'meaning'), fields, width)}"
-    )
+    others = [
+        (claim.op_type, ": ".join(filter(None, (claim.cover.value, claim.reason))))
+        for claim in operator_claims(frozenset(table.op_types(ONNX)))
+        if claim.cover is not Cover.EXPANSIONS
+    ]
+    parts = [
+        _table(("level", "operator", "expansions"), rows, width),
+        "other operators of ONNX",
+        _table(("operator", "how"), others, width),
+        "fields of canonical operators",
+        _table(("operator", "field", "default", "meaning"), fields, width),
+    ]
+    return "\n".join(parts)
 
 
 def systems_listing(width: int) -> str:

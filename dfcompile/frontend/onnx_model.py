@@ -31,7 +31,7 @@ def program_of(
     """
     draft = read_draft(model, options.shapes, weights, options.dims)
     named = name_nodes(draft)
-    check_structure(named)
+    check_structure(named, options.operators)
     named = with_later_types(named)
     # Before the passes as well: they would report a contradiction as their own.
     check_operands(named, model.graph.value_info)

@@ -11,7 +11,10 @@ class ReadOptions:
     Attributes:
         shapes: shape of an input by its name, for inputs with symbolic dimensions.
         dims: size of a symbolic dimension by its name, wherever it stands.
+        operators: types of ONNX operators that can be lowered; others are refused before anything is done. ``None``:
+            whoever lowers them finds out.
     """
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
+    operators: frozenset[str] | None = None

@@ -54,16 +54,23 @@ class CanonicalFragment:
         """Add a constant array that is computed here, once."""
         return self._builder.add_parameter(self._full_name(name), value)
 
-    def view(self, source: Tensor, name: str, shape: Iterable[int]) -> Tensor:
-        """Return the same elements in the same order under another shape: no data moves."""
-        return self._builder.add_view(source, self._full_name(name), shape)
+    def view(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None = None) -> Tensor:
+        """Return the same elements in the same order under another shape: no data moves.
+
+        Args:
+            source: what is viewed.
+            name: short; the operator's name is put before it.
+            shape: in elements.
+            dtype: numpy name of a type as wide, as which the bits are read; that of the source unless given.
+        """
+        return self._builder.add_view(source, self._full_name(name), shape, dtype)
 
     def view_as(self, source: Tensor, target: Tensor) -> None:
         """Make the operator's result a view of ``source``; a copy where the result must be an array of its own."""
-        if self._builder.can_be_view(source, target.name):
-            self._builder.add_view(source, target.name, target.shape)
+        if self._builder.can_be_view(source, target):
+            self._builder.add_view(source, target.name, target.shape, target.dtype)
         else:
-            self.add(Copy(), [self.view(source, "view", target.shape)], target)
+            self.add(Copy(), [self.view(source, "view", target.shape, target.dtype)], target)
 
     def _full_name(self, name: str) -> str:
         return self._builder.free_name(f"{underscored(self._op.name)}_{name}")

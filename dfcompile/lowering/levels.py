@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dfcompile.errors import InternalError, UserError, nearest
+from dfcompile.errors import InternalError, UnsupportedOpError, UserError, nearest, together
 from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, OperatorNode, Program
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
@@ -22,7 +22,7 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     """Rewrite every ONNX operator to canonical operators and views.
 
     Raises:
-        UnsupportedOpError: naming the node that has no expansion, or a form of it that its expansion does not cover.
+        UnsupportedOpError: naming all nodes that have no expansion, or a form that their expansions do not cover.
         OperatorFieldError: an expansion of ours gives a canonical operator fields that it has not; one of a third party
             raises a PluginError then.
     """
@@ -30,14 +30,22 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     builder = ProgramBuilder(program)
     coverage: dict[str, Coverage] = {}
     chosen = []
+    unsupported: list[UnsupportedOpError] = []
     for op in onnx_operators(program, builder):
         fragment = CanonicalFragment(builder, op)
-        found = table.select(op, choices)
-        found.apply(op, fragment)
+        try:
+            found = table.select(op, choices)
+            found.apply(op, fragment)
+        except UnsupportedOpError as error:
+            unsupported.append(error)
+            builder.adopt_outputs(program.sdfg, op)  # to see what comes after it
+            continue
         with faults_of("expansion", found.origin):
             builder.check_results(op)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         coverage[op.origin] = Coverage.COSTED if fragment.operators_count else Coverage.VIEW
+    if unsupported:
+        raise together(unsupported)
     nodes = tuple(replace(node, coverage=coverage.get(node.name, node.coverage)) for node in program.nodes)
     return builder.finish(Level.CANONICAL, nodes, (*program.chosen, *chosen))
 

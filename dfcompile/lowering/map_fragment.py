@@ -67,6 +67,7 @@ class MapFragment:
         tables: Mapping[str, Tensor] | None = None,
         accumulate: Reduction | None = None,
         after_write: bool = False,
+        scattered: bool = False,
     ) -> None:
         """Add a map scope: ``write = code(reads)`` in every iteration.
 
@@ -80,7 +81,10 @@ class MapFragment:
             tables: tasklet variable -> array of which the code reads one element per iteration, at an index that it
                 computes itself, such as ``table[row, j]``.
             accumulate: combine the values written to one element; the result is set to the neutral element first.
-            after_write: the scope overwrites parts of an array that an earlier scope has written.
+            after_write: the scope overwrites parts of an array that an earlier scope has written, or accumulates into
+                what is there.
+            scattered: the indices of the write are expressions of the tasklet variables as well: where an iteration
+                writes its one element depends on data.
         """
         spatial = spatial or {}
         extents = {**spatial, **loops}
@@ -93,10 +97,15 @@ class MapFragment:
         dtypes = {name: tensor.dtype for name, (tensor, _) in reads.items()}
         output_node = self._builder.write(target.name)
         before = None
-        if accumulate is not None:
+        if accumulate is not None and not after_write:
             self._initialise(scope, target, accumulate)
         if accumulate is not None or after_write:
             before, output_node = self._builder.rewrite(target.name)
+        if scattered:
+            place = _narrowed(f"result[{', '.join(indices)}]", {"result": target})
+            memlet = self._somewhere(target, accumulate)
+        else:
+            place, memlet = "result", self._memlet(target, indices, renamed, accumulate)
         tasklet, entry = self._builder.scopes.add(
             underscored(scope),
             {renamed[name]: extent for name, extent in extents.items()} or _ONCE,
@@ -104,9 +113,9 @@ class MapFragment:
                 **{renamed[name]: self._read(tensor, index, renamed) for name, (tensor, index) in reads.items()},
                 **{renamed[name]: self._indirect_read(tensor) for name, tensor in tables.items()},
             },
-            _rename(f"result = {_narrowed(widened(code, dtypes), tables)}", renamed),
+            _rename(f"{place} = {_narrowed(widened(code, dtypes), tables)}", renamed),
             renamed["result"],
-            (output_node, self._memlet(target, indices, renamed, accumulate)),
+            (output_node, memlet),
         )
         if before is not None:
             self._builder.state.add_nedge(before, entry, dace.Memlet())
@@ -127,6 +136,13 @@ class MapFragment:
         memlet = self._builder.whole.of(table.name)
         memlet.volume = 1
         return self._builder.read(table.name), memlet
+
+    def _somewhere(self, target: Tensor, reduction: Reduction | None) -> dace.Memlet:
+        """Return the memlet of a write of one element at a place that the code computes."""
+        memlet = self._builder.whole.of(target.name)
+        memlet.volume = 1
+        memlet.wcr = None if reduction is None else reduction.value
+        return memlet
 
     def _initialise(self, scope: str, target: Tensor, reduction: Reduction) -> None:
         loops = {self._builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}

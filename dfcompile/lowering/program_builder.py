@@ -113,8 +113,8 @@ class ProgramBuilder:
         self._constants.add(name)
         return Tensor(name, tensor.shape, tensor.dtype, frozen, is_constant=True)
 
-    def add_view(self, source: Tensor, name: str, shape: Iterable[int]) -> Tensor:
-        """Add a view: the same elements in the same order under another shape.
+    def add_view(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None = None) -> Tensor:
+        """Add a view: the same elements in the same order under another shape, or the same bits as another type.
 
         A model output cannot be a view: its producer's array becomes the output instead, and the output port keeps
         the model's shape.
@@ -126,8 +126,8 @@ class ProgramBuilder:
             return source
         if self._is_output(name):
             raise InternalError(f"view {name!r}: of an array of the model's border")
-        array = self.sdfg.arrays[source.name]
-        self.sdfg.add_view(name, list(shape), array.dtype)
+        same = self.sdfg.arrays[source.name].dtype
+        self.sdfg.add_view(name, list(shape), same if dtype in (None, source.dtype) else scalar_type(dtype))
         node = self._add_access(name)
         full = self.whole.of(source.name)
         self.state.add_edge(self.read(source.name), None, node, "views", full)
@@ -136,9 +136,11 @@ class ProgramBuilder:
             self._constants.add(name)
         return self.tensor(name)
 
-    def can_be_view(self, source: Tensor, name: str) -> bool:
-        """Whether `add_view` can give ``source`` the name ``name``."""
-        return not self._is_output(name) or self._is_owned(source.name)
+    def can_be_view(self, source: Tensor, target: Tensor) -> bool:
+        """Whether `add_view` can give ``source`` the name of ``target``."""
+        if not self._is_output(target.name):
+            return True
+        return self._is_owned(source.name) and source.dtype == target.dtype
 
     def read(self, name: str) -> AccessNode:
         """Return the access node to read an array from."""

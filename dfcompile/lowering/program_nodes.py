@@ -74,8 +74,8 @@ def _nodes(
             yield node, *found
         elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), dace.data.View):
             source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
-            shape = tuple(int(size) for size in node.desc(program.sdfg).shape)
-            target.add_view(target.tensor(source), node.data, shape)
+            view = _result(program, node.data)
+            target.add_view(target.tensor(source), node.data, view.shape, view.dtype)
 
 
 def _by_position(tensors: Mapping[str, Tensor], connector: Callable[[int], str]) -> tuple[Tensor | None, ...]:

@@ -50,6 +50,7 @@ class CheckedOutline(OutlineFragment):
         tables: Mapping[str, Tensor] | None = None,
         accumulate: Reduction | None = None,
         after_write: bool = False,
+        scattered: bool = False,
     ) -> None:
         """Check a map scope and remember it; see `MapFragment.map`.
 
@@ -62,18 +63,20 @@ class CheckedOutline(OutlineFragment):
             raise VerificationError(f"scope {scope}: empty loop in {extents}")
         for read in reads.values():
             _check_indices(scope, *read, extents)
-        _check_indices(scope, *write, extents)
+        if not scattered:
+            _check_indices(scope, *write, extents)
         for tensor in (*(tensor for tensor, _ in reads.values()), *(tables or {}).values()):
             if tensor.name not in self._known and tensor.name not in self._written:
                 raise VerificationError(f"scope {scope}: reads {tensor.name!r}, which nothing has written")
             if tensor.name == write[0].name:
                 raise VerificationError(f"scope {scope}: reads {tensor.name!r}, which it writes")
         target = write[0]
-        elements = target.elements if accumulate is not None else _distinct(write, extents)
+        elements = 0 if scattered else target.elements if accumulate is not None else _distinct(write, extents)
         self._written[target.name] = self._written.get(target.name, 0) + elements
         super().map(
             step, loops=loops, reads=reads, write=write, code=code, spatial=spatial, tables=tables,
             accumulate=accumulate, after_write=after_write,
+            scattered=scattered,
         )  # fmt: skip
 
     def check_results(self) -> None:

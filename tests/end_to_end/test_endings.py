@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from dfcompile.cli import main as cli
-from dfcompile.cli.endings import SignalledError, ending_signals
+from dfcompile.cli.endings import SignalledError, ending_signals, exit_status
 from dfcompile.cli.progress import show_stage
-from dfcompile.errors import PluginError, UserError
+from dfcompile.errors import PluginError, UnsupportedOpError, UserError, together
 from tests.onnx_files import save_convolution
 
 ROOT = Path(__file__).parent.parent.parent
@@ -257,3 +257,16 @@ def test_a_path_that_is_too_long_is_the_users_to_mend(capsys: Capture) -> None:
         *command, name = words
         assert cli.main([*command, name * 5_000, *["--pes", "2"][: 2 * ("txt" not in name)]]) == 1
         assert capsys.readouterr().err.lower().endswith("…: file name too long\n") or "y.txt" in name
+
+
+def test_every_operator_that_is_refused_is_named_however_many_there_are(capsys: Capture) -> None:
+    errors = [UnsupportedOpError(f"node {name!r}: no expansion for 'Bernoulli' {'because ' * 20}") for name in "abcd"]
+
+    def fail() -> None:
+        raise together(errors)
+
+    assert exit_status(fail) == 1
+    line = capsys.readouterr().err
+
+    assert line.startswith("dfcompile: error: 4 operators have no expansion: node 'a': ")
+    assert all(f"node {name!r}: " in line for name in "abcd")

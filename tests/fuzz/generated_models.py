@@ -23,6 +23,7 @@ from tests.fuzz.operators import (
     reductions,
     sampling,
     spectra,
+    updating,
     windows,
 )
 
@@ -42,6 +43,7 @@ GENERATORS: Mapping[str, Generator] = MappingProxyType(
         **reductions.GENERATORS,
         **sampling.GENERATORS,
         **spectra.GENERATORS,
+        **updating.GENERATORS,
         **windows.GENERATORS,
     }
 )

@@ -121,7 +121,7 @@ class _Assembly:
             if use.is_buffer:
                 member = family.member(access)
                 buffers = np.full(len(tasks), self._buffers[access.array], dtype=np.int32)
-                order = member.completion or member.without_repeats
+                order = None if access.is_indirect else member.completion or member.without_repeats
                 self._add(tasks, buffers, family.volumes_out(access), use.array, order)
 
     def _add_stream(self, stream: Stream, array: Array) -> None:

@@ -63,9 +63,13 @@ class TaskFamily:
     def volumes_out(self, access: Access) -> Int64:
         """Return the distinct elements that each member writes, shape [members].
 
+        Where places depend on data, every iteration writes an element: none counts as written twice.
+
         Raises:
             UserError: the write is irregular and too large to count.
         """
+        if access.is_indirect:
+            return self.volumes_in()
         whole = self.member(access).distinct()
         last = whole if self.is_even else self.member(access, last=True).distinct()
         if whole is None or last is None:

@@ -37,7 +37,7 @@ class Array:
 class Access:
     """What one memlet touches: offset ``base + sum(strides[p] * parameter p)`` of an array, in elements.
 
-    Of an indirect read only the array is known: one element of it per iteration, which one depends on data.
+    Of an indirect access only the array is known: one element of it per iteration, which one depends on data.
     """
 
     array: str
@@ -103,7 +103,8 @@ class _StateReader:
                 raise UserError(f"{what} {node.label!r}: at top level against map scopes alone")
         scopes = [self._read_scope(node) for node in nodes if isinstance(node, MapEntry)]
         tasks = tuple(scope for scope in scopes if scope is not None)
-        for name in dict.fromkeys(read.array for scope in tasks for read in scope.reads if read.is_indirect):
+        accesses = (access for scope in tasks for access in (*scope.reads, *scope.writes))
+        for name in dict.fromkeys(access.array for access in accesses if access.is_indirect):
             self._arrays[name] = replace(self._arrays[name], is_materialised=True)
         return LoweredGraph(str(self._sdfg.name), tasks, self._arrays)
 

@@ -32,7 +32,7 @@ def list_passes() -> None:
 
 @click.command(name="ops", cls=StrictCommand)
 def list_ops() -> None:
-    """List the operators that have an expansion, those of ONNX and the canonical ones, and the fields of the latter."""
+    """List the operators that have an expansion, how others of ONNX are dealt with, and fields of canonical ones."""
     from dfcompile.cli.listings import ops_listing
     from dfcompile.lowering import registered_expansions
 

@@ -9,11 +9,13 @@ from onnx import helper
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import NARROW_REALS, element_kind
 from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
+from dfcompile.frontend.normaliser.selections import index_selections
 from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.element_type import onnx_type
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 
+_OF_SHAPES = frozenset(["EyeLike", "Shape", "Size"])  # of whose operand only shape and type count
 _RANDOM = frozenset(
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
 )
@@ -34,11 +36,11 @@ def fold_constants(draft: Draft) -> Draft:
 
     Folding a Shape makes a Reshape's result known, which makes the next Shape static: hence until nothing changes.
     A node that produces an output of the model stays, and so does one that cannot be computed: a later stage either
-    compiles it or names it.
+    compiles it or names it. Selections by constants become indices, so that their shapes are known.
     """
     room_bytes = room_for_folds(draft.constants) + _size_bytes(draft.constants)
     while True:
-        folded = _fold_once(draft, infer_types(draft), room_bytes - _size_bytes(draft.constants))
+        folded = index_selections(_fold_once(draft, infer_types(draft), room_bytes - _size_bytes(draft.constants)))
         if folded is draft:
             return draft
         draft = folded
@@ -68,7 +70,7 @@ def _value(
 ) -> Mapping[str, Constant] | None:
     if node.op_type in _RANDOM or node.op_type in _DOUBTFUL or node.op_type in _KEPT:
         return None
-    if node.op_type in {"Shape", "Size"}:
+    if node.op_type in _OF_SHAPES:
         known = types.get(node.input[0])
         if known is None or known.known_shape is None:
             return None

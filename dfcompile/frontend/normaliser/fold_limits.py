@@ -42,6 +42,8 @@ def may_fold(
         return False
     results = [types[name] for name in node.output if name in types]
     shapes = [result.known_shape for result in results]
+    if node.op_type == "Range" and None in shapes:
+        shapes = [_range_shape(node, operands)]
     if node.op_type in GROWING and (not shapes or None in shapes):
         return False
     sizes = [0 if shape is None else math.prod(shape) for shape in shapes]
@@ -50,6 +52,15 @@ def may_fold(
     if max(sizes, default=0) > most or size_bytes > room_bytes:
         return False
     return node.op_type not in CONTRACTIONS or _most_work(node, operands) <= LARGEST_WORK
+
+
+def _range_shape(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> tuple[int, ...] | None:
+    """Return the shape of a Range of constants, which ONNX does not infer for every type; None if there is none."""
+    if not all(name in operands and operands[name].size == 1 for name in node.input):
+        return None
+    start, limit, delta = (float(operands[name].item()) for name in node.input)
+    count = (limit - start) / delta if delta else math.inf
+    return (max(math.ceil(count), 0),) if math.isfinite(count) else None
 
 
 def _itemsize(result: TensorType) -> int:

@@ -1,20 +1,27 @@
 """Output copies: an output that is an input, a constant or another output gets a node of its own."""
 
+from collections.abc import Mapping
+
+import onnx
 from onnx import helper
 
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.free_name import free_name
 
-# Nodes that are nothing but a constant, and are folded into one.
-_CONSTANTS = frozenset(["Constant", "ConstantOfShape"])
+# What nothing but folding deals with: values that shapes and constants give, or results whose size depends on data.
+FOLDED = frozenset(
+    ["Constant", "ConstantOfShape", "EyeLike", "NonMaxSuppression", "NonZero", "Range", "Shape", "Size", "Unique"]
+)
 
 
 def copy_border_outputs(draft: Draft) -> Draft:
     """Return the draft with an Identity node before each output that no node computes.
 
-    ``x -> y = f(x), x`` becomes ``x -> y = f(x), x_copy = Identity(x)``; the output keeps its position.
+    ``x -> y = f(x), x`` becomes ``x -> y = f(x), x_copy = Identity(x)``; the output keeps its position. What is going
+    to be a constant gets another name: ``y = Shape(x)`` becomes ``y.value = Shape(x), y = Identity(y.value)``.
     """
-    produced = {name for node in draft.proto.graph.node if node.op_type not in _CONSTANTS for name in node.output}
+    draft = _with_constants_apart(draft)
+    produced = {name for node in draft.proto.graph.node for name in node.output}
     borrowed = [name for name in draft.output_names if name not in produced]
     if not borrowed:
         return draft
@@ -32,3 +39,27 @@ def copy_border_outputs(draft: Draft) -> Draft:
     for output in copied.proto.graph.output:
         output.name = renamed.get(output.name, output.name)
     return copied
+
+
+def _with_constants_apart(draft: Draft) -> Draft:
+    outputs = frozenset(draft.output_names)
+    nodes = tuple(draft.proto.graph.node)
+    constants = [name for node in nodes if node.op_type in FOLDED for name in node.output if name in outputs]
+    if not constants:
+        return draft
+    taken = {name for node in nodes for name in (*node.input, *node.output)}
+    names = {node.name for node in nodes}
+    inner = {name: free_name(f"{name}.value", taken) for name in constants}
+    copies = (
+        helper.make_node("Identity", [value], [name], name=free_name(f"{name}.copy", names))
+        for name, value in inner.items()
+    )
+    return draft.replaced((*(_renamed(node, inner) for node in nodes), *copies))
+
+
+def _renamed(node: onnx.NodeProto, inner: Mapping[str, str]) -> onnx.NodeProto:
+    renamed = onnx.NodeProto()
+    renamed.CopyFrom(node)
+    renamed.input[:] = [inner.get(name, name) for name in node.input]
+    renamed.output[:] = [inner.get(name, name) for name in node.output]
+    return renamed

@@ -27,8 +27,9 @@ def import_program(name: str, normalised: Normalised, types: Mapping[str, Tensor
     """Return the program of level 0: one state, one array per value, one access node per array.
 
     Inputs, outputs and parameters are not transient. A value without dimensions is an array of shape ``(1,)``. An
-    operand that a node omits, and a constant without elements, has no connector; an operand that only tells a shape,
-    an axis or the like is an input as any other, whose value stands in the program's parameters.
+    operand that a node omits, a constant without elements, and a result that nobody uses has no connector; an operand
+    that only tells a shape, an axis or the like is an input as any other, whose value stands in the program's
+    parameters.
 
     Args:
         name: any text; the program gets an identifier near to it.
@@ -68,8 +69,15 @@ def array_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _values(draft: Draft) -> tuple[str, ...]:
     constants = [name for name, value in draft.constants.items() if value.size]
-    produced = [name for node in draft.proto.graph.node for name in node.output if name]
+    used = _used(draft)
+    produced = [name for node in draft.proto.graph.node for name in node.output if name in used]
     return tuple(dict.fromkeys([*draft.input_names, *constants, *produced]))
+
+
+def _used(draft: Draft) -> frozenset[str]:
+    """Return the values that a node reads or that are outputs; of the other results there is nothing to compute."""
+    read = (name for node in draft.proto.graph.node for name in node.input if name)
+    return frozenset([*read, *draft.output_names])
 
 
 def _shape(value: str, types: Mapping[str, TensorType]) -> tuple[int, ...]:
@@ -86,7 +94,7 @@ def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None
     labels = labels_of(node.name for node in draft.proto.graph.node)
     for node in draft.proto.graph.node:
         operands = {input_connector(at): name for at, name in enumerate(node.input) if name in arrays}
-        results = {output_connector(at): name for at, name in enumerate(node.output) if name}
+        results = {output_connector(at): name for at, name in enumerate(node.output) if name in arrays}
         operator = nodes.operator(
             labels[node.name],
             op_type=node.op_type,

@@ -165,6 +165,7 @@ _AXES: Mapping[str, int] = {
 _AXIS_DEFAULTS = {"ArgMax": 0, "ArgMin": 0, "LpNormalization": -1}
 AXIS_CHECKS: Mapping[str, Callable[[Operands], None]] = {
     "Concat": _check_concat,
+    "CumProd": _check_running_sum,
     "CumSum": _check_running_sum,
     "DepthToSpace": _check_blocks,
     "Gather": _check_gather,

@@ -6,6 +6,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.contributed import CONTRIBUTED
 from dfcompile.frontend.validation.axis_shapes import AXIS_CHECKS, check_axes
 from dfcompile.frontend.validation.function_shapes import FUNCTION_CHECKS
+from dfcompile.frontend.validation.index_shapes import INDEX_CHECKS
 from dfcompile.frontend.validation.normalisation_shapes import NORMALISATION_CHECKS
 from dfcompile.frontend.validation.operands import (
     Operands,
@@ -135,6 +136,7 @@ _FLAGS = {
     "inverse": (0, 1),
     "is_causal": (0, 1),
     "keepdims": (0, 1),
+    "largest": (0, 1),
     "noop_with_empty_axes": (0, 1),
     "onesided": (0, 1),
     "periodic": (0, 1),
@@ -142,6 +144,7 @@ _FLAGS = {
     "reverse": (0, 1),
     "saturate": (0, 1),
     "select_last_index": (0, 1),
+    "sorted": (0, 1),
     "spatial": (0, 1),
     "storage_order": (0, 1),
     "training_mode": (0, 1),
@@ -160,6 +163,7 @@ _CHECKS: Mapping[str, Callable[[Operands], None]] = {
     **dict.fromkeys(("Max", "Mean", "Min", "Sum"), _check_variadic),
     **AXIS_CHECKS,
     **FUNCTION_CHECKS,
+    **INDEX_CHECKS,
     **NORMALISATION_CHECKS,
     **PRODUCT_CHECKS,
     **WINDOW_CHECKS,

@@ -7,33 +7,35 @@ from collections.abc import Mapping
 import onnx
 from onnx import AttributeProto, checker
 
-from dfcompile.errors import UnsupportedOpError, UserError, nearest
+from dfcompile.errors import UserError, nearest
 from dfcompile.frontend.normaliser.opset import opset_of
-from dfcompile.frontend.onnx.contributed import CONTRIBUTED
-from dfcompile.frontend.onnx.contributed_operator import DOMAIN
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.one_line import one_line
-from dfcompile.frontend.onnx.schemas import OWN_DOMAINS, schema_of
+from dfcompile.frontend.onnx.schemas import schema_of
 from dfcompile.frontend.onnx.shapes import checkable, stand_in
+from dfcompile.frontend.validation.refusals import check_supported
 
 _TERM = r"[A-Za-z]*(?:\.\.\.[A-Za-z]*)?"  # one way to match, or a long equation takes forever
 _GROUP_NORMALIZATION_AGAIN = 21
 
 
-def check_structure(draft: Draft) -> None:
+def check_structure(draft: Draft, operators: frozenset[str] | None = None) -> None:
     """Check what needs no shapes.
 
     Args:
         draft: with named nodes, as read.
+        operators: types of ONNX operators that can be lowered, if they are known.
 
     Raises:
-        UnsupportedOpError: an operator of another domain than ONNX's, or one that holds a graph (control flow).
+        UnsupportedOpError: operators of another domain than ONNX's, some that hold a graph (control flow), or some that
+            nothing deals with; all of them.
         UserError: unknown operator or operator set, a value read but not produced, produced twice or after it is
             read, a cycle, an attribute that is not finite, or anything that ONNX's checker finds.
     """
     opset = opset_of(draft.proto)
     if not draft.output_names:
         raise UserError("model: no output (a compiled model computes something)")
+    check_supported(draft, operators)
     for node in draft.proto.graph.node:
         _check_operator(node, opset)
         _check_attributes(node)
@@ -56,34 +58,24 @@ def check_structure(draft: Draft) -> None:
 
 
 def _check_operator(node: onnx.NodeProto, opset: int) -> None:
-    where = f"node {node.name!r}"
-    if node.domain not in OWN_DOMAINS and node.op_type not in CONTRIBUTED:
-        name = f"{node.domain}.{node.op_type}"
-        hint = nearest(name, CONTRIBUTED) if node.domain == DOMAIN else ""
-        raise UnsupportedOpError(f"{where}: operator {name} against an operator of ONNX itself{hint}")
     try:
         schema_of(node.op_type, opset)
     except onnx.defs.SchemaError as error:
-        known = [schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain]
-        if node.op_type in known:
-            raise UserError(f"{where}: {node.op_type} is no operator of set {opset} (convert the model)") from error
-        raise UnsupportedOpError(
-            f"{where}: no operator {node.op_type!r} in ONNX{nearest(node.op_type, known)}"
-        ) from error
+        found = f"{node.op_type} is no operator of set {opset}"
+        raise UserError(f"node {node.name!r}: {found} (convert the model)") from error
 
 
 def _check_attributes(node: onnx.NodeProto) -> None:
     for attribute in node.attribute:
-        if attribute.type in {AttributeProto.GRAPH, AttributeProto.GRAPHS}:
-            raise UnsupportedOpError(
-                f"node {node.name!r}: {node.op_type} holds a graph against a plain operator (control flow; unroll it)"
-            )
         if (node.op_type, attribute.name) == ("Einsum", "equation"):
             _check_equation(node, attribute.s.decode("utf-8", errors="replace"))
         if (node.op_type, attribute.name) == ("Split", "num_outputs") and attribute.i != len(node.output):
             raise UserError(
                 f"node {node.name!r}: attribute 'num_outputs' is {attribute.i} against {len(node.output)} results"
             )
+        if (node.op_type, attribute.name) == ("GatherND", "batch_dims") and attribute.i < 0:
+            # ONNX's inference reads beside its memory.
+            raise UserError(f"node {node.name!r}: attribute 'batch_dims' is {attribute.i} against at least 0")
         if (node.op_type, attribute.name) == ("Celu", "alpha") and attribute.f == 0:
             raise UserError(f"node {node.name!r}: attribute 'alpha' is 0 against a number to divide by")
         numbers = [attribute.f] if attribute.type == AttributeProto.FLOAT else attribute.floats

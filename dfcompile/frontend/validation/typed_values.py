@@ -1,11 +1,11 @@
 """Typed values: every value has an element type and a static shape, and the nodes agree with them."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 
-from dfcompile.errors import UserError
+from dfcompile.errors import UnsupportedOpError, UserError, together
 from dfcompile.frontend.normaliser import VIEWS
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Draft
@@ -56,18 +56,29 @@ def checked_types(draft: Draft) -> Mapping[str, TensorType]:
     """
     check_operands(draft)
     types = infer_types(draft, strict=True)
+    unknown = [*_unknown_shapes(draft, types)]
+    if unknown:
+        raise together(unknown)
     for node in draft.proto.graph.node:
         for name in filter(None, node.output):
             _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least=1)
-            if name not in types or types[name].known_shape is None:
-                raise UserError(
-                    f"node {node.name!r}: the shape of {name!r} depends on data against a static shape "
-                    f"({node.op_type} of values that are no constants)"
-                )
         if node.op_type in VIEWS:
             _check_view(f"node {node.name!r}", types[node.input[0]], types[node.output[0]])
     _check_declared(draft, types)
     return types
+
+
+def _unknown_shapes(draft: Draft, types: Mapping[str, TensorType]) -> Iterator[UnsupportedOpError]:
+    """Yield the nodes of whose operands all shapes are known, but not those of their results."""
+    for node in draft.proto.graph.node:
+        if any(types.get(name, _UNKNOWN).known_shape is None for name in filter(None, node.input)):
+            continue  # another one is the cause
+        unknown = (name for name in filter(None, node.output) if types.get(name, _UNKNOWN).known_shape is None)
+        for name in list(unknown)[:1]:
+            yield UnsupportedOpError(
+                f"node {node.name!r}: the shape of {name!r} depends on data against a static shape "
+                f"({node.op_type} of values that are no constants)"
+            )
 
 
 def _check_sizes(where: str, found: TensorType, least: int) -> None:

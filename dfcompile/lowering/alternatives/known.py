@@ -291,6 +291,7 @@ def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str,
                 write=root,
                 can_send=len(writers[write.array]) == 1
                 and not _is_stored(root, array, sdfg)
+                and not write.is_indirect
                 and family.member(write).completion is not None,
             )
         )

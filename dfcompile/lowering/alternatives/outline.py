@@ -64,14 +64,13 @@ class OutlineFragment(MapFragment):
         tables: Mapping[str, Tensor] | None = None,
         accumulate: Reduction | None = None,  # noqa: ARG002  # the accesses say it
         after_write: bool = False,  # noqa: ARG002
+        scattered: bool = False,
     ) -> None:
         """Remember a map scope; see `MapFragment.map`."""
         spatial = spatial or {}
         extents = {**spatial, **loops} or {"once": 1}
         names = tuple(extents)
-        indirect = tuple(
-            Access(tensor.name, 0, (0,) * len(names), is_indirect=True) for tensor in (tables or {}).values()
-        )
+        indirect = tuple(_somewhere(tensor, names) for tensor in (tables or {}).values())
         self._scopes.append(
             MapScope(
                 name=f"{self._op.name}.{step}" if step else self._op.name,
@@ -80,7 +79,7 @@ class OutlineFragment(MapFragment):
                 extents=tuple(extents.values()),
                 is_spatial=tuple(name in spatial for name in names),
                 reads=(*(self._access(read, names) for read in reads.values()), *indirect),
-                writes=(self._access(write, names),),
+                writes=(_somewhere(write[0], names) if scattered else self._access(write, names),),
             )
         )
 
@@ -96,6 +95,10 @@ class OutlineFragment(MapFragment):
                 else:
                     base += factor * stride
         return Access(tensor.name, base, tuple(strides.values()))
+
+
+def _somewhere(tensor: Tensor, parameters: Sequence[str]) -> Access:
+    return Access(tensor.name, 0, (0,) * len(parameters), is_indirect=True)
 
 
 def _array(tensor: Tensor, *, is_transient: bool, is_materialised: bool) -> Array:

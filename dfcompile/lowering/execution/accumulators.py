@@ -55,8 +55,8 @@ def widen_accumulators(sdfg: dace.SDFG) -> None:
 
 def _widen(sdfg: dace.SDFG, state: SDFGState, exit_: MapExit, scopes: MapScopes) -> None:
     (inner,) = state.in_edges(exit_)
-    if inner.data.wcr is None:
-        return
+    if inner.data.wcr is None or inner.data.subset.num_elements() > 1:
+        return  # at places that depend on data, the elements themselves are combined, one after another, in memory
     name, reduction = inner.data.data, Reduction[detect_reduction_type(inner.data.wcr).name.upper()]
     dtype = np.dtype(sdfg.arrays[name].dtype.type).name
     if dtype not in _WIDE or (dtype == _WIDE[dtype] and _extremum(reduction) is None):

@@ -1,4 +1,4 @@
-"""ONNX CumSum."""
+"""ONNX CumSum and CumProd: running sums and products."""
 
 from math import prod
 
@@ -7,11 +7,10 @@ import numpy as np
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, onnx_expansion
 
 
-@onnx_expansion("CumSum", "triangle", default=True)
-def cumsum(op: Operator, build: CanonicalFragment) -> None:
+def cumulative(op: Operator, build: CanonicalFragment) -> None:
     """``Y[…, j, …] = sum_k X[…, k, …] if k <= j else 0`` along an axis of n: one downsampler that reads X n times.
 
-    A running sum would read X once, but reads what it writes: no access of a canonical task.
+    A running sum would read X once, but reads what it writes: no access of a canonical task. Products likewise.
     """
     x, y = op.input(0), op.output()
     (given,) = op.static_integers(1, "axis") or (0,)
@@ -20,8 +19,13 @@ def cumsum(op: Operator, build: CanonicalFragment) -> None:
     build.check_parameter((n, n))
     j, k = np.arange(n)[:, None, None], np.arange(n)[None, :, None]
     first, last = (j, k) if op.integer("reverse", 0) else (k, j)
-    is_summed = first < last if op.integer("exclusive", 0) else first <= last
+    is_taken = first < last if op.integer("exclusive", 0) else first <= last
     total = build.array("total", (outer, n, inner))
     data = build.view(x, "data", (outer, 1, n, inner))
-    build.reduce(Reduction.SUM, [data, build.parameter("triangle", is_summed)], total, [2], "a if b else 0")
+    reduction = Reduction.SUM if op.op_type == "CumSum" else Reduction.PRODUCT
+    taken = f"a if b else {reduction.initial(x.dtype)}"
+    build.reduce(reduction, [data, build.parameter("triangle", is_taken)], total, [2], taken)
     build.view_as(total, y)
+
+
+EXPANSIONS = tuple(onnx_expansion(op_type, "triangle", default=True)(cumulative) for op_type in ("CumSum", "CumProd"))

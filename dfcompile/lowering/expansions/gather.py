@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from dfcompile.lowering import CanonicalFragment, CanonicalNode, MapFragment, Operator, expansion, onnx_expansion
 from dfcompile.lowering.operators import Gather, Lookup
+from dfcompile.lowering.operators.gather import Run
 
-_MOST_RUNS = 64  # a task each; beyond, one task that looks its indices up
+MOST_RUNS = 64  # a task each; beyond, one task that looks its indices up
 
 
 @onnx_expansion("Gather", "runs", default=True)
@@ -15,12 +19,12 @@ def gather(op: Operator, build: CanonicalFragment) -> None:
     Indices that the model computes, or that follow no few progressions, are looked up.
     """
     x, y, axis = op.input(0), op.output(), op.axis()
-    indices = () if op.input(1).value is None else op.static_integers(1, "indices") or ()
+    indices = np.array(() if op.input(1).value is None else op.static_integers(1, "indices") or (), np.int64)
     extent = x.shape[axis]
-    if any(not -extent <= index < extent for index in indices):
+    if ((indices < -extent) | (indices >= extent)).any():
         raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
-    runs = progressions([index % extent for index in indices])
-    if op.input(1).value is None or len(runs) > _MOST_RUNS:
+    runs = few_progressions(indices % extent)
+    if not runs:
         build.add(Lookup(axis), [x, op.input(1)], y)
         return
     shape = (*x.shape[:axis], len(indices), *x.shape[axis + 1 :])
@@ -30,7 +34,14 @@ def gather(op: Operator, build: CanonicalFragment) -> None:
         build.view_as(gathered, y)
 
 
-def progressions(indices: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
+def few_progressions(indices: npt.NDArray[np.generic]) -> tuple[Run, ...]:
+    """Return the progressions that indices ``[n]`` follow; none if these are so many that a task looks indices up."""
+    bends = np.count_nonzero(np.diff(indices.astype(np.int64), 2))  # two, at most, where one ends and the next begins
+    runs = () if bends > 2 * MOST_RUNS else progressions([int(index) for index in indices])
+    return runs if len(runs) <= MOST_RUNS else ()
+
+
+def progressions(indices: Sequence[int]) -> tuple[Run, ...]:
     """Cut indices into arithmetic progressions ``(first, step, count)``, each as long as possible from the left.
 
     >>> progressions([0, 2, 4, 3, 2, 7])

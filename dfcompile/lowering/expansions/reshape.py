@@ -16,10 +16,13 @@ EXPANSIONS = tuple(
 
 @onnx_expansion("Dropout", "view", default=True)
 def dropout(op: Operator, build: CanonicalFragment) -> None:
-    """``Y = X`` in inference: no data moves."""
-    if len(op.outputs) > 1 and op.outputs[1] is not None:
-        raise op.unsupported("the result 'mask' has no expansion (use the values only)")
-    training = op.optional_input(2)
-    if training is not None and (training.value is None or training.value.any()):
+    """``Y = X`` in inference: no data moves; the mask, if it is used, is true everywhere."""
+    ratio, training = op.optional_input(1), op.optional_input(2)
+    drops_nothing = ratio is not None and ratio.value is not None and not ratio.value.any()
+    if not drops_nothing and training is not None and (training.value is None or training.value.any()):
         raise op.unsupported("operand 'training_mode' is true against false (export the model for inference)")
-    build.view_as(op.input(0), op.output())
+    mask = op.outputs[1] if len(op.outputs) > 1 else None
+    if mask is not None:
+        build.elementwise("True", [op.input(0)], mask, step="mask")
+    if op.outputs[0] is not None:
+        build.view_as(op.input(0), op.outputs[0])

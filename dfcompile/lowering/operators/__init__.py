@@ -14,6 +14,7 @@ from dfcompile.lowering.operators.matmul import MatMul
 from dfcompile.lowering.operators.pad import Pad, PadMode
 from dfcompile.lowering.operators.reduce import Reduce
 from dfcompile.lowering.operators.sample import Sample
+from dfcompile.lowering.operators.scatter import Col2im, Scatter, Update
 from dfcompile.lowering.operators.window import Window
 from dfcompile.lowering.reduction import Reduction
 
@@ -23,6 +24,7 @@ __all__ = [
     "Axes",
     "Axis",
     "CanonicalOperator",
+    "Col2im",
     "Concat",
     "Contraction",
     "Convolution",
@@ -40,7 +42,9 @@ __all__ = [
     "Reduce",
     "Reduction",
     "Sample",
+    "Scatter",
     "TransposedConvolution",
+    "Update",
     "Window",
 ]
 
@@ -48,8 +52,8 @@ SHIPPED: Mapping[str, type[CanonicalOperator]] = MappingProxyType(
     {
         operator.__name__: operator
         for operator in (
-            Concat, Convolution, Copy, Elementwise, Gather, Im2col, Lookup, LookupElements, MatMul, Pad, Reduce,
-            Sample, TransposedConvolution, Window,
+            Col2im, Concat, Convolution, Copy, Elementwise, Gather, Im2col, Lookup, LookupElements, MatMul, Pad, Reduce,
+            Sample, Scatter, TransposedConvolution, Update, Window,
         )
     }
 )  # fmt: skip

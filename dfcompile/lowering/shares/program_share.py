@@ -140,7 +140,7 @@ class _ShareBuilder:
         self._reads = reads
         self._taken = set(program.sdfg.arrays)
         self._parts: dict[_Copy, _Part] = {}
-        self._views: dict[tuple[str, tuple[int, ...]], Tensor] = {}
+        self._views: dict[tuple[str, tuple[int, ...], str], Tensor] = {}
 
     def build(self) -> Program:
         for op in self._operators:
@@ -196,8 +196,8 @@ class _ShareBuilder:
     def _add(self, builder: ProgramBuilder, op: CanonicalNode[CanonicalOperator]) -> None:
         share = self._shares[op.name]
         operands = [
-            self._operand(builder, copy, shape)
-            for copy, shape in zip(self._reads[op.name], share.operands, strict=True)
+            self._operand(builder, copy, shape, tensor.dtype)
+            for copy, shape, tensor in zip(self._reads[op.name], share.operands, op.operands(), strict=True)
         ]
         results = []
         for tensor, shape in zip(op.results(), share.results, strict=True):
@@ -214,14 +214,14 @@ class _ShareBuilder:
         )
         builder.add_operator(node, operands, results)
 
-    def _operand(self, builder: ProgramBuilder, copy: _Copy, shape: tuple[int, ...]) -> Tensor:
+    def _operand(self, builder: ProgramBuilder, copy: _Copy, shape: tuple[int, ...], dtype: str) -> Tensor:
         """Return what an operator reads: an array, or a view of it; both have the same elements in the same order."""
         name = self._parts[copy].name if copy in self._parts else copy[0]
         source = builder.tensor(name)
-        if source.shape == shape:
+        if (source.shape, source.dtype) == (shape, dtype):
             return source
         if source.elements != int(np.prod(shape, dtype=np.int64)):
             raise VerificationError(f"array {name!r}: {source} of a chip against a view of {list(shape)}")
-        if (name, shape) not in self._views:
-            self._views[name, shape] = builder.add_view(source, self._free_name(f"{name}_view"), shape)
-        return self._views[name, shape]
+        if (name, shape, dtype) not in self._views:
+            self._views[name, shape, dtype] = builder.add_view(source, self._free_name(f"{name}_view"), shape, dtype)
+        return self._views[name, shape, dtype]

@@ -89,8 +89,8 @@ def test_constant_node_may_be_an_output(write_model: ModelWriter) -> None:
     program = read_model(path).program
 
     assert coverage_of(path) == {"r": "COSTED", "k": "FOLDED", "c.copy": "COSTED"}
-    assert [(port.array, port.shape) for port in program.outputs] == [("y", (2,)), ("c_copy", (1,))]
-    assert {name: value.tolist() for name, value in program.parameters.items()} == {"c": [7.0]}
+    assert [(port.array, port.shape) for port in program.outputs] == [("y", (2,)), ("c", (1,))]
+    assert {name: value.tolist() for name, value in program.parameters.items()} == {"c_value": [7.0]}
 
 
 def test_input_may_be_an_output(write_model: ModelWriter) -> None:

@@ -26,7 +26,20 @@ from dfcompile.lowering import (
     onnx_expansion,
     registered_expansions,
 )
-from dfcompile.lowering.operators import Concat, Copy, Elementwise, Gather, Im2col, MatMul, Pad, Reduce, Window
+from dfcompile.lowering.operators import (
+    Col2im,
+    Concat,
+    Copy,
+    Elementwise,
+    Gather,
+    Im2col,
+    MatMul,
+    Pad,
+    Reduce,
+    Scatter,
+    Update,
+    Window,
+)
 from dfcompile.lowering.passes.fuse_elementwise import fuse_elementwise
 from dfcompile.plugins import Plugin
 from dfcompile.testing.expansions import canonical_program
@@ -160,6 +173,15 @@ CONTRADICTIONS: list[tuple[CanonicalOperator, list[tuple[int, ...]], tuple[int, 
     (Concat(1), [(2, 3), (2, 4)], (2, 8), "along axis 1 against"),
     (Gather(0, ((2, 1, 3),)), [(4,)], (3,), r"'runs' has \(2, 1, 3\) against indices below 4"),
     (Gather(0, ((0, 1, 3),)), [(4,)], (2,), "'runs' has 3 indices along axis 0"),
+    (Scatter(0, ((2, 1, 3),)), [(4,), (3,)], (4,), r"'runs' has \(2, 1, 3\) against different indices below 4"),
+    (Scatter(0, ((2, 0, 2),)), [(4,), (2,)], (4,), r"'runs' has \(2, 0, 2\) against different indices below 4"),
+    (Scatter(0, ((0, 1, 3),)), [(4,), (2,)], (4,), "'runs' has 3 indices along axis 0"),
+    (Update(0, (0, 1)), [(4,), (2,), (2,)], (4,), "'index_axes' is .* against one axis per dimension"),
+    (Update(0, (0,)), [(4,), (3,), (2,)], (4,), r"indices float32\[3\] at axes \[0\] of the updates"),
+    (Update(0, (0,)), [(4, 2), (3,), (3, 3)], (4, 2), r"updates float32\[3,3\] of float32\[4,2\]"),
+    (Update(0, (0,)), [(4,), (2,), (2,)], (5,), r"the result float32\[5\] against float32\[4\]"),
+    (Col2im((1,), (1,)), [(1, 1, 2, 4)], (1, 1, 4), "windows span 5 elements against 4 of axis 2"),
+    (Col2im((1,), (1,)), [(1, 2, 2, 4)], (1, 1, 5), "of 1 spatial dimensions against the result"),
     (Pad((1, 1)), [(4,)], (5,), r"'pads' is \(1, 1\) for float32\[4\] against the result float32\[5\]"),
     (Pad((1, 1, 0, 0)), [(4,)], (6,), "'pads' is .* against 2 items"),
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import Digit, KernelLoop, LoopKind, LoopPart
 from dfcompile.lowering.operators import (
     CanonicalOperator,
+    Col2im,
     Concat,
     Convolution,
     Copy,
@@ -25,7 +26,9 @@ from dfcompile.lowering.operators import (
     Reduce,
     Reduction,
     Sample,
+    Scatter,
     TransposedConvolution,
+    Update,
     Window,
 )
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest, affine, kernel_loops
@@ -71,6 +74,12 @@ CASES: list[tuple[CanonicalOperator, list[Shape], Shape, dict[str, tuple[int | N
       "t": (None, 1, 1, None)}),
     (Sample(), [(2, 3, 5, 4), (1, 6, 2)], (2, 3, 6, 4),
      {"b": (60, None, 72), "c": (20, None, 24), "p": (None, 2, 4), "r": (1, None, 1), "t": (None, 1, None)}),
+    (Update(1, (0, 1)), [(3, 5), (3, 2), (3, 2)], (3, 5), {"i0": (5, 2, 2, 5)}),
+    (Update(0, (0,), Reduction.SUM), [(6, 4), (3,), (3, 4)], (6, 4), {"i1": (1, None, 1, 1)}),
+    (Update(2, (0, 2)), [(2, 3, 5, 4), (2, 2), (2, 3, 2, 4)], (2, 3, 5, 4),
+     {"i0": (60, 2, 24, 60), "i1": (20, None, 8, 20), "i3": (1, None, 1, 1)}),
+    (Scatter(0, ((1, 2, 2),)), [(4, 5), (2, 5)], (4, 5), {"i1": (1, 1, 1)}),
+    (Col2im((2,), (1,)), [(2, 3, 2, 4)], (2, 3, 8), {"b": (24, 24), "c": (8, 8)}),
     (Concat(1), [(2, 3), (2, 5)], (2, 8), {"i0": (3, 5, 8)}),
     (Pad((0, 1, 0, 1)), [(2, 3)], (2, 5), {"i0": (3, 5)}),
     (Window(Reduction.MAX, (2, 2), (2, 2), (1, 1)), [(1, 3, 4, 4)], (1, 3, 2, 2),

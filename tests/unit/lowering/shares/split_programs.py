@@ -43,6 +43,15 @@ MODELS = {
         i = Constant<value_ints=[3,1,2,0]>() t = Gather<axis=1>(x, i) c = Concat<axis=0>(s, t) y = Neg(c) }""",
     "rearranged": """g (float[2,8,2,4] x) => (float[2,2,4,8] y) { y = DepthToSpace<blocksize=2>(x) }""",
     "rows of a table": """g (float[8,6] x, int64[4] i) => (float[4,6] y) { h = Gather<axis=0>(x, i) y = Abs(h) }""",
+    "elements written at indices": """g (float[4,8] x, int64[4,4] i, float[4,4] u) => (float[4,8] y)
+        { h = ScatterElements<axis=1>(x, i, u) y = Neg(h) }""",
+    "rows added at indices": """g (float[8,8] x, int64[4,1] i, float[4,8] u) => (float[8,8] y)
+        { h = ScatterND<reduction="add">(x, i, u) y = Neg(h) }""",
+    "rows written": """g (float[8,8] x, float[2,8] u) => (float[8,8] y)
+        { i = Constant<value=int64[2,1] {5,2}>() h = ScatterND(x, i, u) y = Neg(h) }""",
+    "windows added up": """g (float[2,32,9] x) => (float[2,8,4,4] y) {
+        image = Constant<value_ints=[4,4]>() block = Constant<value_ints=[2,2]>()
+        h = Col2Im(x, image, block) y = Neg(h) }""",
     "padded": """g (float[4,6] x) => (float[4,8] y) {
         pads = Constant<value_ints=[0,1,0,1]>() h = Pad<mode="edge">(x, pads) y = Exp(h) }""",
     "interpolated": """g (float[2,4,6,4] x) => (float[2,4,12,8] y) {

@@ -1,0 +1,124 @@
+"""Claims: how each operator of ONNX is dealt with, or why it is refused."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import Enum, unique
+from functools import cache
+from types import MappingProxyType
+
+import onnx
+
+from dfcompile.frontend.normaliser.functions import FUNCTIONS
+from dfcompile.frontend.normaliser.output_copies import FOLDED
+
+
+@unique
+class Cover(Enum):
+    """How an operator is dealt with; the value is how that reads."""
+
+    EXPANSIONS = "own expansions"
+    DEFINITION = "replaced by what ONNX defines it as"
+    FOLDED = "computed once, of constants or shapes"
+    REPLACED = "replaced by other operators"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is claimed of an operator.
+
+    Attributes:
+        op_type: such as ``Relu``.
+        versions: operator sets that define it anew, oldest first.
+        cover: how it is dealt with.
+        reason: why it is refused, or what it is replaced by; else empty.
+    """
+
+    op_type: str
+    versions: tuple[int, ...]
+    cover: Cover
+    reason: str = ""
+
+
+_REPLACED: Mapping[str, str] = MappingProxyType(
+    {
+        "Compress": "a Gather at the places of a constant condition",
+        "If": "the branch that a constant condition takes",
+    }
+)
+_SEQUENCE = "its operands or results are sequences of tensors"
+_TEXT = "its operands are texts"
+_OPTIONAL = "its operand or result may be absent"
+_DRAWN = "its values are drawn when the model runs; replace them by an input"
+_REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "Bernoulli": _DRAWN,
+        "ConcatFromSequence": _SEQUENCE,
+        "ImageDecoder": "it decodes the bytes of a file",
+        "Multinomial": _DRAWN,
+        "Optional": _OPTIONAL,
+        "OptionalGetElement": _OPTIONAL,
+        "OptionalHasElement": _OPTIONAL,
+        "RandomNormal": _DRAWN,
+        "RandomNormalLike": _DRAWN,
+        "RandomUniform": _DRAWN,
+        "RandomUniformLike": _DRAWN,
+        "RegexFullMatch": _TEXT,
+        "SequenceAt": _SEQUENCE,
+        "SequenceConstruct": _SEQUENCE,
+        "SequenceEmpty": _SEQUENCE,
+        "SequenceErase": _SEQUENCE,
+        "SequenceInsert": _SEQUENCE,
+        "SequenceLength": _SEQUENCE,
+        "SequenceMap": _SEQUENCE,
+        "SplitToSequence": _SEQUENCE,
+        "StringConcat": _TEXT,
+        "StringNormalizer": _TEXT,
+        "StringSplit": _TEXT,
+        "TfIdfVectorizer": _TEXT,
+    }
+)
+_NOTHING = "nothing deals with it yet"
+
+
+@cache
+def known_operators() -> Mapping[str, tuple[int, ...]]:
+    """Return the operators of ONNX, each with the operator sets that define it anew."""
+    versions: dict[str, list[int]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if not schema.domain:
+            versions.setdefault(schema.name, []).append(schema.since_version)
+    return MappingProxyType({name: tuple(sorted(versions[name])) for name in sorted(versions)})
+
+
+def refusal_of(op_type: str, expanded: Collection[str] | None) -> str:
+    """Return why an operator is refused whatever its operands are; nothing if it need not be.
+
+    Args:
+        op_type: of ONNX.
+        expanded: operators that have an expansion; ``None``: any may have one.
+    """
+    claim = None if expanded is None else _claim(op_type, expanded)
+    return claim.reason if claim is not None and claim.cover is Cover.REFUSED else ""
+
+
+def operator_claims(expanded: Collection[str]) -> tuple[Claim, ...]:
+    """Return what is claimed of every operator of ONNX, by name.
+
+    Args:
+        expanded: operators that have an expansion: what is said of them here does not count.
+    """
+    return tuple(_claim(op_type, expanded) for op_type in known_operators())
+
+
+def _claim(op_type: str, expanded: Collection[str]) -> Claim:
+    versions = known_operators()[op_type]
+    if op_type in expanded:
+        return Claim(op_type, versions, Cover.EXPANSIONS)
+    if op_type in FUNCTIONS:
+        return Claim(op_type, versions, Cover.DEFINITION)
+    if op_type in FOLDED:
+        return Claim(op_type, versions, Cover.FOLDED)
+    if op_type in _REPLACED:
+        return Claim(op_type, versions, Cover.REPLACED, _REPLACED[op_type])
+    return Claim(op_type, versions, Cover.REFUSED, _REFUSED.get(op_type, _NOTHING))

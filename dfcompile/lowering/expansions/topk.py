@@ -1,0 +1,97 @@
+"""ONNX TopK: the largest or smallest elements along an axis, in order, with their positions."""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.operators import Concat
+
+_FEW_STEPS = 32  # one after another; beyond, elements are ranked, which takes the square of their number
+_MOST_STEPS = 256  # several tasks each
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The elements along the axis and which of them are wanted."""
+
+    x: Tensor  # [outer, n, inner]
+    k: int
+    is_largest: bool
+
+    @property
+    def n(self) -> int:
+        return self.x.shape[1]
+
+
+def _wanted(op: Operator, build: CanonicalFragment) -> _Wanted:
+    x, axis = op.input(0), op.axis(default=-1)
+    (k,) = op.static_integers(1, "K") or (0,)
+    if not 1 <= k <= x.shape[axis]:
+        raise op.unsupported(f"K is {k} against 1 to {x.shape[axis]} of axis {axis}")
+    shape = (prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :]))
+    return _Wanted(build.view(x, "data", shape), k, is_largest=op.integer("largest", 1) != 0)
+
+
+def _is_short(op: Operator) -> bool:
+    k = op.optional_input(1)
+    return k is not None and k.value is not None and int(k.value.item()) <= _FEW_STEPS
+
+
+@onnx_expansion("TopK", "selection", default=_is_short)
+def selection(op: Operator, build: CanonicalFragment) -> None:
+    """The default if K is 32 or less. K steps take one element each, what comes next after the last: 2 K n reads.
+
+    Each step is two downsamplers: the extremum of what comes after the element before, and the first position of it.
+    """
+    wanted = _wanted(op, build)
+    x, n = wanted.x, wanted.n
+    if wanted.k > _MOST_STEPS:
+        raise op.unsupported(f"K is {wanted.k} against at most {_MOST_STEPS} steps (--expand TopK=rank)")
+    kind, sign = (Reduction.MAX, "<") if wanted.is_largest else (Reduction.MIN, ">")
+    positions = build.parameter("positions", np.arange(n, dtype=np.int64).reshape(n, 1))
+    values, places = list[Tensor](), list[Tensor]()
+    for step in range(wanted.k):
+        value = build.array("value", (x.shape[0], 1, x.shape[2]))
+        place = build.array("place", value.shape, "int64")
+        if step == 0:
+            build.reduce(kind, [x], value, [1], step="value")
+            build.reduce(Reduction.MIN, [x, value, positions], place, [1], f"c if a == b else {n}", step="place")
+        else:
+            last, at = values[-1], places[-1]
+            comes_after = f"a {sign} b or (a == b and c > d)"
+            left = f"a if {comes_after} else {kind.initial(x.dtype)}"
+            build.reduce(kind, [x, last, positions, at], value, [1], left, step=f"value{step}")
+            first = f"c if a == e and (a {sign} b or c > d) else {n}"
+            build.reduce(Reduction.MIN, [x, last, positions, at, value], place, [1], first, step=f"place{step}")
+        values.append(value)
+        places.append(place)
+    for parts, result, name in zip((values, places), op.outputs, ("values", "places"), strict=False):
+        if result is not None and len(parts) == 1:
+            build.view_as(parts[0], result)
+        elif result is not None:
+            joined = build.array(name, (x.shape[0], wanted.k, x.shape[2]), result.dtype)
+            build.add(Concat(1), parts, joined, step=name)
+            build.view_as(joined, result)
+
+
+@onnx_expansion("TopK", "rank", default=True)
+def rank(op: Operator, build: CanonicalFragment) -> None:
+    """Each of n elements is compared with all others, then result t is the one of rank t: ``n (n + K)`` reads."""
+    wanted = _wanted(op, build)
+    x, n = wanted.x, wanted.n
+    along = build.view(x, "along", (x.shape[0], n, 1, x.shape[2]))
+    against = build.view(x, "against", (x.shape[0], 1, n, x.shape[2]))
+    own = build.parameter("own", np.arange(n, dtype=np.int64).reshape(n, 1, 1))
+    other = build.parameter("other", np.arange(n, dtype=np.int64).reshape(n, 1))
+    ranks = build.array("rank", x.shape, "int64")
+    comes_before = f"b {'>' if wanted.is_largest else '<'} a or (b == a and d < c)"
+    build.reduce(Reduction.SUM, [along, against, own, other], ranks, [2], f"1 if {comes_before} else 0", step="rank")
+    ranked = build.view(ranks, "ranked", against.shape)
+    results = build.parameter("results", np.arange(wanted.k, dtype=np.int64).reshape(wanted.k, 1, 1))
+    for operand, result, name in zip((against, other), op.outputs, ("values", "places"), strict=False):
+        if result is not None:
+            found = build.array(name, (x.shape[0], wanted.k, x.shape[2]), result.dtype)
+            build.reduce(Reduction.SUM, [operand, ranked, results], found, [2], "a if b == c else 0", step=name)
+            build.view_as(found, result)

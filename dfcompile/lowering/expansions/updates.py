@@ -1,0 +1,140 @@
+"""ONNX ScatterND, ScatterElements and TensorScatter: an array with other elements at some places."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.frontend import NARROW_REALS
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.gather import few_progressions
+from dfcompile.lowering.expansions.gather_nd import flat_rows
+from dfcompile.lowering.operators import Scatter, Update
+from dfcompile.lowering.operators.gather import Run
+
+_REDUCTIONS: Mapping[str, Reduction | None] = {
+    "none": None,
+    "add": Reduction.SUM,
+    "mul": Reduction.PRODUCT,
+    "max": Reduction.MAX,
+    "min": Reduction.MIN,
+}
+
+
+@onnx_expansion("ScatterND", "rows", default=True)
+def scatter_nd(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = X`` but ``Y[indices[u…], …] = U[u…, …]``: constant places are written run by run, others where they are.
+
+    A slice that is assigned, such as a key in a cache, is one run. Indices that the model computes become linear ones.
+    """
+    x, indices, updates, y = op.input(0), op.input(1), op.input(2), op.output()
+    within = indices.shape[-1]
+    inner = prod(x.shape[within:])
+    rows = flat_rows(op, build, indices, x.shape[:within], 0)
+    table = build.view(x, "table", (prod(x.shape[:within]), inner))
+    written = build.array("written", table.shape)
+    _write(op, build, table, rows, build.view(updates, "updates", (rows.elements, inner)), written, 0, (0,))
+    build.view_as(written, y)
+
+
+def scatter_elements(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = X`` but ``Y[i, indices[i, j…], …] = U[i, j, …]`` along an axis: one task copies, one writes in memory.
+
+    Constant indices that write the same rows everywhere, such as a slice that is assigned, are written run by run.
+    """
+    x, indices, updates, axis = op.input(0), op.input(1), op.input(2), op.axis()
+    extent = x.shape[axis]
+    given = () if indices.value is None else op.static_integers(1, "indices") or ()
+    if any(not -extent <= index < extent for index in given):
+        raise op.unsupported(f"indices outside of axis {axis} of extent {extent}")
+    others = [at for at in range(x.rank) if at != axis]
+    if indices.value is not None and all(indices.shape[at] == x.shape[at] for at in others):
+        lines = np.moveaxis(indices.value.reshape(indices.shape), axis, -1).reshape(-1, indices.shape[axis]) % extent
+        runs = _runs(op, lines)
+        if runs:
+            build.add(Scatter(axis, runs), [x, updates], op.output(), step="write")
+            return
+    _combine(op, build, [x, indices, updates], op.output(), axis, tuple(range(x.rank)))
+
+
+EXPANSIONS = tuple(
+    onnx_expansion(op_type, "update", default=True)(scatter_elements) for op_type in ("Scatter", "ScatterElements")
+)
+
+
+@onnx_expansion("TensorScatter", "update", default=True)
+def tensor_scatter(op: Operator, build: CanonicalFragment) -> None:
+    """``Y = X`` but ``Y[b, …, start[b] + s, …] = U[b, …, s, …]`` along an axis, around its end if that is circular."""
+    x, updates, y = op.input(0), op.input(1), op.output()
+    axis, mode = op.axis(default=-2), op.text("mode", "linear")
+    if mode not in ("linear", "circular"):
+        raise op.unsupported(f"attribute 'mode' is {mode!r} against 'linear' or 'circular'")
+    if axis == 0:
+        raise op.unsupported("axis 0 against one behind that of the batch")
+    batch, steps, extent = x.shape[0], updates.shape[axis], x.shape[axis]
+    outer, inner = prod(x.shape[1:axis]), prod(x.shape[axis + 1 :])
+    starts, positions = op.optional_input(2), np.arange(steps)
+    if starts is None or starts.value is not None:
+        first = np.zeros(batch, np.int64) if starts is None else np.asarray(starts.value)
+        places = first[:, None] + positions
+        if (first < 0).any() or (mode == "linear" and (places >= extent).any()):
+            raise op.unsupported(f"places {places.min()} to {places.max()} of axis {axis} of extent {extent}")
+        rows = build.parameter("rows", places % extent)
+    else:
+        rows = build.array("rows", (batch, steps), "int64")
+        place = "a + b" if mode == "linear" else f"(a + b) % {extent}"
+        axes = [[0], [1]]
+        build.elementwise(place, [starts, build.parameter("positions", positions)], rows, axes=axes, step="rows")
+    cache = build.view(x, "cache", (batch, outer, extent, inner))
+    written = build.array("written", cache.shape)
+    _write(op, build, cache, rows, build.view(updates, "updates", (batch, outer, steps, inner)), written, 2, (0, 2))
+    build.view_as(written, y)
+
+
+def _write(
+    op: Operator,
+    build: CanonicalFragment,
+    x: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    y: Tensor,
+    axis: int,
+    index_axes: Sequence[int],
+) -> None:
+    """Write whole rows along an axis: run by run if all indices are constant, different and the same for every row."""
+    runs = () if indices.value is None else _runs(op, indices.value.reshape(-1, indices.shape[-1]))
+    if runs:
+        build.add(Scatter(axis, runs), [x, updates], y, step="write")
+    else:
+        _combine(op, build, [x, indices, updates], y, axis, index_axes)
+
+
+def _runs(op: Operator, lines: npt.NDArray[np.generic]) -> tuple[Run, ...]:
+    """Return the runs of constant places that are the same in all lines; none if they are not, or not different."""
+    is_overwritten = len(np.unique(lines[0])) < lines.shape[1]
+    if op.text("reduction", "none") != "none" or is_overwritten or not (lines == lines[0]).all():
+        return ()
+    return few_progressions(lines[0])
+
+
+def _combine(
+    op: Operator, build: CanonicalFragment, operands: Sequence[Tensor], y: Tensor, axis: int, index_axes: Sequence[int]
+) -> None:
+    """Write at indices, and combine as the attribute says; what is narrower is combined in single precision."""
+    x, indices, updates = operands
+    name = op.text("reduction", "none")
+    if name not in _REDUCTIONS:
+        raise op.unsupported(f"attribute 'reduction' is {name!r} against {', '.join(_REDUCTIONS)}")
+    reduction = _REDUCTIONS[name]
+    if reduction is not None and x.dtype == "bool":
+        raise op.unsupported(f"attribute 'reduction' is {name!r} of truth values against numbers")
+    update = Update(axis, tuple(index_axes), reduction)
+    if reduction is None or x.dtype not in NARROW_REALS:
+        build.add(update, [x, indices, updates], y, step="update")
+        return
+    wide = [build.array(f"wide_{what}", each.shape, "float32") for what, each in (("x", x), ("u", updates), ("y", y))]
+    for what, source, target in (("data", x, wide[0]), ("updates", updates, wide[1])):
+        build.elementwise("dace.float32(a)", [source], target, step=f"wide_{what}")
+    build.add(update, [wide[0], indices, wide[1]], wide[2], step="update")
+    build.elementwise("dace.float32(a)", [wide[2]], y, step="narrow")

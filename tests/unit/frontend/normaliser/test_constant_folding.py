@@ -1,0 +1,82 @@
+"""What becomes a constant when the model is read, also where it is an output, and what is selected by constants."""
+
+import numpy as np
+import onnx
+import pytest
+
+from dfcompile.errors import UserError
+from dfcompile.frontend import ReadOptions
+from dfcompile.frontend.onnx_model import program_of
+from tests.onnx_nodes import Array, Node, check_node, lowered, random, scopes
+from tests.onnx_text import program_from_text
+
+X = random((2, 3))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "operands", "attributes", "expected"),
+    [
+        ("Shape", [X], {}, np.array([2, 3])),
+        ("Shape", [X], {"start": -1}, np.array([3])),
+        ("Size", [X], {}, np.array(6)),
+        ("EyeLike", [X], {"k": 1}, np.eye(2, 3, 1, dtype=np.float32)),
+        ("EyeLike", [X], {"dtype": 7}, np.eye(2, 3, dtype=np.int64)),
+    ],
+)
+def test_what_a_shape_gives_is_copied_to_its_output(
+    op_type: str, operands: list[Array], attributes: dict[str, int], expected: Array
+) -> None:
+    program = check_node(Node(op_type, operands, attributes=attributes), expected)
+
+    assert scopes(program) == ["y0_copy"]
+
+
+def test_a_shape_that_is_an_output_is_a_constant_to_others() -> None:
+    program = program_from_text(
+        "g (float[2,3] x) => (int64[2] s, float[2,3] y) { s = Shape(x) f = Identity(x) y = Expand(f, s) }"
+    )
+
+    assert [port.name for port in program.outputs] == ["s", "y"]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
+def test_a_range_of_constants(dtype: str) -> None:
+    operands = [np.array(value, dtype) for value in (1, 6, 2)]
+
+    check_node(Node("Range", operands, [0, 1, 2], opset=27), np.array([1, 3, 5], dtype))
+
+
+def test_a_range_of_too_much_is_not_made() -> None:
+    operands = [np.array(value, "float16") for value in (0, np.inf, 1)]
+    with pytest.raises(UserError, match=r"node 'op': the shape of 'y0' depends on data"):
+        lowered(Node("Range", operands, [0, 1, 2], opset=27).model())
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_what_a_constant_selects_are_elements_at_indices(axis: int | None) -> None:
+    x, condition = random((4, 6)), np.array([True, False, True, True])
+    attributes = {} if axis is None else {"axis": axis}
+    node = Node("Compress", [x, condition], [1], attributes)
+
+    check_node(node, np.compress(condition, x, axis))
+
+
+def test_what_data_selects_is_refused() -> None:
+    with pytest.raises(UserError, match=r"node 'op': the shape of 'y0' depends on data .* \(Compress of values"):
+        lowered(Node("Compress", [random((4,)), random((4,), "bool")]).model())
+
+
+def test_the_shape_of_a_selection_is_known_to_what_follows() -> None:
+    text = """g (float[4,6] x) => (y) {
+        c = Constant<value=bool[4] {1,0,1,1}>() s = Compress<axis=0>(x, c) n = Shape(s) z = Relu(s) y = Expand(z, n)
+    }"""
+
+    (port,) = program_from_text(text).outputs
+
+    assert port.shape == (3, 6)
+
+
+def test_positions_that_depend_on_data_are_refused() -> None:
+    text = '<ir_version: 9, opset_import: ["" : 18]> g (float[4,6] x) => (y) { [n] y = NonZero(x) }'
+    with pytest.raises(UserError, match=r"node 'n': the shape of 'y' depends on data"):
+        program_of("g", onnx.parser.parse_model(text), ReadOptions())
