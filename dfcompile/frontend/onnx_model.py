@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import onnx
 
 from dfcompile.frontend.normaliser import normalise
+from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.later_types import with_later_types
 from dfcompile.frontend.onnx.draft import Constant
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, read_draft
@@ -29,7 +30,7 @@ def program_of(
     Raises:
         UserError: the model contradicts itself, or has something that cannot be compiled.
     """
-    draft = read_draft(model, options.shapes, weights, options.dims)
+    draft = without_control_flow(read_draft(model, options.shapes, weights, options.dims))
     named = name_nodes(draft)
     check_structure(named)
     named = with_later_types(named)
