@@ -31,8 +31,8 @@ def _items(model: Rewriting, node: onnx.NodeProto, name: str) -> tuple[str, ...]
     return found
 
 
-def _position(model: Rewriting, node: onnx.NodeProto, name: str, length: int) -> int:
-    """Return a position counted from the front.
+def _position(model: Rewriting, node: onnx.NodeProto, name: str, length: int, last: int) -> int:
+    """Return a position counted from the front, of those from ``-length`` to ``last``.
 
     Raises:
         UnsupportedOpError: it depends on an input.
@@ -41,10 +41,10 @@ def _position(model: Rewriting, node: onnx.NodeProto, name: str, length: int) ->
     value = model.known.value(name)
     if value is None:
         raise UnsupportedOpError(f"node {node.name!r}: position {name!r} of {node.op_type} depends on an input")
-    position = int(value.item()) if value.size == 1 else length
-    if not -length <= position < length:
-        raise UserError(f"node {node.name!r}: position {value.tolist()} against {length} places")
-    return position % length
+    position = int(value.item()) if value.size == 1 else last + 1
+    if not -length <= position <= last:
+        raise UserError(f"node {node.name!r}: position {value.tolist()} against {-length} to {last}")
+    return position + length if position < 0 else position
 
 
 def _empty(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:  # noqa: ARG001
@@ -58,21 +58,21 @@ def _construct(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence
 def _insert(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     name, item, *at = scope.operands(node)
     items = _items(model, node, name)
-    position = _position(model, node, at[0], len(items) + 1) if at and at[0] else len(items)
+    position = _position(model, node, at[0], len(items), len(items)) if at and at[0] else len(items)
     return _made(model, node, (*items[:position], item, *items[position:]))
 
 
 def _erase(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     name, *at = scope.operands(node)
     items = _items(model, node, name)
-    position = _position(model, node, at[0], len(items)) if at and at[0] else len(items) - 1
+    position = _position(model, node, at[0], len(items), len(items) - 1) if at and at[0] else len(items) - 1
     return _made(model, node, (*items[:position], *items[position + 1 :]))
 
 
 def _at(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     name, at = scope.operands(node)
     items = _items(model, node, name)
-    return (items[_position(model, node, at, len(items))],)
+    return (items[_position(model, node, at, len(items), len(items) - 1)],)
 
 
 def _length(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
