@@ -36,7 +36,6 @@ REFUSED = {
         r"attribute 'training_mode' is 1 against 0|'training_mode' is true against false",
     ),
     "mask of a dropout": ("dropout_default_mask", "the result 'mask' has no expansion"),
-    "operators of 2015": ("not_2d", r"operator set 1 against 7 to \d+"),
     "sizes that two definitions take for different scales": (
         "resize_downsample_scales_linear_align_corners",
         "has scale .* against one that gives a whole number of elements",

@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.operand_counts import fits_schema
 
 SINCE = 7  # version of the operators that these become
 _LARGEST_TOLD = 1024  # elements of a constant that may say what a shape is
@@ -129,7 +130,7 @@ def _upgraded(
     copied = onnx.NodeProto()
     copied.CopyFrom(node)
     old = _Old(copied, opset, shapes, constants)
-    if node.domain in {"", "ai.onnx"}:
+    if node.domain in {"", "ai.onnx"} and fits_schema(node, opset):
         old.taken("consumed_inputs")  # where a result might be put
         for op_types, until, rule in _RULES:
             if node.op_type in op_types and opset < until:

@@ -63,7 +63,7 @@ class KnownValues:
         """Return the shape of a value, None if it is not known."""
         if name in self._known:
             return self._known[name].shape
-        if name not in self._types:
+        if name and name not in self._types:
             self._types.update(infer_types(self._above(name)))
         found = self._types.get(name)
         return None if found is None else found.known_shape

@@ -13,6 +13,7 @@ from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.domains import add_nodes
 from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.draft_reading import constant_of
+from dfcompile.frontend.onnx.operand_counts import fits_schema
 from dfcompile.frontend.onnx.subgraphs import subgraphs
 
 MOST_NODES = 20_000  # that unrolling may give
@@ -82,6 +83,8 @@ class Rewriting:
     def _take(self, node: onnx.NodeProto, scope: Scope) -> None:
         """Add a node of a graph under the names of the model, or what its rule makes of it."""
         rule = self._rules.get(node.op_type) if node.domain in {"", "ai.onnx"} else None
+        if rule is not None and not fits_schema(node, self.opset):
+            rule = None  # it is refused where the model is checked
         results = None if rule is None else rule(self, _named(node, scope.position), scope)
         if results is not None:
             scope.names.update((name, result) for name, result in zip(node.output, results, strict=False) if name)
