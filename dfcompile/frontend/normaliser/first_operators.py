@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper, shape_inference
+from onnx import checker, helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.draft import Constant
@@ -86,7 +86,8 @@ class _Old:
         return UserError(f"node {where!r}: {self.node.op_type} of operator set {self.opset}: {found}")
 
 
-_Rule = Callable[[_Old], Iterator[onnx.NodeProto]]  # nodes before the node, which it changes in place
+_Part = onnx.NodeProto | onnx.TensorProto
+_Rule = Callable[[_Old], Iterator[_Part]]  # nodes and constants before the node, which it changes in place
 
 
 def without_first_operators(
@@ -94,8 +95,8 @@ def without_first_operators(
     inputs: Sequence[onnx.ValueInfoProto],
     constants: Mapping[str, Constant],
     opset: int,
-) -> list[onnx.NodeProto]:
-    """Return the nodes of a model of operator set 1 to 6 as nodes of version 7.
+) -> tuple[list[onnx.NodeProto], dict[str, Constant]]:
+    """Return the nodes of a model of operator set 1 to 6 as nodes of version 7, and the constants that they read.
 
     ``y = Add<broadcast=1, axis=1>(a, b)`` becomes ``t = Unsqueeze<axes=[1, 2]>(b); y = Add(a, t)``.
 
@@ -117,16 +118,18 @@ def without_first_operators(
     for node in nodes:
         shapes = {name: shape for name in node.input if (shape := _shape(types.get(name))) is not None}
         for each in _upgraded(node, opset, shapes, known):
-            found.append(each)
-            if each.op_type == "Constant":
-                known.update((each.output[0], numpy_helper.to_array(entry.t)) for entry in each.attribute)
-            types.update(_inferred(each, types, known))
-    return found
+            if isinstance(each, onnx.TensorProto):
+                known[each.name] = numpy_helper.to_array(each)
+                types[each.name] = helper.make_tensor_type_proto(each.data_type, each.dims)
+            else:
+                found.append(each)
+                types.update(_inferred(each, types, known))
+    return found, known
 
 
 def _upgraded(
     node: onnx.NodeProto, opset: int, shapes: Mapping[str, Shape], constants: Mapping[str, Constant]
-) -> Iterator[onnx.NodeProto]:
+) -> Iterator[_Part]:
     copied = onnx.NodeProto()
     copied.CopyFrom(node)
     old = _Old(copied, opset, shapes, constants)
@@ -152,7 +155,7 @@ def _inferred(
         return shape_inference.infer_node_outputs(
             schema, node, operands, told, opset_imports=[helper.make_opsetid("", SINCE)]
         )
-    except (onnx.defs.SchemaError, shape_inference.InferenceError, RuntimeError, ValueError):
+    except (onnx.defs.SchemaError, shape_inference.InferenceError, checker.ValidationError, RuntimeError, ValueError):
         return {}  # what is wrong is said where the model is checked
 
 
@@ -162,7 +165,7 @@ def _shape(kind: onnx.TypeProto | None) -> Shape | None:
     return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in kind.tensor_type.shape.dim)
 
 
-def _reshaped(old: _Old, position: int, axes: range) -> Iterator[onnx.NodeProto]:
+def _reshaped(old: _Old, position: int, axes: range) -> Iterator[_Part]:
     """Give an operand axes of extent 1."""
     if not axes:
         return
@@ -173,16 +176,14 @@ def _reshaped(old: _Old, position: int, axes: range) -> Iterator[onnx.NodeProto]
     old.node.input[position] = result
 
 
-def _constant(old: _Old, values: Sequence[int]) -> Iterator[onnx.NodeProto]:
+def _constant(old: _Old, values: Sequence[int]) -> Iterator[_Part]:
     """Give the node one more operand: integers."""
     name = f"{old.node.output[0]}.given"
-    made = f"{old.node.name}.constant" if old.node.name else ""
-    value = numpy_helper.from_array(np.asarray(values, np.int64), name)
-    yield helper.make_node("Constant", [], [name], name=made, value=value)
+    yield numpy_helper.from_array(np.asarray(values, np.int64), name)
     old.node.input.append(name)
 
 
-def _broadcast(old: _Old) -> Iterator[onnx.NodeProto]:
+def _broadcast(old: _Old) -> Iterator[_Part]:
     is_broadcast, axis = old.integer("broadcast", 0) != 0, old.taken("axis")
     if not is_broadcast:
         left, right = (old.shapes.get(name) for name in old.node.input[:2])
@@ -201,20 +202,20 @@ def _broadcast(old: _Old) -> Iterator[onnx.NodeProto]:
     yield from _reshaped(old, 1, range(len(right), len(right) + behind))
 
 
-def _slope(old: _Old) -> Iterator[onnx.NodeProto]:
+def _slope(old: _Old) -> Iterator[_Part]:
     """One number per channel, which is the second axis."""
     slope = old.shape(1)
     if len(slope) == 1 and slope != (1,):
         yield from _reshaped(old, 1, range(1, len(old.shape(0)) - 1))
 
 
-def _in_test(old: _Old) -> Iterator[onnx.NodeProto]:
+def _in_test(old: _Old) -> Iterator[_Part]:
     if old.integer("is_test", 0) == 0:
         raise old.wrong("attribute 'is_test' is 0, which trains, against 1")
     yield from ()
 
 
-def _cast(old: _Old) -> Iterator[onnx.NodeProto]:
+def _cast(old: _Old) -> Iterator[_Part]:
     name = old.taken("to")
     text = "" if name is None else name.s.decode("utf-8", errors="replace").upper()
     if text not in onnx.TensorProto.DataType.keys():  # noqa: SIM118  # it is no mapping
@@ -226,7 +227,7 @@ def _cast(old: _Old) -> Iterator[onnx.NodeProto]:
 def _without(name: str) -> _Rule:
     """Return the rule of an attribute that says nothing that the others do not."""
 
-    def rule(old: _Old) -> Iterator[onnx.NodeProto]:
+    def rule(old: _Old) -> Iterator[_Part]:
         old.taken(name)
         yield from ()
 
@@ -236,7 +237,7 @@ def _without(name: str) -> _Rule:
 def _by_default(values: Mapping[str, float]) -> _Rule:
     """Return the rule of attributes that had another value by default."""
 
-    def rule(old: _Old) -> Iterator[onnx.NodeProto]:
+    def rule(old: _Old) -> Iterator[_Part]:
         for name, value in values.items():
             if not old.has(name):
                 old.give(name, value)
@@ -245,7 +246,7 @@ def _by_default(values: Mapping[str, float]) -> _Rule:
     return rule
 
 
-def _power(old: _Old) -> Iterator[onnx.NodeProto]:
+def _power(old: _Old) -> Iterator[_Part]:
     given = old.taken("p")
     power = 2.0 if given is None else given.f
     if power != int(power):
@@ -254,21 +255,21 @@ def _power(old: _Old) -> Iterator[onnx.NodeProto]:
     yield from ()
 
 
-def _pads(old: _Old) -> Iterator[onnx.NodeProto]:
+def _pads(old: _Old) -> Iterator[_Part]:
     given = old.taken("paddings")
     if given is not None:
         old.give("pads", list(given.ints))
     yield from ()
 
 
-def _shape_operand(old: _Old) -> Iterator[onnx.NodeProto]:
+def _shape_operand(old: _Old) -> Iterator[_Part]:
     given = old.taken("shape")
     if given is None:
         raise old.wrong("no attribute 'shape'")
     yield from _constant(old, list(given.ints))
 
 
-def _split(old: _Old) -> Iterator[onnx.NodeProto]:
+def _split(old: _Old) -> Iterator[_Part]:
     if len(old.node.input) > 1 and old.node.input[1]:
         old.taken("split")
         old.give("split", old.constant(1))
@@ -276,7 +277,7 @@ def _split(old: _Old) -> Iterator[onnx.NodeProto]:
     yield from ()
 
 
-def _tile(old: _Old) -> Iterator[onnx.NodeProto]:
+def _tile(old: _Old) -> Iterator[_Part]:
     (count, *_), (axis, *_), rank = old.constant(1), old.constant(2), len(old.shape(0))
     if not -rank <= axis < rank:
         raise old.wrong(f"axis {axis} against {rank} dimensions")
@@ -284,7 +285,7 @@ def _tile(old: _Old) -> Iterator[onnx.NodeProto]:
     yield from _constant(old, [count if at == axis % rank else 1 for at in range(rank)])
 
 
-def _upsample(old: _Old) -> Iterator[onnx.NodeProto]:
+def _upsample(old: _Old) -> Iterator[_Part]:
     height, width = old.taken("height_scale"), old.taken("width_scale")
     if height is None or width is None:
         raise old.wrong("attributes against 'height_scale' and 'width_scale'")

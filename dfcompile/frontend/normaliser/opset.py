@@ -11,7 +11,7 @@ from dfcompile.frontend.normaliser.coercion import with_explicit_coercion
 from dfcompile.frontend.normaliser.first_operators import SINCE, without_first_operators
 from dfcompile.frontend.normaliser.old_defaults import with_old_defaults
 from dfcompile.frontend.onnx.draft import Draft
-from dfcompile.frontend.onnx.draft_reading import constant_of
+from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import checkable
@@ -65,8 +65,9 @@ def upgraded(draft: Draft) -> Draft:
     opset = opset_of(draft.proto)
     if opset >= SINCE:
         return draft
-    nodes = without_first_operators(draft.proto.graph.node, draft.proto.graph.input, draft.constants, opset)
-    found = draft.replaced(nodes)
+    found = draft.replaced(
+        *without_first_operators(draft.proto.graph.node, draft.proto.graph.input, draft.constants, opset)
+    )
     _ask_for(found.proto, SINCE)
     return found
 
@@ -76,11 +77,15 @@ def _without_first_operators(proto: onnx.ModelProto) -> onnx.ModelProto:
     if opset >= SINCE:
         return proto
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
-    nodes = without_first_operators(proto.graph.node, proto.graph.input, constants, opset)
+    nodes, more = without_first_operators(proto.graph.node, proto.graph.input, constants, opset)
     found = onnx.ModelProto()
     found.CopyFrom(proto)
     del found.graph.node[:]
     found.graph.node.extend(nodes)
+    found.graph.initializer.extend(
+        numpy_helper.from_array(value, name) for name, value in more.items() if name not in constants
+    )
+    found.ir_version = max(found.ir_version, INITIALIZERS_ALONE)
     _ask_for(found, SINCE)
     return found
 

@@ -15,7 +15,7 @@ from dfcompile.frontend.onnx.function_calls import check_inlined_size
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.subgraphs import subgraphs
 
-_INITIALIZERS_ALONE = 4  # form of files since which initializers need not stand among the inputs
+INITIALIZERS_ALONE = 4  # form of files since which initializers need not stand among the inputs
 
 NO_WEIGHTS: Mapping[str, Constant] = MappingProxyType({})
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
@@ -51,7 +51,7 @@ def read_draft(
         constants[tensor.name] = constant_of(tensor)
     # Files of the first ONNX versions list each initializer as an input as well.
     inputs = [value for value in graph.input if value.name not in constants]
-    proto = onnx.ModelProto(ir_version=max(model.ir_version, _INITIALIZERS_ALONE))
+    proto = onnx.ModelProto(ir_version=max(model.ir_version, INITIALIZERS_ALONE))
     proto.opset_import.extend(model.opset_import)
     proto.graph.name = graph.name or "graph"
     add_nodes(proto, graph.node)
