@@ -19,7 +19,7 @@ from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, regist
 from tests.interpreter import interpret
 
 Array = npt.NDArray[np.generic]
-Attribute = int | float | str | Sequence[int]
+Attribute = int | float | str | Sequence[int] | Sequence[float] | Sequence[str]
 
 TABLE = registered_expansions()
 

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import onnx
 
 from dfcompile.frontend.normaliser import normalise
+from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.later_types import with_later_types
+from dfcompile.frontend.normaliser.opset import upgraded
 from dfcompile.frontend.onnx.draft import Constant
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, read_draft
 from dfcompile.frontend.onnx.origins import name_nodes
@@ -29,7 +31,7 @@ def program_of(
     Raises:
         UserError: the model contradicts itself, or has something that cannot be compiled.
     """
-    draft = read_draft(model, options.shapes, weights, options.dims)
+    draft = upgraded(without_control_flow(read_draft(model, options.shapes, weights, options.dims)))
     named = name_nodes(draft)
     check_structure(named, options.operators)
     named = with_later_types(named)

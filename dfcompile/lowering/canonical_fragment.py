@@ -114,6 +114,7 @@ class CanonicalFragment:
         result: Tensor,
         *,
         axes: Sequence[Sequence[int]] | None = None,
+        starts: Sequence[Sequence[int]] | None = None,
         step: str = "",
     ) -> None:
         """Add an `Elementwise`; constants of one element are written into its expression.
@@ -123,11 +124,14 @@ class CanonicalFragment:
             operands: broadcast to the result as in numpy unless ``axes`` says otherwise; at most 26.
             result: written once, in row order.
             axes: per operand the result dimensions that its dimensions stand for.
+            starts: per operand where the part of it that is read begins along each of its dimensions.
             step: see `add`.
         """
         source, kept = inlined(expression, operands)
-        chosen = None if axes is None else tuple(tuple(axes[position]) for position in kept)
-        self.add(Elementwise(source, chosen), [operands[position] for position in kept], result, step=step)
+        chosen, begun = (
+            None if each is None else tuple(tuple(each[position]) for position in kept) for each in (axes, starts)
+        )
+        self.add(Elementwise(source, chosen, begun), [operands[position] for position in kept], result, step=step)
 
     def reduce(
         self,

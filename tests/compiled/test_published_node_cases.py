@@ -38,7 +38,6 @@ REFUSED = {
         "batchnorm_example_training_mode",
         r"attribute 'training_mode' is 1 against 0|'training_mode' is true against false",
     ),
-    "operators of 2015": ("not_2d", r"operator set 1 against 7 to \d+"),
     "sizes that two definitions take for different scales": (
         "resize_downsample_scales_linear_align_corners",
         "has scale .* against one that gives a whole number of elements",

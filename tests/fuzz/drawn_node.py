@@ -16,7 +16,7 @@ DTYPES: Mapping[str, str] = {
     **{f"tensor({name})": name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")},
     "tensor(bool)": "bool",
 }
-AttributeValue: TypeAlias = int | float | str | Sequence[int]
+AttributeValue: TypeAlias = int | float | str | Sequence[int] | Sequence[float] | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

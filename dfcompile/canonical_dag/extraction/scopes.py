@@ -90,6 +90,7 @@ class _StateReader:
         self._state = state
         self._arrays: dict[str, Array] = {}
         self._views: dict[str, tuple[str, int]] = {}  # view -> viewed array or view, offset there
+        self._kernels: dict[str, tuple[Kernel, Kernel]] = {}  # by name: as annotated, and without views
 
     def read(self) -> LoweredGraph:
         nodes = self._state.nodes()
@@ -247,6 +248,13 @@ class _StateReader:
         """Return a kernel with the arrays that its operands and results are views of."""
         if found is None:
             return None
+        known = self._kernels.get(found.name)
+        if known is None or known[0] != found:
+            # All scopes of an operator have one kernel: a Concat of a thousand operands is looked at once.
+            known = self._kernels[found.name] = found, self._without_views(found)
+        return known[1]
+
+    def _without_views(self, found: Kernel) -> Kernel:
         inputs, outputs = (tuple(self._root(name)[0] for name in names) for names in (found.inputs, found.outputs))
         whole_in, whole_out = ([self._is_whole_view(name) for name in names] for names in (found.inputs, found.outputs))
         loops = tuple(

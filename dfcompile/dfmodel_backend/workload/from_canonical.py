@@ -1,6 +1,6 @@
 """Kernels and tensors of a canonical DAG, read as a dataflow graph."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import assert_never
@@ -30,6 +30,9 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     weights = _weights(dag.kernels, arrays, prepared)
     parts = _parts(mapped, arrays, weights)
     uses = _uses(mapped, weights)
+    parts_of: dict[str, list[_Part]] = {}
+    for part in parts:
+        parts_of.setdefault(part.array.name, []).append(part)
     assumptions = (
         Assumption("model inputs", "read from DRAM once by each configuration that uses them", _HERE),
         Assumption("model outputs", "written to DRAM once", _HERE),
@@ -42,7 +45,7 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     )
     return DataflowGraph.of(
         dag.name,
-        tuple(_followed(_weight_first(kernel, weights), parts) for kernel in mapped),
+        tuple(_followed(_weight_first(kernel, weights), parts_of) for kernel in mapped),
         (*(_tensor(part, uses.get(part.array.name, ()), weights) for part in parts), *_memory_reads(mapped, weights)),
         assumptions,
     )
@@ -179,11 +182,8 @@ def _weight_first(kernel: Kernel, weights: frozenset[str]) -> Kernel:
     return replace(kernel, variant=variant, m=kernel.n, n=kernel.m, loops=loops)
 
 
-def _followed(kernel: Kernel, parts: tuple[_Part, ...]) -> Kernel:
+def _followed(kernel: Kernel, names: Mapping[str, Sequence[_Part]]) -> Kernel:
     """Name tensors for arrays; of an array that several kernels write each part is one, and no loop is followed."""
-    names: dict[str, list[_Part]] = {}
-    for part in parts:
-        names.setdefault(part.array.name, []).append(part)
     reads = [[part.name for part in names[array]] for array in kernel.inputs]
     loops = tuple(
         replace(

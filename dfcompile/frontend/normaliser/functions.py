@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 import onnx
-from onnx import helper, inliner
+from onnx import helper, inliner, numpy_helper
 from onnx.defs import OpSchema
 
 from dfcompile.errors import UserError
+from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.element_type import onnx_type
@@ -15,7 +16,15 @@ from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import TensorType, infer_types
 
 # Others that ONNX defines so (Gelu, LayerNormalization …) have expansions of their own, which are cheaper.
-FUNCTIONS = frozenset(["CenterCropPad", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+FUNCTIONS = frozenset(
+    [
+        "CausalConvWithState",
+        "CenterCropPad",
+        "LinearAttention",
+        "NegativeLogLikelihoodLoss",
+        "SoftmaxCrossEntropyLoss",
+    ]
+)
 
 _DOMAIN = "definition"
 
@@ -88,9 +97,15 @@ def _inlined(
         functions=[_definition(node, schema, opset_of(proto), types)],
     )
     try:
-        return tuple(inliner.inline_local_functions(alone).graph.node)
+        inlined = inliner.inline_local_functions(alone)
     except (RuntimeError, ValueError) as error:
         raise UserError(f"node {node.name!r}: {node.op_type} cannot be expanded: {one_line(error)}") from error
+    plain = without_control_flow(Draft(inlined, {}))
+    constants = (
+        helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value, name))
+        for name, value in plain.constants.items()
+    )
+    return (*constants, *plain.proto.graph.node)
 
 
 def _definition(

@@ -3,19 +3,21 @@
 import operator
 
 import onnx
-from onnx import version_converter
+from onnx import numpy_helper, version_converter
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.clip_bounds import with_explicit_bounds
 from dfcompile.frontend.normaliser.coercion import with_explicit_coercion
 from dfcompile.frontend.normaliser.converted_constants import with_constants_of_their_data
+from dfcompile.frontend.normaliser.first_operators import SINCE, without_first_operators
 from dfcompile.frontend.normaliser.old_defaults import with_old_defaults
 from dfcompile.frontend.onnx.draft import Draft
+from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import checkable
 
-OLDEST = 7
+OLDEST = 1
 COMMON = 18
 
 
@@ -40,9 +42,10 @@ def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
     Raises:
         UserError: ONNX has no conversion for an operator.
     """
-    opset = opset_of(proto)
-    if opset >= COMMON:
+    if opset_of(proto) >= COMMON:
         return proto
+    proto = _without_first_operators(proto)
+    opset = opset_of(proto)
     try:
         explicit = with_explicit_bounds(with_explicit_coercion(proto, opset), opset)
         converted = version_converter.convert_version(explicit, COMMON)
@@ -52,6 +55,46 @@ def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
     del converted.graph.node[:]
     converted.graph.node.extend(nodes)
     return converted
+
+
+def upgraded(draft: Draft) -> Draft:
+    """Return the draft with operators as of version 7 if they are older.
+
+    Raises:
+        UserError: a node trains, or what it means depends on what is not known.
+    """
+    opset = opset_of(draft.proto)
+    if opset >= SINCE:
+        return draft
+    found = draft.replaced(
+        *without_first_operators(draft.proto.graph.node, draft.proto.graph.input, draft.constants, opset)
+    )
+    _ask_for(found.proto, SINCE)
+    return found
+
+
+def _without_first_operators(proto: onnx.ModelProto) -> onnx.ModelProto:
+    opset = opset_of(proto)
+    if opset >= SINCE:
+        return proto
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
+    nodes, more = without_first_operators(proto.graph.node, proto.graph.input, constants, opset)
+    found = onnx.ModelProto()
+    found.CopyFrom(proto)
+    del found.graph.node[:]
+    found.graph.node.extend(nodes)
+    found.graph.initializer.extend(
+        numpy_helper.from_array(value, name) for name, value in more.items() if name not in constants
+    )
+    found.ir_version = max(found.ir_version, INITIALIZERS_ALONE)
+    _ask_for(found, SINCE)
+    return found
+
+
+def _ask_for(proto: onnx.ModelProto, opset: int) -> None:
+    for entry in proto.opset_import:
+        if entry.domain in {"", "ai.onnx"}:
+            entry.version = opset
 
 
 def unify_opset(draft: Draft) -> Draft:
@@ -70,7 +113,11 @@ def unify_opset(draft: Draft) -> Draft:
     del proto.opset_import[:]
     proto.opset_import.extend(converted.opset_import)
     proto.graph.node.extend(_named(converted, draft))
-    return Draft(proto, draft.constants)
+    # What was an attribute, such as the pads of a Pad, may have become a constant.
+    given = {
+        tensor.name: constant_of(tensor) for tensor in converted.graph.initializer if tensor.name not in draft.constants
+    }
+    return Draft(proto, {**draft.constants, **given})
 
 
 def _named(converted: onnx.ModelProto, draft: Draft) -> list[onnx.NodeProto]:

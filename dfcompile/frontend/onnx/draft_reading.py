@@ -8,12 +8,14 @@ import onnx
 from onnx import checker, inliner, numpy_helper
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.frontend.onnx.branches import subgraphs, with_taken_branches
 from dfcompile.frontend.onnx.domains import add_nodes
 from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.element_type import numpy_name, type_of_value
 from dfcompile.frontend.onnx.function_calls import check_inlined_size
 from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.frontend.onnx.subgraphs import subgraphs
+
+INITIALIZERS_ALONE = 4  # form of files since which initializers need not stand among the inputs
 
 NO_WEIGHTS: Mapping[str, Constant] = MappingProxyType({})
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
@@ -39,7 +41,6 @@ def read_draft(
     if model.functions:
         model = _inlined(model)
     _check_names(model)
-    model = with_taken_branches(model)
     graph = model.graph
     if graph.sparse_initializer:
         raise UserError("model: sparse initializers against dense ones (store them as dense tensors)")
@@ -47,10 +48,10 @@ def read_draft(
     for tensor in graph.initializer:
         if tensor.name in constants:
             raise UserError(f"initializer {tensor.name!r}: stands twice in the model")
-        constants[tensor.name] = _constant(tensor)
+        constants[tensor.name] = constant_of(tensor)
     # Files of the first ONNX versions list each initializer as an input as well.
     inputs = [value for value in graph.input if value.name not in constants]
-    proto = onnx.ModelProto(ir_version=model.ir_version)
+    proto = onnx.ModelProto(ir_version=max(model.ir_version, INITIALIZERS_ALONE))
     proto.opset_import.extend(model.opset_import)
     proto.graph.name = graph.name or "graph"
     add_nodes(proto, graph.node)
@@ -88,7 +89,12 @@ def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
         raise UserError(f"model: its functions cannot be inlined: {one_line(error)}") from error
 
 
-def _constant(tensor: onnx.TensorProto) -> Constant:
+def constant_of(tensor: onnx.TensorProto) -> Constant:
+    """Return the value of an initializer, read-only.
+
+    Raises:
+        UserError: it cannot be held.
+    """
     where = f"initializer {tensor.name!r}"
     numpy_name(tensor.data_type, where)
     if any(size < 0 for size in tensor.dims):

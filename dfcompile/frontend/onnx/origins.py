@@ -106,13 +106,15 @@ def _unique(candidates: Sequence[str]) -> tuple[str, ...]:
     occurrences = Counter(candidates)
     taken = set(occurrences)
     given: set[str] = set()
+    counts: dict[str, int] = {}
     names = []
     for candidate in candidates:
-        name = candidate
-        count = 0
+        count = counts.get(candidate, 0)
+        name = f"{candidate}_{count}" if count else candidate
         while name in given or (name != candidate and name in taken):
             count += 1
             name = f"{candidate}_{count}"
+        counts[candidate] = count
         given.add(name)
         names.append(name)
     return tuple(names)

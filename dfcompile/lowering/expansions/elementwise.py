@@ -10,9 +10,6 @@ def elementwise(op: CanonicalNode[Elementwise], build: MapFragment) -> None:
     """``Y[i, …] = expression(a[i, …], b[i, …], …)``: one element-wise task in row order."""
     result, operands = op.output(), op.operands()
     loops = {f"i{axis}": extent for axis, extent in enumerate(result.shape)}
-    every = zip(operand_names(len(operands)), operands, op.operator.operand_axes(operands, result), strict=True)
-    reads = {
-        name: (tensor, [f"i{axis}" if extent > 1 else "0" for axis, extent in zip(axes, tensor.shape, strict=True)])
-        for name, tensor, axes in every
-    }
+    every = zip(operand_names(len(operands)), operands, op.operator.indices(operands, result), strict=True)
+    reads = {name: (tensor, indices) for name, tensor, indices in every}
     build.map("", loops=loops, reads=reads, write=(result, list(loops)), code=op.operator.expression)

@@ -7,6 +7,7 @@ from typing import Self
 from dfcompile.lowering.expressions import MOST_OPERANDS
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.expression_field import check_expression
+from dfcompile.lowering.operators.field_kinds import Axes
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
@@ -19,10 +20,13 @@ class Elementwise(CanonicalOperator):
         expression: Python source of the operands' elements ``a``, ``b``, ``c`` …, at most 26.
         axes: per operand the result dimensions that its own dimensions stand for; broadcast as in numpy if none are
             given.
+        starts: per operand where the part of it that is read begins along each of its dimensions, which may be longer
+            than the result's then; all operands are read whole if none are given.
     """
 
     expression: str
     axes: tuple[tuple[int, ...], ...] | None = None
+    starts: tuple[Axes, ...] | None = None
 
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the expression is one of the operands, and that these can be broadcast to the result."""
@@ -35,8 +39,10 @@ class Elementwise(CanonicalOperator):
             for axis in axes:
                 self.check_axis("axes", axis, result)
             fits = [extent in (1, result.shape[axis]) for extent, axis in zip(operand.shape, axes, strict=False)]
-            if len(axes) != operand.rank or not all(fits):
+            if len(axes) != operand.rank or not (self.starts is not None or all(fits)):
                 raise self.fault(f"operand {position}, {operand}, at axes {list(axes)} of the result {result}")
+        if self.starts is not None:
+            self._check_starts(operands, result)
 
     def operand_axes(self, operands: Sequence[Tensor], result: Tensor) -> tuple[tuple[int, ...], ...]:
         """Return per operand the result dimensions that its dimensions stand for."""
@@ -44,15 +50,42 @@ class Elementwise(CanonicalOperator):
             return self.axes
         return tuple(tuple(range(result.rank - operand.rank, result.rank)) for operand in operands)
 
+    def indices(self, operands: Sequence[Tensor], result: Tensor) -> tuple[tuple[str, ...], ...]:
+        """Return per operand the index along each of its dimensions, of loops ``i0``, ``i1`` … over the result."""
+        starts = self.starts or tuple((0,) * operand.rank for operand in operands)
+        return tuple(
+            tuple(_index(extent, axis, start) for extent, axis, start in zip(operand.shape, axes, its, strict=True))
+            for operand, axes, its in zip(operands, self.operand_axes(operands, result), starts, strict=True)
+        )
+
     def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
         """Return the dimensions of the result; one that is broadcast does not move in an operand."""
-        reads = tuple(
-            tuple(f"i{axis}" if extent > 1 else "0" for extent, axis in zip(operand.shape, axes, strict=True))
-            for operand, axes in zip(operands, self.operand_axes(operands, result), strict=True)
-        )
         loops = {f"i{axis}": Loop(extent) for axis, extent in enumerate(result.shape)}
-        return LoopNest(loops, reads, tuple(loops))
+        return LoopNest(loops, self.indices(operands, result), tuple(loops))
 
-    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
-        """Return the same operator: nothing of it depends on extents."""
-        return self
+    def on_share(
+        self,
+        operands: Sequence[Tensor],  # noqa: ARG002
+        result: Tensor,  # noqa: ARG002
+        extents: Mapping[str, int],  # noqa: ARG002
+    ) -> Self | None:
+        """Return the same operator: nothing of it depends on extents; None where parts of operands are read."""
+        return self if self.starts is None else None
+
+    def _check_starts(self, operands: Sequence[Tensor], result: Tensor) -> None:
+        starts = self.starts or ()
+        self.check_length("starts", len(operands))
+        for position, (operand, axes) in enumerate(zip(operands, self.operand_axes(operands, result), strict=True)):
+            its = starts[position]
+            fits = [
+                start + result.shape[axis] <= extent or (extent, start) == (1, 0)
+                for extent, axis, start in zip(operand.shape, axes, its, strict=False)
+            ]
+            if len(its) != operand.rank or not all(fits):
+                raise self.fault(f"operand {position}, {operand}, read from {list(its)} on for the result {result}")
+
+
+def _index(extent: int, axis: int, start: int) -> str:
+    if extent == 1:
+        return "0"
+    return f"{start} + i{axis}" if start else f"i{axis}"

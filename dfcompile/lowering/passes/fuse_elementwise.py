@@ -81,7 +81,7 @@ def _producer(graph: ProgramRewriter, consumer: Operator, most: int) -> tuple[Op
 
 def _elementwise(op: Operator) -> _Elementwise | None:
     found = op.canonical(Elementwise)
-    if found is None:
+    if found is None or found.starts is not None:
         return None
     tensors = op.operands()
     axes = found.operand_axes(tensors, op.output())

@@ -79,7 +79,7 @@ ACTIVATIONS = {
 def test_fused_activation_of_a_convolution(activation: str) -> None:
     attributes: dict[str, Attribute] = {"activation": activation, "pads": [1, 1, 1, 1]}
     if ACTIVATIONS[activation]:
-        attributes["activation_params"] = ACTIVATIONS[activation]  # type: ignore[assignment]  # numbers
+        attributes["activation_params"] = ACTIVATIONS[activation]
     data, weights, bias = random((1, 2, 4, 4)), random((3, 2, 3, 3), seed=1), random((3,), seed=2)
     check_node(contributed("FusedConv", data, weights, bias, attributes=attributes))
 

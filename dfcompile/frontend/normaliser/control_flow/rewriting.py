@@ -1,0 +1,259 @@
+"""Rewriting: plain nodes in the order in which they run, graphs within nodes put in the place of these."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from dfcompile.errors import UnsupportedOpError, UserError
+from dfcompile.frontend.normaliser.control_flow.known_values import KnownValues
+from dfcompile.frontend.normaliser.opset import opset_of
+from dfcompile.frontend.onnx.domains import add_nodes
+from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.draft_reading import constant_of
+from dfcompile.frontend.onnx.operand_counts import fits_schema
+from dfcompile.frontend.onnx.subgraphs import subgraphs
+
+MOST_NODES = 20_000  # that unrolling may give
+_MOST_BYTES = 2**26  # of these nodes
+_AXES_ARE_OPERANDS = 13  # operator set since which Split and Unsqueeze read them
+
+
+@dataclass(slots=True)
+class Scope:
+    """What the names of a graph stand for in the rewritten model.
+
+    Attributes:
+        names: of the graph and of those around it; a name that is not there stands for itself.
+        path: of the graph: node by node, as positions, and names of attributes; empty of the model's own graph.
+        position: of the node that is looked at.
+    """
+
+    names: dict[str, str]
+    path: tuple[int | str, ...] = ()
+    position: int = 0
+
+    def operand(self, name: str) -> str:
+        """Return what a name stands for."""
+        return self.names.get(name, name)
+
+    def operands(self, node: onnx.NodeProto) -> list[str]:
+        """Return what the operands of a node are called."""
+        return [self.operand(name) for name in node.input]
+
+
+Rule = Callable[["Rewriting", onnx.NodeProto, Scope], Sequence[str] | None]
+
+
+class Rewriting:
+    """The rewritten model as far as it is there."""
+
+    def __init__(self, draft: Draft, rules: Mapping[str, Rule]) -> None:
+        self.opset = opset_of(draft.proto)
+        self.known = KnownValues(draft)
+        self.sequences: dict[str, tuple[str, ...]] = {}
+        self.absent: set[str] = set()  # values that are optional and not there
+        self._draft = draft
+        self._rules = rules
+        self._constants: dict[str, Constant] = dict(draft.constants)
+        self._shared: dict[tuple[int | str, ...], str] = {}  # constants of graphs that are put in again and again
+        self._nodes: list[onnx.NodeProto] = []
+        self._taken = {*draft.constants, *names_of(draft.proto.graph)}
+        self._numbers: dict[str, int] = {}
+        self._unrolled = 0
+        self._unrolled_bytes = 0
+
+    def run(self) -> Draft:
+        """Return the draft without the nodes that there is a rule for."""
+        scope = Scope({})
+        for scope.position, node in enumerate(self._draft.proto.graph.node):
+            self._take(node, scope)
+        for name in self._draft.output_names:
+            source = scope.operand(name)
+            if source in self.sequences or source in self.absent:
+                raise UserError(f"output {name!r}: sequence against a tensor (only dense tensors can be compiled)")
+            if source != name:
+                self.node("Identity", [source], name, name)
+        proto = self._draft.shell()
+        add_nodes(proto, self._nodes)
+        return Draft(proto, self._constants)
+
+    def _take(self, node: onnx.NodeProto, scope: Scope) -> None:
+        """Add a node of a graph under the names of the model, or what its rule makes of it."""
+        rule = self._rules.get(node.op_type) if node.domain in {"", "ai.onnx"} else None
+        if rule is not None and not fits_schema(node, self.opset):
+            rule = None  # it is refused where the model is checked
+        results = None if rule is None else rule(self, _named(node, scope.position), scope)
+        if results is not None:
+            scope.names.update((name, result) for name, result in zip(node.output, results, strict=False) if name)
+            return
+        operands = scope.operands(node)
+        for name in operands:
+            if name in self.sequences or name in self.absent:
+                raise UnsupportedOpError(f"node {node.name!r}: {node.op_type} reads a sequence against a tensor")
+        given = [name and self.free(name) for name in node.output] if scope.path else list(node.output)
+        wired = onnx.NodeProto()
+        wired.CopyFrom(node)
+        wired.input[:] = operands
+        wired.output[:] = given
+        scope.names.update((name, result) for name, result in zip(node.output, given, strict=True) if name != result)
+        self._add(wired)
+
+    def inlined(self, node: onnx.NodeProto, attribute: str, bound: Sequence[str], around: Scope) -> tuple[str, ...]:
+        """Put a graph here and return what its results are called.
+
+        Args:
+            node: that holds the graph.
+            attribute: which one.
+            bound: what its inputs are called here.
+            around: names that it can read.
+
+        Raises:
+            UserError: it has other inputs, or something that cannot be held, or too much has been put in.
+        """
+        where, graph = f"node {node.name!r}", _graph(node, attribute)
+        if len(graph.input) != len(bound):
+            raise UserError(
+                f"{where}: {len(graph.input)} inputs of {attribute!r} against {len(bound)} of {node.op_type}"
+            )
+        if graph.sparse_initializer:
+            raise UserError(f"{where}: sparse initializers against dense ones (store them as dense tensors)")
+        inputs = (value.name for value in graph.input)
+        scope = Scope(
+            {**around.names, **dict(zip(inputs, bound, strict=True))}, (*around.path, around.position, attribute)
+        )
+        for tensor in graph.initializer:
+            scope.names[tensor.name] = self._shared_constant(scope, tensor.name, tensor)
+        for scope.position, inner in enumerate(graph.node):
+            self._count(inner, where)
+            value = _tensor(inner)
+            if value is None:
+                self._take(inner, scope)
+            else:
+                scope.names[inner.output[0]] = self._shared_constant(scope, inner.output[0], value)
+        return tuple(scope.operand(value.name) for value in graph.output)
+
+    def _shared_constant(self, scope: Scope, name: str, tensor: onnx.TensorProto) -> str:
+        key = (*scope.path, name)
+        if key not in self._shared:
+            self._shared[key] = self.constant(constant_of(tensor), name)
+        return self._shared[key]
+
+    def _count(self, node: onnx.NodeProto, where: str) -> None:
+        self._unrolled += 1
+        self._unrolled_bytes += node.ByteSize()
+        if self._unrolled > MOST_NODES:
+            raise UserError(f"{where}: unrolling gives more than {MOST_NODES} nodes")
+        if self._unrolled_bytes > _MOST_BYTES:
+            raise UserError(f"{where}: unrolling gives more than {_MOST_BYTES} bytes")
+
+    def node(self, op_type: str, operands: Sequence[str], result: str, name: str, *, axis: int | None = None) -> str:
+        """Add a node and return what its result is called."""
+        made = helper.make_node(op_type, operands, [result], name=f"{name}.{op_type.lower()}")
+        if axis is not None:
+            made.attribute.append(helper.make_attribute("axis", axis))
+        self._add(made)
+        return result
+
+    def constant(self, value: Constant, name: str) -> str:
+        """Add a constant and return what it is called."""
+        given = self.free(name)
+        self._constants[given] = value
+        self.known.add_constant(given, value)
+        return given
+
+    def free(self, name: str) -> str:
+        """Return a name near to one that nothing else has."""
+        number = self._numbers.get(name, 0)
+        given = f"{name}_{number}" if number else name
+        while given in self._taken:
+            number += 1
+            given = f"{name}_{number}"
+        self._numbers[name] = number  # of which there may be thousands: not to be counted again
+        self._taken.add(given)
+        return given
+
+    def stacked(self, parts: Sequence[str], axis: int, name: str, *, is_new: bool = True) -> str:
+        """Return what arrays side by side are called, along a new axis or one that they have."""
+        if is_new:
+            parts = [self._along_axes("Unsqueeze", part, axis, name) for part in parts]
+        if len(parts) == 1:
+            return parts[0]
+        return self.node("Concat", parts, self.free(f"{name}.stacked"), name, axis=axis)
+
+    def squeezed(self, array: str, axis: int, name: str) -> str:
+        """Return what an array without an axis of extent 1 is called."""
+        return self._along_axes("Squeeze", array, axis, name)
+
+    def element(self, array: str, index: int, axis: int, name: str) -> str:
+        """Return what the part of an array at an index along an axis is called; it has no such axis."""
+        position = self.constant(np.asarray(index), f"{name}.position")
+        return self.node("Gather", [array, position], self.free(f"{name}.element"), name, axis=axis)
+
+    def cut(self, array: str, lengths: Sequence[int], axis: int, name: str) -> list[str]:
+        """Return what consecutive parts of an array along an axis are called."""
+        results = [self.free(f"{name}.part") for _ in lengths]
+        node = helper.make_node("Split", [array], results, name=f"{name}.split", axis=axis)
+        if self.opset < _AXES_ARE_OPERANDS:
+            node.attribute.append(helper.make_attribute("split", list(lengths)))
+        else:
+            node.input.append(self.constant(np.asarray(lengths, np.int64), f"{name}.lengths"))
+        self._add(node)
+        return results
+
+    def _along_axes(self, op_type: str, array: str, axis: int, name: str) -> str:
+        result = self.free(f"{name}.{op_type.lower()}")
+        node = helper.make_node(op_type, [array], [result], name=f"{name}.{op_type.lower()}")
+        if self.opset < _AXES_ARE_OPERANDS:
+            node.attribute.append(helper.make_attribute("axes", [axis]))
+        else:
+            node.input.append(self.constant(np.asarray([axis]), f"{name}.axes"))
+        self._add(node)
+        return result
+
+    def _add(self, node: onnx.NodeProto) -> None:
+        self._nodes.append(node)
+        self.known.add(node)
+
+
+def _named(node: onnx.NodeProto, position: int) -> onnx.NodeProto:
+    """Return the node with a name, which errors and what it becomes have."""
+    if node.name:
+        return node
+    named = onnx.NodeProto()
+    named.CopyFrom(node)
+    named.name = f"{node.op_type}_{position}"
+    return named
+
+
+def _graph(node: onnx.NodeProto, name: str) -> onnx.GraphProto:
+    graph = next((entry.g for entry in node.attribute if entry.name == name and entry.HasField("g")), None)
+    if graph is None:
+        raise UserError(f"node {node.name!r}: no graph {name!r} in {node.op_type}")
+    return graph
+
+
+def _tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """Return the tensor that a node is nothing but."""
+    if node.op_type != "Constant" or len(node.output) != 1:
+        return None
+    return next((entry.t for entry in node.attribute if entry.name == "value" and entry.HasField("t")), None)
+
+
+def undecided(node: onnx.NodeProto, why: str) -> UnsupportedOpError:
+    """Return the error of a node whose control flow the model's inputs decide."""
+    return UnsupportedOpError(f"node {node.name!r}: {node.op_type} holds a graph against a plain operator ({why})")
+
+
+def names_of(graph: onnx.GraphProto) -> Iterator[str]:
+    """Yield every name of a value of a graph and of the graphs in it."""
+    values: Iterable[onnx.ValueInfoProto] = (*graph.input, *graph.output)
+    yield from (value.name for value in values)
+    yield from (tensor.name for tensor in graph.initializer)
+    for node in graph.node:
+        yield from node.input
+        yield from node.output
+        for inner in subgraphs(node):
+            yield from names_of(inner)

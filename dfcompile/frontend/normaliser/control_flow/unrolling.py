@@ -1,0 +1,26 @@
+"""Unrolling: which rule there is for which operator of control flow."""
+
+from collections.abc import Mapping
+
+from dfcompile.frontend.normaliser.control_flow.branches import branch
+from dfcompile.frontend.normaliser.control_flow.loops import loop
+from dfcompile.frontend.normaliser.control_flow.rewriting import Rewriting, Rule
+from dfcompile.frontend.normaliser.control_flow.scans import scan
+from dfcompile.frontend.normaliser.control_flow.sequences import OF_SEQUENCES
+from dfcompile.frontend.onnx.draft import Draft
+
+RULES: Mapping[str, Rule] = {"If": branch, "Loop": loop, "Scan": scan, **OF_SEQUENCES}
+
+
+def without_control_flow(draft: Draft) -> Draft:
+    """Return the draft without branches, loops and sequences; the draft itself if it has none.
+
+    ``y = Loop(3, "", x) <body = (i, c, v) {w = Relu(v)} -> (c, w)>`` becomes ``w = Relu(x), w_1 = Relu(w), w_2 =
+    Relu(w_1)``. Conditions, numbers of iterations and positions have to depend on constants and static shapes alone.
+
+    Raises:
+        UnsupportedOpError: the model's inputs decide.
+        UserError: what is unrolled is too large, or graphs do not fit their nodes.
+    """
+    own = {node.op_type for node in draft.proto.graph.node if node.domain in {"", "ai.onnx"}}
+    return Rewriting(draft, RULES).run() if own.intersection(RULES) - {"Identity"} else draft

@@ -1,0 +1,86 @@
+"""ONNX LSTM: a state and a cell, four gates."""
+
+from dataclasses import dataclass
+
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
+from dfcompile.lowering.expansions.recurrent import (
+    At,
+    Part,
+    Recurrence,
+    States,
+    Term,
+    has_many_rows,
+    optional,
+    recurrence_of,
+)
+from dfcompile.lowering.expansions.recurrent_activations import activations_of
+
+_INPUT, _OUTPUT, _FORGET, _CELL = range(4)  # as weights are stored
+_PEEPHOLES = {_INPUT: 0, _OUTPUT: 1, _FORGET: 2}
+
+
+@onnx_expansion("LSTM", "steps", default=True)
+def steps(op: Operator, build: CanonicalFragment) -> None:
+    """``c = f * c + i * g``, ``h = o * tanh(c)``: a product of all inputs, then per step one of the state, two maps."""
+    _lstm(op, build, is_compact=False)
+
+
+@onnx_expansion("LSTM", "compact", default=has_many_rows)
+def compact(op: Operator, build: CanonicalFragment) -> None:
+    """As ``steps``, but the product of a step is one task: what long sequences and large states need."""
+    _lstm(op, build, is_compact=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cell:
+    """What a step of one direction does."""
+
+    recurrence: Recurrence
+    matrix: Tensor
+    functions: tuple[str, ...]
+    peepholes: Tensor | None
+    is_coupled: bool
+
+    def __call__(self, at: At, states: States) -> States:
+        """Return state and cell after a step."""
+        recurrence, (old, old_cell) = self.recurrence, states
+        product = None if old is None else recurrence.product(at, old, self.matrix)
+        cell = self._cell(at, product, old_cell)
+        gate = recurrence.activated(self._gate(at, _OUTPUT, "o", product, cell), self.functions[0])
+        shown = Term("cell", {"cell": Part(cell)}).within(self.functions[2])
+        value = Term(f"({gate.expression}) * ({shown.expression})", {**gate.parts, **shown.parts})
+        return recurrence.state(at, "state", value, old), cell
+
+    def _cell(self, at: At, product: Tensor | None, old: Tensor | None) -> Tensor:
+        recurrence, (function, of_cell, _) = self.recurrence, self.functions
+        entering = recurrence.activated(self._gate(at, _INPUT, "i", product, old), function)
+        candidate = recurrence.activated(recurrence.gate(at, _CELL, "g", product, _CELL), of_cell)
+        value = Term(f"({entering.expression}) * ({candidate.expression})", {**entering.parts, **candidate.parts})
+        if old is not None:
+            kept = Term(f"1 - ({entering.expression})", {})
+            if not self.is_coupled:
+                kept = recurrence.activated(self._gate(at, _FORGET, "f", product, old), function)
+            value = value.plus(f"({kept.expression}) * cell", {**kept.parts, "cell": Part(old)})
+        return recurrence.state(at, "cell", value, old)
+
+    def _gate(self, at: At, gate: int, name: str, product: Tensor | None, cell: Tensor | None) -> Term:
+        """Return what goes into a gate that sees the cell through its peephole."""
+        term = self.recurrence.gate(at, gate, name, product, gate)
+        if self.peepholes is None or cell is None:
+            return term
+        start = _PEEPHOLES[gate] * self.recurrence.extents.hidden
+        peephole = Part(self.peepholes, (0, 2), (at.direction, start))
+        return term.plus(f"{name}p * cell", {f"{name}p": peephole, "cell": Part(cell)})
+
+
+def _lstm(op: Operator, build: CanonicalFragment, *, is_compact: bool) -> None:
+    recurrence = recurrence_of(op, build, 4, is_compact=is_compact)
+    e = recurrence.extents
+    functions = activations_of(op, ("Sigmoid", "Tanh", "Tanh"), e.directions)
+    peepholes = optional(op, 7, (e.directions, 3 * e.hidden))
+    is_coupled = op.integer("input_forget", 0) != 0
+    cells = [
+        _Cell(recurrence, recurrence.matrix(direction, range(4)), functions[direction], peepholes, is_coupled)
+        for direction in range(e.directions)
+    ]
+    recurrence.run(cells, 2)

@@ -1,0 +1,367 @@
+"""What ONNX's recurrent operators share: one product of all inputs, what a step is made of, and the results."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor
+from dfcompile.lowering.expressions import literal, operand_names, substitute, sum_dtype
+from dfcompile.lowering.operators import Concat, Copy, MatMul
+
+_MOST_OPERATORS = 20_000  # canonical ones that the steps may become
+_MOST_TASKS = 2**16  # of the products of all steps; beyond, each product is one task unless the user wants it otherwise
+_STEP_OPERATORS = 5  # canonical ones of a step, at most
+_DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}  # whether each is reversed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A part of an array as a step reads it.
+
+    Attributes:
+        tensor: the array.
+        axes: per dimension of it, that of the step's ``[1, batch, hidden]`` that it stands for.
+        starts: where the part begins along each dimension.
+    """
+
+    tensor: Tensor
+    axes: tuple[int, ...] = (0, 1, 2)
+    starts: tuple[int, ...] = (0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """An expression, and the parts of arrays that its names stand for."""
+
+    expression: str
+    parts: Mapping[str, Part]
+
+    def within(self, function: str) -> "Term":
+        """Return a function of ``a``, such as ``tanh(a)``, of the term."""
+        return Term(substitute(function, {"a": self.expression}), self.parts)
+
+    def plus(self, expression: str, parts: Mapping[str, Part]) -> "Term":
+        """Return the sum with another expression."""
+        return Term(f"{self.expression} + {expression}", {**self.parts, **parts})
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A step of one direction.
+
+    Attributes:
+        step: position in the sequence.
+        direction: 0, or 1 for the second one.
+    """
+
+    step: int
+    direction: int
+
+    def name(self, part: str) -> str:
+        """Return the name of a part of the step within the operator."""
+        return f"{'back_' * self.direction}step{self.step}_{part}"
+
+
+States: TypeAlias = tuple[Tensor | None, ...]  # each [1, batch, hidden]; None: zero
+Cell: TypeAlias = Callable[[At, States], States]
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """The sizes of a recurrent operator.
+
+    Attributes:
+        steps: length of the sequence.
+        batch: sequences.
+        features: elements of the input of a step.
+        hidden: elements of a state.
+        gates: of a step, each as large as a state.
+        directions: 1 or 2.
+    """
+
+    steps: int
+    batch: int
+    features: int
+    hidden: int
+    gates: int
+    directions: int
+
+    @staticmethod
+    def of(op: Operator, gates: int) -> "Extents":
+        """Read the sizes from X, W and R.
+
+        Raises:
+            UnsupportedOpError: they contradict each other.
+        """
+        x, weights, recurrent = (op.input(position) for position in range(3))
+        if (x.rank, weights.rank, recurrent.rank) != (3, 3, 3):
+            raise op.unsupported("operands X, W and R against three dimensions of each")
+        batch, steps = x.shape[:2] if op.integer("layout", 0) else reversed(x.shape[:2])
+        directions, hidden = len(reversals(op)), recurrent.shape[2]
+        shapes = {"W": (directions, gates * hidden, x.shape[2]), "R": (directions, gates * hidden, hidden)}
+        for (name, shape), tensor in zip(shapes.items(), (weights, recurrent), strict=True):
+            if tensor.shape != shape:
+                raise op.unsupported(f"operand {name} has shape {list(tensor.shape)} against {list(shape)}")
+        if (given := op.integer("hidden_size", hidden)) != hidden:
+            raise op.unsupported(f"attribute 'hidden_size' is {given} against {hidden} of operand R")
+        if (count := steps * directions * _STEP_OPERATORS) > _MOST_OPERATORS:
+            raise op.unsupported(f"{steps} steps become up to {count} operators against at most {_MOST_OPERATORS}")
+        return Extents(steps, batch, x.shape[2], hidden, gates, directions)
+
+
+def reversals(op: Operator) -> tuple[bool, ...]:
+    """Return per direction whether the sequence is read from its end.
+
+    Raises:
+        UnsupportedOpError: no such directions.
+    """
+    text = op.text("direction", "forward")
+    if text not in _DIRECTIONS:
+        raise op.unsupported(f"attribute 'direction' is {text!r} against {', '.join(_DIRECTIONS)}")
+    return _DIRECTIONS[text]
+
+
+def has_many_rows(op: Operator) -> bool:
+    """Whether the rows of the recurrent weights, once per step, are too many to be a task each."""
+    x, recurrent = op.input(0), op.input(2)
+    if (x.rank, recurrent.rank) != (3, 3):
+        return False
+    steps = x.shape[1 if op.integer("layout", 0) else 0]
+    return steps * recurrent.shape[0] * recurrent.shape[1] > _MOST_TASKS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recurrence:
+    """A recurrent operator on its way to steps.
+
+    Attributes:
+        op: with the operands X, W, R, B, lengths and initial states.
+        build: what its steps are built with.
+        extents: its sizes.
+        is_compact: every product of a step is one task.
+        lengths: per sequence; None if all are as long as the longest.
+        inputs: what the inputs give to all gates: ``[steps, batch, directions * gates * hidden]``.
+        biases: arrays ``[directions, …]`` and per gate where in them its summands begin.
+    """
+
+    op: Operator
+    build: CanonicalFragment
+    extents: Extents
+    is_compact: bool
+    lengths: Tensor | None
+    inputs: Tensor
+    biases: tuple[tuple[Tensor, tuple[int | None, ...]], ...]
+
+    @property
+    def is_batch_first(self) -> bool:
+        """Whether arrays begin with the batch instead of the steps or directions."""
+        return self.op.integer("layout", 0) != 0
+
+    def gate(self, at: At, gate: int, name: str, product: Tensor | None, row: int) -> Term:
+        """Return what goes into a gate: of the inputs, of the last state, and its biases.
+
+        Args:
+            at: the step.
+            gate: its number, as weights are stored.
+            name: what the names in the expression begin with.
+            product: ``[1, batch, rows]`` of the last state with weights; None if the state is zero.
+            row: where in the product the gate begins, in gates.
+        """
+        e = self.extents
+        first = (at.direction * e.gates + gate) * e.hidden
+        from_inputs = Part(self.inputs, starts=(at.step, 0, first))
+        if self.is_batch_first:
+            from_inputs = Part(self.inputs, (1, 0, 2), (0, at.step, first))
+        parts = {f"{name}x": from_inputs}
+        if product is not None:
+            parts[f"{name}h"] = Part(product, starts=(0, 0, row * e.hidden))
+        for number, (bias, starts) in enumerate(self.biases):
+            start = starts[gate]
+            if start is not None:
+                parts[f"{name}b{number}"] = Part(bias, (0, 2), (at.direction, start))
+        return Term(" + ".join(parts), parts)
+
+    def activated(self, term: Term, function: str) -> Term:
+        """Return an activation of what goes into it, which is clipped before."""
+        if "clip" in self.op.attributes:
+            bound = literal(self.op.real("clip", 0.0), "float32")
+            term = term.within(f"min(max(a, -{bound}), {bound})")
+        return term.within(function)
+
+    def product(self, at: At, state: Tensor, matrix: Tensor, name: str = "product") -> Tensor:
+        """Return ``state @ transposed(matrix)``, ``[1, batch, rows]``."""
+        rows, hidden = matrix.shape
+        step, batch = at.name(name), self.extents.batch
+        result = self.build.array(step, (1, batch, rows), sum_dtype(state.dtype))
+        if self.is_compact:
+            repeated = self.build.view(state, f"{step}_state", (1, batch, 1, hidden))
+            self.build.reduce(Reduction.SUM, [repeated, matrix], result, [3], "a * b", step=step)
+        else:
+            self.build.add(MatMul(transpose_b=True), [state, matrix], result, step=step)
+        return result
+
+    def state(self, at: At, name: str, value: Term, old: Tensor | None) -> Tensor:
+        """Return a new state: where a sequence has ended, or has not begun, the old one."""
+        if self.lengths is None:
+            return self.computed(at, name, value)
+        parts = {**value.parts, "length": Part(self.lengths, (1,), (0,))}
+        if old is not None:
+            parts["old"] = Part(old)
+        kept = "0" if old is None else "old"
+        return self.computed(at, name, Term(f"({value.expression}) if length > {at.step} else {kept}", parts))
+
+    def computed(self, at: At, name: str, value: Term) -> Tensor:
+        """Return an array ``[1, batch, hidden]`` of values."""
+        parts = tuple(value.parts.values())
+        names = dict(zip(value.parts, operand_names(len(parts)), strict=True))
+        step = at.name(name)
+        result = self.build.array(step, (1, self.extents.batch, self.extents.hidden))
+        self.build.elementwise(
+            substitute(value.expression, names),
+            [part.tensor for part in parts],
+            result,
+            axes=[part.axes for part in parts],
+            starts=[part.starts for part in parts],
+            step=step,
+        )
+        return result
+
+    def matrix(self, direction: int, gates: range) -> Tensor:
+        """Return a direction's recurrent weights of some gates, ``[rows, hidden]``."""
+        e, given = self.extents, self.op.input(2)
+        first, rows = gates.start * e.hidden, len(gates) * e.hidden
+        if given.shape == (1, rows, e.hidden):
+            return self.build.view(given, "recurrent", (rows, e.hidden))
+        if given.value is not None:
+            return self.build.parameter("recurrent", given.value[direction, first : first + rows])
+        part = self.build.array("recurrent", (rows, e.hidden), given.dtype)
+        read = (str(direction), f"{first} + i0", "i1")
+        self.build.add(Copy(read=read), [given], part, step=f"recurrent{direction}_{gates.start}")
+        return part
+
+    def _initial(self, position: int, direction: int) -> Tensor | None:
+        """Return a direction's initial state from an operand; None if it is zero."""
+        e = self.extents
+        shape = (e.batch, e.directions, e.hidden) if self.is_batch_first else (e.directions, e.batch, e.hidden)
+        given = optional(self.op, position, shape)
+        if given is None or (given.value is not None and not np.any(given.value)):
+            return None
+        if e.directions == 1:
+            return self.build.view(given, "initial", (1, e.batch, e.hidden))
+        part = self.build.array("initial", (1, e.batch, e.hidden))
+        read = ("i1", str(direction), "i2") if self.is_batch_first else (str(direction), "i1", "i2")
+        self.build.add(Copy(read=read), [given], part, step=f"initial{position}_{direction}")
+        return part
+
+    def run(self, cells: Sequence[Cell], states: int) -> None:
+        """Build the steps of every direction, then the results: Y and the last states.
+
+        Args:
+            cells: per direction what makes the states after a step of those before; Y has the first of them.
+            states: how many there are.
+        """
+        e = self.extents
+        shown: dict[tuple[int, int], Tensor] = {}
+        last: list[tuple[Tensor, ...]] = []
+        is_shown = self.op.outputs[0] is not None
+        for direction, (cell, is_reversed) in enumerate(zip(cells, reversals(self.op), strict=True)):
+            current: States = tuple(self._initial(5 + number, direction) for number in range(states))
+            for step in reversed(range(e.steps)) if is_reversed else range(e.steps):
+                at = At(step, direction)
+                current = cell(at, current)
+                if is_shown and current[0] is not None:
+                    shown[step, direction] = self._shown(at, current[0])
+            last.append(tuple(state for state in current if state is not None))
+        if is_shown:
+            self._join(0, [shown[step, direction] for step in range(e.steps) for direction in range(e.directions)])
+        for number in range(states):
+            self._join(1 + number, [of_direction[number] for of_direction in last])
+
+    def _shown(self, at: At, state: Tensor) -> Tensor:
+        """Return what Y has of a step: zero where a sequence has ended."""
+        return state if self.lengths is None else self.state(at, "output", Term("a", {"a": Part(state)}), None)
+
+    def _join(self, position: int, parts: Sequence[Tensor]) -> None:
+        """Write arrays ``[1, batch, hidden]`` side by side into a result, if it is used."""
+        y = self.op.outputs[position] if position < len(self.op.outputs) else None
+        if y is None:
+            return
+        if len(parts) == 1:
+            self.build.view_as(parts[0], y)
+            return
+        batch, hidden, name = self.extents.batch, self.extents.hidden, f"result{position}"
+        axis = int(self.is_batch_first)
+        if self.is_batch_first:
+            parts = [self.build.view(part, f"{name}_part", (batch, 1, hidden)) for part in parts]
+        shape = (batch, len(parts), hidden) if self.is_batch_first else (len(parts), batch, hidden)
+        joined = y if y.shape == shape else self.build.array(name, shape)
+        self.build.add(Concat(axis), parts, joined, step=name)
+        if joined is not y:
+            self.build.view_as(joined, y)
+
+
+def recurrence_of(
+    op: Operator, build: CanonicalFragment, gates: int, *, is_compact: bool, separate: frozenset[int] = frozenset()
+) -> Recurrence:
+    """Read an operator and build the product of all its inputs.
+
+    Args:
+        op: with the operands X, W, R, B, lengths and initial states.
+        build: what its steps are built with.
+        gates: of a step.
+        is_compact: every product of a step is one task.
+        separate: gates whose recurrent bias the steps add themselves.
+
+    Raises:
+        UnsupportedOpError: operands contradict each other, or there are too many steps.
+    """
+    e, x = Extents.of(op, gates), op.input(0)
+    if op.real("clip", 1.0) <= 0:
+        raise op.unsupported(f"attribute 'clip' is {op.real('clip', 1.0)} against a positive number")
+    columns = e.directions * gates * e.hidden
+    lengths, biases = _lengths(op, e), tuple(_biases(op, build, e, separate))
+    inputs = build.array("inputs", (*x.shape[:2], columns), sum_dtype(x.dtype))
+    weights = build.view(op.input(1), "weights", (columns, e.features))
+    build.add(MatMul(transpose_b=True), [x, weights], inputs, step="inputs")
+    return Recurrence(op, build, e, is_compact, lengths, inputs, biases)
+
+
+def optional(op: Operator, position: int, shape: Sequence[int]) -> Tensor | None:
+    """Return an operand if it is there.
+
+    Raises:
+        UnsupportedOpError: it has another shape.
+    """
+    tensor = op.optional_input(position)
+    if tensor is not None and tensor.shape != tuple(shape):
+        raise op.unsupported(f"operand {position} has shape {list(tensor.shape)} against {list(shape)}")
+    return tensor
+
+
+def _lengths(op: Operator, e: Extents) -> Tensor | None:
+    lengths = optional(op, 4, (e.batch,))
+    if lengths is None or lengths.value is None:
+        return lengths
+    known = lengths.value.astype(np.int64)
+    if np.any(known < 0) or np.any(known > e.steps):
+        raise op.unsupported(f"lengths {known.tolist()} against 0 to {e.steps}")
+    return None if np.all(known == e.steps) else lengths
+
+
+def _biases(
+    op: Operator, build: CanonicalFragment, e: Extents, separate: frozenset[int]
+) -> Iterator[tuple[Tensor, tuple[int | None, ...]]]:
+    """Yield what is added to the gates: the sum of both biases if it is known, else one after the other."""
+    rows = e.gates * e.hidden
+    given = optional(op, 3, (e.directions, 2 * rows))
+    if given is None:
+        return
+    of_inputs = tuple(gate * e.hidden for gate in range(e.gates))
+    if given.value is None:
+        yield given, of_inputs
+        yield given, tuple(None if gate in separate else rows + gate * e.hidden for gate in range(e.gates))
+        return
+    is_added = np.repeat([gate not in separate for gate in range(e.gates)], e.hidden)
+    yield build.parameter("bias", given.value[:, :rows] + given.value[:, rows:] * is_added), of_inputs
