@@ -24,8 +24,8 @@ _KEPT = frozenset(["DequantizeLinear"])
 # ONNX's reference implementation is wrong for some forms of these, or goes element by element.
 _DOUBTFUL = frozenset(
     ["AffineGrid", "AveragePool", "ConvTranspose", "DeformConv", "Elu", "GRU", "GlobalAveragePool", "GlobalLpPool",
-     "GlobalMaxPool", "GridSample", "LRN", "LSTM", "LeakyRelu", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool", "OneHot",
-     "PRelu", "RNN", "ReduceLogSumExp", "Resize", "RoiAlign"]
+     "GlobalMaxPool", "GridSample", "LRN", "LSTM", "LeakyRelu", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool",
+     "OneHot", "PRelu", "RNN", "ReduceLogSumExp", "Resize", "RoiAlign"]
 )  # fmt: skip
 # It sums in the type of the result, which holds that but perhaps not the sum.
 _OF_SUMS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceMean"])
