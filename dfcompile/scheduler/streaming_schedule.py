@@ -22,11 +22,11 @@ from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Wait
 from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_sample
-from dfcompile.scheduler.steady_schedule import Plan
+from dfcompile.scheduler.steady_schedule import QUICK_NODES, Plan
 from dfcompile.scheduler.timing.streams import streamable_edges
 
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
-_ACCESSES_QUICKLY = 2**26  # a second or two
+_ACCESSES_QUICKLY = 2**27  # two or three seconds
 _SAMPLED_ACCESSES = 2**22  # half a second
 _RECHECKED_ACCESSES = 2**24  # of a replay with FIFOs that are never full: some tenths of a second
 _GANG_ACCESSES = 2**20  # of gangs that are no longer by steady times
@@ -92,6 +92,8 @@ def timed_schedule(
     own = _planned(dag, partitioner, options, barrier=barrier)
     if not options.timing.is_exact:
         return TimedSchedule(_steady(own[0], own[1]))
+    if options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None and not barrier:
+        return _large(dag, _steady(own[0], own[1]), options.effort)
     try:
         rivals = _rivals(dag, partitioner, options, own)
         least = min(_exact((own, *rivals), options.fifos or "in-flight"), key=lambda found: found.order)

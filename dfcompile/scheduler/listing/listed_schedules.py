@@ -66,12 +66,19 @@ class ListedSchedule:
 def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
     """Return whether list schedules are looked for: with exact times, and FIFOs as deep as what is in flight.
 
-    Those of chains are known, whatever their size.
+    Those of chains are known, whatever their size. With little effort lists are looked for where they can be replayed:
+    steady times, and FIFOs that hold whole streams, are for who asks for more.
     """
     if not options.timing.is_exact or options.demote or options.fifos not in {None, "in-flight", "minimal"}:
         return False
-    most = _QUICK_NODES if options.effort is Effort.QUICK else _MOST_NODES
-    return sum(dag.work.tolist()) <= _MOST_WORK and (dag.nodes_count <= most or is_chain(dag))
+    if sum(dag.work.tolist()) > _MOST_WORK:
+        return False
+    if options.effort is Effort.QUICK:
+        streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
+        is_small = dag.nodes_count <= _QUICK_NODES and sum(dag.edge_volume[streamed].tolist()) <= _REPLAYED_ELEMENTS
+    else:
+        is_small = dag.nodes_count <= _MOST_NODES
+    return is_small or is_chain(dag)
 
 
 def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> ListedSchedule:
