@@ -10,7 +10,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
-from dfcompile.options import Effort, Fifos, Timing
+from dfcompile.options import Effort, Timing
 from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
 from dfcompile.scheduler.fifo.in_flight import in_flight
@@ -38,7 +38,7 @@ _QUICKLY_REPLAYED_ELEMENTS = 2**25  # half a second
 _ALL_REPLAYED_ELEMENTS = 2**23  # of the replays of all schedules found, beyond the first
 _SMALL_ELEMENTS = 2**16  # where FIFOs are as small as late accesses allow: half a second
 _SEARCHED_ELEMENTS = 2**11  # up to which the search for the smallest FIFOs ends by itself
-_SEARCHING_ELEMENTS = 2**26  # of all replays of a search for smaller FIFOs of more: some seconds
+_SEARCHING_ELEMENTS = 2**22  # of all replays of a search for smaller FIFOs of more: some seconds
 _NODE_ELEMENTS = 500  # a node costs about as much as so many elements
 _PROVED_TASKS = 1000
 _PROVED_WORK = 2**60  # times tasks: the solver sums up in 64 bits
@@ -82,7 +82,7 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
 
 
 def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> ListedSchedule:
-    """Return the shortest list schedule that a stated effort finds.
+    """Return the shortest list schedule that a stated effort finds; see `with_minimal_fifos` for smaller FIFOs.
 
     A FIFO never throttles: it holds what is in flight. Where that is more than ``max_fifo`` the edge goes through
     memory, and all is placed anew.
@@ -127,7 +127,7 @@ def _shortest(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed:
     replays = max(_ALL_REPLAYED_ELEMENTS // max(elements, 1), 1)
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
     replayed = min(_replayed(dag, [planned, *others], bound), key=lambda each: each.schedule.makespan_cycles)
-    return ListedSchedule(_with_smaller_fifos(dag, replayed, options.fifos), planned, bound)
+    return ListedSchedule(_with_smaller_fifos(dag, replayed), planned, bound)
 
 
 def _shortest_chain(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed: Bool) -> ListedSchedule:
@@ -143,7 +143,7 @@ def _shortest_chain(dag: CanonicalDag, options: ScheduleOptions, bound: int, str
         return ListedSchedule(None, planned, bound, planning_error(dag, planned, cycles_in_turn))
     replayed = next(_replayed(dag, [planned], bound))
     proved = replayed.schedule.makespan_cycles if _is_free(dag, streamed) else bound
-    return ListedSchedule(_with_smaller_fifos(dag, replayed, options.fifos), planned, max(bound, proved))
+    return ListedSchedule(_with_smaller_fifos(dag, replayed), planned, max(bound, proved))
 
 
 def _is_free(dag: CanonicalDag, streamed: Bool) -> bool:
@@ -170,24 +170,32 @@ def _replayed(dag: CanonicalDag, planned: list[Schedule], bound: int) -> Iterato
             return
 
 
-def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule, fifos: Fifos | None) -> ReplayedSchedule:
-    """Return the schedule with the FIFOs that late accesses need, if these are fewer words, or with the smallest.
-
-    The smallest are searched for as long as the replays of the search look at no more than some elements in all.
-    """
-    cycles, elements = found.schedule.makespan_cycles, sum(dag.edge_volume[found.schedule.streamed].tolist())
-    if elements <= (_SMALL_ELEMENTS if fifos != "minimal" else _SEARCHING_ELEMENTS):
-        capacity, replay = in_flight(dag, replay_of(found.schedule))
-        if replay.makespan_cycles <= cycles and capacity.sum() < found.schedule.fifo_capacity.sum():
-            found = _sized(dag, found.schedule, capacity, replay)
-    tries = _SEARCHING_ELEMENTS // (elements + dag.nodes_count * _NODE_ELEMENTS)
-    if fifos != "minimal" or not tries:
+def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
+    """Return the schedule with the FIFOs that late accesses need, if these are fewer words and that is soon known."""
+    if _streamed_elements(dag, found.schedule) > _SMALL_ELEMENTS:
         return found
+    capacity, replay = in_flight(dag, replay_of(found.schedule))
+    if replay.makespan_cycles > found.schedule.makespan_cycles or capacity.sum() >= found.schedule.fifo_capacity.sum():
+        return found
+    return _sized(dag, found.schedule, capacity, replay)
+
+
+def with_minimal_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
+    """Return a schedule with the smallest FIFOs that keep its makespan.
+
+    They are searched for as long as the replays of the search look at no more than some elements in all.
+    """
+    elements = _streamed_elements(dag, found.schedule)
+    tries = _SEARCHING_ELEMENTS // (elements + dag.nodes_count * _NODE_ELEMENTS)
     most = None if elements <= _SEARCHED_ELEMENTS else tries
-    capacity = minimal_fifo_sizes(dag, replay_of(found.schedule), cycles, most)
+    capacity = minimal_fifo_sizes(dag, replay_of(found.schedule), found.schedule.makespan_cycles, most)
     return _sized(
         dag, found.schedule, capacity, simulate(dag, replay_of(replace(found.schedule, fifo_capacity=capacity)))
     )
+
+
+def _streamed_elements(dag: CanonicalDag, schedule: Schedule) -> int:
+    return sum(dag.edge_volume[schedule.streamed].tolist())
 
 
 def _sized(dag: CanonicalDag, schedule: Schedule, capacity: Int64, replay: Simulation) -> ReplayedSchedule:
