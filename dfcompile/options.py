@@ -140,8 +140,8 @@ class Options:
     passes: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
     volumes: Volumes = Volumes.EXACT
-    partition: str = "sb-rlx"
-    effort: Effort = Effort.DEFAULT
+    partition: str = "best"
+    effort: Effort = Effort.QUICK
     barrier: bool | None = None
     timing: Timing = Timing.EXACT
     granularity: str = "declared"

@@ -26,7 +26,7 @@ from dfcompile.report.mapping_figures import (
     TimePartsSummary,
 )
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
-from dfcompile.scheduler.evaluation import ScheduleFigures, gap_above
+from dfcompile.scheduler.evaluation import ScheduleFigures, makespan_gap
 
 NS_PER_S = 1e9
 
@@ -79,7 +79,7 @@ def _over_expansions(bound: ExpansionBound, variant: Variant, figures: ScheduleF
         )
         for hint in expansion_hints(bound, variant.maps.chosen, figures.makespan_cycles or 0)
     )
-    gap = gap_above(bound.cycles, figures.makespan_cycles, is_exact=figures.is_exact)
+    gap = makespan_gap(bound.cycles, figures.makespan_cycles, is_exact=figures.is_exact)
     return ExpansionsSummary(bound.cycles, gap, hints)
 
 

@@ -51,8 +51,8 @@ class ScheduleFigures:
 
     @property
     def gap(self) -> Fraction | None:
-        """How far the makespan is above its lower bound; see `gap_above`."""
-        return gap_above(self.lower_bound_cycles, self.makespan_cycles, is_exact=self.is_exact)
+        """How far the makespan is above its lower bound; see `makespan_gap`."""
+        return makespan_gap(self.lower_bound_cycles, self.makespan_cycles, is_exact=self.is_exact)
 
     @property
     def pe_utilization(self) -> Fraction | None:
@@ -60,7 +60,7 @@ class ScheduleFigures:
         return None if self.speedup is None else self.speedup / self.pes
 
 
-def gap_above(bound_cycles: int, makespan_cycles: int | None, *, is_exact: bool) -> Fraction | None:
+def makespan_gap(bound_cycles: int, makespan_cycles: int | None, *, is_exact: bool) -> Fraction | None:
     """Return how far a makespan is above a bound, as a part of the bound; 0 is optimal.
 
     A makespan of mean intervals may be too short: then no gap is ``None``, as it is in a deadlock.

@@ -12,14 +12,15 @@ from dfcompile.options import Effort, Timing
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.fifo.sizes import fifo_capacities
 from dfcompile.scheduler.gangs.forming import RELAY_ELEMENTS, Gangs, gang_sequence, gangs_of
-from dfcompile.scheduler.gangs.placing import Placing, place_in_order, place_shortest
+from dfcompile.scheduler.gangs.placing import Placing, place, place_in_order, place_shortest
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.timing.exact_integers import int64_column
 from dfcompile.scheduler.timing.steady_state import Times, steady_times
 from dfcompile.scheduler.timing.streams import peak_volumes, streamable_edges
 
-_PLACED_ONCE = 2**15  # nodes: a placing takes some microseconds for each
+QUICK_NODES = 2**13  # nodes: a placing takes some microseconds for each, by urgency twice as many
+_PLACED_IN_ORDER = 2**15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,11 +97,13 @@ class Plan:
         )
 
     def _placing(self, gangs: Gangs, sequence: list[int]) -> Placing:
-        """Place gangs in several ways; where a quick answer is wanted of a large graph, in the order of the blocks."""
-        if self.options.effort is Effort.QUICK and self.dag.nodes_count > _PLACED_ONCE:
-            through_memory = replace(gangs, relayed=np.zeros_like(gangs.relayed))
-            return place_in_order(self.dag, through_memory, self.options.pes, sequence)
-        return place_shortest(self.dag, gangs, self.options.pes, sequence)
+        """Place gangs in several ways; where a quick answer is wanted of a large graph, in one way."""
+        dag, pes, nodes = self.dag, self.options.pes, self.dag.nodes_count
+        if self.options.effort is not Effort.QUICK or nodes <= QUICK_NODES:
+            return place_shortest(dag, gangs, pes, sequence)
+        if nodes <= _PLACED_IN_ORDER:
+            return place(dag, gangs, pes)
+        return place_in_order(dag, replace(gangs, relayed=np.zeros_like(gangs.relayed)), pes, sequence)
 
     def rule_inside(self, gangs: Gangs, streamed: Bool) -> Int64:
         """Return the published capacities of the FIFOs inside gangs, with those off all cycles, shape [edges]."""

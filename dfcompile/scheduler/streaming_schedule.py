@@ -15,18 +15,18 @@ from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules
 from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
-from dfcompile.scheduler.listing.listed_schedules import is_listable, listed_schedule
+from dfcompile.scheduler.listing.listed_schedules import is_listable, listed_schedule, with_minimal_fifos
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Wait
 from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_sample
-from dfcompile.scheduler.steady_schedule import Plan
+from dfcompile.scheduler.steady_schedule import QUICK_NODES, Plan
 from dfcompile.scheduler.timing.streams import streamable_edges
 
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
-_ACCESSES_QUICKLY = 2**26  # a second or two
+_ACCESSES_QUICKLY = 2**27  # two or three seconds
 _SAMPLED_ACCESSES = 2**22  # half a second
 _RECHECKED_ACCESSES = 2**24  # of a replay with FIFOs that are never full: some tenths of a second
 _GANG_ACCESSES = 2**20  # of gangs that are no longer by steady times
@@ -92,6 +92,8 @@ def timed_schedule(
     own = _planned(dag, partitioner, options, barrier=barrier)
     if not options.timing.is_exact:
         return TimedSchedule(_steady(own[0], own[1]))
+    if options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None and not barrier:
+        return _large(dag, _steady(own[0], own[1]), options.effort)
     try:
         rivals = _rivals(dag, partitioner, options, own)
         least = min(_exact((own, *rivals), options.fifos or "in-flight"), key=lambda found: found.order)
@@ -111,16 +113,20 @@ def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOption
         return TimedSchedule(listed.planned, steady_error=listed.planning_error, bound_cycles=listed.bound)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
     if options.effort is Effort.QUICK or accesses > _GANG_ACCESSES:
-        is_replayed = accesses > _RECHECKED_ACCESSES
-        return TimedSchedule(listed.found.schedule, bound_cycles=listed.bound, is_replayed=is_replayed)
+        found, is_replayed = _with_fifos(dag, listed.found, options), accesses > _RECHECKED_ACCESSES
+        return TimedSchedule(found.schedule, bound_cycles=listed.bound, is_replayed=is_replayed)
     own = _planned(dag, partitioner, options, barrier=False)
     planned = [own, *_rivals(dag, partitioner, options, own)] if accesses <= _RIVAL_ACCESSES else [own]
     cycles = listed.found.schedule.makespan_cycles
     if accesses > _RIVAL_ACCESSES or cycles <= listed.bound:
         planned = [each for each in planned if each[1].makespan_cycles <= cycles]
-    gangs = _exact(planned, options.fifos or "in-flight")
-    shortest = min((listed.found, *gangs), key=lambda found: (*found.order, int(found.schedule.fifo_capacity.sum())))
-    return TimedSchedule(shortest.schedule, bound_cycles=listed.bound)
+    shortest = min((listed.found, *_exact(planned, "in-flight")), key=lambda found: found.order)
+    return TimedSchedule(_with_fifos(dag, shortest, options).schedule, bound_cycles=listed.bound)
+
+
+def _with_fifos(dag: CanonicalDag, found: ReplayedSchedule, options: ScheduleOptions) -> ReplayedSchedule:
+    """Return a schedule with its FIFOs in flight, or with the smallest if these are asked for: it takes no longer."""
+    return with_minimal_fifos(dag, found) if options.fifos == "minimal" else found
 
 
 def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule:

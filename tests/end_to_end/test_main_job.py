@@ -86,7 +86,8 @@ def test_published_table_with_volumes_of_whole_arrays(convolution: Path, capsys:
 
 
 def test_exact_volumes_are_the_default(convolution: Path, capsys: Capture) -> None:
-    found = results(capsys, str(convolution), "--pes", "16,128", "--expand", "MatMul=mv,op,lmv", "--timing", "steady")
+    words = ("--expand", "MatMul=mv,op,lmv", "--timing", "steady", "--partition", "sb-rlx")
+    found = results(capsys, str(convolution), "--pes", "16,128", *words)
     table = {(result["expansions"]["MatMul"], result["pes"]): result["schedule"]["makespan_cycles"] for result in found}
 
     assert table == {
@@ -169,7 +170,7 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
     convolution: Path, capsys: Capture, tmp_path: Path
 ) -> None:
     words = [word for kind in KINDS for word in ("--emit", kind, str(tmp_path / kind))]
-    (before,) = results(capsys, str(convolution), "--pes", "16", *words)
+    (before,) = results(capsys, str(convolution), "--pes", "16", "--partition", "sb-rlx", *words)
     for dag in ("conv1.dag", "conv1.json"):
         (after,) = results(
             capsys, "schedule", str(tmp_path / "canonical" / dag), "--pes", "16", "--partition", "sb-rlx"
@@ -193,16 +194,16 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
 def test_way_of_scheduling_is_chosen_and_reported(convolution: Path, capsys: Capture) -> None:
     found = [
         results(capsys, str(convolution), "--pes", "16", *words)[0]["schedule"]
-        for words in ((), ("--no-barrier",), ("--timing", "steady"), ("--partition", "sb-lts"))
+        for words in ((), ("--barrier",), ("--timing", "steady"), ("--partition", "sb-rlx"))
     ]
 
     assert [(each["barriers"], each["timing"], each["partition"]) for each in found] == [
+        (False, "exact", "best"),
+        (True, "exact", "best"),
+        (False, "steady", "best"),
         (True, "exact", "sb-rlx"),
-        (False, "exact", "sb-rlx"),
-        (True, "steady", "sb-rlx"),
-        (True, "exact", "sb-lts"),
     ]
-    assert found[1]["makespan_cycles"] < found[0]["makespan_cycles"]
+    assert found[0]["makespan_cycles"] < found[1]["makespan_cycles"] <= found[3]["makespan_cycles"]
 
 
 def test_schedule_of_a_model_is_drawn_with_its_operators(convolution: Path, capsys: Capture, tmp_path: Path) -> None:
@@ -212,9 +213,11 @@ def test_schedule_of_a_model_is_drawn_with_its_operators(convolution: Path, caps
     tasks = [event for event in events if event["ph"] == "X" and "kernel" in event["args"]]
 
     assert len(tasks) == found["schedule"]["tasks"]
-    assert max(event["ts"] + event["dur"] for event in tasks) == found["schedule"]["makespan_cycles"]
+    cycles = found["mapping"]["phases"][-1]["end_cycle"]  # the schedule that fits the chip is drawn
+    assert cycles >= found["schedule"]["makespan_cycles"]
+    assert max(event["ts"] + event["dur"] for event in tasks) == cycles
     assert {event["args"]["kernel"] for event in tasks} >= {"conv1.im2col", "conv1.matmul", "conv1.bias"}
-    assert f"{found['schedule']['makespan_cycles']:,} cycles" in (tmp_path / "out.svg").read_text()
+    assert f"{cycles:,} cycles" in (tmp_path / "out.svg").read_text()
 
 
 @pytest.mark.parametrize("words", [("--pes", "16,128"), ("--pes", "16", "--expand", "MatMul=mv,op")])

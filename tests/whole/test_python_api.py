@@ -67,7 +67,7 @@ def test_schedules_are_found_by_their_properties(model: Path, tmp_path: Path) ->
     assert best.figures.makespan_cycles == best.schedule.makespan_cycles == best.result.schedule.makespan_cycles
     assert (other.result.pes, other.result.expansions["MatMul"]) == (2, "op")
     assert run.schedule().figures.makespan_cycles == min(one.figures.makespan_cycles or 0 for one in run.schedules)
-    with pytest.raises(df.UserError, match=r"schedule: found none like that \(there are: pes=4 partition=sb-rlx .*"):
+    with pytest.raises(df.UserError, match=r"schedule: found none like that \(there are: pes=4 partition=best .*"):
         run.schedule(pes=3)
     chart = best.gantt()
     chart.save(tmp_path / "gantt.svg")

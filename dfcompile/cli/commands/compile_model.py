@@ -50,10 +50,10 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 )  # fmt: skip
 @click.option("--volumes", type=click.Choice([value.value for value in Volumes]), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
-@click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
+@click.option("--partition", default="best", show_default=True, metavar="NAME",
               shell_complete=complete_from(*PARTITIONS),
               help="How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's.")  # fmt: skip
-@click.option("--effort", type=click.Choice([value.value for value in Effort]), default="default", show_default=True,
+@click.option("--effort", type=click.Choice([value.value for value in Effort]), default="quick", show_default=True,
               help="How much is tried for a short schedule.")  # fmt: skip
 @click.option("--barrier/--no-barrier", default=None,
               help="Whether a spatial block waits for the one before; else as the partitioner has it.")  # fmt: skip

@@ -18,6 +18,7 @@ from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, least_chain
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.errors import InfeasibleError
+from dfcompile.options import Effort
 
 # What may be looked at, in tasks; a set of kernels counts for at least so many.
 LEAST_TASKS = 60
@@ -111,7 +112,8 @@ class _Search:
     def run(self) -> FoundChain:
         everything = int(self._tasks_of.sum())
         most = REPLAYED_OF_TINY if self._model.dag.tasks_count <= TINY else REPLAYED
-        if everything <= most and self._model.scheduling == self._model.planning:
+        is_quick = self._model.scheduling == self._model.planning or self._model.scheduling.effort is Effort.QUICK
+        if everything <= most and is_quick:
             return self._all_of_use()
         self._plan_some()
         return self._replay_some()

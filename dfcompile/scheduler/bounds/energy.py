@@ -9,13 +9,14 @@ its descendants, seen from the end. This is the energy of a cumulative resource 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from dfcompile.canonical_dag.dag import Bool, Int64
-from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction
+from dfcompile.scheduler.bounds.precedence import Direction, earliest
 
 _CELLS = 2**18  # tasks looked at times tasks: a tenth of a second
-_STRETCHES = 4  # of the ancestors by their starts, for which the largest works are left out exactly
+_LOOKS = 2**23  # at cells, over all times: some tenths of a second
+_TIMES = 32
+_FEWEST_TIMES = 4
 _WORD_BITS = 8
 
 
@@ -37,10 +38,10 @@ def with_energy(
     tasks = np.array([node for node in direction.order if task[node]], dtype=np.int64)
     rows = max(min(len(tasks), _CELLS // max(len(tasks), 1)), 1)
     asked = tasks[np.unique(np.linspace(0, len(tasks) - 1, rows).astype(np.int64))]
-    begin, least = _energies(_ancestors(direction, asked), (np.array(start, dtype=np.int64), task, work), pes)
-    for node, first, last in zip(asked.tolist(), begin.tolist(), least.tolist(), strict=True):
+    begin, ended = _energies(_ancestors(direction, asked), (_ends(start, end, work), task, work), pes)
+    for node, first, last in zip(asked.tolist(), begin.tolist(), ended.tolist(), strict=True):
         start[node], end[node] = max(start[node], first), max(end[node], last + 1 if last else 0)
-    return _passed_on(direction, (task.tolist(), work.tolist()), start, end)
+    return earliest(direction, task.tolist(), work.tolist(), (start, end))
 
 
 def _ancestors(direction: Direction, asked: Int64) -> Bool:
@@ -62,43 +63,44 @@ def _ancestors(direction: Direction, asked: Int64) -> Bool:
 
 
 def _energies(ancestors: Bool, columns: tuple[Int64, Bool, Int64], pes: int) -> tuple[Int64, Int64]:
-    """Return before when each of some tasks cannot start, and when it ends at the earliest, shape [asked] each.
+    """Return before when each of some tasks cannot start, and when its ancestors can have ended, shape [asked] each.
 
-    For each time the ancestors count that cannot start before it. Without the P - 1 of most work the others have at
-    least ``sum of min(work, limit) - (P - 1) limit``, whatever the limit; with the P-th largest work just so much.
+    For some times t the ancestors count that cannot end before t. Of these at most P have begun before: the others have
+    all their work left, and those P what they could not do since the latest they may begin.
     """
-    start, task, work = columns
-    by_start = np.flatnonzero(task)[np.argsort(-start[task], kind="stable")]
-    counted, first = ancestors[:, by_start], start[by_start]
-    begin = np.zeros(len(ancestors), dtype=np.int64)
-    works = np.where(counted, work[by_start], 0)
-    for stretch in range(1, _STRETCHES + 1):
-        kept = works[:, : len(by_start) * stretch // _STRETCHES]
-        if kept.shape[1] < pes:
-            continue
-        limit = np.partition(kept, -pes, axis=1)[:, [-pes]]
-        load = np.cumsum(np.minimum(works, limit), axis=1) - (pes - 1) * limit
-        np.maximum(begin, _latest(load, counted, first, pes), out=begin)
-    return begin, _latest(np.cumsum(works, axis=1), counted, first, pes)
+    end, task, work = columns
+    by_end = np.flatnonzero(task)[np.argsort(-end[task], kind="stable")]
+    counted, last, own = ancestors[:, by_end], end[by_end], work[by_end]
+    works = np.where(counted, own, 0)
+    loads = np.cumsum(works, axis=1)
+    begin, ended = (np.zeros(len(ancestors), dtype=np.int64) for _ in range(2))
+    for time in some_values(np.append(last, last - own), max(min(_TIMES, _LOOKS // max(works.size, 1)), _FEWEST_TIMES)):
+        later = int(np.searchsorted(-last, -time, side="right"))  # so many end at that time or after it
+        done = np.maximum(time - (last - own)[:later], 0)
+        begun = np.flatnonzero(done)
+        load = loads[:, later - 1] - largest_sum(np.where(counted[:, begun], done[begun], 0), pes)
+        np.maximum(ended, np.where(load > 0, time - (-load // pes), 0), out=ended)
+        load -= largest_sum(works[:, :later], pes - 1)
+        np.maximum(begin, np.where(load > 0, time - (-load // pes), 0), out=begin)
+    return begin, ended
 
 
-def _latest(load: npt.NDArray[np.int64], counted: Bool, first: Int64, pes: int) -> Int64:
-    """Return the largest ``first + ceil(load / P)`` of each row, over columns that count and leave a load."""
-    latest: Int64 = np.where(counted & (load > 0), first - (-load // pes), 0).max(axis=1, initial=0)
-    return latest
+def _ends(start: list[int], end: list[int], work: Int64) -> Int64:
+    """Return earliest ends that are no earlier than a start and the work after it."""
+    ends: Int64 = np.maximum(np.array(end, dtype=np.int64), np.array(start, dtype=np.int64) + work)
+    return ends
 
 
-def _passed_on(
-    direction: Direction, nodes: tuple[list[bool], list[int]], start: list[int], end: list[int]
-) -> tuple[list[int], list[int]]:
-    task, work = nodes
-    for node in direction.order:
-        begin, least = start[node], end[node]
-        for other, to_start, to_end in direction.awaited[node]:
-            if to_start == NO_STREAM:
-                begin = max(begin, end[other])
-            else:
-                begin, least = max(begin, start[other] + to_start), max(least, end[other] + to_end)
-        start[node] = begin
-        end[node] = max(begin + work[node], least) if task[node] else begin
-    return start, end
+def some_values(values: Int64, most: int) -> list[int]:
+    """Return so many of the different values at most, evenly spread, the least and the largest among them."""
+    different = np.unique(values)
+    chosen: list[int] = different[np.unique(np.linspace(0, len(different) - 1, most).astype(np.int64))].tolist()
+    return chosen
+
+
+def largest_sum(rows: Int64, count: int) -> Int64:
+    """Return the sum of the largest of each row, so many of them."""
+    columns = rows.shape[-1]
+    kept = np.partition(rows, columns - count, axis=-1)[..., columns - count :] if 0 < count < columns else rows
+    total: Int64 = kept[..., : min(count, columns)].sum(axis=-1)
+    return total

@@ -5,6 +5,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.bounds.ancestry import Ancestry
+from dfcompile.scheduler.bounds.crossing import crossing_bound
 from dfcompile.scheduler.bounds.energy import with_energy
 from dfcompile.scheduler.bounds.precedence import directions
 from dfcompile.scheduler.bounds.time_table import Windows, time_table_bound
@@ -33,8 +34,8 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True
     that are never full. Then come what all ancestors of a task take, and all its descendants, see `with_energy`.
 
     The bound is the largest of: the earliest end of any task and what follows it; and for cycles h and t, h + t plus
-    the work of the tasks that cannot start before h and are followed by t or more, shared by P; and the least makespan
-    that time-tabling does not refute, see `time_table_bound`.
+    the work of the tasks that cannot start before h and are followed by t or more, shared by P; what must run between
+    two times, see `crossing_bound`; and the least makespan that time-tabling does not refute, see `time_table_bound`.
 
     Args:
         dag: the graph.
@@ -44,7 +45,14 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True
     found = windows(dag, pes, each_element=each_element)
     head, tail = found.start, found.after_end
     longest = max((end + after for end, after in zip(found.end, tail, strict=True)), default=0)
-    least = max(longest, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))
+    task = dag.is_computational
+    crossing = crossing_bound(
+        np.array(found.end, dtype=np.int64)[task],
+        np.array(found.after_start, dtype=np.int64)[task],
+        dag.work[task],
+        pes,
+    )
+    least = max(longest, crossing, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))
     return time_table_bound(dag, pes, found, least)
 
 

@@ -26,6 +26,30 @@ class Direction:
     awaited: list[list[tuple[int, int, int]]]
 
 
+def earliest(
+    direction: Direction, task: list[bool], work: list[int], known: tuple[list[int], list[int]] | None = None
+) -> tuple[list[int], list[int]]:
+    """Return earliest starts and ends of all nodes in one direction of time, if there are elements enough.
+
+    Args:
+        direction: what nodes wait for.
+        task: which nodes need an element, shape [nodes].
+        work: of each node, shape [nodes].
+        known: before when nodes do not start, and do not end; nothing without.
+    """
+    start, end = ([0] * len(task), [0] * len(task)) if known is None else (known[0][:], known[1][:])
+    for node in direction.order:
+        begin, least = start[node], end[node]
+        for other, to_start, to_end in direction.awaited[node]:
+            if to_start == NO_STREAM:
+                begin = max(begin, end[other])
+            else:
+                begin, least = max(begin, start[other] + to_start), max(least, end[other] + to_end)
+        start[node] = begin
+        end[node] = max(begin + work[node], least) if task[node] else begin
+    return start, end
+
+
 def directions(dag: CanonicalDag, streamed: Bool | None = None) -> tuple[Direction, Direction]:
     """Return what nodes wait for, forwards and backwards in time.
 

@@ -1,6 +1,8 @@
 """Smallest FIFO capacities that keep a schedule's makespan, by search against the simulator."""
 
-from dataclasses import replace
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,12 +12,30 @@ from dfcompile.errors import InfeasibleError, VerificationError
 from dfcompile.scheduler.simulation import MakespanProbe, Replay, simulate
 
 
-def minimal_fifo_sizes(dag: CanonicalDag, replay: Replay, allowed_cycles: int = 0) -> Int64:
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """FIFOs of a group that may still be too large.
+
+    Attributes:
+        group: the streamed edges whose FIFOs can stop each other.
+        edges: some of them; one alone is bisected.
+        too_small: a capacity that is too small for one alone; 0 where even 1 was not tried.
+    """
+
+    group: tuple[int, ...]
+    edges: tuple[int, ...]
+    too_small: int = 0
+
+
+def minimal_fifo_sizes(
+    dag: CanonicalDag, replay: Replay, allowed_cycles: int = 0, most_tries: int | None = None
+) -> Int64:
     """Return capacities with which the replay is as fast as with FIFOs that are never full, shape [edges].
 
     No single one of them can be lowered without a later makespan or a deadlock; another choice may need fewer words in
-    all. Smaller FIFOs never make a task earlier, so each edge is searched by bisection, in the order of edges within
-    each group that streams together; edges that need no more than one element are set aside many at a time.
+    all. Smaller FIFOs never make a task earlier, so each edge is searched by bisection within each group that streams
+    together; edges that need no more than one element are set aside many at a time. All edges are looked at once
+    before any is looked at again, so that a search that ends early has made many of them smaller.
 
     Args:
         dag: the graph.
@@ -23,6 +43,7 @@ def minimal_fifo_sizes(dag: CanonicalDag, replay: Replay, allowed_cycles: int = 
             none grows; else with the most that FIFOs of any size would ever hold.
         allowed_cycles: a makespan that is good enough. Without barriers, FIFOs deep enough to let a task run far ahead
             of its consumers free its processing element early: often a few cycles for very many words.
+        most_tries: replays in the search; then capacities stay as they are. ``None`` is without limit.
 
     Returns:
         At least 1 for streamed edges, 0 for the others.
@@ -40,8 +61,11 @@ def minimal_fifo_sizes(dag: CanonicalDag, replay: Replay, allowed_cycles: int = 
     begin = free if given.deadlock or given.makespan_cycles > limit else given
     capacity = np.where(replay.streamed, np.maximum(begin.peak, 1), 0)
     probe = MakespanProbe(dag, replace(replay, fifo_capacity=capacity), limit)
-    for group in probe.groups:
-        _shrink(probe, group, list(group), capacity)
+    waiting = deque(_Open(group, group) for group in probe.groups)
+    tries = 0
+    while waiting and (most_tries is None or tries < most_tries):
+        waiting.extend(_tried(probe, waiting.popleft(), capacity))
+        tries += 1
     sized = simulate(dag, replace(replay, fifo_capacity=capacity))
     if sized.deadlock or sized.makespan_cycles > limit:
         raise VerificationError(f"fifo sizes of {dag.name!r}: makespan {sized.makespan_cycles} against {limit} allowed")
@@ -49,27 +73,20 @@ def minimal_fifo_sizes(dag: CanonicalDag, replay: Replay, allowed_cycles: int = 
     return capacity
 
 
-def _shrink(probe: MakespanProbe, group: tuple[int, ...], edges: list[int], capacity: Int64) -> None:
-    """Set edges to one element together if that works, else halve them; bisect an edge that remains."""
-    edges = [edge for edge in edges if capacity[edge] > 1]
+def _tried(probe: MakespanProbe, step: _Open, capacity: Int64) -> Iterator[_Open]:
+    """Make FIFOs smaller if that delays nothing: all to one element, or one alone halfway; yield what remains open."""
+    edges = tuple(edge for edge in step.edges if capacity[edge] > step.too_small + 1)
     if not edges:
         return
-    if probe.lower(group, dict.fromkeys(edges, 1)):
-        capacity[edges] = 1
-    elif len(edges) == 1:
-        _bisect(probe, group, edges[0], capacity)
+    alone = edges[0] if len(edges) == 1 else None
+    size = 1 if not step.too_small or alone is None else (step.too_small + int(capacity[alone])) // 2
+    if probe.lower(step.group, dict.fromkeys(edges, size)):
+        capacity[list(edges)] = size
+        if size > 1:
+            yield replace(step, edges=edges)
+    elif alone is not None:
+        yield replace(step, edges=edges, too_small=size)
     else:
         half = len(edges) // 2
-        _shrink(probe, group, edges[:half], capacity)
-        _shrink(probe, group, edges[half:], capacity)
-
-
-def _bisect(probe: MakespanProbe, group: tuple[int, ...], edge: int, capacity: Int64) -> None:
-    too_small, enough = 1, int(capacity[edge])
-    while enough - too_small > 1:
-        middle = (too_small + enough) // 2
-        if probe.lower(group, {edge: middle}):
-            enough = middle
-        else:
-            too_small = middle
-    capacity[edge] = enough
+        yield _Open(step.group, edges[:half])
+        yield _Open(step.group, edges[half:])

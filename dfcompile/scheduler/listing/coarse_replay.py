@@ -4,6 +4,7 @@ Of every stream one element in so many is left. Rates, order and elements stay, 
 the same places, and weighs more beside shorter streams.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,7 +12,6 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.listing.list_schedule import ListSchedule, ListScheduler
 from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import simulate
@@ -34,20 +34,20 @@ def shortened(dag: CanonicalDag, divisor: int) -> CanonicalDag:
     )
 
 
-def planning_error(dag: CanonicalDag, listed: ListSchedule, planned: Schedule) -> Fraction | None:
+def planning_error(dag: CanonicalDag, planned: Schedule, cycles_of: Callable[[CanonicalDag], int]) -> Fraction | None:
     """Return by how much a replay with shorter streams takes longer than planned, as a part of the plan.
 
     Args:
         dag: the graph.
-        listed: who runs where, and in which order.
-        planned: the same as a schedule, its FIFOs never full.
+        planned: its schedule, FIFOs never full.
+        cycles_of: plans a graph with shorter streams, everybody in the same place and order.
     """
     divisor = -(-int(dag.edge_volume.sum()) // _ELEMENTS)
     short = shortened(dag, max(divisor, 1))
-    plan = ListScheduler(short, planned.pes, planned.streamed).settled(listed.sequence, listed.before)
+    cycles = cycles_of(short)
     capacity = np.where(planned.streamed, np.maximum(short.edge_volume, 1), 0)
     taken = simulate(short, replay_of(replace(planned, fifo_capacity=capacity)), details=False).makespan_cycles
-    return Fraction(taken - plan.cycles, plan.cycles) if plan.cycles else None
+    return Fraction(taken - cycles, cycles) if cycles else None
 
 
 def _divided(column: Int64, divisor: int) -> Int64:

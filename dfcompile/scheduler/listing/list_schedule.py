@@ -13,7 +13,7 @@ from heapq import heappop, heappush, heapreplace
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool
-from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction, directions
+from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction, directions, earliest
 
 FREE = -1  # nobody ran before on the processing element
 
@@ -61,21 +61,7 @@ class ListScheduler:
 
     def left(self) -> list[int]:
         """Return the cycles from the start of each node to the end of any schedule, at least, shape [nodes]."""
-        return self._earliest(self.back)[1]
-
-    def _earliest(self, direction: Direction) -> tuple[list[int], list[int]]:
-        """Return the earliest start and end of each node if there are elements enough."""
-        start, end = [0] * self.nodes, [0] * self.nodes
-        for node in direction.order:
-            begin = least = 0
-            for other, to_start, to_end in direction.awaited[node]:
-                if to_start == NO_STREAM:
-                    begin = max(begin, end[other])
-                else:
-                    begin, least = max(begin, start[other] + to_start), max(least, end[other] + to_end)
-            start[node] = begin
-            end[node] = max(begin + self._work[node], least) if self._task[node] else begin
-        return start, end
+        return earliest(self.back, self._task, self._work)[1]
 
     def forwards(self, urgency: list[int], latest: list[int]) -> ListSchedule:
         """Place tasks forwards in time, then let each begin as soon as it can where it is.

@@ -10,7 +10,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
-from dfcompile.options import Effort, Fifos, Timing
+from dfcompile.options import Effort, Timing
 from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
 from dfcompile.scheduler.fifo.in_flight import in_flight
@@ -19,6 +19,7 @@ from dfcompile.scheduler.listing.coarse_replay import planning_error
 from dfcompile.scheduler.listing.cp_sat import is_installed, solve
 from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler
 from dfcompile.scheduler.listing.list_search import Budget, ListSearch
+from dfcompile.scheduler.listing.turns import in_turn, is_chain
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.replayed import replay_of, with_times_of
 from dfcompile.scheduler.schedules import NO_PE, Schedule
@@ -33,9 +34,12 @@ _BUDGETS = {
 }
 _MOST_WORK = 2**60  # cycles of all tasks: times fit in 64 bits with room to spare
 _REPLAYED_ELEMENTS = 2**27  # of one replay: about two seconds
+_QUICKLY_REPLAYED_ELEMENTS = 2**25  # half a second
 _ALL_REPLAYED_ELEMENTS = 2**23  # of the replays of all schedules found, beyond the first
 _SMALL_ELEMENTS = 2**16  # where FIFOs are as small as late accesses allow: half a second
-_SEARCHED_ELEMENTS = 2**11  # where the smallest FIFOs are searched for, with a replay for each try
+_SEARCHED_ELEMENTS = 2**11  # up to which the search for the smallest FIFOs ends by itself
+_SEARCHING_ELEMENTS = 2**22  # of all replays of a search for smaller FIFOs of more: some seconds
+_NODE_ELEMENTS = 500  # a node costs about as much as so many elements
 _PROVED_TASKS = 1000
 _PROVED_WORK = 2**60  # times tasks: the solver sums up in 64 bits
 _ROUNDS = 4  # in which only edges go through memory that need too much room; then all that could
@@ -62,18 +66,23 @@ class ListedSchedule:
 def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
     """Return whether list schedules are looked for: with exact times, and FIFOs as deep as what is in flight.
 
-    The smallest FIFOs are searched for where a replay is short.
+    Those of chains are known, whatever their size. With little effort lists are looked for where they can be replayed:
+    steady times, and FIFOs that hold whole streams, are for who asks for more.
     """
     if not options.timing.is_exact or options.demote or options.fifos not in {None, "in-flight", "minimal"}:
         return False
-    if options.fifos == "minimal" and sum(dag.edge_volume.tolist()) > _SEARCHED_ELEMENTS:
+    if sum(dag.work.tolist()) > _MOST_WORK:
         return False
-    most = _QUICK_NODES if options.effort is Effort.QUICK else _MOST_NODES
-    return dag.nodes_count <= most and sum(dag.work.tolist()) <= _MOST_WORK
+    if options.effort is Effort.QUICK:
+        streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
+        is_small = dag.nodes_count <= _QUICK_NODES and sum(dag.edge_volume[streamed].tolist()) <= _REPLAYED_ELEMENTS
+    else:
+        is_small = dag.nodes_count <= _MOST_NODES
+    return is_small or is_chain(dag)
 
 
 def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> ListedSchedule:
-    """Return the shortest list schedule that a stated effort finds.
+    """Return the shortest list schedule that a stated effort finds; see `with_minimal_fifos` for smaller FIFOs.
 
     A FIFO never throttles: it holds what is in flight. Where that is more than ``max_fifo`` the edge goes through
     memory, and all is placed anew.
@@ -100,6 +109,8 @@ def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> 
 
 
 def _shortest(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed: Bool) -> ListedSchedule:
+    if is_chain(dag):
+        return _shortest_chain(dag, options, bound, streamed)
     scheduler = ListScheduler(dag, options.pes, streamed)
     found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run()
     if _is_proof_tried(dag, options, streamed):
@@ -108,22 +119,44 @@ def _shortest(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed:
     elements = sum(dag.edge_volume[streamed].tolist())
     planned = _planned(dag, options, found[0], streamed)
     if elements > _REPLAYED_ELEMENTS:
-        return ListedSchedule(None, planned, bound, planning_error(dag, found[0], planned))
+
+        def settled_cycles(short: CanonicalDag) -> int:
+            return ListScheduler(short, options.pes, streamed).settled(found[0].sequence, found[0].before).cycles
+
+        return ListedSchedule(None, planned, bound, planning_error(dag, planned, settled_cycles))
     replays = max(_ALL_REPLAYED_ELEMENTS // max(elements, 1), 1)
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
     replayed = min(_replayed(dag, [planned, *others], bound), key=lambda each: each.schedule.makespan_cycles)
-    if elements <= _SMALL_ELEMENTS:
-        replayed = _with_smaller_fifos(dag, replayed, options.fifos)
-    return ListedSchedule(replayed, planned, bound)
+    return ListedSchedule(_with_smaller_fifos(dag, replayed), planned, bound)
+
+
+def _shortest_chain(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed: Bool) -> ListedSchedule:
+    """Return the schedule of a chain that none beats; where all streams do, what it takes is a bound."""
+    found = in_turn(dag, options.pes, streamed)
+    planned = _planned(dag, options, found, streamed)
+    most = _QUICKLY_REPLAYED_ELEMENTS if options.effort is Effort.QUICK else _REPLAYED_ELEMENTS
+    if sum(dag.edge_volume[streamed].tolist()) > most:
+
+        def cycles_in_turn(short: CanonicalDag) -> int:
+            return in_turn(short, options.pes, streamed).cycles
+
+        return ListedSchedule(None, planned, bound, planning_error(dag, planned, cycles_in_turn))
+    replayed = next(_replayed(dag, [planned], bound))
+    proved = replayed.schedule.makespan_cycles if _is_free(dag, streamed) else bound
+    return ListedSchedule(_with_smaller_fifos(dag, replayed), planned, max(bound, proved))
+
+
+def _is_free(dag: CanonicalDag, streamed: Bool) -> bool:
+    """Return whether all edges stream that may."""
+    task = dag.is_computational
+    return np.array_equal(streamed, task[dag.edge_source] & task[dag.edge_target])
 
 
 def _is_proof_tried(dag: CanonicalDag, options: ScheduleOptions, streamed: Bool) -> bool:
     """Return whether a solver looks for a proof, and for more: with all streams, or it would prove something else."""
-    task = dag.is_computational
-    is_free = np.array_equal(streamed, task[dag.edge_source] & task[dag.edge_target])
     is_asked = options.effort is Effort.HIGH and options.pes < dag.tasks_count <= _PROVED_TASKS
     fits = sum(dag.work.tolist()) * dag.tasks_count <= _PROVED_WORK
-    return is_free and is_asked and fits and is_installed()
+    return _is_free(dag, streamed) and is_asked and fits and is_installed()
 
 
 def _replayed(dag: CanonicalDag, planned: list[Schedule], bound: int) -> Iterator[ReplayedSchedule]:
@@ -137,18 +170,32 @@ def _replayed(dag: CanonicalDag, planned: list[Schedule], bound: int) -> Iterato
             return
 
 
-def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule, fifos: Fifos | None) -> ReplayedSchedule:
-    """Return the schedule with the FIFOs that late accesses need, if these are fewer words, or with the smallest."""
-    cycles = found.schedule.makespan_cycles
-    capacity, replay = in_flight(dag, replay_of(found.schedule))
-    if replay.makespan_cycles <= cycles and capacity.sum() < found.schedule.fifo_capacity.sum():
-        found = _sized(dag, found.schedule, capacity, replay)
-    if fifos != "minimal":
+def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
+    """Return the schedule with the FIFOs that late accesses need, if these are fewer words and that is soon known."""
+    if _streamed_elements(dag, found.schedule) > _SMALL_ELEMENTS:
         return found
-    capacity = minimal_fifo_sizes(dag, replay_of(found.schedule), cycles)
+    capacity, replay = in_flight(dag, replay_of(found.schedule))
+    if replay.makespan_cycles > found.schedule.makespan_cycles or capacity.sum() >= found.schedule.fifo_capacity.sum():
+        return found
+    return _sized(dag, found.schedule, capacity, replay)
+
+
+def with_minimal_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
+    """Return a schedule with the smallest FIFOs that keep its makespan.
+
+    They are searched for as long as the replays of the search look at no more than some elements in all.
+    """
+    elements = _streamed_elements(dag, found.schedule)
+    tries = _SEARCHING_ELEMENTS // (elements + dag.nodes_count * _NODE_ELEMENTS)
+    most = None if elements <= _SEARCHED_ELEMENTS else tries
+    capacity = minimal_fifo_sizes(dag, replay_of(found.schedule), found.schedule.makespan_cycles, most)
     return _sized(
         dag, found.schedule, capacity, simulate(dag, replay_of(replace(found.schedule, fifo_capacity=capacity)))
     )
+
+
+def _streamed_elements(dag: CanonicalDag, schedule: Schedule) -> int:
+    return sum(dag.edge_volume[schedule.streamed].tolist())
 
 
 def _sized(dag: CanonicalDag, schedule: Schedule, capacity: Int64, replay: Simulation) -> ReplayedSchedule:

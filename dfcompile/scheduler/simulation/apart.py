@@ -13,6 +13,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.scheduler.simulation.plan import Plan, check_sizes, is_too_large, plan_replay
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
+from dfcompile.scheduler.simulation.twins import without_twins
 from dfcompile.scheduler.simulation.unit_replay import replay_unit
 
 NODE_ACCESSES = 500  # a node costs about as much as so many accesses
@@ -103,7 +104,8 @@ def _units(plan: Plan) -> list[StreamingUnit]:
 def _accesses(unit: StreamingUnit) -> int:
     if is_too_large(unit):
         return _TOO_MANY
-    volumes = [unit.volume(edge) for edge in range(len(unit.edges))]
+    looked_at = without_twins(unit, (0,) * len(unit.nodes)).unit
+    volumes = [looked_at.volume(edge) for edge in range(len(looked_at.edges))]
     return sum(min(volume, max(_ROUNDS * volume // unit.rounds, _FIRST_ACCESSES)) for volume in volumes)
 
 

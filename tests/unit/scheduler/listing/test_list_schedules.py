@@ -1,11 +1,13 @@
 """Task by task: list schedules are short, proofs are proofs, and both are the same each time."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
-from dfcompile.generators.canonical_dags import chain, cholesky, gaussian
+from dfcompile.generators.canonical_dags import chain, cholesky, fft, gaussian
 from dfcompile.options import Effort
 from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule
 from dfcompile.scheduler.checked_schedule import Scheduling
@@ -58,6 +60,16 @@ def test_a_task_that_would_only_wait_lets_others_run() -> None:
 )
 def test_the_default_is_near_the_bound(dag: CanonicalDag, pes: int, within: float) -> None:
     assert schedule(dag, ScheduleOptions(pes, "best")).makespan_cycles <= within * lower_bound_cycles(dag, pes)
+
+
+def test_minimal_fifos_are_never_slower_where_lists_are_shorter() -> None:
+    """Beyond the sizes where the search for the smallest ends by itself; gangs alone take 560 cycles."""
+    dag, options = fft(8, 128, 1), ScheduleOptions(4, "best")
+    found, minimal = (schedule(dag, replace(options, fifos=fifos)) for fifos in (None, "minimal"))
+
+    assert int(dag.edge_volume.sum()) > listed_schedules._SEARCHED_ELEMENTS
+    assert minimal.makespan_cycles == found.makespan_cycles == 545
+    assert minimal.fifo_capacity.sum() <= found.fifo_capacity.sum()
 
 
 def test_a_proof_raises_the_bound_to_the_optimum() -> None:

@@ -1,0 +1,67 @@
+"""What must run between two times: at either of them at most P tasks are on the machine.
+
+A task that cannot end before a time t, and is followed by so much that it starts before T - q in a schedule of T
+cycles, does all its work between t and T - q, but for what it does before t or after T - q. Before t only those P tasks
+do anything that are on the machine then; and of them each no more than if it began as late as its earliest end allows,
+as what it keeps its element for is not its work alone. So with the end. Of P tasks that may be there at both times no
+more counts than fits between. This is energetic reasoning with tasks that cross
+the borders of an interval [baptiste01, 3.3], where a task may not leave before its producers have ended.
+"""
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.scheduler.bounds.energy import largest_sum, some_values
+
+_LOOKS = 2**22  # at tasks, over all intervals: a tenth of a second
+_TIMES = 48  # at either end
+_FEWEST_TIMES = 3
+
+
+def crossing_bound(end: Int64, after_start: Int64, work: Int64, pes: int) -> int:
+    """Return cycles that every schedule takes at least, by what must run between two times.
+
+    Args:
+        end: earliest end of each task, shape [tasks].
+        after_start: cycles from the start of each task to the end of the schedule, at least, shape [tasks].
+        work: of each task, shape [tasks].
+        pes: number of processing elements P.
+    """
+    if not len(work):
+        return 0
+    best, tried = 0, max(min(_TIMES, int((_LOOKS / len(work)) ** 0.5)), _FEWEST_TIMES)
+    for time in some_values(np.append(end, 0), tried):
+        late = np.flatnonzero(end >= time)
+        own, after = work[late], after_start[late]
+        before = np.maximum(time - (end[late] - own), 0)
+        for left in some_values(np.append(after, 0), tried):
+            inside = after >= left
+            if int(inside.sum()) <= pes:
+                break  # all of them may be on the machine at both times
+            ahead, behind, works = before[inside], np.maximum(left - (after - own), 0)[inside], own[inside]
+            load = int(works.sum()) - int(largest_sum(ahead, pes)) - int(largest_sum(behind, pes))
+            if time + left - (-load // pes) > best:
+                between = max(_least_between(works, *ends, pes) for ends in ((ahead, behind), (behind, ahead)))
+                best = max(best, time + left + between)
+    return best
+
+
+def _least_between(works: Int64, there: Int64, others: Int64, pes: int) -> int:
+    """Return the least cycles between two times in which P elements do the works of some tasks.
+
+    Args:
+        works: of the tasks.
+        there: what each does outside if it is on its element at the one time and not at the other; at both times it
+            does what does not fit between them.
+        others: what each does outside if it is there at the other time.
+        pes: P.
+    """
+    load = int(works.sum()) - int(largest_sum(others, pes))
+    low, high = -1, max(-(-(load - int(largest_sum(there, pes))) // pes), 0)
+    if bool((works - (high - 1) <= there).all()):
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        outside = int(largest_sum(np.maximum(works - middle, there), pes))
+        low, high = (low, middle) if pes * middle + outside >= load else (middle, high)
+    return high
