@@ -12,10 +12,10 @@ import pytest
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Coverage, read_model, reference_answer
-from dfcompile.lowering import lower_to_canonical, lower_to_maps
+from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution.verification import verified_deviation
 from tests.interpreter import interpret
-from tests.onnx_nodes import TABLE
+from tests.onnx_nodes import TABLE, assert_same
 
 LENET = Path("examples/lenet/model.py")
 
@@ -231,3 +231,41 @@ def test_file_may_import_its_neighbours_and_leaves_no_trace(tmp_path: Path, caps
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == "hello\n"
+
+
+RECURRENT = """
+import torch
+from torch import nn
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 3, num_layers=2, batch_first=True, bidirectional=True, dropout=0.5)
+        self.gru = nn.GRU(6, 5)
+
+    def forward(self, x):
+        words, (last, _) = self.lstm(x)
+        return self.gru(words)[0], last
+
+
+def model():
+    return Tagger()
+
+
+def example_inputs():
+    return (torch.randn(2, 4, 4),)
+"""
+
+
+def test_layers_of_recurrent_operators_are_computed_as_pytorch_does(tmp_path: Path) -> None:
+    model = read_model(write(tmp_path, RECURRENT))
+    table = registered_expansions()
+    lowered = lower_to_maps(lower_to_canonical(model.program, table), table)
+    feeds = model.example_feeds(seed=0)
+
+    assert Counter(node.op_type for node in model.program.nodes)["LSTM"] == 2
+    results = reference_answer(model, feeds).outputs
+    expected = dict(zip((port.name for port in model.program.outputs), results, strict=True))
+    named = dict(zip((port.name for port in model.program.inputs), feeds, strict=True))
+    assert_same(interpret(lowered, named), expected, 1e-5, 1e-6)
