@@ -15,7 +15,7 @@ from dfcompile.canonical_dag.extraction import extract
 from dfcompile.errors import UserError
 from dfcompile.frontend import ReadOptions
 from dfcompile.frontend.onnx_model import program_of
-from dfcompile.frontend.operator_claims import Claim, Cover, operator_claims
+from dfcompile.frontend.operator_claims import Claim, Cover, known_operators, operator_claims
 from dfcompile.lowering import lower_to_canonical, lower_to_maps
 from tests.interpreter import interpret
 from tests.onnx_node_cases import NodeCase, every_case, tolerance
@@ -74,7 +74,7 @@ def page() -> str:
         f"{len(claimed)} of {len(claims)} operators; {sum(passed.values())} of {sum(total.values())} node tests pass, "
         f"of those of the claimed operators {of_claimed[0]} of {of_claimed[1]}.\n\n"
     )
-    return HEAD + summary + "".join(_sections(claims, passed, total))
+    return HEAD + summary + "".join((*_sections(claims, passed, total), *_contributed()))
 
 
 def _sections(claims: tuple[Claim, ...], passed: Mapping[str, int], total: Mapping[str, int]) -> Iterator[str]:
@@ -94,6 +94,14 @@ def _sections(claims: tuple[Claim, ...], passed: Mapping[str, int], total: Mappi
             versions = ", ".join(map(str, claim.versions))
             yield f"| {claim.op_type} | {versions} |{f' {detail} |' if what else ''} {tests} |\n"
         yield "\n"
+
+
+def _contributed() -> Iterator[str]:
+    """Yield the operators of other domains than ONNX's, of which there are no published tests."""
+    yield "## Operators of onnxruntime\n\n| operator | expansions |\n|---|---|\n"
+    for op_type in TABLE.op_types("onnx"):
+        if op_type not in known_operators():
+            yield f"| {op_type} | {_expansions(op_type)} |\n"
 
 
 def _expansions(op_type: str) -> str:
