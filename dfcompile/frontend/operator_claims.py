@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import onnx
 
+from dfcompile.frontend.normaliser.control_flow.unrolling import RULES
 from dfcompile.frontend.normaliser.functions import FUNCTIONS
 from dfcompile.frontend.normaliser.output_copies import FOLDED
 
@@ -19,6 +20,7 @@ class Cover(Enum):
     EXPANSIONS = "own expansions"
     DEFINITION = "replaced by what ONNX defines it as"
     FOLDED = "computed once, of constants or shapes"
+    UNROLLED = "unrolled, where constants and static shapes decide"
     REPLACED = "replaced by other operators"
     REFUSED = "refused"
 
@@ -43,35 +45,20 @@ class Claim:
 _REPLACED: Mapping[str, str] = MappingProxyType(
     {
         "Compress": "a Gather at the places of a constant condition",
-        "If": "the branch that a constant condition takes",
     }
 )
-_SEQUENCE = "its operands or results are sequences of tensors"
 _TEXT = "its operands are texts"
-_OPTIONAL = "its operand or result may be absent"
 _DRAWN = "its values are drawn when the model runs; replace them by an input"
 _REFUSED: Mapping[str, str] = MappingProxyType(
     {
         "Bernoulli": _DRAWN,
-        "ConcatFromSequence": _SEQUENCE,
         "ImageDecoder": "it decodes the bytes of a file",
         "Multinomial": _DRAWN,
-        "Optional": _OPTIONAL,
-        "OptionalGetElement": _OPTIONAL,
-        "OptionalHasElement": _OPTIONAL,
         "RandomNormal": _DRAWN,
         "RandomNormalLike": _DRAWN,
         "RandomUniform": _DRAWN,
         "RandomUniformLike": _DRAWN,
         "RegexFullMatch": _TEXT,
-        "SequenceAt": _SEQUENCE,
-        "SequenceConstruct": _SEQUENCE,
-        "SequenceEmpty": _SEQUENCE,
-        "SequenceErase": _SEQUENCE,
-        "SequenceInsert": _SEQUENCE,
-        "SequenceLength": _SEQUENCE,
-        "SequenceMap": _SEQUENCE,
-        "SplitToSequence": _SEQUENCE,
         "StringConcat": _TEXT,
         "StringNormalizer": _TEXT,
         "StringSplit": _TEXT,
@@ -119,6 +106,8 @@ def _claim(op_type: str, expanded: Collection[str]) -> Claim:
         return Claim(op_type, versions, Cover.DEFINITION)
     if op_type in FOLDED:
         return Claim(op_type, versions, Cover.FOLDED)
+    if op_type in RULES:
+        return Claim(op_type, versions, Cover.UNROLLED)
     if op_type in _REPLACED:
         return Claim(op_type, versions, Cover.REPLACED, _REPLACED[op_type])
     return Claim(op_type, versions, Cover.REFUSED, _REFUSED.get(op_type, _NOTHING))

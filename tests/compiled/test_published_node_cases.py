@@ -18,7 +18,7 @@ from dfcompile.frontend.onnx.contributed import CONTRIBUTED
 from dfcompile.lowering.execution.compiled_run import run_program
 from tests.examples import TIMES
 from tests.interpreter import interpret
-from tests.onnx_node_cases import NodeCase, merged, node_cases
+from tests.onnx_node_cases import NodeCase, merged, node_cases, tolerance
 from tests.onnx_nodes import TABLE, Node, assert_same, lowered, random
 
 BATCHES = 16  # of equal size
@@ -27,8 +27,6 @@ LEAST = 8  # cases of a batch that pass; a batch may be of data types that no ar
 
 WITHOUT_CASE = {"GlobalLpPool", "MaxRoiPool"}  # a test of its own is below, or beside the other operators of regions
 
-# Four roundings of each type of half the bits.
-ROUNDED = {"bfloat16": 3.2e-2, "float16": 4e-3}
 
 # By reason: a published case, and what the refusal says.
 REFUSED = {
@@ -43,12 +41,6 @@ REFUSED = {
         "has scale .* against one that gives a whole number of elements",
     ),
 }
-
-
-def tolerance(case: NodeCase) -> float:
-    """ONNX's own is 1e-3; half precision needs more, as an Attention rounds after each of its parts."""
-    dtypes = {value.dtype.name for value in (*case.feeds.values(), *case.expected.values())}
-    return max(ROUNDED.get(dtype, 1e-3) for dtype in dtypes)
 
 
 def lowering(case: NodeCase, reasons: Counter[str]) -> Program | None:
