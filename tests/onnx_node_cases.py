@@ -49,6 +49,7 @@ _STRUCTURE: Mapping[str, Sequence[int]] = {
     "Trilu": (1,),
     "Unique": (0,),
     "Unsqueeze": (1,),
+    "Upsample": (1,),
 }
 
 

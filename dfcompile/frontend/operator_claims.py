@@ -45,6 +45,7 @@ class Claim:
 _REPLACED: Mapping[str, str] = MappingProxyType(
     {
         "Compress": "a Gather at the places of a constant condition",
+        "Upsample": "a Resize",
     }
 )
 _TEXT = "its operands are texts"

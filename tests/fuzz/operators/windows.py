@@ -1,6 +1,9 @@
 """Nodes of convolutions, pooling and other operators with windows."""
 
+import math
 from collections.abc import Mapping
+
+import numpy as np
 
 from tests.fuzz.draw import Array, Draw
 from tests.fuzz.drawn_node import AttributeValue, DrawnNode, Generator, OperatorVersion
@@ -76,9 +79,20 @@ def local_response(op: OperatorVersion, draw: Draw) -> DrawnNode:
     return DrawnNode([draw.array(draw.dtype(op.dtypes()), draw.shape(3, 4))], attributes)
 
 
+def unpooling(op: OperatorVersion, draw: Draw) -> DrawnNode:
+    rank, planes = draw.integer(1, 3), draw.sizes(2, 1, 2)
+    kernel, counts = draw.sizes(rank, 1, 3), draw.sizes(rank, 1, 3)
+    data = draw.array(draw.dtype(op.dtypes()), (*planes, *counts))
+    sizes = [(count - 1) * size + size for count, size in zip(counts, kernel, strict=True)]
+    places = np.asarray(sorted(draw.some(range(math.prod(planes) * math.prod(sizes)), data.size)[: data.size]))
+    attributes: dict[str, AttributeValue] = {"kernel_shape": kernel, "strides": kernel}
+    return DrawnNode([data, places.reshape(data.shape)], attributes)
+
+
 GENERATORS: Mapping[str, Generator] = {
     **dict.fromkeys(("Conv", "ConvTranspose"), convolution),
     **dict.fromkeys(("AveragePool", "LpPool", "MaxPool"), pooling),
     **dict.fromkeys(("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"), global_pooling),
     "LRN": local_response,
+    "MaxUnpool": unpooling,
 }

@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.annotation import Annotation
+from dfcompile.errors import UnsupportedOpError
 from dfcompile.frontend import Program
 from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated
 from tests.examples import examples
@@ -187,3 +188,26 @@ def test_places_of_maxima(node: Node, storage_order: int) -> None:
     found = interpret(lowered(both.model()), both.feeds)
 
     assert_same(found, dict(zip(("y0", "y1"), answer[1], strict=True)), 0, 0)
+
+
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 0, 1, 0]])
+def test_pooling_undone(pads: list[int]) -> None:
+    data = random((2, 2, 6, 4))
+    attributes: dict[str, Attribute] = {"kernel_shape": [2, 2], "strides": [2, 2], "pads": pads}
+    pooled_once = Node("MaxPool", [data], attributes=attributes, results=(1, 1), opset=22)
+    largest, places = interpret(lowered(pooled_once.model()), pooled_once.feeds).values()
+    node = Node("MaxUnpool", [largest, places], attributes=attributes, opset=22)
+    kept = node.reference()["y0"]
+    program = check_node(node, kept)
+
+    assert np.count_nonzero(kept) == largest.size
+    assert scopes(program) == ["op.copy", "op.update"]
+
+
+def test_pooling_undone_to_another_size_is_refused() -> None:
+    operands = [random((1, 1, 2, 2)), np.array([[[[5, 7], [13, 15]]]]), np.array([1, 1, 5, 5])]
+    attributes: dict[str, Attribute] = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    with pytest.raises(
+        UnsupportedOpError, match=r"result float32\[1,1,5,5\] against the size \[4, 4\] that its windows"
+    ):
+        lowered(Node("MaxUnpool", operands, [2], attributes, opset=22).model())
