@@ -6,6 +6,8 @@ from math import prod
 from types import MappingProxyType
 
 import dace
+import numpy as np
+import numpy.typing as npt
 
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
@@ -149,11 +151,21 @@ def _signature(op: Operator) -> tuple[object, ...]:
     )
 
 
+def _can_be_weights(dtype: str) -> bool:
+    """Whether large constants of a type are multiplied, whatever they are: no indices are of a byte."""
+    return element_kind(dtype) in "fc" or np.dtype(dtype).itemsize == 1
+
+
+def _of_weights(dtype: str, value: npt.NDArray[np.generic]) -> object:
+    """Return what counts of weights: of integers whether they are all zero, as zero points then need no task."""
+    return None if element_kind(dtype) in "fc" else bool(np.any(value))
+
+
 def _told(tensor: Tensor) -> tuple[object, ...]:
     if tensor.value is None:
         value: object = None
     elif tensor.elements > _LARGEST_TOLD_CONSTANT:
-        value = None if element_kind(tensor.dtype) in "fc" else tensor.name  # weights are multiplied, whatever they are
+        value = _of_weights(tensor.dtype, tensor.value) if _can_be_weights(tensor.dtype) else tensor.name
     else:
         value = tensor.value.tobytes()
     return tensor.shape, tensor.dtype, tensor.is_constant, value

@@ -245,3 +245,18 @@ def test_quantising_to_16_bits_and_back() -> None:
 
     assert_within_a_step(found_by(forward), answer(forward))
     assert_within_a_step(found_by(back), answer(back))
+
+
+def test_weights_of_a_few_bits_in_half_precision() -> None:
+    drawn = Quantised(9)
+    packed, scales = drawn.steps("uint8", (5, 2, 8)), drawn.scale((5, 2)).astype(np.float16)
+    attributes: dict[str, Attribute] = {"K": 20, "N": 5, "bits": 4, "block_size": 16}
+    bias = random((5,)).astype(np.float16)
+    node = contributed(
+        "MatMulNBits", random((3, 20)).astype(np.float16), packed, scales, None, None, bias,
+        attributes=attributes, constants=(1, 2, 5),
+    )  # fmt: skip
+
+    (found,), (expected,) = found_by(node).values(), answer(node).values()
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=1e-2, atol=1e-2)

@@ -227,3 +227,20 @@ def test_real_numbers_of_8_bits(dtype: str, saturate: int) -> None:
     number = {"float8_e4m3fn": TensorProto.FLOAT8E4M3FN, "float8_e5m2": TensorProto.FLOAT8E5M2}[dtype]
     check_node(Node("Cast", [x], attributes={**attributes, "to": int(number)}, opset=21), expected)
     check_node(Node("DequantizeLinear", [expected, one], [1], opset=21), expected.astype(np.float32))
+
+
+def test_scales_of_rows_and_zero_points_of_filters() -> None:  # which onnxruntime does not take
+    drawn = Quantised(4)
+    a, b = drawn.steps("uint8", (3, 4)), drawn.steps("uint8", (4, 5))
+    scales, zeros = drawn.scale((3,)), drawn.steps("uint8", (3,))
+    half, two = np.array(0.5, np.float32), np.array(2, np.uint8)
+    sums = (a.astype(np.int32) - zeros.astype(np.int32)[:, None]) @ (b.astype(np.int32) - 2)
+    expected = np.clip(np.rint(sums * (scales * half / half)[:, None]) + 2, 0, 255).astype(np.uint8)
+    node = Node("QLinearMatMul", [a, scales, zeros, b, half, two, half, two])
+    assert_within_a_step(found_by(node), {"y0": expected})
+
+    x, w = drawn.steps("uint8", (1, 2, 5, 5)), drawn.steps("uint8", (3, 2, 2, 2))
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.int32) - 9, (2, 2), (2, 3))
+    filters = w.astype(np.int32) - zeros.astype(np.int32)[:, None, None, None]
+    node = Node("ConvInteger", [x, w, np.array(9, np.uint8), zeros])
+    check_node(node, np.einsum("bcyxij,ocij->boyx", windows, filters).astype(np.int32))
