@@ -61,6 +61,11 @@ def test_decoder_with_a_cache_from_its_file_and_with_operators_of_attention(tmp_
 
 
 @pytest.mark.slow
+def test_mixture_of_experts_from_its_file() -> None:
+    check(read_model(MODELS / "mixture.py"))
+
+
+@pytest.mark.slow
 def test_encoder_layer_as_onnxruntime_fuses_it(tmp_path: Path) -> None:
     plain, fused = exported("encoder_layer", tmp_path / "plain.onnx", 18), tmp_path / "fused.onnx"
     options = onnxruntime.SessionOptions()
