@@ -55,6 +55,8 @@ def strides(loop: KernelLoop) -> tuple[int | None, ...]:
 CASES: list[tuple[CanonicalOperator, list[Shape], Shape, dict[str, tuple[int | None, ...]]]] = [
     (Elementwise("a + b"), [(2, 3, 4), (3, 1)], (2, 3, 4), {"i0": (12, None, 12), "i1": (4, 1, 4), "i2": (1, None, 1)}),
     (Elementwise("a * b", ((0, 1), (0,))), [(3, 4), (3,)], (3, 4), {"i0": (4, 1, 4), "i1": (1, None, 1)}),
+    (Elementwise("a + b", ((0, 1), (1,)), ((2, 3), (0,))), [(4, 6), (3,)], (2, 3),
+     {"i0": (6, None, 3), "i1": (1, 1, 1)}),
     (MatMul(), [(5, 2, 3), (3, 4)], (5, 2, 4),
      {"b0": (6, None, 8), "row": (3, None, 4), "column": (None, 1, 1), "k": (1, 4, None)}),
     (MatMul(transpose_a=True, transpose_b=True), [(3, 2), (4, 3)], (2, 4),
