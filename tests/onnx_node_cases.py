@@ -19,6 +19,7 @@ from tests.onnx_nodes import TABLE, Array
 _STRUCTURE: Mapping[str, Sequence[int]] = {
     "AffineGrid": (1,),
     "BlackmanWindow": (0,),
+    "CastLike": (1,),
     "CenterCropPad": (1,),
     "Col2Im": (1, 2),
     "Compress": (1,),
