@@ -15,12 +15,14 @@ from dfcompile.lowering import (
     ChosenPasses,
     ExpansionTable,
     KnownAlternatives,
+    addressed,
     apply_passes,
     check_choices,
     choose_passes,
     known_alternatives,
     lower_to_canonical,
     lower_to_maps,
+    operator_origins,
     registered_expansions,
     registered_passes,
 )
@@ -148,6 +150,7 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
     plan = _plan(options)
     with show(f"reading {options.model}"):
         model = read(options.model, plan.reading)
+    plan = _addressed(plan, model)
     variants = _variants(model, plan, show)
     points: list[Point] = []
     alternatives = _alternatives(model, plan, show)
@@ -157,6 +160,15 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
             points.extend(_points(variant, schedule, bound, plan, show))
     left_out = () if alternatives is None else alternatives.left_out
     return Exploration(options, model, variants, tuple(points), (*plan.warnings, *left_out))
+
+
+def _addressed(plan: Plan, model: Model) -> Plan:
+    """Return the plan with choices whose types, names and patterns are told apart, now that the model is known."""
+    origins = operator_origins(model.program)
+    combinations = (
+        tuple(addressed(choice, plan.table, origins) for choice in choices) for choices in plan.combinations
+    )
+    return replace(plan, combinations=tuple(combinations))
 
 
 def _alternatives(model: Model, plan: Plan, show: ShowStage) -> KnownAlternatives | None:
@@ -271,9 +283,11 @@ def _tasks(dag: CanonicalDag, schedule: ScheduleOptions, system: backend.System,
 
 def _plan(options: Options) -> Plan:
     table = registered_expansions()
+    types = {op_type for _, op_type in table.by_operator}
     for choices in options.combinations:
         for choice in choices:
-            table.check(choice)
+            if choice.op_type in types:  # others are names of operators, which only the model knows
+                table.check(choice)
     system = backend.load_system(options.system)
     for pes in options.pes:
         system.with_cores(pes)
@@ -333,11 +347,11 @@ def _in_effect(
     choices: Sequence[Choice], table: ExpansionTable, chosen: Sequence[ChosenExpansion]
 ) -> Iterator[tuple[str, str]]:
     """Yield what operator types with several expansions were lowered by, then what single operators were."""
-    single = {(choice.origin, choice.op_type) for choice in choices if choice.origin}
+    single = [choice for choice in choices if choice.origin]
     names: dict[str, set[str]] = {}
     for found in chosen:
         others = names.setdefault(found.op_type, set())
-        if (found.origin, found.op_type) not in single:
+        if all(choice.fit(found.op_type, found.origin) is None for choice in single):
             others.add(found.name)
     for (_, op_type), named in sorted(table.by_operator.items()):
         if op_type in names and len(named) > 1:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -94,7 +95,13 @@ class ExpansionRule:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One name taken from an `ExpansionRule`; without origin it holds for every operator of the type."""
+    """One name taken from an `ExpansionRule`; without origin it holds for every operator of the type.
+
+    Attributes:
+        op_type: of the operators; empty: of any type that has an expansion of the name.
+        name: of the expansion.
+        origin: a user's operator, or a pattern of names such as ``layer.*.attn``; empty: all.
+    """
 
     op_type: str
     name: str
@@ -105,8 +112,32 @@ class Choice:
 
     @property
     def key(self) -> str:
-        """What the choice is made for, such as ``MatMul`` or ``conv1:MatMul``."""
-        return f"{self.origin}:{self.op_type}" if self.origin else self.op_type
+        """What the choice is made for, such as ``MatMul``, ``conv1:MatMul`` or ``conv1``."""
+        return ":".join(part for part in (self.origin, self.op_type) if part)
+
+    def fit(self, op_type: str, origin: str) -> int | None:
+        """Return how well the choice fits an operator, the smaller the better; ``None``: it is about others.
+
+        A name fits better than a pattern, which fits better than a choice for all operators of the type.
+        """
+        if self.op_type not in ("", op_type):
+            return None
+        if not self.origin:
+            return 2
+        if self.origin == origin:
+            return 0
+        return 1 if is_within(self.origin, origin) else None
+
+
+def is_within(pattern: str, origin: str) -> bool:
+    """Return whether a pattern is of an operator, or of a module that it belongs to.
+
+    >>> is_within("layer.*.attn", "layer.3.attn"), is_within("layer.*.attn", "layer.3.attn.matmul")
+    (True, True)
+    >>> is_within("conv1", "conv10")
+    False
+    """
+    return any(fnmatchcase(origin, f"{pattern}{rest}") for rest in ("", ".*", "/*"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +239,7 @@ def _expansion_rule(text: str) -> ExpansionRule:
     origin, _, op_type = left.rpartition(":")
     names = tuple(name.strip() for name in right.split(","))
     if not equals or not op_type.strip() or not all(names):
-        raise UserError(f"--expand: found {text!r} against [ORIGIN:]OP=NAME[,NAME…]")
+        raise UserError(f"--expand: found {text!r} against [ORIGIN:]OP=NAME[,NAME…] or ORIGIN=NAME[,NAME…]")
     _reject_duplicates(f"--expand {left}", names)
     return ExpansionRule(op_type.strip(), names, origin)
 

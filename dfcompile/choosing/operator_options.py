@@ -1,0 +1,137 @@
+"""The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
+from dfcompile.canonical_dag.extraction.extract import flow_of
+from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapScope
+from dfcompile.choosing.estimate import Estimate, estimate
+from dfcompile.errors import UserError
+from dfcompile.lowering.alternatives.outlined import Outline
+from dfcompile.options import Choice, Volumes
+
+Names = tuple[tuple[str, str], ...]  # operator type and expansion, level after level
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorOption:
+    """A way to lower and divide an operator.
+
+    Attributes:
+        expansions: of it and of the canonical operators in it that offer several.
+        pieces: of each of its scopes, at most; ``None``: as declared.
+        alone: what it takes if everything it reads is there.
+    """
+
+    expansions: Names
+    pieces: int | None
+    alone: Estimate
+
+    def choices(self, origin: str) -> tuple[Choice, ...]:
+        """Return the choices that give it."""
+        return tuple(Choice(op_type, name, origin) for op_type, name in self.expansions)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorOptions:
+    """Operators of one shape, and the ways to lower each of them.
+
+    Attributes:
+        origins: the user's operators.
+        options: without those that another one is better than in everything.
+    """
+
+    origins: tuple[str, ...]
+    options: tuple[OperatorOption, ...]
+
+
+class OptionTable:
+    """Collects options; operators of one shape are looked at once."""
+
+    def __init__(self, several: Iterable[str], volumes: Volumes, pes: int) -> None:
+        """Begin without any.
+
+        Args:
+            several: operator types of several expansions.
+            volumes: of edges.
+            pes: number of processing elements P.
+        """
+        self._several, self._volumes, self._pes = frozenset(several), volumes, pes
+        self._parts: dict[str, dict[Names, LoweredGraph]] = {}  # by origin
+        self._estimates: dict[tuple[object, ...], Estimate | None] = {}
+
+    def add(self, outline: Outline) -> None:
+        """Note what each operator becomes under a choice for the whole model."""
+        names: dict[str, dict[str, str]] = {}
+        for found in outline.chosen:
+            if found.op_type in self._several:
+                names.setdefault(found.origin, {}).setdefault(found.op_type, found.name)
+        scopes: dict[str, list[MapScope]] = {}
+        for scope in outline.graph.scopes:
+            scopes.setdefault(scope.origin, []).append(scope)
+        for origin, own in scopes.items():
+            key = tuple(names.get(origin, {}).items())
+            parts = self._parts.setdefault(origin, {})
+            if key not in parts:
+                parts[key] = _alone(outline.graph, tuple(own))
+
+    def options(self, pieces: Sequence[int | None]) -> tuple[OperatorOptions, ...]:
+        """Return the options of all operators, those of one shape together.
+
+        Args:
+            pieces: numbers of pieces that are looked at; ``None``: as declared.
+        """
+        origins: dict[tuple[object, ...], list[str]] = {}
+        for origin, parts in self._parts.items():
+            shape = tuple((names, _shape(part)) for names, part in parts.items())
+            origins.setdefault(shape, []).append(origin)
+        return tuple(
+            OperatorOptions(tuple(equal), self._front(self._parts[equal[0]], pieces)) for equal in origins.values()
+        )
+
+    def _front(self, parts: Mapping[Names, LoweredGraph], pieces: Sequence[int | None]) -> tuple[OperatorOption, ...]:
+        found = (
+            (names, count, self._estimate(part, count)) for names, part in parts.items() for count in pieces
+        )
+        options = [OperatorOption(names, count, alone) for names, count, alone in found if alone is not None]
+        front: list[OperatorOption] = []
+        for option in sorted(options, key=lambda each: (each.alone.tasks, each.alone.cycles, each.alone.work_cycles)):
+            if not front or option.alone.cycles < front[-1].alone.cycles:
+                front.append(option)
+        return tuple(front)
+
+    def _estimate(self, part: LoweredGraph, pieces: int | None) -> Estimate | None:
+        key = (_shape(part), pieces)
+        if key not in self._estimates:
+            options = ExtractionOptions(self._volumes, Granularity(pieces=pieces))
+            try:
+                self._estimates[key] = estimate(flow_of(part, options), self._pes)
+            except UserError:  # more tasks than a canonical DAG can hold
+                self._estimates[key] = None
+        return self._estimates[key]
+
+
+def _alone(graph: LoweredGraph, scopes: tuple[MapScope, ...]) -> LoweredGraph:
+    """Return the scopes of one operator; what others write for it is there from the beginning."""
+    written = {access.array for scope in scopes for access in scope.writes}
+    used = dict.fromkeys(access.array for scope in scopes for access in (*scope.reads, *scope.writes))
+    arrays = {
+        name: graph.arrays[name] if name in written else replace(graph.arrays[name], is_transient=False)
+        for name in used
+    }
+    return LoweredGraph(graph.name, scopes, arrays)
+
+
+def _shape(part: LoweredGraph) -> tuple[object, ...]:
+    """Return everything of some scopes but names."""
+    place = {name: number for number, name in enumerate(part.arrays)}
+
+    def told(access: Access) -> tuple[object, ...]:
+        return place[access.array], access.base, access.strides, access.is_indirect
+
+    scopes = tuple(
+        (scope.extents, scope.is_spatial, tuple(map(told, scope.reads)), tuple(map(told, scope.writes)))
+        for scope in part.scopes
+    )
+    return scopes, tuple((array.shape, array.is_transient, array.is_materialised) for array in part.arrays.values())
