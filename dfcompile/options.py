@@ -20,6 +20,9 @@ OVERLAPS: Final = ("perfect", "none", "compute-memory")
 
 ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]  # shows progress while a stage lasts
 
+AUTO: Final = "auto"  # as a value of --expand: expansions and granularity are chosen
+PUBLISHED: Final = "published"  # the expansions that are taken where none is named, with the tasks that they declare
+
 LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension
 
 
@@ -157,7 +160,10 @@ class Options:
         barrier: whether a block waits for the end of the one before; ``None``: as the partitioner has it.
         max_fifo: elements that a FIFO may hold; ``None``: as many as it takes.
         timing: how the times of a schedule are found.
-        granularity: of the tasks: ``declared``, ``max-tasks=N`` or ``split=N``.
+        granularity: of the tasks: ``declared``, ``pieces=N``, ``max-tasks=N`` or ``split=N``; ``None``: as declared, or
+            chosen where expansions are.
+        own_granularity: the same of single operators, such as ``conv1:pieces=64``.
+        automatic: whether expansions, as far as ``expand`` leaves them open, and granularity are chosen.
         system: name or file of the machine; ``None``: the canonical machine.
         overlap: of compute, memory and network time of a configuration.
         solver: name of the solver for the configurations.
@@ -175,7 +181,9 @@ class Options:
     effort: Effort = Effort.QUICK
     barrier: bool | None = None
     timing: Timing = Timing.EXACT
-    granularity: str = "declared"
+    granularity: str | None = None
+    own_granularity: tuple[str, ...] = ()
+    automatic: bool = False
     system: str | None = None
     overlap: str = "perfect"
     solver: str = "dp"
@@ -219,8 +227,20 @@ def parse_chips(text: str) -> tuple[int, ...]:
     return chips
 
 
+def is_automatic(texts: Iterable[str]) -> bool:
+    """Return whether expansions are to be chosen: whether one of the values of ``--expand`` is ``auto``.
+
+    Raises:
+        UserError: it is beside ``published``.
+    """
+    words = {text.strip() for text in texts} & {AUTO, PUBLISHED}
+    if len(words) > 1:
+        raise UserError(f"--expand: found {AUTO} and {PUBLISHED} against one of them")
+    return AUTO in words
+
+
 def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
-    """Read rules such as ``MatMul=mv,op`` or ``conv1:MatMul=ip``.
+    """Read rules such as ``MatMul=mv,op`` or ``conv1:MatMul=ip``; the words ``auto`` and ``published`` are none.
 
     Raises:
         UserError: another form, or two rules about the same operators.
@@ -228,7 +248,7 @@ def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
     >>> parse_expand(["conv1:MatMul=mv,op"])
     (ExpansionRule(op_type='MatMul', names=('mv', 'op'), origin='conv1'),)
     """
-    rules = tuple(_expansion_rule(text) for text in texts)
+    rules = tuple(_expansion_rule(text) for text in texts if text.strip() not in {AUTO, PUBLISHED})
     _reject_duplicates("--expand", tuple(rule.key for rule in rules))
     return rules
 
@@ -308,6 +328,26 @@ def parse_slack(text: str) -> Fraction:
     if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text, re.ASCII) or Fraction(text) > 1000:
         raise UserError(f"--slack: found {text!r} against a percentage from 0 to 1000, such as 10")
     return Fraction(text) / 100
+
+
+def split_granularity(texts: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
+    """Split what is said of all operators, if anything is, from what is said of single ones.
+
+    Raises:
+        UserError: the former is said twice, or the latter twice of one operator.
+
+    >>> split_granularity(["pieces=64", "conv1:declared"])
+    ('pieces=64', ('conv1:declared',))
+    """
+    every = [text for text in texts if ":" not in text]
+    single = [text for text in texts if ":" in text]
+    origins = [text.rpartition(":")[0] for text in single]
+    if len(every) > 1:
+        raise UserError(f"granularity: {' and '.join(every)} against one of all operators")
+    twice = next((origin for place, origin in enumerate(origins) if origin in origins[:place]), None)
+    if twice is not None:
+        raise UserError(f"granularity: {twice!r} given twice against once")
+    return every[0] if every else None, tuple(single)
 
 
 def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:

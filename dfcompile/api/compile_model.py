@@ -35,7 +35,7 @@ def compile_model(
     barrier: bool | None = None,
     max_fifo: int | None = None,
     timing: str = "exact",
-    granularity: str = "declared",
+    granularity: Names | None = None,
     system: File | None = None,
     chips: Counts = 1,
     overlap: str = "perfect",
@@ -54,7 +54,8 @@ def compile_model(
         pes: numbers of processing elements, each gives results.
         example_inputs: tensors that the module takes.
         name: of a model in memory.
-        expand: expansions to compare, per operator type or ``ORIGIN:OP``; their Cartesian product.
+        expand: expansions to compare, per operator type, name or pattern of names; their Cartesian product. With
+            ``auto`` among them, what they leave open is chosen per number of processing elements.
         passes: names of lowering passes, in order.
         shapes: sizes of the model's inputs that it leaves open, such as ``{"x": (1, 28)}``.
         dims: sizes of symbolic dimensions of the inputs, such as ``{"batch": 8}``.
@@ -64,7 +65,8 @@ def compile_model(
         barrier: whether a spatial block waits for the one before; ``None``: as the partitioner has it.
         max_fifo: elements that a FIFO may hold; ``None``: as many as it takes.
         timing: ``exact``, of a replay with the FIFOs of the schedule; or ``steady``, from mean intervals.
-        granularity: ``declared``, ``max-tasks=N`` or ``split=N``.
+        granularity: ``declared``, ``pieces=N``, ``max-tasks=N`` or ``split=N``; of single operators
+            ``ORIGIN:pieces=N``.
         system: name or file of the machine; ``None``: the canonical one.
         chips: numbers of chips at hand.
         overlap: ``perfect``, ``none`` or ``compute-memory``.

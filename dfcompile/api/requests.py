@@ -13,6 +13,7 @@ from dfcompile.options import (
     Options,
     Timing,
     Volumes,
+    is_automatic,
     parse_chips,
     parse_dims,
     parse_expand,
@@ -21,6 +22,7 @@ from dfcompile.options import (
     parse_passes,
     parse_pes,
     parse_shapes,
+    split_granularity,
 )
 
 Counts: TypeAlias = int | str | Iterable[int | str]  # 16, [16, 128] or "16,128"
@@ -47,7 +49,7 @@ def compile_options(
     effort: str = "quick",
     barrier: bool | None = None,
     timing: str = "exact",
-    granularity: str = "declared",
+    granularity: Names | None = None,
     system: File | None = None,
     chips: Counts = 1,
     overlap: str = "perfect",
@@ -62,10 +64,13 @@ def compile_options(
         UserError: a number is not positive, a name is given twice, a rule has another form.
     """
     named = _joined(passes)
+    rules = _rules(expand)
+    every, single = split_granularity((granularity,) if isinstance(granularity, str) else granularity or ())
     return Options(
         model=Path(model),
         pes=parse_pes(_joined(pes)),
-        expand=parse_expand(_rules(expand)),
+        expand=parse_expand(rules),
+        automatic=is_automatic(rules),
         passes=parse_passes(named) if named else (),
         shapes=parse_shapes(_shapes(shapes)),
         volumes=one_of("volumes", volumes, tuple(Volumes)),
@@ -73,7 +78,8 @@ def compile_options(
         effort=one_of("effort", effort, tuple(Effort)),
         barrier=barrier,
         timing=one_of("timing", timing, tuple(Timing)),
-        granularity=granularity,
+        granularity=every,
+        own_granularity=single,
         system=None if system is None else str(system),
         overlap=one_of("overlap", overlap, OVERLAPS),
         solver=solver,

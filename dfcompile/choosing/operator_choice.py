@@ -47,7 +47,9 @@ def _step(operators: Sequence[OperatorOptions], number: int, at: int) -> tuple[F
     options = operators[number].options
     steps = [
         (
-            Fraction(other.alone.cycles - options[at].alone.cycles, max(other.alone.tasks - options[at].alone.tasks, 1)),
+            Fraction(
+                other.alone.cycles - options[at].alone.cycles, max(other.alone.tasks - options[at].alone.tasks, 1)
+            ),
             number,
             target,
         )

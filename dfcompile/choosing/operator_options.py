@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
@@ -33,17 +34,26 @@ class OperatorOption:
         return tuple(Choice(op_type, name, origin) for op_type, name in self.expansions)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OperatorOptions:
     """Operators of one shape, and the ways to lower each of them.
 
     Attributes:
         origins: the user's operators.
-        options: without those that another one is better than in everything.
+        known: all ways.
     """
 
     origins: tuple[str, ...]
-    options: tuple[OperatorOption, ...]
+    known: tuple[OperatorOption, ...]
+
+    @cached_property
+    def options(self) -> tuple[OperatorOption, ...]:
+        """Those of more and more tasks and less and less time; others are not worth their tasks."""
+        front: list[OperatorOption] = []
+        for option in sorted(self.known, key=lambda each: (each.alone.tasks, each.alone.cycles)):
+            if not front or option.alone.cycles < front[-1].alone.cycles:
+                front.append(option)
+        return tuple(front)
 
 
 class OptionTable:
@@ -87,19 +97,12 @@ class OptionTable:
             shape = tuple((names, _shape(part)) for names, part in parts.items())
             origins.setdefault(shape, []).append(origin)
         return tuple(
-            OperatorOptions(tuple(equal), self._front(self._parts[equal[0]], pieces)) for equal in origins.values()
+            OperatorOptions(tuple(equal), self._known(self._parts[equal[0]], pieces)) for equal in origins.values()
         )
 
-    def _front(self, parts: Mapping[Names, LoweredGraph], pieces: Sequence[int | None]) -> tuple[OperatorOption, ...]:
-        found = (
-            (names, count, self._estimate(part, count)) for names, part in parts.items() for count in pieces
-        )
-        options = [OperatorOption(names, count, alone) for names, count, alone in found if alone is not None]
-        front: list[OperatorOption] = []
-        for option in sorted(options, key=lambda each: (each.alone.tasks, each.alone.cycles, each.alone.work_cycles)):
-            if not front or option.alone.cycles < front[-1].alone.cycles:
-                front.append(option)
-        return tuple(front)
+    def _known(self, parts: Mapping[Names, LoweredGraph], pieces: Sequence[int | None]) -> tuple[OperatorOption, ...]:
+        found = ((names, count, self._estimate(part, count)) for names, part in parts.items() for count in pieces)
+        return tuple(OperatorOption(names, count, alone) for names, count, alone in found if alone is not None)
 
     def _estimate(self, part: LoweredGraph, pieces: int | None) -> Estimate | None:
         key = (_shape(part), pieces)

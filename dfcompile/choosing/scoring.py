@@ -24,15 +24,17 @@ class Scores(Protocol):
         """Return the score of a choice."""
         ...
 
-    def excludes(self, sketch: Sketch, least: Score) -> bool:
-        """Return whether it is proved that a choice has no smaller score."""
+    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:
+        """Return whether it is proved that a choice has no smaller score, if need be by placing its tasks."""
         ...
 
 
 class Makespans:
     """The makespan of a schedule, then the elements of its FIFOs."""
 
-    def __init__(self, volumes: Volumes, options: ScheduleOptions, finish: Callable[[CanonicalDag], CanonicalDag]) -> None:
+    def __init__(
+        self, volumes: Volumes, options: ScheduleOptions, finish: Callable[[CanonicalDag], CanonicalDag]
+    ) -> None:
         """Say how schedules are made.
 
         Args:
@@ -49,7 +51,7 @@ class Makespans:
             return NEVER
         return found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
 
-    def excludes(self, sketch: Sketch, least: Score) -> bool:
+    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:
         """Return whether no schedule, or not the one that these options give, is shorter.
 
         A replay with single elements takes no less than what a list schedule was planned to take.
@@ -58,12 +60,13 @@ class Makespans:
             return False  # steady times may be below every bound
         if sketch.estimate.bound_cycles > least[0]:
             return True
-        options, dag = self._options, self.dag(sketch)
+        options = self._options
         partitioner = find_partitioner(options.partition, collect_partitioners())
         is_listed = partitioner.lists and not options.barrier and options.max_fifo is None
-        if not (is_listed and options.effort is Effort.QUICK and is_listable(dag, options)):
+        if not (is_scheduled and is_listed and options.effort is Effort.QUICK):
             return False
-        return listed_cycles(dag, options) > least[0]
+        dag = self.dag(sketch)
+        return is_listable(dag, options) and listed_cycles(dag, options) > least[0]
 
     def dag(self, sketch: Sketch) -> CanonicalDag:
         """Return the canonical DAG of a choice."""

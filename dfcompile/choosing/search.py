@@ -3,17 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dfcompile.choosing.candidate import Space
+from dfcompile.choosing.candidate import Candidate, Space
 from dfcompile.choosing.operator_choice import candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
-from dfcompile.choosing.scoring import Scores
+from dfcompile.choosing.scoring import Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.options import Volumes
 
 _FEWEST_TASKS = 2**15  # that a choice may have, however few processing elements there are
 _TASKS_PER_ELEMENT = 48
-_ESTIMATED_SCOPES = 2_000  # in changes of single operators: some tenths of a second
-_SCORED_TASKS = 12_000  # of uniform choices that are compared by their schedules: about a second
+_GLANCED_SCOPES = 300  # of a model: a second
+_ESTIMATED_SCOPES = 600  # in changes of single operators: a tenth of a second
+_SCORED_TASKS = 12_000  # of choices that are compared by their schedules: a second or two
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rival:
@@ -26,7 +28,7 @@ class Rival:
     """
 
     sketch: Sketch
-    score: tuple[float, ...] | None
+    score: Score | None
     is_excluded: bool
 
 
@@ -36,22 +38,26 @@ class Selection:
 
     Attributes:
         sketch: of the choice.
-        score: of its schedule.
+        score: of its schedule; ``None`` where no rival was scheduled.
         rivals: the uniform choices.
         operators: of the model, with the options of each shape.
+        default: the published expansions with the tasks that they declare; ``None`` if there are too many of these.
+        is_taken: whether the model is lowered so, or it is said only what it would bring.
     """
 
     sketch: Sketch
-    score: tuple[float, ...]
+    score: Score | None
     rivals: tuple[Rival, ...]
     operators: tuple[OperatorOptions, ...]
+    default: Sketch | None
+    is_taken: bool = True
 
 
 def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores: Scores) -> Selection:
     """Choose expansions and granularities for all operators of a model together.
 
-    Each operator gets the option that is fastest alone, those of one shape the same one; single operators are changed as
-    long as the estimate of the whole gets shorter. Uniform choices, one expansion for each type and one granularity for
+    Each operator gets the option that is fastest alone, those of one shape the same; single ones are changed where
+    the estimate of the whole gets shorter. Uniform choices, one expansion for each type and one granularity for
     all, are compared with that, the most promising first, unless a bound says that they are no better. The best of all
     that were compared by their schedules is taken, so none of these is better than the choice.
 
@@ -65,24 +71,64 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     Raises:
         UserError: no choice for the whole model is possible.
     """
-    uniform = list(_distinct(sketches.of(candidate) for candidate in space.uniform()))
-    most = max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes, *(each.estimate.tasks for each in uniform[:1]))
     operators = _operators(space, sketches, volumes, pes)
+    default = sketches.of(next(space.uniform()))
+    most = _most_tasks(default, pes)
     own = _improved(space, sketches, operators, most)
-    uniform.sort(key=lambda sketch: sketch.estimate.cycles)
-    first, *others = [*own, *uniform]
-    chosen, least = first, scores.of(first)
-    rivals, left = [], _SCORED_TASKS
+    affordable = (each for each in space.uniform() if _least_tasks(operators, each) <= most)
+    uniform = sorted(_distinct(map(sketches.of, affordable)), key=lambda sketch: sketch.estimate.cycles)
+    chosen, least, rivals = _compared([*own, *uniform], scores)
+    return Selection(chosen, least, rivals[-len(uniform) :], operators, default)
+
+
+def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:
+    """Return what is fastest for each operator alone, without schedules; ``None`` of a large model, and without any.
+
+    See `select`.
+    """
+    default = sketches.of(next(space.uniform()))
+    if default is None or len(default.outline.graph.scopes) > _GLANCED_SCOPES:
+        return None
+    operators = _operators(space, sketches, volumes, pes)
+    options = fastest_options(operators, _most_tasks(default, pes))
+    found = sketches.of(candidate_of(operators, options, space.fixed))
+    return None if found is None else Selection(found, None, (), operators, default, is_taken=False)
+
+
+def _most_tasks(default: Sketch | None, pes: int) -> int:
+    """Return how many tasks a choice may have."""
+    return max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes, 0 if default is None else default.estimate.tasks)
+
+
+def _least_tasks(operators: Sequence[OperatorOptions], candidate: Candidate) -> int:
+    """Return about how many tasks a choice has, at least: of each scope that an operator has as many as pieces."""
+    pieces = candidate.granularity.pieces
+    return 0 if pieces is None else pieces * sum(len(each.origins) for each in operators) // 2
+
+
+def _compared(sketches: Sequence[Sketch], scores: Scores) -> tuple[Sketch, Score | None, tuple[Rival, ...]]:
+    """Return the best of those that there is time to schedule, the most promising first; else the first.
+
+    Returns:
+        The choice, its score if that was needed, and the others.
+    """
+    first, *others = sketches
+    chosen: Sketch = first
+    least: Score | None = None
+    rivals, left = [], _SCORED_TASKS - first.estimate.tasks
     for sketch in others:
-        excluded = scores.excludes(sketch, least)
+        is_affordable = sketch.estimate.tasks <= left
+        if is_affordable and least is None:
+            least = scores.of(first)
+        excluded = least is not None and scores.excludes(sketch, least, is_scheduled=is_affordable)
         found = None
-        if not excluded and sketch.estimate.tasks <= left:
+        if is_affordable and least is not None and not excluded:
             left -= sketch.estimate.tasks
             found = scores.of(sketch)
             if found < least:
                 chosen, least = sketch, found
         rivals.append(Rival(sketch, found, excluded))
-    return Selection(chosen, least, tuple(rivals[-len(uniform) :]), operators)
+    return chosen, least, tuple(rivals)
 
 
 def _distinct(sketches: Iterator[Sketch | None]) -> Iterator[Sketch]:
@@ -105,9 +151,7 @@ def _operators(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> 
     return table.options(tuple(dict.fromkeys(granularity.pieces for granularity in space.granularities)))
 
 
-def _improved(
-    space: Space, sketches: Sketches, operators: Sequence[OperatorOptions], most_tasks: int
-) -> list[Sketch]:
+def _improved(space: Space, sketches: Sketches, operators: Sequence[OperatorOptions], most_tasks: int) -> list[Sketch]:
     """Return the choice of the options that are fastest alone, and what single changes of it make of it, best first."""
     options = list(fastest_options(operators, most_tasks))
 

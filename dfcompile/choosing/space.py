@@ -10,7 +10,10 @@ from dfcompile.options import Choice, ExpansionRule
 
 
 def space_of(
-    known: KnownAlternatives, table: ExpansionTable, rules: Sequence[ExpansionRule], granularities: Sequence[Granularity]
+    known: KnownAlternatives,
+    table: ExpansionTable,
+    rules: Sequence[ExpansionRule],
+    granularities: Sequence[Granularity],
 ) -> Space:
     """Return what may be chosen for a model.
 
@@ -28,7 +31,9 @@ def space_of(
     return Space(
         onnx=of_model,
         canonical=_several(table, CANONICAL, canonical, limits),
-        single={(op_type, name): _instead(known, op_type, name) for op_type, names in of_model.items() for name in names},
+        single={
+            (op_type, name): _instead(known, op_type, name) for op_type, names in of_model.items() for name in names
+        },
         fixed=fixed,
         granularities=tuple(granularities),
     )

@@ -53,9 +53,12 @@ def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Se
         UserError: naming the choice, with the nearest name that exists.
     """
     present = {(node.origin, node.op_type) for program in programs for node in _operator_nodes(program)}
+    origins = {origin for origin, _ in present}
     for choice in choices:
         if choice.op_type:
             table.check(choice)
+        if choice.origin:
+            _named(choice, choice.origin, origins)
         within = {op_type for origin, op_type in present if not choice.origin or _is_named(choice.origin, origin)}
         names = {
             name

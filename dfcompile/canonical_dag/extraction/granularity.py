@@ -91,23 +91,3 @@ def _single(text: str) -> tuple[str, int | None]:
     if name != "pieces":
         raise UserError(f"granularity {text!r}: {name} of one operator against pieces=N or declared")
     return origin, number
-
-
-def split_granularity(texts: Iterable[str]) -> tuple[str, tuple[str, ...]]:
-    """Split what is said of all operators, ``declared`` if nothing is, from what is said of single ones.
-
-    Raises:
-        UserError: the former is said twice, or the latter twice of one operator.
-
-    >>> split_granularity(["pieces=64", "conv1:declared"])
-    ('pieces=64', ('conv1:declared',))
-    """
-    every = [text for text in texts if ":" not in text]
-    single = [text for text in texts if ":" in text]
-    origins = [text.rpartition(":")[0] for text in single]
-    if len(every) > 1:
-        raise UserError(f"granularity: {' and '.join(every)} against one of all operators")
-    twice = next((origin for place, origin in enumerate(origins) if origin in origins[:place]), None)
-    if twice is not None:
-        raise UserError(f"granularity: {twice!r} given twice against once")
-    return every[0] if every else "declared", tuple(single)

@@ -44,9 +44,9 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
               help="Numbers of processing elements; one result each.")  # fmt: skip
 @click.option(
-    "--expand", multiple=True, shell_complete=complete_expansion, metavar="[ORIGIN:]OP=NAME[,NAME…]",
-    help="Expansion of an operator type, or of one operator; several names and several rules are all combined, and "
-    "the best is marked.",
+    "--expand", multiple=True, shell_complete=complete_expansion, metavar="auto|published|[PATTERN/]OP=NAME[,NAME…]",
+    help="Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
+    "several rules are all combined, and the best is marked. auto: what is left open is chosen, tasks as well.",
 )  # fmt: skip
 @click.option("--volumes", type=click.Choice([value.value for value in Volumes]), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
@@ -60,8 +60,9 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--max-fifo", metavar="N", help="No FIFO holds more than N elements.")
 @click.option("--timing", type=click.Choice([value.value for value in Timing]), default="exact", show_default=True,
               help="Times of schedules: of a replay with their FIFOs, or from mean intervals.")  # fmt: skip
-@click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
-              help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
+@click.option("--granularity", multiple=True, metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
+              help="Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
+              "split.")  # fmt: skip
 @click.option("--passes", multiple=True, metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
               help="Passes of programs and of canonical DAGs to apply, in order.")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
@@ -102,7 +103,7 @@ def compile_model(
     barrier: bool | None,
     max_fifo: str | None,
     timing: str,
-    granularity: str,
+    granularity: tuple[str, ...],
     passes: tuple[str, ...],
     shapes: tuple[str, ...],
     dims: tuple[str, ...],

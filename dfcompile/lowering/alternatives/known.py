@@ -31,7 +31,6 @@ from dfcompile.lowering.levels import lower_to_canonical
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
-from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.options import Choice
@@ -52,6 +51,8 @@ class TaskScope:
         reads: arrays; whether a stream from some producer could be in the order that the task wants.
         write: array.
         can_send: whether the array could be a stream: complete element by element.
+        is_stored: whether the array is in memory, whatever its tasks are: its expansion says so, or several scopes
+            write it.
     """
 
     members: int
@@ -60,6 +61,7 @@ class TaskScope:
     reads: tuple[tuple[str, bool], ...]
     write: str
     can_send: bool
+    is_stored: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +267,7 @@ def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str,
         (write,) = family.scope.writes
         array = outline.arrays[write.array]
         root = root_of(write.array, viewed)
+        is_stored = len(writers[write.array]) > 1 or _is_stored(root, array, sdfg)
         found.append(
             TaskScope(
                 members=family.members,
@@ -272,10 +275,8 @@ def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str,
                 written=family.member(write).distinct() or 1,
                 reads=tuple(_reads(number, family, outline.arrays, proved, viewed)),
                 write=root,
-                can_send=len(writers[write.array]) == 1
-                and not _is_stored(root, array, sdfg)
-                and not write.is_indirect
-                and family.member(write).completion is not None,
+                can_send=not is_stored and not write.is_indirect and family.member(write).completion is not None,
+                is_stored=is_stored or write.is_indirect,
             )
         )
     return tuple(found)

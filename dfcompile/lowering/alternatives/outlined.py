@@ -94,6 +94,8 @@ class OutlinedProgram:
             outlined = self._outlined(number, op, self._table.select(op, choices))
             scopes.extend(outlined.scopes)
             arrays.update(outlined.arrays)
+        for name in {read.array: None for scope in scopes for read in scope.reads if read.is_indirect}:
+            arrays[name] = replace(arrays[name], is_materialised=True)
         return LoweredGraph(self._name, tuple(scopes), arrays)
 
     def _outlined(self, number: int, op: CanonicalNode[CanonicalOperator], found: Expansion) -> LoweredGraph:
