@@ -1,10 +1,11 @@
 """What is chosen from: expansions and granularities of all operators of a model together."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
 from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.frontend import ChosenExpansion
 from dfcompile.options import Choice
 
 _PIECES_PER_ELEMENT = (1, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
@@ -65,6 +66,15 @@ class Space:
                 outer = (Choice(op_type, names[first % len(names)]) for op_type, names in self.onnx.items())
                 inner = (Choice(op_type, names[second % len(names)]) for op_type, names in self.canonical.items())
                 yield self._complete((*outer, *inner))
+
+    def expansions_of(self, chosen: Iterable[ChosenExpansion]) -> dict[str, dict[str, str]]:
+        """Return the expansions by operator and type, of types that offer several."""
+        found: dict[str, dict[str, str]] = {}
+        for each in chosen:
+            names = (*self.onnx.get(each.op_type, ()), *self.canonical.get(each.op_type, ()))
+            if each.name in names:  # a type of the model may be that of a canonical operator as well
+                found.setdefault(each.origin, {}).setdefault(each.op_type, each.name)
+        return found
 
     def _types(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from self.onnx.items()

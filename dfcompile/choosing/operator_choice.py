@@ -5,9 +5,8 @@ from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
 from dfcompile.canonical_dag.extraction import Granularity
-from dfcompile.choosing.candidate import Candidate
+from dfcompile.choosing.candidate import Candidate, Space
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
-from dfcompile.options import Choice
 
 _WORTH = 2000  # more tasks of an operator are worth one part in so many of the time of all
 
@@ -59,13 +58,14 @@ def _step(operators: Sequence[OperatorOptions], number: int, at: int) -> tuple[F
     return min(steps, default=None)
 
 
-def candidate_of(
-    operators: Sequence[OperatorOptions], options: Sequence[OperatorOption], fixed: Sequence[Choice]
-) -> Candidate:
+def candidate_of(operators: Sequence[OperatorOptions], options: Sequence[OperatorOption], space: Space) -> Candidate:
     """Return the choice for the whole model that gives each operator its option."""
     pairs = [(origin, option) for each, option in zip(operators, options, strict=True) for origin in each.origins]
     choices = (choice for origin, option in pairs for choice in option.choices(origin))
-    return Candidate((*fixed, *choices), _granularity({origin: option.pieces for origin, option in pairs}))
+    granularity = space.granularities[0]  # of the user, who left no other
+    if len(space.granularities) > 1:
+        granularity = _granularity({origin: option.pieces for origin, option in pairs})
+    return Candidate((*space.fixed, *choices), granularity)
 
 
 def _granularity(pieces: Mapping[str, int | None]) -> Granularity:

@@ -1,12 +1,13 @@
 """The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
 from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapScope
+from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.estimate import Estimate, estimate
 from dfcompile.errors import UserError
 from dfcompile.lowering.alternatives.outlined import Outline
@@ -59,24 +60,21 @@ class OperatorOptions:
 class OptionTable:
     """Collects options; operators of one shape are looked at once."""
 
-    def __init__(self, several: Iterable[str], volumes: Volumes, pes: int) -> None:
+    def __init__(self, space: Space, volumes: Volumes, pes: int) -> None:
         """Begin without any.
 
         Args:
-            several: operator types of several expansions.
+            space: all that may be chosen.
             volumes: of edges.
             pes: number of processing elements P.
         """
-        self._several, self._volumes, self._pes = frozenset(several), volumes, pes
+        self._space, self._volumes, self._pes = space, volumes, pes
         self._parts: dict[str, dict[Names, LoweredGraph]] = {}  # by origin
         self._estimates: dict[tuple[object, ...], Estimate | None] = {}
 
     def add(self, outline: Outline) -> None:
         """Note what each operator becomes under a choice for the whole model."""
-        names: dict[str, dict[str, str]] = {}
-        for found in outline.chosen:
-            if found.op_type in self._several:
-                names.setdefault(found.origin, {}).setdefault(found.op_type, found.name)
+        names = self._space.expansions_of(outline.chosen)
         scopes: dict[str, list[MapScope]] = {}
         for scope in outline.graph.scopes:
             scopes.setdefault(scope.origin, []).append(scope)
@@ -86,41 +84,42 @@ class OptionTable:
             if key not in parts:
                 parts[key] = _alone(outline.graph, tuple(own))
 
-    def options(self, pieces: Sequence[int | None]) -> tuple[OperatorOptions, ...]:
-        """Return the options of all operators, those of one shape together.
-
-        Args:
-            pieces: numbers of pieces that are looked at; ``None``: as declared.
-        """
+    def options(self) -> tuple[OperatorOptions, ...]:
+        """Return the options of all operators, those of one shape together."""
         origins: dict[tuple[object, ...], list[str]] = {}
         for origin, parts in self._parts.items():
             shape = tuple((names, _shape(part)) for names, part in parts.items())
             origins.setdefault(shape, []).append(origin)
-        return tuple(
-            OperatorOptions(tuple(equal), self._known(self._parts[equal[0]], pieces)) for equal in origins.values()
+        return tuple(OperatorOptions(tuple(equal), self._known(self._parts[equal[0]])) for equal in origins.values())
+
+    def _known(self, parts: Mapping[Names, LoweredGraph]) -> tuple[OperatorOption, ...]:
+        found = (
+            (names, granularity.pieces, self._estimate(part, granularity))
+            for names, part in parts.items()
+            for granularity in self._space.granularities
         )
+        return tuple(OperatorOption(names, pieces, alone) for names, pieces, alone in found if alone is not None)
 
-    def _known(self, parts: Mapping[Names, LoweredGraph], pieces: Sequence[int | None]) -> tuple[OperatorOption, ...]:
-        found = ((names, count, self._estimate(part, count)) for names, part in parts.items() for count in pieces)
-        return tuple(OperatorOption(names, count, alone) for names, count, alone in found if alone is not None)
-
-    def _estimate(self, part: LoweredGraph, pieces: int | None) -> Estimate | None:
-        key = (_shape(part), pieces)
+    def _estimate(self, part: LoweredGraph, granularity: Granularity) -> Estimate | None:
+        key = (_shape(part), granularity)
         if key not in self._estimates:
-            options = ExtractionOptions(self._volumes, Granularity(pieces=pieces))
             try:
-                self._estimates[key] = estimate(flow_of(part, options), self._pes)
+                flow = flow_of(part, ExtractionOptions(self._volumes, granularity))
+                self._estimates[key] = estimate(flow, self._pes)
             except UserError:  # more tasks than a canonical DAG can hold
                 self._estimates[key] = None
         return self._estimates[key]
 
 
 def _alone(graph: LoweredGraph, scopes: tuple[MapScope, ...]) -> LoweredGraph:
-    """Return the scopes of one operator; what others write for it is there from the beginning."""
+    """Return the scopes of one operator; what others write for it, or read of it, is in memory."""
     written = {access.array for scope in scopes for access in scope.writes}
+    read = {access.array for scope in scopes for access in scope.reads}
     used = dict.fromkeys(access.array for scope in scopes for access in (*scope.reads, *scope.writes))
     arrays = {
-        name: graph.arrays[name] if name in written else replace(graph.arrays[name], is_transient=False)
+        name: graph.arrays[name]
+        if name in written & read
+        else replace(graph.arrays[name], is_transient=False, is_materialised=True)
         for name in used
     }
     return LoweredGraph(graph.name, scopes, arrays)

@@ -1,11 +1,12 @@
 """The automatic choice: expansions and granularities of all operators together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dfcompile.choosing.candidate import Candidate, Space
+from dfcompile.choosing.descent import Descent
 from dfcompile.choosing.operator_choice import candidate_of, fastest_options
-from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
+from dfcompile.choosing.operator_options import OperatorOptions, OptionTable
 from dfcompile.choosing.scoring import Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.options import Volumes
@@ -13,7 +14,6 @@ from dfcompile.options import Volumes
 _FEWEST_TASKS = 2**15  # that a choice may have, however few processing elements there are
 _TASKS_PER_ELEMENT = 48
 _GLANCED_SCOPES = 300  # of a model: a second
-_ESTIMATED_SCOPES = 600  # in changes of single operators: a tenth of a second
 _SCORED_TASKS = 12_000  # of choices that are compared by their schedules: a second or two
 
 
@@ -42,6 +42,7 @@ class Selection:
         rivals: the uniform choices.
         operators: of the model, with the options of each shape.
         default: the published expansions with the tasks that they declare; ``None`` if there are too many of these.
+        expansions: chosen, by operator and type, of types that offer several.
         is_taken: whether the model is lowered so, or it is said only what it would bring.
     """
 
@@ -50,16 +51,18 @@ class Selection:
     rivals: tuple[Rival, ...]
     operators: tuple[OperatorOptions, ...]
     default: Sketch | None
+    expansions: Mapping[str, Mapping[str, str]]
     is_taken: bool = True
 
 
 def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores: Scores) -> Selection:
     """Choose expansions and granularities for all operators of a model together.
 
-    Each operator gets the option that is fastest alone, those of one shape the same; single ones are changed where
-    the estimate of the whole gets shorter. Uniform choices, one expansion for each type and one granularity for
-    all, are compared with that, the most promising first, unless a bound says that they are no better. The best of all
-    that were compared by their schedules is taken, so none of these is better than the choice.
+    Each operator gets the option that is fastest alone, those of one shape the same. From that, or from the best
+    uniform choice, one expansion for each type and one granularity for all, operators are changed where the estimate of
+    the whole gets shorter. Uniform choices are compared with the result, the most promising first, unless a bound says
+    that they are no better. The best of all that were compared by their schedules is taken, so none of these is better
+    than the choice.
 
     Args:
         space: all that may be chosen.
@@ -74,11 +77,14 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     operators = _operators(space, sketches, volumes, pes)
     default = sketches.of(next(space.uniform()))
     most = _most_tasks(default, pes)
-    own = _improved(space, sketches, operators, most)
     affordable = (each for each in space.uniform() if _least_tasks(operators, each) <= most)
     uniform = sorted(_distinct(map(sketches.of, affordable)), key=lambda sketch: sketch.estimate.cycles)
+    descent = Descent(operators, sketches, space, most)
+    own = descent.best(fastest_options(operators, most), uniform[:1])
     chosen, least, rivals = _compared([*own, *uniform], scores)
-    return Selection(chosen, least, rivals[-len(uniform) :], operators, default)
+    return Selection(
+        chosen, least, rivals[-len(uniform) :], operators, default, space.expansions_of(chosen.outline.chosen)
+    )
 
 
 def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:
@@ -91,8 +97,11 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
         return None
     operators = _operators(space, sketches, volumes, pes)
     options = fastest_options(operators, _most_tasks(default, pes))
-    found = sketches.of(candidate_of(operators, options, space.fixed))
-    return None if found is None else Selection(found, None, (), operators, default, is_taken=False)
+    found = sketches.of(candidate_of(operators, options, space))
+    if found is None:
+        return None
+    expansions = space.expansions_of(found.outline.chosen)
+    return Selection(found, None, (), operators, default, expansions, is_taken=False)
 
 
 def _most_tasks(default: Sketch | None, pes: int) -> int:
@@ -143,43 +152,9 @@ def _distinct(sketches: Iterator[Sketch | None]) -> Iterator[Sketch]:
 
 
 def _operators(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> tuple[OperatorOptions, ...]:
-    table = OptionTable((*space.onnx, *space.canonical), volumes, pes)
+    table = OptionTable(space, volumes, pes)
     for choices in space.covering():
         outline = sketches.outline(choices)
         if outline is not None:
             table.add(outline)
-    return table.options(tuple(dict.fromkeys(granularity.pieces for granularity in space.granularities)))
-
-
-def _improved(space: Space, sketches: Sketches, operators: Sequence[OperatorOptions], most_tasks: int) -> list[Sketch]:
-    """Return the choice of the options that are fastest alone, and what single changes of it make of it, best first."""
-    options = list(fastest_options(operators, most_tasks))
-
-    def sketch_of(changed: Sequence[OperatorOption]) -> Sketch | None:
-        return sketches.of(candidate_of(operators, changed, space.fixed))
-
-    alone = sketch_of(options)
-    if alone is None:
-        return []
-    best = alone
-    tries = _ESTIMATED_SCOPES // max(len(alone.outline.graph.scopes), 1)
-    for _, (number, option) in zip(range(tries), _changes(operators, tuple(options)), strict=False):
-        changed = [*options[:number], option, *options[number + 1 :]]
-        found = sketch_of(changed)
-        if found is not None and found.estimate.cycles < best.estimate.cycles and found.estimate.tasks <= most_tasks:
-            best, options = found, changed
-    return [best] if best is alone else [best, alone]
-
-
-def _changes(
-    operators: Sequence[OperatorOptions], options: Sequence[OperatorOption]
-) -> Iterator[tuple[int, OperatorOption]]:
-    """Yield other options, of the operators that take longest first, those most like the chosen one first."""
-    longest = sorted(
-        range(len(operators)), key=lambda number: -options[number].alone.cycles * len(operators[number].origins)
-    )
-    for number in longest:
-        taken = options[number]
-        others = (option for option in operators[number].options if option != taken)
-        for option in sorted(others, key=lambda other: abs(other.alone.cycles - taken.alone.cycles)):
-            yield number, option
+    return table.options()

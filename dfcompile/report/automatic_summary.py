@@ -16,7 +16,7 @@ def automatic_summary(selection: Selection, makespan_cycles: int | None) -> Auto
         makespan_cycles: of the schedule that was made of it, if it was taken.
     """
     sketch, default = selection.sketch, selection.default
-    taken = _taken(selection)
+    taken = selection.expansions
     return AutomaticSummary(
         is_taken=selection.is_taken,
         expand=tuple(_expand(taken)),
@@ -39,16 +39,6 @@ def _rivals(selection: Selection, makespan_cycles: int | None) -> RivalsSummary:
         for rival in selection.rivals
     )
     return RivalsSummary(scheduled, excluded, len(selection.rivals) - scheduled - excluded)
-
-
-def _taken(selection: Selection) -> Mapping[str, Mapping[str, str]]:
-    """Return the chosen expansions of each origin, by operator type, for types that offer several."""
-    several = {op_type for each in selection.operators for option in each.known for op_type, _ in option.expansions}
-    taken: dict[str, dict[str, str]] = {}
-    for found in selection.sketch.outline.chosen:
-        if found.op_type in several:
-            taken.setdefault(found.origin, {}).setdefault(found.op_type, found.name)
-    return taken
 
 
 def _expand(taken: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
