@@ -163,7 +163,8 @@ def _points(
 ) -> Iterator[Point]:
     (variant, selection), pes = chosen, schedule.pes
     with show(f"scheduling on {pes} processing elements"):
-        found = variant.scheduling.on(schedule)
+        made = None if selection is None or selection.made is None else selection.made.of(variant.dag)
+        found = variant.scheduling.on(schedule, made)
     system = plan.system.with_cores(pes)
     counts = backend.ChipCounts(variant.graph, system, plan.mapping)
     tasks = _tasks(variant.dag, schedule, system, plan)

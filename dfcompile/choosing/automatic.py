@@ -48,8 +48,11 @@ class AutomaticChoice:
             UserError: no choice is possible.
         """
         space, sketches = self._space(options.pes), Sketches(self.outline_of, self.volumes, options.pes)
-        wanted = Makespans(self.volumes, replace(options, simulated=False), self.finish) if scores is None else scores
-        return select(space, sketches, self.volumes, options.pes, wanted)
+        if scores is not None:
+            return select(space, sketches, self.volumes, options.pes, scores)
+        makespans = Makespans(self.volumes, options, self.finish)
+        found = select(space, sketches, self.volumes, options.pes, makespans)
+        return replace(found, made=makespans.made)
 
     def glance(self, pes: int) -> Selection | None:
         """Return about what `on` would choose, estimated alone; ``None`` of a large model."""

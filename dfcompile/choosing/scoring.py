@@ -1,7 +1,10 @@
 """What is to be small of a choice: figures of its schedule."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions
@@ -11,10 +14,29 @@ from dfcompile.options import Effort, Volumes
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.listing.listed_schedules import is_listable, listed_cycles
 from dfcompile.scheduler.partitioner import collect_partitioners, find_partitioner
-from dfcompile.scheduler.streaming_schedule import timed_schedule
+from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 
 Score = tuple[float, ...]  # the smaller the better; what counts first comes first
 NEVER: Score = (float("inf"),)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeSchedule:
+    """A schedule that was made to compare choices.
+
+    Attributes:
+        dag: that it schedules.
+        timed: the schedule.
+    """
+
+    dag: CanonicalDag
+    timed: TimedSchedule
+
+    def of(self, dag: CanonicalDag) -> TimedSchedule | None:
+        """Return the schedule if a DAG has the same tasks and edges; ``None`` if it has others."""
+        columns = ("kind", "volume_in", "volume_out", "edge_source", "edge_target", "edge_volume")
+        same = all(np.array_equal(getattr(dag, name), getattr(self.dag, name)) for name in columns)
+        return self.timed if same else None
 
 
 class Scores(Protocol):
@@ -43,13 +65,23 @@ class Makespans:
             finish: passes over canonical DAGs.
         """
         self._volumes, self._options, self._finish = volumes, options, finish
+        self._least: tuple[Score, MadeSchedule] | None = None
 
     def of(self, sketch: Sketch) -> Score:
         """Return the makespan and the FIFOs of a schedule, or what is never the least if it does not end."""
-        found = timed_schedule(self.dag(sketch), self._options)
+        dag = self.dag(sketch)
+        found = timed_schedule(dag, self._options)
         if found.deadlock:
             return NEVER
-        return found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
+        score = found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
+        if self._least is None or score < self._least[0]:
+            self._least = score, MadeSchedule(dag, found)
+        return score
+
+    @property
+    def made(self) -> "MadeSchedule | None":
+        """The schedule of least score so far."""
+        return None if self._least is None else self._least[1]
 
     def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:
         """Return whether no schedule, or not the one that these options give, is shorter.

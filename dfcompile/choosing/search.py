@@ -7,7 +7,7 @@ from dfcompile.choosing.candidate import Candidate, Space
 from dfcompile.choosing.descent import Descent
 from dfcompile.choosing.operator_choice import candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OperatorOptions, OptionTable
-from dfcompile.choosing.scoring import Score, Scores
+from dfcompile.choosing.scoring import MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.options import Volumes
 
@@ -43,6 +43,7 @@ class Selection:
         operators: of the model, with the options of each shape.
         default: the published expansions with the tasks that they declare; ``None`` if there are too many of these.
         expansions: chosen, by operator and type, of types that offer several.
+        made: the schedule of the choice, if it was compared by that.
         is_taken: whether the model is lowered so, or it is said only what it would bring.
     """
 
@@ -52,6 +53,7 @@ class Selection:
     operators: tuple[OperatorOptions, ...]
     default: Sketch | None
     expansions: Mapping[str, Mapping[str, str]]
+    made: MadeSchedule | None = None
     is_taken: bool = True
 
 

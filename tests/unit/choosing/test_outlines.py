@@ -84,7 +84,8 @@ def test_pieces_divide_spatial_and_other_parallel_loops_and_no_sum() -> None:
     graph = OutlinedModel(program, TABLE).outline([Choice("Conv", "direct")]).graph
 
     def tasks(granularity: Granularity) -> list[int]:
-        return extract_graph(graph, ExtractionOptions(granularity=granularity)).work.tolist()
+        work: list[int] = extract_graph(graph, ExtractionOptions(granularity=granularity)).work.tolist()
+        return work
 
     assert sorted(work for work in tasks(Granularity(pieces=1000)) if work) == [3] * 32  # three channels are a sum
     assert sorted(work for work in tasks(Granularity(pieces=1)) if work) == [96]
