@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, extract
 from dfcompile.canonical_dag.share import ProgramShare
-from dfcompile.choosing import AutomaticChoice, Selection
+from dfcompile.choosing import AutomaticChoice, Score, Selection, Sketch, Traffic
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.frontend import Model, Program, ReadModel, read_model
 from dfcompile.lowering import (
@@ -19,12 +20,14 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound
 from dfcompile.lowering.shares.program_share import SharedProgram
-from dfcompile.options import Choice, Options, ShowStage, Timing, Volumes, show_nothing
+from dfcompile.options import Aim, Choice, Options, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan, plan_of
 from dfcompile.scheduler import Schedule, ScheduleOptions
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.scheduler.options import QUICK_PARTITION
 from dfcompile.variants import Lowerings, Variant
+
+_MAPPED_TASKS = 60_000  # of all choices that are compared by their mappings: some ten seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +102,7 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
     for schedule in plan.schedules:
         bound = _bound(alternatives, schedule.pes, plan)
         with show(f"choosing expansions for {schedule.pes} processing elements"):
-            selection = _selection(choice, schedule, plan)
+            selection = _selection(choice, schedule, plan, lowerings)
         variants = named
         if selection is not None and selection.is_taken:
             variants = (lowerings.chosen(selection.sketch.candidate, str(schedule.pes)),)
@@ -131,11 +134,45 @@ def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlter
     )
 
 
-def _selection(choice: AutomaticChoice | None, schedule: ScheduleOptions, plan: Plan) -> Selection | None:
+def _selection(
+    choice: AutomaticChoice | None, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings
+) -> Selection | None:
     """Return the automatic choice; where expansions are named, what it would be, if that is quickly said."""
     if choice is None:
         return None
-    return choice.on(schedule) if plan.chooses else choice.glance(schedule.pes)
+    if not plan.chooses:
+        return choice.glance(schedule.pes)
+    match plan.aim:
+        case Aim.MAKESPAN:
+            return choice.on(schedule)
+        case Aim.IO:
+            return choice.on(schedule, Traffic(plan.extraction.volumes, choice.finish))
+        case Aim.ENERGY | Aim.COST:
+            return choice.on(schedule, _MappedScores(schedule, plan, lowerings))
+    assert_never(plan.aim)
+
+
+class _MappedScores:
+    """Energy or cost of the mapping with most chips, then its time."""
+
+    def __init__(self, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings) -> None:
+        self._schedule, self._plan, self._lowerings = schedule, plan, lowerings.unverified()
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of all choices together that are mapped."""
+        return _MAPPED_TASKS
+
+    def of(self, sketch: Sketch) -> Score:
+        """Return what the report says of the choice."""
+        variant = self._lowerings.chosen(sketch.candidate, str(self._schedule.pes))
+        *_, point = _points((variant, None), self._schedule, None, self._plan, show_nothing)
+        found = point.attained
+        return (found.energy_j if self._plan.aim is Aim.ENERGY else found.cost_usd), found.time_s
+
+    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:  # noqa: ARG002  # of a protocol
+        """Return False: no bound is known."""
+        return False
 
 
 def _alternatives(model: Model, plan: Plan, show: ShowStage) -> KnownAlternatives | None:

@@ -79,6 +79,16 @@ class Objective(StrEnum):
     FIFO = "fifo"  # the smallest FIFOs among those that take little more than the shortest
 
 
+@unique
+class Aim(StrEnum):
+    """What an automatic choice makes small; among equals the makespan."""
+
+    MAKESPAN = "makespan"  # of the schedule
+    IO = "io"  # bytes of all edges that touch a buffer
+    ENERGY = "energy"  # of the mapping
+    COST = "cost"  # of the mapping's machine
+
+
 DEFAULT_SLACK: Final = Fraction(1, 10)  # of the makespan of the shortest schedule
 
 
@@ -164,6 +174,7 @@ class Options:
             chosen where expansions are.
         own_granularity: the same of single operators, such as ``conv1:pieces=64``.
         automatic: whether expansions, as far as ``expand`` leaves them open, and granularity are chosen.
+        aim: by what they are.
         system: name or file of the machine; ``None``: the canonical machine.
         overlap: of compute, memory and network time of a configuration.
         solver: name of the solver for the configurations.
@@ -184,6 +195,7 @@ class Options:
     granularity: str | None = None
     own_granularity: tuple[str, ...] = ()
     automatic: bool = False
+    aim: Aim = Aim.MAKESPAN
     system: str | None = None
     overlap: str = "perfect"
     solver: str = "dp"
@@ -328,26 +340,6 @@ def parse_slack(text: str) -> Fraction:
     if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text, re.ASCII) or Fraction(text) > 1000:
         raise UserError(f"--slack: found {text!r} against a percentage from 0 to 1000, such as 10")
     return Fraction(text) / 100
-
-
-def split_granularity(texts: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
-    """Split what is said of all operators, if anything is, from what is said of single ones.
-
-    Raises:
-        UserError: the former is said twice, or the latter twice of one operator.
-
-    >>> split_granularity(["pieces=64", "conv1:declared"])
-    ('pieces=64', ('conv1:declared',))
-    """
-    every = [text for text in texts if ":" not in text]
-    single = [text for text in texts if ":" in text]
-    origins = [text.rpartition(":")[0] for text in single]
-    if len(every) > 1:
-        raise UserError(f"granularity: {' and '.join(every)} against one of all operators")
-    twice = next((origin for place, origin in enumerate(origins) if origin in origins[:place]), None)
-    if twice is not None:
-        raise UserError(f"granularity: {twice!r} given twice against once")
-    return every[0] if every else None, tuple(single)
 
 
 def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:

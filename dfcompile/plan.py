@@ -19,7 +19,7 @@ from dfcompile.lowering import (
     registered_expansions,
     registered_passes,
 )
-from dfcompile.options import Choice, ExpansionRule, Options
+from dfcompile.options import Aim, Choice, ExpansionRule, Options
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
 
 OVERLAPS = MappingProxyType(
@@ -41,6 +41,7 @@ class Plan:
     combinations: tuple[tuple[Choice, ...], ...]
     extraction: ExtractionOptions
     chooses: bool
+    aim: Aim
     rules: tuple[ExpansionRule, ...]
     granularity: Granularity | None
     schedules: tuple[ScheduleOptions, ...]
@@ -93,6 +94,7 @@ def plan_of(options: Options) -> Plan:
         combinations=options.combinations,
         extraction=ExtractionOptions(options.volumes, granularity or DECLARED),
         chooses=options.automatic,
+        aim=options.aim,
         rules=options.expand,
         granularity=granularity,
         schedules=tuple(

@@ -13,7 +13,7 @@ from dfcompile.frontend import ChosenExpansion, Model, Program
 from dfcompile.lowering import ExpansionTable, apply_passes, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.lowering.execution.verification import Deviation, verified_deviation
-from dfcompile.options import Choice, ShowStage
+from dfcompile.options import Choice, ShowStage, show_nothing
 from dfcompile.plan import Plan
 from dfcompile.scheduler.checked_schedule import Scheduling
 
@@ -76,6 +76,10 @@ class Lowerings:
         if key not in self._variants:
             self._variants[key] = self._variant((choices, extraction, label), library, maps)
         return self._variants[key]
+
+    def unverified(self) -> "Lowerings":
+        """Return the same without verification and progress, for choices that are only compared."""
+        return Lowerings(self._model, replace(self._plan, verify=False), show_nothing)
 
     def chosen(self, candidate: Candidate, label: str) -> Variant:
         """Return the model under an automatic choice."""

@@ -41,6 +41,7 @@ def compile_model(
     overlap: str = "perfect",
     solver: str = "dp",
     verify: bool = False,
+    objective: str = "makespan",
     show: ShowStage = show_nothing,
 ) -> ModelRun:
     """Say what lowerings of a model give on numbers of processing elements: makespan, I/O, cost.
@@ -72,6 +73,7 @@ def compile_model(
         overlap: ``perfect``, ``none`` or ``compute-memory``.
         solver: for the configurations.
         verify: compile and run the lowered model, and compare it with a reference.
+        objective: ``makespan``, ``io``, ``energy`` or ``cost``: by what expansions are chosen with ``auto``.
         show: gives a context that lasts as long as a stage, for showing progress.
 
     Raises:
@@ -97,6 +99,7 @@ def compile_model(
         overlap=overlap,
         solver=solver,
         verify=verify,
+        objective=objective,
     )
     if isinstance(model, str | PathLike):
         if example_inputs is not None:

@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar
 from dfcompile.errors import UserError, nearest
 from dfcompile.options import (
     OVERLAPS,
+    Aim,
     Effort,
     Options,
     Timing,
@@ -22,7 +23,6 @@ from dfcompile.options import (
     parse_passes,
     parse_pes,
     parse_shapes,
-    split_granularity,
 )
 
 Counts: TypeAlias = int | str | Iterable[int | str]  # 16, [16, 128] or "16,128"
@@ -57,6 +57,7 @@ def compile_options(
     verify: bool = False,
     max_fifo: int | str | None = None,
     dims: Dims = NO_DIMS,
+    objective: str = "makespan",
 ) -> Options:
     """Return the options of a run; see `dfcompile.api.compile_model.compile_model`.
 
@@ -65,12 +66,16 @@ def compile_options(
     """
     named = _joined(passes)
     rules = _rules(expand)
-    every, single = split_granularity((granularity,) if isinstance(granularity, str) else granularity or ())
+    aim = one_of("objective", objective, tuple(Aim))
+    if aim is not Aim.MAKESPAN and not is_automatic(rules):
+        raise UserError(f"--objective: found {aim} without --expand auto, which it is about")
+    every, single = _split_granularity((granularity,) if isinstance(granularity, str) else granularity or ())
     return Options(
         model=Path(model),
         pes=parse_pes(_joined(pes)),
         expand=parse_expand(rules),
         automatic=is_automatic(rules),
+        aim=aim,
         passes=parse_passes(named) if named else (),
         shapes=parse_shapes(_shapes(shapes)),
         volumes=one_of("volumes", volumes, tuple(Volumes)),
@@ -118,6 +123,26 @@ def one_of(what: str, word: str, known: Sequence[Word]) -> Word:
         if word == one:
             return one
     raise UserError(f"--{what} {word!r}: unknown{nearest(str(word), map(str, known))}")
+
+
+def _split_granularity(texts: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
+    """Split what is said of all operators, if anything is, from what is said of single ones.
+
+    Raises:
+        UserError: the former is said twice, or the latter twice of one operator.
+
+    >>> _split_granularity(["pieces=64", "conv1:declared"])
+    ('pieces=64', ('conv1:declared',))
+    """
+    every = [text for text in texts if ":" not in text]
+    single = [text for text in texts if ":" in text]
+    origins = [text.rpartition(":")[0] for text in single]
+    if len(every) > 1:
+        raise UserError(f"granularity: {' and '.join(every)} against one of all operators")
+    twice = next((origin for place, origin in enumerate(origins) if origin in origins[:place]), None)
+    if twice is not None:
+        raise UserError(f"granularity: {twice!r} given twice against once")
+    return every[0] if every else None, tuple(single)
 
 
 def _joined(given: Counts | Names) -> str:

@@ -3,7 +3,7 @@
 from dfcompile.choosing.automatic import AutomaticChoice
 from dfcompile.choosing.candidate import Candidate, granularities
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
-from dfcompile.choosing.scoring import Makespans, Score, Scores
+from dfcompile.choosing.scoring import Makespans, Score, Scores, Traffic
 from dfcompile.choosing.search import Rival, Selection, select
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.choosing.space import space_of
@@ -20,6 +20,7 @@ __all__ = [
     "Selection",
     "Sketch",
     "Sketches",
+    "Traffic",
     "granularities",
     "select",
     "space_of",

@@ -12,12 +12,15 @@ from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.choosing.sketches import Sketch
 from dfcompile.options import Effort, Volumes
 from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler.evaluation import io_bytes
 from dfcompile.scheduler.listing.listed_schedules import is_listable, listed_cycles
 from dfcompile.scheduler.partitioner import collect_partitioners, find_partitioner
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 
 Score = tuple[float, ...]  # the smaller the better; what counts first comes first
 NEVER: Score = (float("inf"),)
+_SCHEDULED_TASKS = 12_000  # a second or two
+_COUNTED_TASKS = 2_000_000  # of canonical DAGs that are made and not scheduled: some seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +44,11 @@ class MadeSchedule:
 
 class Scores(Protocol):
     """Says how good choices are."""
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of all choices together whose scores are looked at."""
+        ...
 
     def of(self, sketch: Sketch) -> Score:
         """Return the score of a choice."""
@@ -66,6 +74,11 @@ class Makespans:
         """
         self._volumes, self._options, self._finish = volumes, options, finish
         self._least: tuple[Score, MadeSchedule] | None = None
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of all choices together whose schedules are looked at."""
+        return _SCHEDULED_TASKS
 
     def of(self, sketch: Sketch) -> Score:
         """Return the makespan and the FIFOs of a schedule, or what is never the least if it does not end."""
@@ -102,5 +115,30 @@ class Makespans:
 
     def dag(self, sketch: Sketch) -> CanonicalDag:
         """Return the canonical DAG of a choice."""
-        options = ExtractionOptions(self._volumes, sketch.candidate.granularity)
-        return self._finish(extract_graph(sketch.outline.graph, options))
+        return self._finish(dag_of(sketch, self._volumes))
+
+
+class Traffic:
+    """The bytes of all edges that touch a buffer, then the makespan by its estimate."""
+
+    def __init__(self, volumes: Volumes, finish: Callable[[CanonicalDag], CanonicalDag]) -> None:
+        """Say what edges carry, and which passes change canonical DAGs."""
+        self._volumes, self._finish = volumes, finish
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of all choices together whose canonical DAGs are made."""
+        return _COUNTED_TASKS
+
+    def of(self, sketch: Sketch) -> Score:
+        """Return the bytes, and the cycles that a schedule takes about."""
+        return io_bytes(self._finish(dag_of(sketch, self._volumes))), sketch.estimate.cycles
+
+    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:  # noqa: ARG002  # of a protocol
+        """Return False: no bound is known."""
+        return False
+
+
+def dag_of(sketch: Sketch, volumes: Volumes) -> CanonicalDag:
+    """Return the canonical DAG of a choice, before passes."""
+    return extract_graph(sketch.outline.graph, ExtractionOptions(volumes, sketch.candidate.granularity))

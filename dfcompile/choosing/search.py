@@ -14,7 +14,6 @@ from dfcompile.options import Volumes
 _FEWEST_TASKS = 2**15  # that a choice may have, however few processing elements there are
 _TASKS_PER_ELEMENT = 48
 _GLANCED_SCOPES = 300  # of a model: a second
-_SCORED_TASKS = 12_000  # of choices that are compared by their schedules: a second or two
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +125,7 @@ def _compared(sketches: Sequence[Sketch], scores: Scores) -> tuple[Sketch, Score
     first, *others = sketches
     chosen: Sketch = first
     least: Score | None = None
-    rivals, left = [], _SCORED_TASKS - first.estimate.tasks
+    rivals, left = [], scores.most_tasks - first.estimate.tasks
     for sketch in others:
         is_affordable = sketch.estimate.tasks <= left
         if is_affordable and least is None:

@@ -20,7 +20,7 @@ from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
-from dfcompile.options import OVERLAPS, Effort, Timing, Volumes
+from dfcompile.options import OVERLAPS, Aim, Effort, Timing, Volumes
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
@@ -48,6 +48,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
     help="Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
     "several rules are all combined, and the best is marked. auto: what is left open is chosen, tasks as well.",
 )  # fmt: skip
+@click.option("--objective", type=click.Choice([value.value for value in Aim]), default="makespan", show_default=True,
+              help="What --expand auto makes small.")  # fmt: skip
 @click.option("--volumes", type=click.Choice([value.value for value in Volumes]), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
 @click.option("--partition", default="best", show_default=True, metavar="NAME",
@@ -97,6 +99,7 @@ def compile_model(
     model: Path,
     pes: tuple[str, ...],
     expand: tuple[str, ...],
+    objective: str,
     volumes: str,
     partition: str,
     effort: str,
@@ -128,6 +131,7 @@ def compile_model(
         model,
         pes=pes,
         expand=expand,
+        objective=objective,
         passes=passes,
         shapes=shapes,
         dims=dims,

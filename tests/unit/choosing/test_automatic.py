@@ -17,7 +17,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
-from dfcompile.options import Choice, Effort, ExpansionRule, Options, Volumes, parse_expand
+from dfcompile.options import Aim, Choice, Effort, ExpansionRule, Options, Volumes, parse_expand
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_table
 from dfcompile.scheduler import ScheduleOptions, schedule
@@ -164,3 +164,22 @@ def test_hint_says_what_to_change_and_what_it_brings(file: Path) -> None:
 def test_granularity_of_an_operator_that_is_not_there_is_an_error(file: Path) -> None:
     with pytest.raises(UserError, match=r"granularity of 'MatMul_7': no operator .*did you mean 'MatMul_"):
         explore(Options(file, (8,), own_granularity=("MatMul_7:pieces=4",)))
+
+
+@pytest.mark.parametrize("aim", [Aim.IO, Aim.ENERGY, Aim.COST])
+def test_no_uniform_choice_is_better_by_another_objective(file: Path, aim: Aim) -> None:
+    def figure(options: Options) -> float:
+        (result,) = summarize(explore(options)).results
+        assert result.mapping is not None
+        by_aim = {
+            Aim.IO: result.schedule.io_bytes,
+            Aim.ENERGY: result.mapping.energy_j,
+            Aim.COST: result.mapping.cost_usd,
+        }
+        return by_aim[aim]
+
+    found = figure(Options(file, (8,), automatic=True, aim=aim))
+
+    for name, granularity in product(("mv", "op", "lmv", "ip"), (None, "pieces=8", "pieces=32")):
+        rules = parse_expand([f"MatMul={name}"])
+        assert found <= figure(Options(file, (8,), rules, granularity=granularity))
