@@ -50,17 +50,17 @@ def _expansions(option: OptionSummary) -> str:
 
 def automatic_notes(result: Result, found: AutomaticSummary) -> Iterator[str]:
     """Yield what was chosen and what it brought, or what to change and what that would bring."""
-    rules = _some([f"--expand {rule}" for rule in found.expand])
-    tasks = _some([f"--granularity {each}" for each in found.granularity])
     makespan = result.schedule.makespan_cycles
     if found.is_taken:
+        rules = _some([f"--expand {rule}" for rule in found.expand])
+        tasks = _some([f"--granularity {each}" for each in found.granularity])
         yield f"chosen on {result.pes} PEs: {rules} {tasks}{_brought(makespan, found.published_cycles)}"
         if found.rivals is not None:
             yield _compared(result.pes, found)
     elif makespan is not None and (makespan - found.estimated_cycles) * _WORTH >= makespan:
         yield (
             f"hint on {result.pes} PEs: --expand auto may take {found.estimated_cycles:,} cycles instead of "
-            f"{makespan:,}{_times(makespan, found.estimated_cycles)}, with {rules} {tasks}"
+            f"{makespan:,}{_times(makespan, found.estimated_cycles)}, with {_some(found.expand)}, and other tasks"
         )
 
 
