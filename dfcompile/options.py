@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -13,15 +12,13 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, assert_never
 
 from dfcompile.errors import UserError
+from dfcompile.expansion_names import AUTO, PUBLISHED, is_within
 
 Fifos = Literal["in-flight", "rule", "minimal"] | int
 
 OVERLAPS: Final = ("perfect", "none", "compute-memory")
 
 ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]  # shows progress while a stage lasts
-
-AUTO: Final = "auto"  # as a value of --expand: expansions and granularity are chosen
-PUBLISHED: Final = "published"  # the expansions that are taken where none is named, with the tasks that they declare
 
 LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension
 
@@ -142,17 +139,6 @@ class Choice:
         return 1 if is_within(self.origin, origin) else None
 
 
-def is_within(pattern: str, origin: str) -> bool:
-    """Return whether a pattern is of an operator, or of a module that it belongs to.
-
-    >>> is_within("layer.*.attn", "layer.3.attn"), is_within("layer.*.attn", "layer.3.attn.matmul")
-    (True, True)
-    >>> is_within("conv1", "conv10")
-    False
-    """
-    return any(fnmatchcase(origin, f"{pattern}{rest}") for rest in ("", ".*", "/*"))
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """A run of the main job.
@@ -237,18 +223,6 @@ def parse_chips(text: str) -> tuple[int, ...]:
     chips = tuple(_count("--chips", word) for word in text.split(","))
     _reject_duplicates("--chips", chips)
     return chips
-
-
-def is_automatic(texts: Iterable[str]) -> bool:
-    """Return whether expansions are to be chosen: whether one of the values of ``--expand`` is ``auto``.
-
-    Raises:
-        UserError: it is beside ``published``.
-    """
-    words = {text.strip() for text in texts} & {AUTO, PUBLISHED}
-    if len(words) > 1:
-        raise UserError(f"--expand: found {AUTO} and {PUBLISHED} against one of them")
-    return AUTO in words
 
 
 def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:

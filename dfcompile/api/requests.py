@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
 from dfcompile.errors import UserError, nearest
+from dfcompile.expansion_names import is_automatic
 from dfcompile.options import (
     OVERLAPS,
     Aim,
@@ -14,7 +15,6 @@ from dfcompile.options import (
     Options,
     Timing,
     Volumes,
-    is_automatic,
     parse_chips,
     parse_dims,
     parse_expand,

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from dfcompile.errors import UserError, nearest
+from dfcompile.expansion_names import is_within
 from dfcompile.frontend import OperatorNode, Program
 from dfcompile.lowering.selection import ExpansionTable
-from dfcompile.options import Choice, is_within
+from dfcompile.options import Choice
 
 
 def addressed(choice: Choice, table: ExpansionTable, origins: Collection[str]) -> Choice:
