@@ -11,7 +11,7 @@ from dfcompile.choosing.scoring import MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.options import Volumes
 
-_FEWEST_TASKS = 2**15  # that a choice may have, however few processing elements there are
+_FEWEST_TASKS = 28_000  # that a choice may have, however few processing elements there are: quickly scheduled
 _TASKS_PER_ELEMENT = 48
 _GLANCED_SCOPES = 300  # of a model: a second
 
@@ -79,9 +79,10 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     default = sketches.of(next(space.uniform()))
     most = _most_tasks(default, pes)
     affordable = (each for each in space.uniform() if _least_tasks(operators, each) <= most)
-    uniform = sorted(_distinct(map(sketches.of, affordable)), key=lambda sketch: sketch.estimate.cycles)
+    distinct = _distinct(map(sketches.of, affordable))
+    uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
     descent = Descent(operators, sketches, space, most)
-    own = descent.best(fastest_options(operators, most), uniform[:1])
+    own = descent.best(fastest_options(operators, most), [each for each in uniform if each.estimate.tasks <= most][:1])
     chosen, least, rivals = _compared([*own, *uniform], scores)
     return Selection(
         chosen, least, rivals[-len(uniform) :], operators, default, space.expansions_of(chosen.outline.chosen)
