@@ -77,7 +77,7 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     """
     operators = _operators(space, sketches, volumes, pes)
     default = sketches.of(next(space.uniform()))
-    most = _most_tasks(default, pes)
+    most = max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes)
     affordable = (each for each in space.uniform() if _least_tasks(operators, each) <= most)
     distinct = _distinct(map(sketches.of, affordable))
     uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
@@ -98,17 +98,12 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
     if default is None or len(default.outline.graph.scopes) > _GLANCED_SCOPES:
         return None
     operators = _operators(space, sketches, volumes, pes)
-    options = fastest_options(operators, _most_tasks(default, pes))
+    options = fastest_options(operators, max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes))
     found = sketches.of(candidate_of(operators, options, space))
     if found is None:
         return None
     expansions = space.expansions_of(found.outline.chosen)
     return Selection(found, None, (), operators, default, expansions, is_taken=False)
-
-
-def _most_tasks(default: Sketch | None, pes: int) -> int:
-    """Return how many tasks a choice may have."""
-    return max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes, 0 if default is None else default.estimate.tasks)
 
 
 def _least_tasks(operators: Sequence[OperatorOptions], candidate: Candidate) -> int:
