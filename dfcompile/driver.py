@@ -94,9 +94,12 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
     with show(f"reading {options.model}"):
         model = read(options.model, plan.reading)
     plan = addressed_plan(plan, model)
-    alternatives = _alternatives(model, plan, show)
     lowerings = Lowerings(model, plan, show)
+    # All operators that cannot be lowered are named before anything else is done.
     named = () if plan.chooses else _named_variants(model, plan, lowerings)
+    if plan.chooses:
+        lowerings.outline(plan.fixed)
+    alternatives = _alternatives(model, plan, show)
     choice = None if alternatives is None else _automatic_choice(plan, lowerings, alternatives)
     points: list[Point] = []
     for schedule in plan.schedules:

@@ -101,8 +101,8 @@ def divided_bound(alternatives: KnownAlternatives, pes: int) -> ExpansionBound:
     """Return what every lowering takes at least on P processing elements, into however many tasks scopes are divided.
 
     Of each operator the expansion of least work counts. A task that reads from memory does all its iterations, however
-    they are divided; one that takes a stream from many in turn may read a slice from each, and then what it writes is
-    all that is sure.
+    they are divided, and so does one that reads an element twice, which no stream brings again; one that takes streams
+    from many in turn may read a slice from each, and then what it writes is all that is sure.
 
     Args:
         alternatives: of the model.
@@ -127,7 +127,8 @@ def _divided_work(alternative: OnnxAlternative, streams: set[str]) -> int:
 
 def _least_work(scope: TaskScope, from_tasks: set[str]) -> int:
     reads_memory = any(array not in from_tasks for array, _ in scope.reads)
-    return scope.members * (scope.iterations if reads_memory else min(scope.written, scope.iterations))
+    is_sliced = scope.visits_once and not reads_memory
+    return scope.members * (min(scope.written, scope.iterations) if is_sliced else scope.iterations)
 
 
 def _alone(op: OperatorAlternatives, pes: int) -> Iterator[OperatorBound]:

@@ -53,6 +53,7 @@ class TaskScope:
         can_send: whether the array could be a stream: complete element by element.
         is_stored: whether the array is in memory, whatever its tasks are: its expansion says so, or several scopes
             write it.
+        visits_once: whether all of them together read no element twice.
     """
 
     members: int
@@ -62,6 +63,7 @@ class TaskScope:
     write: str
     can_send: bool
     is_stored: bool
+    visits_once: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +277,10 @@ def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str,
                 written=family.member(write).distinct() or 1,
                 reads=tuple(_reads(number, family, outline.arrays, proved, viewed)),
                 write=root,
-                can_send=not is_stored and not write.is_indirect and family.member(write).completion is not None,
                 is_stored=is_stored or write.is_indirect,
+                visits_once=all(
+                    not read.is_indirect and read.over(family.scope.extents).is_injective for read in family.scope.reads
+                ),
             )
         )
     return tuple(found)

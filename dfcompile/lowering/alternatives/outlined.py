@@ -94,7 +94,8 @@ class OutlinedProgram:
             outlined = self._outlined(number, op, self._table.select(op, choices))
             scopes.extend(outlined.scopes)
             arrays.update(outlined.arrays)
-        for name in {read.array: None for scope in scopes for read in scope.reads if read.is_indirect}:
+        accesses = (access for scope in scopes for access in (*scope.reads, *scope.writes))
+        for name in {access.array: None for access in accesses if access.is_indirect}:
             arrays[name] = replace(arrays[name], is_materialised=True)
         return LoweredGraph(self._name, tuple(scopes), arrays)
 
