@@ -277,6 +277,7 @@ def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str,
                 written=family.member(write).distinct() or 1,
                 reads=tuple(_reads(number, family, outline.arrays, proved, viewed)),
                 write=root,
+                can_send=not is_stored and not write.is_indirect and family.member(write).completion is not None,
                 is_stored=is_stored or write.is_indirect,
                 visits_once=all(
                     not read.is_indirect and read.over(family.scope.extents).is_injective for read in family.scope.reads
