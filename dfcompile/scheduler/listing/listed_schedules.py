@@ -111,6 +111,8 @@ def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> 
 def listed_cycles(dag: CanonicalDag, options: ScheduleOptions) -> int:
     """Return what the shortest list schedule takes as planned; its replay takes as long or longer."""
     streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
+    if is_chain(dag):
+        return in_turn(dag, options.pes, streamed).cycles
     scheduler = ListScheduler(dag, options.pes, streamed)
     return ListSearch(scheduler, 0, _BUDGETS[options.effort]).run()[0].cycles
 
