@@ -22,6 +22,7 @@ PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 
 demo: $(INSTALLED)
 	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128
+	$(BIN)/dfcompile examples/lenet/model.py --pes 16,128 --expand auto
 
 test: check
 	$(BIN)/pytest -q $(PARALLEL)

@@ -2,89 +2,32 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from typing import assert_never
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes, registered_dag_passes
-from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, ExtractionOptions, extract
-from dfcompile.canonical_dag.extraction.granularity import parse_granularity
+from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
+from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, extract
 from dfcompile.canonical_dag.share import ProgramShare
+from dfcompile.choosing import AutomaticChoice, Score, Selection, Sketch, Traffic
 from dfcompile.errors import InfeasibleError, UserError, nearest
-from dfcompile.frontend import FILE_KINDS, ONNX, ChosenExpansion, Model, Program, ReadModel, ReadOptions, read_model
+from dfcompile.frontend import Model, Program, ReadModel, read_model
 from dfcompile.lowering import (
-    ChosenPasses,
-    ExpansionTable,
     KnownAlternatives,
     apply_passes,
     check_choices,
-    choose_passes,
     known_alternatives,
-    lower_to_canonical,
     lower_to_maps,
-    registered_expansions,
-    registered_passes,
 )
-from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_bound
-from dfcompile.lowering.execution.verification import Deviation, verified_deviation
+from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound
 from dfcompile.lowering.shares.program_share import SharedProgram
-from dfcompile.options import Choice, Options, ShowStage, Timing, show_nothing
-from dfcompile.scheduler import Schedule, ScheduleOptions, registered_partitioners
-from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
+from dfcompile.options import Aim, Choice, Options, ShowStage, Timing, Volumes, show_nothing
+from dfcompile.plan import Plan, addressed_plan, plan_of
+from dfcompile.scheduler import Schedule, ScheduleOptions
+from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.scheduler.options import QUICK_PARTITION
+from dfcompile.variants import Lowerings, Variant
 
-OVERLAPS = MappingProxyType(
-    {
-        "perfect": backend.Overlap.PERFECT_OVERLAP,
-        "none": backend.Overlap.NO_OVERLAP,
-        "compute-memory": backend.Overlap.OVERLAP_COMPUTE_MEMORY,
-    }
-)
-EXAMPLE_SEED = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The options of every stage, checked before the model is read."""
-
-    reading: ReadOptions
-    table: ExpansionTable
-    passes: ChosenPasses
-    combinations: tuple[tuple[Choice, ...], ...]
-    extraction: ExtractionOptions
-    schedules: tuple[ScheduleOptions, ...]
-    system: backend.System
-    mapping: backend.MappingOptions
-    chips: tuple[int, ...]
-    verify: bool
-    warnings: tuple[str, ...]  # of the machine, and of plug-ins that cannot be imported
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Variant:
-    """The model under one combination of expansions, down to the canonical DAG.
-
-    Attributes:
-        choices: of the user.
-        expansions: in effect, for every operator type that offers several, and for every chosen operator.
-        library: program of level 1.
-        maps: program of level 2.
-        scheduling: of its canonical DAG, with the DAG's depths.
-        graph: the same DAG as kernels and tensors.
-        deviation: of the lowered model from the original; ``None`` if not asked for.
-    """
-
-    choices: tuple[Choice, ...]
-    expansions: Mapping[str, str]
-    library: Program
-    maps: Program
-    scheduling: Scheduling
-    graph: backend.DataflowGraph
-    deviation: Deviation | None
-
-    @property
-    def dag(self) -> CanonicalDag:
-        """The canonical DAG."""
-        return self.scheduling.dag
+_MAPPED_TASKS = 60_000  # of all choices that are compared by their mappings: some ten seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,6 +42,7 @@ class Point:
         mapping: the ideal of the operators: perfect streams, free parallelism; uses as many of ``chips`` as are best.
         chips: at hand.
         attained: what the lowering's own tasks take, on as many of ``chips`` as are best.
+        selection: how the variant was chosen; ``None`` if the user named its expansions.
     """
 
     variant: Variant
@@ -108,6 +52,7 @@ class Point:
     mapping: backend.Mapping
     chips: int
     attained: backend.TaskMapping
+    selection: Selection | None
 
     @property
     def shown_schedule(self) -> tuple[CanonicalDag, Schedule]:
@@ -145,76 +90,133 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
     Raises:
         UserError: in any stage; nothing has been written.
     """
-    plan = _plan(options)
+    plan = plan_of(options)
     with show(f"reading {options.model}"):
         model = read(options.model, plan.reading)
-    variants = _variants(model, plan, show)
-    points: list[Point] = []
+    plan = addressed_plan(plan, model)
+    lowerings = Lowerings(model, plan, show)
+    # All operators that cannot be lowered are named before anything else is done.
+    named = () if plan.chooses else _named_variants(model, plan, lowerings)
+    if plan.chooses:
+        lowerings.outline(plan.fixed)
     alternatives = _alternatives(model, plan, show)
+    choice = None if alternatives is None else _automatic_choice(plan, lowerings, alternatives)
+    points: list[Point] = []
     for schedule in plan.schedules:
-        bound = None if alternatives is None else expansion_bound(alternatives, schedule.pes)
+        bound = _bound(alternatives, schedule.pes, plan)
+        with show(f"choosing expansions for {schedule.pes} processing elements"):
+            selection = _selection(choice, schedule, plan, lowerings)
+        variants = named
+        if selection is not None and selection.is_taken:
+            variants = (lowerings.chosen(selection.sketch.candidate, str(schedule.pes)),)
         for variant in variants:
-            points.extend(_points(variant, schedule, bound, plan, show))
+            points.extend(_points((variant, selection), schedule, bound, plan, show))
+    found = tuple(dict.fromkeys(point.variant for point in points))
     left_out = () if alternatives is None else alternatives.left_out
-    return Exploration(options, model, variants, tuple(points), (*plan.warnings, *left_out))
+    return Exploration(options, model, found, tuple(points), (*plan.warnings, *left_out))
+
+
+def _bound(alternatives: KnownAlternatives | None, pes: int, plan: Plan) -> ExpansionBound | None:
+    """Return what no lowering falls below, unless other options change the tasks as well."""
+    if alternatives is None or plan.passes or plan.extraction.volumes is not Volumes.EXACT:
+        return None
+    if plan.chooses:
+        return divided_bound(alternatives, pes)
+    return expansion_bound(alternatives, pes) if plan.extraction == DEFAULT_OPTIONS else None
+
+
+def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlternatives) -> AutomaticChoice:
+    return AutomaticChoice(
+        outline_of=lowerings.outline,
+        known=alternatives,
+        table=plan.table,
+        rules=plan.rules if plan.chooses else (),
+        granularity=plan.granularity if plan.chooses else None,
+        volumes=plan.extraction.volumes,
+        finish=lambda dag: apply_dag_passes(dag, plan.passes.of_dags),
+    )
+
+
+def _selection(
+    choice: AutomaticChoice | None, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings
+) -> Selection | None:
+    """Return the automatic choice; where expansions are named, what it would be, if that is quickly said."""
+    if choice is None:
+        return None
+    if not plan.chooses:
+        return choice.glance(schedule.pes)
+    match plan.aim:
+        case Aim.MAKESPAN:
+            return choice.on(schedule)
+        case Aim.IO:
+            return choice.on(schedule, Traffic(plan.extraction.volumes, choice.finish))
+        case Aim.ENERGY | Aim.COST:
+            return choice.on(schedule, _MappedScores(schedule, plan, lowerings))
+    assert_never(plan.aim)
+
+
+class _MappedScores:
+    """Energy or cost of the mapping with most chips, then its time."""
+
+    def __init__(self, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings) -> None:
+        self._schedule, self._plan, self._lowerings = schedule, plan, lowerings.unverified()
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of all choices together that are mapped."""
+        return _MAPPED_TASKS
+
+    def of(self, sketch: Sketch) -> Score:
+        """Return what the report says of the choice."""
+        variant = self._lowerings.chosen(sketch.candidate, str(self._schedule.pes))
+        *_, point = _points((variant, None), self._schedule, None, self._plan, show_nothing)
+        found = point.attained
+        return (found.energy_j if self._plan.aim is Aim.ENERGY else found.cost_usd), found.time_s
+
+    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:  # noqa: ARG002  # of a protocol
+        """Return False: no bound is known."""
+        return False
 
 
 def _alternatives(model: Model, plan: Plan, show: ShowStage) -> KnownAlternatives | None:
-    """Return all that the known expansions offer, unless other options change the tasks as well."""
-    if plan.passes or plan.extraction != DEFAULT_OPTIONS:
+    """Return all that the known expansions offer, if it is asked for or said in the report."""
+    if not plan.chooses and (plan.passes or plan.extraction != DEFAULT_OPTIONS):
         return None
     with show("looking at the other expansions"):
         return known_alternatives(model.program, plan.table)
 
 
-def _variants(model: Model, plan: Plan, show: ShowStage) -> tuple[Variant, ...]:
-    """Lower the model under every combination of expansions; of combinations with one effect the first is kept."""
-    program = apply_passes(model.program, plan.passes.of_programs)
-    variants: dict[tuple[ChosenExpansion, ...], Variant] = {}
-    for choices in plan.combinations:
-        with show(f"lowering {' '.join(map(str, choices))}"):
-            library = apply_passes(lower_to_canonical(program, plan.table, choices), plan.passes.of_programs)
-            maps = apply_passes(lower_to_maps(library, plan.table, choices), plan.passes.of_programs)
-        if maps.chosen not in variants:
-            variants[maps.chosen] = _variant(model, choices, library, maps, plan, show)
-    found = tuple(variants.values())
-    _check_fit(model, found, plan)
-    return found
-
-
-def _variant(
-    model: Model, choices: tuple[Choice, ...], library: Program, maps: Program, plan: Plan, show: ShowStage
-) -> Variant:
-    with show("extracting the canonical dag"):
-        extracted = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
-        dag = apply_dag_passes(extracted, plan.passes.of_dags)
-        graph = backend.dataflow_graph(dag)
-    deviation = None
-    if plan.verify:
-        with show("compiling and running the lowered model"):
-            deviation = verified_deviation(model, maps, EXAMPLE_SEED)
-    in_effect = MappingProxyType(dict(_in_effect(choices, plan.table, maps.chosen)))
-    return Variant(choices, in_effect, library, maps, Scheduling(dag), graph, deviation)
+def _named_variants(model: Model, plan: Plan, lowerings: Lowerings) -> tuple[Variant, ...]:
+    """Return the model under every combination of expansions; of combinations with one effect the first is kept."""
+    found = [lowerings.variant(choices, plan.extraction, " ".join(map(str, choices))) for choices in plan.combinations]
+    variants = tuple(dict.fromkeys(found))
+    _check_fit(model, variants, plan)
+    return variants
 
 
 def _points(
-    variant: Variant, schedule: ScheduleOptions, bound: ExpansionBound | None, plan: Plan, show: ShowStage
+    chosen: tuple[Variant, Selection | None],
+    schedule: ScheduleOptions,
+    bound: ExpansionBound | None,
+    plan: Plan,
+    show: ShowStage,
 ) -> Iterator[Point]:
-    pes = schedule.pes
+    (variant, selection), pes = chosen, schedule.pes
     with show(f"scheduling on {pes} processing elements"):
-        found = variant.scheduling.on(schedule)
+        made = None if selection is None or selection.made is None else selection.made.of(variant.dag)
+        found = variant.scheduling.on(schedule, made)
     system = plan.system.with_cores(pes)
     counts = backend.ChipCounts(variant.graph, system, plan.mapping)
     tasks = _tasks(variant.dag, schedule, system, plan)
     if tasks.machine_dag is variant.dag:
         known = found.schedule if found.schedule.timing.is_exact else None
         tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
-    attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=_adds_up(plan))
+    attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=_adds_up(variant, plan))
     for chips in plan.chips:
         with show(f"mapping on {chips} chips of {pes} cores"):
             mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
             fastest = attained.fastest(chips)
-        yield Point(variant, pes, found, bound, mapping, chips, fastest)
+        yield Point(variant, pes, found, bound, mapping, chips, fastest, selection)
 
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
@@ -227,15 +229,15 @@ def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
         if refused:
             return refused
         maps = apply_passes(lower_to_maps(program.shared(share), plan.table, choices), plan.passes.of_programs)
-        extracted = extract(maps.sdfg, plan.extraction, parameters=tuple(maps.parameters))
+        extracted = extract(maps.sdfg, variant.extraction, parameters=tuple(maps.parameters))
         return apply_dag_passes(extracted, plan.passes.of_dags)
 
     return lowered
 
 
-def _adds_up(plan: Plan) -> bool:
+def _adds_up(variant: Variant, plan: Plan) -> bool:
     """Return whether work in shares is no less than as a whole: not of volumes or tasks that depend on all of it."""
-    return plan.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
+    return variant.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
 
 
 def _choices_of(maps: Program) -> Iterator[Choice]:
@@ -269,54 +271,6 @@ def _tasks(dag: CanonicalDag, schedule: ScheduleOptions, system: backend.System,
     return backend.TaskModel(dag, system, scheduling, planning, plan.mapping.overlap)
 
 
-def _plan(options: Options) -> Plan:
-    table = registered_expansions()
-    for choices in options.combinations:
-        for choice in choices:
-            table.check(choice)
-    system = backend.load_system(options.system)
-    for pes in options.pes:
-        system.with_cores(pes)
-    for chips in options.chips:
-        system.require_chips(chips)
-    partitioners, passes, dag_passes = registered_partitioners(), registered_passes(), registered_dag_passes()
-    partitioners.find(options.partition, "--partition")
-    faults = (
-        *table.faults,
-        *passes.faults,
-        *dag_passes.faults,
-        *partitioners.faults,
-        *backend.plugin_faults(),
-        *FILE_KINDS.collect().faults,
-    )
-    return Plan(
-        reading=ReadOptions(shapes=options.shapes, dims=options.dims, operators=frozenset(table.op_types(ONNX))),
-        table=table,
-        passes=choose_passes(options.passes, passes, dag_passes),
-        combinations=options.combinations,
-        extraction=ExtractionOptions(options.volumes, parse_granularity(options.granularity)),
-        schedules=tuple(
-            ScheduleOptions(
-                pes,
-                options.partition,
-                barrier=options.barrier,
-                timing=options.timing,
-                effort=options.effort,
-                max_fifo=options.max_fifo,
-            )
-            for pes in options.pes
-        ),
-        system=system,
-        mapping=backend.MappingOptions(
-            solver=backend.find_solver(options.solver).name,
-            overlap=OVERLAPS[options.overlap],
-        ),
-        chips=options.chips,
-        verify=options.verify,
-        warnings=(*system.warnings, *dict.fromkeys(map(str, faults))),
-    )
-
-
 def _known(what: str, name: str, known: Mapping[str, object] | Sequence[str]) -> str:
     if name not in known:
         raise UserError(f"--{what} {name!r}: unknown{nearest(name, known)}")
@@ -327,24 +281,3 @@ def _check_fit(model: Model, variants: Sequence[Variant], plan: Plan) -> None:
     """A choice must fit an operator of the model under at least one combination: another one may lower it away."""
     choices = tuple(dict.fromkeys(choice for combination in plan.combinations for choice in combination))
     check_choices(choices, plan.table, (model.program, *(variant.library for variant in variants)))
-
-
-def _in_effect(
-    choices: Sequence[Choice], table: ExpansionTable, chosen: Sequence[ChosenExpansion]
-) -> Iterator[tuple[str, str]]:
-    """Yield what operator types with several expansions were lowered by, then what single operators were."""
-    single = {(choice.origin, choice.op_type) for choice in choices if choice.origin}
-    names: dict[str, set[str]] = {}
-    for found in chosen:
-        others = names.setdefault(found.op_type, set())
-        if (found.origin, found.op_type) not in single:
-            others.add(found.name)
-    for (_, op_type), named in sorted(table.by_operator.items()):
-        if op_type in names and len(named) > 1:
-            default = {name for name, found in named.items() if found.is_default}
-            used = names[op_type] & set(named) if names[op_type] else default
-            if used:
-                yield op_type, "+".join(sorted(used))
-    for choice in choices:
-        if choice.origin:
-            yield choice.key, choice.name

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, assert_never
 
 from dfcompile.errors import UserError
+from dfcompile.expansion_names import AUTO, PUBLISHED, is_within
 
 Fifos = Literal["in-flight", "rule", "minimal"] | int
 
@@ -75,6 +76,16 @@ class Objective(StrEnum):
     FIFO = "fifo"  # the smallest FIFOs among those that take little more than the shortest
 
 
+@unique
+class Aim(StrEnum):
+    """What an automatic choice makes small; among equals the makespan."""
+
+    MAKESPAN = "makespan"  # of the schedule
+    IO = "io"  # bytes of all edges that touch a buffer
+    ENERGY = "energy"  # of the mapping
+    COST = "cost"  # of the mapping's machine
+
+
 DEFAULT_SLACK: Final = Fraction(1, 10)  # of the makespan of the shortest schedule
 
 
@@ -94,7 +105,13 @@ class ExpansionRule:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One name taken from an `ExpansionRule`; without origin it holds for every operator of the type."""
+    """One name taken from an `ExpansionRule`; without origin it holds for every operator of the type.
+
+    Attributes:
+        op_type: of the operators; empty: of any type that has an expansion of the name.
+        name: of the expansion.
+        origin: a user's operator, or a pattern of names such as ``layer.*.attn``; empty: all.
+    """
 
     op_type: str
     name: str
@@ -105,8 +122,21 @@ class Choice:
 
     @property
     def key(self) -> str:
-        """What the choice is made for, such as ``MatMul`` or ``conv1:MatMul``."""
-        return f"{self.origin}:{self.op_type}" if self.origin else self.op_type
+        """What the choice is made for, such as ``MatMul``, ``conv1:MatMul`` or ``conv1``."""
+        return ":".join(part for part in (self.origin, self.op_type) if part)
+
+    def fit(self, op_type: str, origin: str) -> int | None:
+        """Return how well the choice fits an operator, the smaller the better; ``None``: it is about others.
+
+        A name fits better than a pattern, which fits better than a choice for all operators of the type.
+        """
+        if self.op_type not in ("", op_type):
+            return None
+        if not self.origin:
+            return 2
+        if self.origin == origin:
+            return 0
+        return 1 if is_within(self.origin, origin) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +156,11 @@ class Options:
         barrier: whether a block waits for the end of the one before; ``None``: as the partitioner has it.
         max_fifo: elements that a FIFO may hold; ``None``: as many as it takes.
         timing: how the times of a schedule are found.
-        granularity: of the tasks: ``declared``, ``max-tasks=N`` or ``split=N``.
+        granularity: of the tasks: ``declared``, ``pieces=N``, ``max-tasks=N`` or ``split=N``; ``None``: as declared, or
+            chosen where expansions are.
+        own_granularity: the same of single operators, such as ``conv1:pieces=64``.
+        automatic: whether expansions, as far as ``expand`` leaves them open, and granularity are chosen.
+        aim: by what they are.
         system: name or file of the machine; ``None``: the canonical machine.
         overlap: of compute, memory and network time of a configuration.
         solver: name of the solver for the configurations.
@@ -144,7 +178,10 @@ class Options:
     effort: Effort = Effort.QUICK
     barrier: bool | None = None
     timing: Timing = Timing.EXACT
-    granularity: str = "declared"
+    granularity: str | None = None
+    own_granularity: tuple[str, ...] = ()
+    automatic: bool = False
+    aim: Aim = Aim.MAKESPAN
     system: str | None = None
     overlap: str = "perfect"
     solver: str = "dp"
@@ -189,7 +226,7 @@ def parse_chips(text: str) -> tuple[int, ...]:
 
 
 def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
-    """Read rules such as ``MatMul=mv,op`` or ``conv1:MatMul=ip``.
+    """Read rules such as ``MatMul=mv,op`` or ``conv1:MatMul=ip``; the words ``auto`` and ``published`` are none.
 
     Raises:
         UserError: another form, or two rules about the same operators.
@@ -197,7 +234,7 @@ def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
     >>> parse_expand(["conv1:MatMul=mv,op"])
     (ExpansionRule(op_type='MatMul', names=('mv', 'op'), origin='conv1'),)
     """
-    rules = tuple(_expansion_rule(text) for text in texts)
+    rules = tuple(_expansion_rule(text) for text in texts if text.strip() not in {AUTO, PUBLISHED})
     _reject_duplicates("--expand", tuple(rule.key for rule in rules))
     return rules
 
@@ -208,7 +245,7 @@ def _expansion_rule(text: str) -> ExpansionRule:
     origin, _, op_type = left.rpartition(":")
     names = tuple(name.strip() for name in right.split(","))
     if not equals or not op_type.strip() or not all(names):
-        raise UserError(f"--expand: found {text!r} against [ORIGIN:]OP=NAME[,NAME…]")
+        raise UserError(f"--expand: found {text!r} against [ORIGIN:]OP=NAME[,NAME…] or ORIGIN=NAME[,NAME…]")
     _reject_duplicates(f"--expand {left}", names)
     return ExpansionRule(op_type.strip(), names, origin)
 

@@ -35,12 +35,13 @@ def compile_model(
     barrier: bool | None = None,
     max_fifo: int | None = None,
     timing: str = "exact",
-    granularity: str = "declared",
+    granularity: Names | None = None,
     system: File | None = None,
     chips: Counts = 1,
     overlap: str = "perfect",
     solver: str = "dp",
     verify: bool = False,
+    objective: str = "makespan",
     show: ShowStage = show_nothing,
 ) -> ModelRun:
     """Say what lowerings of a model give on numbers of processing elements: makespan, I/O, cost.
@@ -54,7 +55,8 @@ def compile_model(
         pes: numbers of processing elements, each gives results.
         example_inputs: tensors that the module takes.
         name: of a model in memory.
-        expand: expansions to compare, per operator type or ``ORIGIN:OP``; their Cartesian product.
+        expand: expansions to compare, per operator type, name or pattern of names; their Cartesian product. With
+            ``auto`` among them, what they leave open is chosen per number of processing elements.
         passes: names of lowering passes, in order.
         shapes: sizes of the model's inputs that it leaves open, such as ``{"x": (1, 28)}``.
         dims: sizes of symbolic dimensions of the inputs, such as ``{"batch": 8}``.
@@ -64,12 +66,14 @@ def compile_model(
         barrier: whether a spatial block waits for the one before; ``None``: as the partitioner has it.
         max_fifo: elements that a FIFO may hold; ``None``: as many as it takes.
         timing: ``exact``, of a replay with the FIFOs of the schedule; or ``steady``, from mean intervals.
-        granularity: ``declared``, ``max-tasks=N`` or ``split=N``.
+        granularity: ``declared``, ``pieces=N``, ``max-tasks=N`` or ``split=N``; of single operators
+            ``ORIGIN:pieces=N``.
         system: name or file of the machine; ``None``: the canonical one.
         chips: numbers of chips at hand.
         overlap: ``perfect``, ``none`` or ``compute-memory``.
         solver: for the configurations.
         verify: compile and run the lowered model, and compare it with a reference.
+        objective: ``makespan``, ``io``, ``energy`` or ``cost``: by what expansions are chosen with ``auto``.
         show: gives a context that lasts as long as a stage, for showing progress.
 
     Raises:
@@ -95,6 +99,7 @@ def compile_model(
         overlap=overlap,
         solver=solver,
         verify=verify,
+        objective=objective,
     )
     if isinstance(model, str | PathLike):
         if example_inputs is not None:

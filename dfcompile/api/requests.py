@@ -7,8 +7,10 @@ from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
 from dfcompile.errors import UserError, nearest
+from dfcompile.expansion_names import is_automatic
 from dfcompile.options import (
     OVERLAPS,
+    Aim,
     Effort,
     Options,
     Timing,
@@ -47,7 +49,7 @@ def compile_options(
     effort: str = "quick",
     barrier: bool | None = None,
     timing: str = "exact",
-    granularity: str = "declared",
+    granularity: Names | None = None,
     system: File | None = None,
     chips: Counts = 1,
     overlap: str = "perfect",
@@ -55,6 +57,7 @@ def compile_options(
     verify: bool = False,
     max_fifo: int | str | None = None,
     dims: Dims = NO_DIMS,
+    objective: str = "makespan",
 ) -> Options:
     """Return the options of a run; see `dfcompile.api.compile_model.compile_model`.
 
@@ -62,10 +65,17 @@ def compile_options(
         UserError: a number is not positive, a name is given twice, a rule has another form.
     """
     named = _joined(passes)
+    rules = _rules(expand)
+    aim = one_of("objective", objective, tuple(Aim))
+    if aim is not Aim.MAKESPAN and not is_automatic(rules):
+        raise UserError(f"--objective: found {aim} without --expand auto, which it is about")
+    every, single = _split_granularity((granularity,) if isinstance(granularity, str) else granularity or ())
     return Options(
         model=Path(model),
         pes=parse_pes(_joined(pes)),
-        expand=parse_expand(_rules(expand)),
+        expand=parse_expand(rules),
+        automatic=is_automatic(rules),
+        aim=aim,
         passes=parse_passes(named) if named else (),
         shapes=parse_shapes(_shapes(shapes)),
         volumes=one_of("volumes", volumes, tuple(Volumes)),
@@ -73,7 +83,8 @@ def compile_options(
         effort=one_of("effort", effort, tuple(Effort)),
         barrier=barrier,
         timing=one_of("timing", timing, tuple(Timing)),
-        granularity=granularity,
+        granularity=every,
+        own_granularity=single,
         system=None if system is None else str(system),
         overlap=one_of("overlap", overlap, OVERLAPS),
         solver=solver,
@@ -112,6 +123,26 @@ def one_of(what: str, word: str, known: Sequence[Word]) -> Word:
         if word == one:
             return one
     raise UserError(f"--{what} {word!r}: unknown{nearest(str(word), map(str, known))}")
+
+
+def _split_granularity(texts: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
+    """Split what is said of all operators, if anything is, from what is said of single ones.
+
+    Raises:
+        UserError: the former is said twice, or the latter twice of one operator.
+
+    >>> _split_granularity(["pieces=64", "conv1:declared"])
+    ('pieces=64', ('conv1:declared',))
+    """
+    every = [text for text in texts if ":" not in text]
+    single = [text for text in texts if ":" in text]
+    origins = [text.rpartition(":")[0] for text in single]
+    if len(every) > 1:
+        raise UserError(f"granularity: {' and '.join(every)} against one of all operators")
+    twice = next((origin for place, origin in enumerate(origins) if origin in origins[:place]), None)
+    if twice is not None:
+        raise UserError(f"granularity: {twice!r} given twice against once")
+    return every[0] if every else None, tuple(single)
 
 
 def _joined(given: Counts | Names) -> str:

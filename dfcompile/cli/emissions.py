@@ -7,10 +7,11 @@ from types import MappingProxyType
 from dfcompile.canonical_dag.forms.columns_form import dag_to_npz
 from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
-from dfcompile.driver import Exploration, Variant
+from dfcompile.driver import Exploration
 from dfcompile.frontend import Program
 from dfcompile.lowering.program_text import format_program
 from dfcompile.scheduler.json_form import schedule_to_json
+from dfcompile.variants import Variant
 from dfcompile.visualization.dag_drawing import dag_to_svg
 from dfcompile.visualization.dot import to_dot
 
@@ -62,8 +63,7 @@ def _folder(exploration: Exploration, variant: Variant) -> str:
     if len(exploration.variants) == 1:
         return ""
     # Names of the user's operators may hold what a file name may not.
-    label = " ".join(f"{choice.key}={choice.name}" for choice in variant.choices)
-    return f"{label.replace('/', '_')}/"
+    return f"{variant.label.replace('/', '_')}/"
 
 
 def _program(program: Program, folder: str) -> Files:

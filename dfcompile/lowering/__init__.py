@@ -2,9 +2,10 @@
 
 from dfcompile.lowering.alternatives.known import KnownAlternatives, OperatorAlternatives, known_alternatives
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
+from dfcompile.lowering.choice_check import addressed, check_choices, operator_origins
 from dfcompile.lowering.chosen_passes import ChosenPasses, choose_passes
 from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion
-from dfcompile.lowering.levels import check_choices, lower_to_canonical, lower_to_maps
+from dfcompile.lowering.levels import lower_to_canonical, lower_to_maps
 from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, lowering_pass
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.node import CanonicalNode, Operator
@@ -32,6 +33,7 @@ __all__ = [
     "ProgramRewriter",
     "Reduction",
     "Tensor",
+    "addressed",
     "apply_passes",
     "check_choices",
     "choose_passes",
@@ -41,6 +43,7 @@ __all__ = [
     "lower_to_maps",
     "lowering_pass",
     "onnx_expansion",
+    "operator_origins",
     "registered_expansions",
     "registered_passes",
 ]

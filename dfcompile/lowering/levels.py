@@ -1,10 +1,10 @@
 """Lowers a program level by level: ONNX operators, canonical operators, map scopes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from dfcompile.errors import InternalError, UnsupportedOpError, UserError, nearest, together
-from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, OperatorNode, Program
+from dfcompile.errors import InternalError, UnsupportedOpError, together
+from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.map_fragment import MapFragment
@@ -91,33 +91,6 @@ def _third_party_expansions(program: Program, table: ExpansionTable) -> Mapping[
     return {origin: found.origin for origin, found in used if found is not None and not found.is_own}
 
 
-def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Sequence[Program]) -> None:
-    """Check that every choice names a registered expansion and fits an operator of the model.
-
-    Args:
-        choices: of the user.
-        table: what is registered.
-        programs: the levels at which operators are looked for.
-
-    Raises:
-        UserError: naming the choice, with the nearest name that exists.
-    """
-    present = {(node.origin, node.op_type) for program in programs for node in _operator_nodes(program)}
-    origins = {origin for origin, _ in present}
-    for choice in choices:
-        table.check(choice)
-        if choice.origin and choice.origin not in origins:
-            raise UserError(f"expansion '{choice}': no operator {choice.origin!r}{nearest(choice.origin, origins)}")
-        found = {op_type for origin, op_type in present if choice.origin in ("", origin)}
-        if choice.op_type not in found:
-            where = f"operator {choice.origin!r}" if choice.origin else "the model"
-            raise UserError(f"expansion '{choice}': {where} has no {choice.op_type}{nearest(choice.op_type, found)}")
-
-
 def _expect(program: Program, level: Level) -> None:
     if program.level is not level:
         raise InternalError(f"program {program.name!r}: level {program.level.name} against {level.name}")
-
-
-def _operator_nodes(program: Program) -> Iterator[OperatorNode]:
-    return (node for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode))

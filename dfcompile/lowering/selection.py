@@ -77,7 +77,7 @@ class ExpansionTable:
             )
 
     def select(self, op: Node, choices: Iterable[Choice]) -> Expansion:
-        """Return the expansion of one operator: the choice for its origin, else for its type, else the default.
+        """Return the expansion of one operator: the choice that fits it best, of equals the first, else the default.
 
         The default is the expansion whose condition the operator meets, else the one without a condition.
 
@@ -89,10 +89,10 @@ class ExpansionTable:
         if named is None:
             hint = missing(op.op_type, self.op_types(op.dialect), self.faults)
             raise op.unsupported(f"no expansion for {op.op_type!r}{hint}")
-        for wanted_origin in (op.origin, ""):
-            for choice in choices:
-                if (choice.op_type, choice.origin) == (op.op_type, wanted_origin) and choice.name in named:
-                    return named[choice.name]
+        fits = ((choice.fit(op.op_type, op.origin), choice.name) for choice in choices if choice.name in named)
+        chosen = min(((fit, name) for fit, name in fits if fit is not None), key=lambda each: each[0], default=None)
+        if chosen is not None:
+            return named[chosen[1]]
         met = [found for found in named.values() if found.is_wanted(op)]
         if len(met) > 1:
             raise RegistrationError(

@@ -5,6 +5,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
 
+from dfcompile.report.automatic_figures import AutomaticSummary
 from dfcompile.report.figure import figure, record
 from dfcompile.report.json_schema import schema_of
 from dfcompile.report.mapping_figures import MappingSummary
@@ -152,7 +153,8 @@ class ExpansionsSummary:
     lower_bound_cycles: int = figure(
         unit="cycles",
         meaning="that no streaming schedule on that many PEs can fall below, whichever of the known expansions the "
-        "operators are lowered by ([how](scheduling.md#bounds))",
+        "operators are lowered by ([how](scheduling.md#bounds)); with `--expand auto` also into however many "
+        "tasks they are divided",
         heading="over expansions\ncycles",
         table="bounds",
         after="schedule.gap",
@@ -220,6 +222,13 @@ class Result:
         meaning="the schedule beside what other expansions could give; absent with `--passes`, `--volumes array` or "
         "another `--granularity`",
         prefix="expansions",
+        is_optional=True,
+        default=None,
+    )
+    automatic: AutomaticSummary | None = figure(
+        meaning="what `--expand auto` chooses; absent of large models whose expansions are named, with `--passes`, "
+        "`--volumes array` or another `--granularity`, unless it is asked for",
+        prefix="automatic",
         is_optional=True,
         default=None,
     )

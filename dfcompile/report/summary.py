@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.driver import Exploration, Point, Variant
+from dfcompile.driver import Exploration, Point
 from dfcompile.frontend import Coverage, ModelNode
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints
 from dfcompile.options import Options
+from dfcompile.report.automatic_summary import automatic_summary
 from dfcompile.report.figures import (
     AssumptionSummary,
     ExpansionsSummary,
@@ -27,6 +28,7 @@ from dfcompile.report.mapping_figures import (
 )
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
 from dfcompile.scheduler.evaluation import ScheduleFigures, makespan_gap
+from dfcompile.variants import Variant
 
 NS_PER_S = 1e9
 
@@ -57,6 +59,9 @@ def _result(point: Point) -> Result:
         expansions=variant.expansions,
         schedule=schedule_summary(point.scheduled, variant.scheduling.depths),
         over_expansions=None if bound is None else _over_expansions(bound, variant, point.scheduled.figures),
+        automatic=None
+        if point.selection is None
+        else automatic_summary(point.selection, point.scheduled.figures.makespan_cycles),
         mapping=_mapping(point),
         verification=_verification(variant),
     )
@@ -179,12 +184,18 @@ def _exchange(exchange: backend.Exchange) -> ExchangeSummary:
     )
 
 
+def _granularity(options: Options) -> str:
+    if options.granularity is None and options.automatic:
+        return "chosen per operator"
+    return ",".join((options.granularity or "declared", *options.own_granularity))
+
+
 def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionSummary, ...]:
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     found = [
         PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
-        AssumptionSummary("granularity of tasks", options.granularity, "--granularity"),
+        AssumptionSummary("granularity of tasks", _granularity(options), "--granularity"),
         *schedule_assumptions(point.scheduled for point in points),
     ]
     found += [

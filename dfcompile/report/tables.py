@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dfcompile.host.printable import printable
+from dfcompile.report.automatic_tables import automatic_notes, option_tables
 from dfcompile.report.columns import NOTHING, Derived, table_columns
 from dfcompile.report.figures import (
     AssumptionSummary,
@@ -39,6 +40,8 @@ def report_tables(report: Report) -> tuple[Table, ...]:
         Table("schedule", labels, table_columns("schedule", results, (*SCHEDULE, *sampled))),
         Table("bounds", labels, table_columns("bounds", results)),
     ]
+    if any(result.automatic is not None and result.automatic.is_taken for result in results):
+        tables.extend(option_tables(results))
     if any(result.simulation is not None for result in results):
         tables.append(Table("simulation", labels, table_columns("simulation", results, SIMULATION)))
     mappings = [result.mapping for result in report.results if result.mapping is not None]
@@ -261,6 +264,24 @@ def _span(kernels: Sequence[str]) -> str:
     return f"{kernels[0]} … {kernels[-1]} ({len(kernels)})"
 
 
+def _expansion_notes(report: Report) -> Iterator[str]:
+    """Yield what the automatic choice is, or would bring, and which expansions may be better than the named ones."""
+    over = [(result, result.over_expansions) for result in report.results if result.over_expansions is not None]
+    if over:
+        divided = any(result.automatic is not None and result.automatic.is_taken for result, _ in over)
+        tasks = ", divided into any tasks" if divided else ""
+        yield (
+            f"over expansions: under the best known expansion of each operator{tasks}; the first table has the gap to "
+            "this"
+        )
+    best = {id(result) for result in report.best.values()}
+    for result in report.results:
+        if id(result) in best and result.automatic is not None:
+            yield from automatic_notes(result, result.automatic)
+    for result, found in over:
+        yield from (_hint(report, result, hint) for hint in found.hints if id(result) in best)
+
+
 def report_notes(report: Report) -> Iterator[str]:
     """Yield what is to be said below the tables, a text each."""
     model = report.model
@@ -270,12 +291,7 @@ def report_notes(report: Report) -> Iterator[str]:
             f"({model.nodes_as_tasks} as tasks, {model.nodes_as_views} as views, {model.nodes_folded} folded)"
         )
     yield "gap: the makespan above what every streaming schedule on that many PEs takes at least"
-    over = [(result, result.over_expansions) for result in report.results if result.over_expansions is not None]
-    if over:
-        yield "over expansions: under the best known expansion of each operator; the first table has the gap to this"
-    best = {id(result) for result in report.best.values()}
-    for result, found in over:
-        yield from (_hint(report, result, hint) for hint in found.hints if id(result) in best)
+    yield from _expansion_notes(report)
     for result in report.results:
         if result.simulation is not None and result.simulation.deadlock:
             where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)

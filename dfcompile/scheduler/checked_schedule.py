@@ -15,7 +15,7 @@ from dfcompile.scheduler.recomputation import recompute_times
 from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
-from dfcompile.scheduler.streaming_schedule import timed_schedule
+from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +68,19 @@ class Scheduling:
         """Total work and depths, in cycles."""
         return Depths(total_work(self._dag), critical_path(self._dag), streaming_depth(self._dag))
 
-    def on(self, options: ScheduleOptions) -> CheckedSchedule:
+    def on(self, options: ScheduleOptions, known: TimedSchedule | None = None) -> CheckedSchedule:
         """Schedule the DAG on a number of processing elements, check the schedule, and replay it if asked for.
+
+        Args:
+            options: of the schedule.
+            known: the schedule that they give of a DAG of the same tasks, if it was made before.
 
         Raises:
             UserError: no partitioner has the name, or a time does not fit in 64 bits.
             VerificationError: the checker rejects the schedule, or its times are not those of its assignment.
         """
         baseline = self._baseline(options.pes)
-        timed = timed_schedule(self._dag, options)
+        timed = timed_schedule(self._dag, options) if known is None else known
         found, ends = timed.schedule, not timed.deadlock
         _check_limit(found, options.max_fifo)
         if found.timing.is_exact or options.fifos in {None, "rule"}:

@@ -100,13 +100,14 @@ def figures(
         lower_bound_cycles=lower_bound_cycles(dag, schedule.pes) if bound_cycles is None else bound_cycles,
         total_work_cycles=total_work(dag),
         io_elements=io_elements(dag),
-        io_bytes=_io_bytes(dag),
+        io_bytes=io_bytes(dag),
         spilled_elements=int(dag.edge_volume[between_tasks & ~schedule.streamed].sum()),
         fifo_elements=sum(schedule.fifo_capacity.tolist()),  # of any size: exact beyond 64 bits
     )
 
 
-def _io_bytes(dag: CanonicalDag) -> int:
+def io_bytes(dag: CanonicalDag) -> int:
+    """Return the bytes of all edges that touch a buffer."""
     pseudo = ~(dag.is_buffer | dag.is_computational)
     stored = dag.is_buffer[dag.edge_source] | dag.is_buffer[dag.edge_target]
     stored &= ~(pseudo[dag.edge_source] | pseudo[dag.edge_target])

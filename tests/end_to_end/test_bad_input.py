@@ -65,7 +65,7 @@ def test_model_that_cannot_be_compiled(name: str, capsys: Capture, tmp_path: Pat
     ("words", "expected"),
     [
         (["--expand", "MatMul=lvm"], "MatMul has no 'lvm' (did you mean 'lmv'?)"),
-        (["--expand", "Matmul=mv"], "no operator type 'Matmul' (did you mean 'MatMul'?)"),
+        (["--expand", "Matmul=mv"], "no operator type 'Matmul' and no operator 'Matmul' (did you mean 'MatMul'?)"),
         (["--expand", "conv2:MatMul=mv"], "no operator 'conv2' (did you mean 'conv1'?)"),
         (["--expand", "conv1:Softmax=stable"], "operator 'conv1' has no Softmax"),
         (["--passes", "nothing"], "--passes 'nothing': unknown"),

@@ -11,7 +11,7 @@ from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64
 from dfcompile.canonical_dag.extraction.families import divide, split
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow, Stream, find_flow
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
-from dfcompile.canonical_dag.extraction.scopes import Array, read_lowered
+from dfcompile.canonical_dag.extraction.scopes import Array, LoweredGraph, read_lowered
 from dfcompile.canonical_dag.extraction.traversal import Traversal, order_text
 from dfcompile.canonical_dag.kernel import KernelTensor, TensorRole
 from dfcompile.errors import UserError
@@ -46,14 +46,33 @@ def extract(
     Raises:
         UserError: the SDFG is not of that form or not canonical; the message names the scope or the array.
     """
-    graph = read_lowered(sdfg)
+    return extract_graph(read_lowered(sdfg), options, parameters=parameters)
+
+
+def extract_graph(
+    graph: LoweredGraph, options: ExtractionOptions = DEFAULT_OPTIONS, *, parameters: Collection[str] = ()
+) -> CanonicalDag:
+    """Return the canonical DAG of map scopes and arrays; see `extract`.
+
+    Raises:
+        UserError: what they are is not canonical; the message names the scope or the array.
+    """
+    return _Assembly(graph.name, flow_of(graph, options), frozenset(parameters)).assemble()
+
+
+def flow_of(graph: LoweredGraph, options: ExtractionOptions = DEFAULT_OPTIONS) -> Flow:
+    """Return the families of tasks of map scopes, and how data flows between them.
+
+    Raises:
+        UserError: what they are is not canonical, or there are too many tasks; the message names the scope.
+    """
     whole_arrays = options.volumes.are_whole_arrays
-    flow = find_flow(divide(graph.scopes, options.granularity.max_tasks), graph.arrays, whole_arrays=whole_arrays)
-    if options.granularity.split is not None:
-        pieces = options.granularity.split
-        families = split(flow.families, flow.big_tasks(pieces), pieces)
-        flow = find_flow(families, graph.arrays, whole_arrays=whole_arrays)
-    return _Assembly(graph.name, flow, frozenset(parameters)).assemble()
+    flow = find_flow(divide(graph.scopes, options.granularity), graph.arrays, whole_arrays=whole_arrays)
+    if options.granularity.split is None:
+        return flow
+    pieces = options.granularity.split
+    families = split(flow.families, flow.big_tasks(pieces), pieces)
+    return find_flow(families, graph.arrays, whole_arrays=whole_arrays)
 
 
 class _Assembly:

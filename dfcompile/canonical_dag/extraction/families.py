@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
 from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
 from dfcompile.canonical_dag.extraction.traversal import Loop, Traversal
 from dfcompile.errors import UserError
@@ -100,20 +101,25 @@ class TaskFamily:
         return volumes
 
 
-def divide(scopes: Sequence[MapScope], max_tasks: int | None = None) -> tuple[TaskFamily, ...]:
-    """Divide scopes into tasks as declared, then group the iterations of families of more than ``max_tasks``.
+def divide(scopes: Sequence[MapScope], granularity: Granularity = DECLARED) -> tuple[TaskFamily, ...]:
+    """Divide scopes into tasks: into as many pieces as asked for, or as declared, or fewer in families that are larger.
 
     Raises:
         UserError: there are too many tasks for the memory; the largest family is named.
     """
-    families = tuple(_declared(scope) for scope in scopes)
-    if max_tasks is not None:
-        families = tuple(
-            _spread(family.scope, family.scope.is_spatial, max_tasks) if family.members > max_tasks else family
-            for family in families
-        )
+    families = tuple(_divided(scope, granularity.pieces_of(scope.origin), granularity.max_tasks) for scope in scopes)
     _check_count(families)
     return families
+
+
+def _divided(scope: MapScope, pieces: int | None, max_tasks: int | None) -> TaskFamily:
+    if pieces is not None:
+        parallel = zip(scope.is_spatial, _parallel_loops(scope), strict=True)
+        return _spread(scope, [is_spatial or is_parallel for is_spatial, is_parallel in parallel], pieces)
+    declared = _declared(scope)
+    if max_tasks is not None and declared.members > max_tasks:
+        return _spread(scope, scope.is_spatial, max_tasks)
+    return declared
 
 
 def split(families: Sequence[TaskFamily], big: Sequence[bool], pieces: int) -> tuple[TaskFamily, ...]:

@@ -20,7 +20,7 @@ from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
-from dfcompile.options import OVERLAPS, Effort, Timing, Volumes
+from dfcompile.options import OVERLAPS, Aim, Effort, Timing, Volumes
 
 EMITTED = ("onnx", "library", "maps", "canonical", "schedule")
 
@@ -44,10 +44,12 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
               help="Numbers of processing elements; one result each.")  # fmt: skip
 @click.option(
-    "--expand", multiple=True, shell_complete=complete_expansion, metavar="[ORIGIN:]OP=NAME[,NAME…]",
-    help="Expansion of an operator type, or of one operator; several names and several rules are all combined, and "
-    "the best is marked.",
+    "--expand", multiple=True, shell_complete=complete_expansion, metavar="auto|published|[PATTERN/]OP=NAME[,NAME…]",
+    help="Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
+    "several rules are all combined, and the best is marked. auto: what is left open is chosen, tasks as well.",
 )  # fmt: skip
+@click.option("--objective", type=click.Choice([value.value for value in Aim]), default="makespan", show_default=True,
+              help="What --expand auto makes small.")  # fmt: skip
 @click.option("--volumes", type=click.Choice([value.value for value in Volumes]), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
 @click.option("--partition", default="best", show_default=True, metavar="NAME",
@@ -60,8 +62,9 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--max-fifo", metavar="N", help="No FIFO holds more than N elements.")
 @click.option("--timing", type=click.Choice([value.value for value in Timing]), default="exact", show_default=True,
               help="Times of schedules: of a replay with their FIFOs, or from mean intervals.")  # fmt: skip
-@click.option("--granularity", default="declared", show_default=True, metavar="declared|max-tasks=N|split=N",
-              help="Tasks as the expansions declare them, families grouped, or large tasks split.")  # fmt: skip
+@click.option("--granularity", multiple=True, metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
+              help="Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
+              "split.")  # fmt: skip
 @click.option("--passes", multiple=True, metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
               help="Passes of programs and of canonical DAGs to apply, in order.")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
@@ -96,13 +99,14 @@ def compile_model(
     model: Path,
     pes: tuple[str, ...],
     expand: tuple[str, ...],
+    objective: str,
     volumes: str,
     partition: str,
     effort: str,
     barrier: bool | None,
     max_fifo: str | None,
     timing: str,
-    granularity: str,
+    granularity: tuple[str, ...],
     passes: tuple[str, ...],
     shapes: tuple[str, ...],
     dims: tuple[str, ...],
@@ -127,6 +131,7 @@ def compile_model(
         model,
         pes=pes,
         expand=expand,
+        objective=objective,
         passes=passes,
         shapes=shapes,
         dims=dims,

@@ -97,6 +97,40 @@ def expansion_bound(alternatives: KnownAlternatives, pes: int) -> ExpansionBound
     return ExpansionBound(max(end, -(-work // pes)), tuple(operators))
 
 
+def divided_bound(alternatives: KnownAlternatives, pes: int) -> ExpansionBound:
+    """Return what every lowering takes at least on P processing elements, into however many tasks scopes are divided.
+
+    Of each operator the expansion of least work counts. A task that reads from memory does all its iterations, however
+    they are divided, and so does one that reads an element twice, which no stream brings again; one that takes streams
+    from many in turn may read a slice from each, and then what it writes is all that is sure.
+
+    Args:
+        alternatives: of the model.
+        pes: number of processing elements.
+    """
+    made = {array for op in alternatives.operators for array in op.outputs.values()}
+    work = 0
+    for op in alternatives.operators:
+        streams = {f"x{at}" for at, array in op.inputs.items() if array in made}
+        work += min(_divided_work(each, streams) for each in op.expansions)
+    return ExpansionBound(-(-work // pes), ())
+
+
+def _divided_work(alternative: OnnxAlternative, streams: set[str]) -> int:
+    written = [scope for op in alternative.operators for scopes in op.scopes.values() for scope in scopes]
+    from_tasks = streams | ({scope.write for scope in written} - {scope.write for scope in written if scope.is_stored})
+    work = 0
+    for op in alternative.operators:
+        work += min(sum(_least_work(scope, from_tasks) for scope in scopes) for scopes in op.scopes.values())
+    return work
+
+
+def _least_work(scope: TaskScope, from_tasks: set[str]) -> int:
+    reads_memory = any(array not in from_tasks for array, _ in scope.reads)
+    is_sliced = scope.visits_once and not reads_memory
+    return scope.members * (min(scope.written, scope.iterations) if is_sliced else scope.iterations)
+
+
 def _alone(op: OperatorAlternatives, pes: int) -> Iterator[OperatorBound]:
     """Yield what an operator and the canonical ones in it take, expansion by expansion, where there are several."""
     if len(op.expansions) > 1:

@@ -27,12 +27,12 @@ from dfcompile.frontend import (
     scalar_type,
 )
 from dfcompile.lowering.alternatives.outline import OutlineFragment
+from dfcompile.lowering.alternatives.outlined import outline_of, root_of, viewed_arrays
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.levels import lower_to_canonical
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
-from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.options import Choice
@@ -53,6 +53,9 @@ class TaskScope:
         reads: arrays; whether a stream from some producer could be in the order that the task wants.
         write: array.
         can_send: whether the array could be a stream: complete element by element.
+        is_stored: whether the array is in memory, whatever its tasks are: its expansion says so, or several scopes
+            write it.
+        visits_once: whether all of them together read no element twice.
     """
 
     members: int
@@ -61,6 +64,8 @@ class TaskScope:
     reads: tuple[tuple[str, bool], ...]
     write: str
     can_send: bool
+    is_stored: bool
+    visits_once: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +182,7 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, 
         try:
             with faults_of("expansion", found.origin):  # what it built may be wrong only for those that come after it
                 lowered = lower_to_canonical(program, table, [Choice(op.op_type, name)])
-                viewed = _viewed_arrays(lowered.sdfg)
+                viewed = viewed_arrays(lowered.sdfg)
                 operators = tuple(
                     _canonical_alternatives(each, table, lowered.sdfg, viewed, found, left_out)
                     for each in canonical_nodes(lowered, table)
@@ -188,7 +193,7 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, 
         except UserError:
             continue  # a form of the operator that this expansion does not take
         results = {at: f"y{at}" for at, tensor in enumerate(op.outputs) if tensor is not None}
-        roots = {at: _root(array, viewed) for at, array in results.items()}
+        roots = {at: root_of(array, viewed) for at, array in results.items()}
         yield OnnxAlternative(name, operators, MappingProxyType(roots))
 
 
@@ -232,18 +237,6 @@ def _alone(op: Operator) -> Program:
     )
 
 
-def _viewed_arrays(sdfg: dace.SDFG) -> Mapping[str, str]:
-    """Return what each view is a view of."""
-    state = sdfg.start_state
-    return {edge.dst.data: edge.src.data for edge in state.edges() if edge.dst_conn == "views"}
-
-
-def _root(array: str, viewed: Mapping[str, str]) -> str:
-    while array in viewed:
-        array = viewed[array]
-    return array
-
-
 def _canonical_alternatives(
     op: CanonicalNode[CanonicalOperator],
     table: ExpansionTable,
@@ -256,7 +249,9 @@ def _canonical_alternatives(
     for name, found in sorted(table.by_operator.get((CANONICAL, op.op_type), {}).items()):
         try:
             with faults_of("expansion", found.origin):
-                scopes[name] = _task_scopes(_outline(op, found, maker), sdfg, viewed)
+                scopes[name] = _task_scopes(
+                    outline_of(op, found, is_checked=not (found.is_own and maker.is_own)), sdfg, viewed
+                )
         except PluginError as error:
             left_out.setdefault(found.origin, _LEFT_OUT.format(error))
         except UserError:
@@ -264,14 +259,6 @@ def _canonical_alternatives(
     if not scopes:
         raise op.unsupported(f"no expansion for {op.op_type!r}")
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
-
-
-def _outline(op: CanonicalNode[CanonicalOperator], found: Expansion, maker: Expansion) -> OutlineFragment:
-    if not (found.is_own and maker.is_own):
-        return check_scopes(op, found)
-    outline = OutlineFragment(op)
-    found.apply(op, outline)
-    return outline
 
 
 def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str, str]) -> tuple[TaskScope, ...]:
@@ -293,7 +280,8 @@ def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str,
     for number, family in enumerate(families):
         (write,) = family.scope.writes
         array = outline.arrays[write.array]
-        root = _root(write.array, viewed)
+        root = root_of(write.array, viewed)
+        is_stored = len(writers[write.array]) > 1 or _is_stored(root, array, sdfg)
         found.append(
             TaskScope(
                 members=family.members,
@@ -301,10 +289,11 @@ def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str,
                 written=family.member(write).distinct() or 1,
                 reads=tuple(_reads(number, family, outline.arrays, proved, viewed)),
                 write=root,
-                can_send=len(writers[write.array]) == 1
-                and not _is_stored(root, array, sdfg)
-                and not write.is_indirect
-                and family.member(write).completion is not None,
+                can_send=not is_stored and not write.is_indirect and family.member(write).completion is not None,
+                is_stored=is_stored or write.is_indirect,
+                visits_once=all(
+                    not read.is_indirect and read.over(family.scope.extents).is_injective for read in family.scope.reads
+                ),
             )
         )
     return tuple(found)
@@ -325,7 +314,7 @@ def _reads(
             can_stream = (name, number) in proved
         else:  # whoever writes it: a stream carries every element once
             can_stream = all(_visits_once(access, family) for access in accesses)
-        yield _root(name, viewed), can_stream
+        yield root_of(name, viewed), can_stream
 
 
 def _visits_once(access: Access, family: TaskFamily) -> bool:

@@ -70,7 +70,9 @@ class OutlineFragment(MapFragment):
         spatial = spatial or {}
         extents = {**spatial, **loops} or {"once": 1}
         names = tuple(extents)
-        indirect = tuple(_somewhere(tensor, names) for tensor in (tables or {}).values())
+        accesses = {name: self._access(read, names) for name, read in reads.items()}
+        for name, tensor in (tables or {}).items():
+            accesses[name] = _somewhere(tensor, names)
         self._scopes.append(
             MapScope(
                 name=f"{self._op.name}.{step}" if step else self._op.name,
@@ -78,7 +80,9 @@ class OutlineFragment(MapFragment):
                 kernel=None,
                 extents=tuple(extents.values()),
                 is_spatial=tuple(name in spatial for name in names),
-                reads=(*(self._access(read, names) for read in reads.values()), *indirect),
+                reads=tuple(
+                    access for _, access in sorted(accesses.items(), key=lambda item: item[0])
+                ),  # as in an SDFG
                 writes=(_somewhere(write[0], names) if scattered else self._access(write, names),),
             )
         )

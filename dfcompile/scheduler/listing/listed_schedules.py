@@ -108,6 +108,15 @@ def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> 
     return best
 
 
+def listed_cycles(dag: CanonicalDag, options: ScheduleOptions) -> int:
+    """Return what the shortest list schedule takes as planned; its replay takes as long or longer."""
+    streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
+    if is_chain(dag):
+        return in_turn(dag, options.pes, streamed).cycles
+    scheduler = ListScheduler(dag, options.pes, streamed)
+    return ListSearch(scheduler, 0, _BUDGETS[options.effort]).run()[0].cycles
+
+
 def _shortest(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed: Bool) -> ListedSchedule:
     if is_chain(dag):
         return _shortest_chain(dag, options, bound, streamed)

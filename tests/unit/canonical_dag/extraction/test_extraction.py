@@ -392,8 +392,12 @@ def test_granularity_is_parsed(text: str, expected: Granularity) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "granularity '': '' against declared, max-tasks=N or split=N"),
-        ("splt=4", "granularity 'splt=4': 'splt=4' against declared, max-tasks=N or split=N (did you mean 'split=N'?)"),
+        ("", "granularity '': '' against declared, max-tasks=N, split=N or [ORIGIN:]pieces=N"),
+        (
+            "splt=4",
+            "granularity 'splt=4': 'splt=4' against declared, max-tasks=N, split=N or [ORIGIN:]pieces=N (did you mean",
+        ),
+        ("pieces=4,split=3", "granularity 'pieces=4,split=3': pieces=N beside split"),
         ("split", "granularity 'split': split '' against a whole number from 1 to 10000000"),
         ("split=0", "granularity 'split=0': split '0' against a whole number from 1 to 10000000"),
         ("split=-2", "granularity 'split=-2': split '-2' against a whole number from 1 to 10000000"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide, split
 from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
 
@@ -24,7 +25,7 @@ def test_a_family_does_all_iterations_in_at_most_so_many_tasks(
     data: st.DataObject, extents: list[int], most: int | None
 ) -> None:
     spatial = data.draw(st.lists(st.booleans(), min_size=len(extents), max_size=len(extents)))
-    (family,) = divide([dense(extents, spatial)], most)
+    (family,) = divide([dense(extents, spatial)], Granularity(max_tasks=most))
 
     assert int(family.volumes_in().sum()) == prod(extents)
     assert int(family.volumes_out(family.scope.writes[0]).sum()) == prod(extents)

@@ -5,6 +5,7 @@ from itertools import product
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
 from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
 from dfcompile.canonical_dag.extraction.streaming_proof import can_stream
@@ -63,7 +64,7 @@ def nests(draw: st.DrawFn, *, writes: bool) -> TaskFamily:
     spatial = tuple(draw(st.lists(st.sampled_from([False, False, True]), min_size=count, max_size=count)))
     access = Access("T", draw(st.sampled_from([0, 0, 0, 1])), strides)
     scope = MapScope("f", "f", None, extents, spatial, () if writes else (access,), (access,) if writes else ())
-    return divide([scope], draw(st.sampled_from([None, None, 2, 3])))[0]
+    return divide([scope], Granularity(max_tasks=draw(st.sampled_from([None, None, 2, 3]))))[0]
 
 
 @given(nests(writes=True), nests(writes=False))

@@ -1,0 +1,27 @@
+"""The automatic choice of expansions and granularities for a whole model."""
+
+from dfcompile.choosing.automatic import AutomaticChoice
+from dfcompile.choosing.candidate import Candidate, granularities
+from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
+from dfcompile.choosing.scoring import Makespans, Score, Scores, Traffic
+from dfcompile.choosing.search import Rival, Selection, select
+from dfcompile.choosing.sketches import Sketch, Sketches
+from dfcompile.choosing.space import space_of
+
+__all__ = [
+    "AutomaticChoice",
+    "Candidate",
+    "Makespans",
+    "OperatorOption",
+    "OperatorOptions",
+    "Rival",
+    "Score",
+    "Scores",
+    "Selection",
+    "Sketch",
+    "Sketches",
+    "Traffic",
+    "granularities",
+    "select",
+    "space_of",
+]

@@ -1,0 +1,63 @@
+"""The automatic choice for one model, on any number of processing elements."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.choosing.candidate import Space, granularities
+from dfcompile.choosing.scoring import Makespans, Scores
+from dfcompile.choosing.search import Selection, glance, select
+from dfcompile.choosing.sketches import OutlineOf, Sketches
+from dfcompile.choosing.space import space_of
+from dfcompile.lowering import ExpansionTable, KnownAlternatives
+from dfcompile.options import ExpansionRule, Volumes
+from dfcompile.scheduler import ScheduleOptions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AutomaticChoice:
+    """What is known of a model before a number of processing elements is given.
+
+    Attributes:
+        outline_of: gives the model under a choice of expansions.
+        known: its operators, each under the expansions that take it.
+        table: what is registered.
+        rules: of the user, which limit what is chosen from.
+        granularity: of the user; ``None``: it is chosen.
+        volumes: of edges.
+        finish: passes over canonical DAGs.
+    """
+
+    outline_of: OutlineOf
+    known: KnownAlternatives
+    table: ExpansionTable
+    rules: Sequence[ExpansionRule]
+    granularity: Granularity | None
+    volumes: Volumes
+    finish: Callable[[CanonicalDag], CanonicalDag]
+
+    def on(self, options: ScheduleOptions, scores: Scores | None = None) -> Selection:
+        """Choose for a number of processing elements.
+
+        Args:
+            options: P, and how schedules are made.
+            scores: say what is to be small; ``None``: the makespan.
+
+        Raises:
+            UserError: no choice is possible.
+        """
+        space, sketches = self._space(options.pes), Sketches(self.outline_of, self.volumes, options.pes)
+        if scores is not None:
+            return select(space, sketches, self.volumes, options.pes, scores)
+        makespans = Makespans(self.volumes, options, self.finish)
+        found = select(space, sketches, self.volumes, options.pes, makespans)
+        return replace(found, made=makespans.made)
+
+    def glance(self, pes: int) -> Selection | None:
+        """Return about what `on` would choose, estimated alone; ``None`` of a large model."""
+        return glance(self._space(pes), Sketches(self.outline_of, self.volumes, pes), self.volumes, pes)
+
+    def _space(self, pes: int) -> Space:
+        looked_at = granularities(pes) if self.granularity is None else (self.granularity,)
+        return space_of(self.known, self.table, self.rules, looked_at)

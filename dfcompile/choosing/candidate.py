@@ -1,0 +1,94 @@
+"""What is chosen from: expansions and granularities of all operators of a model together."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.frontend import ChosenExpansion
+from dfcompile.options import Choice
+
+_PIECES_PER_ELEMENT = (1, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
+_MOST_COMBINATIONS = 64  # of expansions; beyond that types are varied together
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A choice for a whole model.
+
+    Attributes:
+        choices: of expansions, those of single operators first.
+        granularity: of the tasks.
+    """
+
+    choices: tuple[Choice, ...]
+    granularity: Granularity
+
+    def __str__(self) -> str:
+        return " ".join((*map(str, self.choices), str(self.granularity)))
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All that may be chosen.
+
+    Attributes:
+        onnx: expansions that a type of the model's operators may have, several of each type.
+        canonical: the same of canonical operators that these become.
+        single: of an expansion of a type, what operators that it does not take have instead.
+        fixed: choices of the user, which everything has.
+        granularities: that all scopes may have together.
+    """
+
+    onnx: Mapping[str, tuple[str, ...]]
+    canonical: Mapping[str, tuple[str, ...]]
+    single: Mapping[tuple[str, str], tuple[Choice, ...]]
+    fixed: tuple[Choice, ...]
+    granularities: tuple[Granularity, ...]
+
+    def uniform(self) -> Iterator[Candidate]:
+        """Yield the defaults, then every expansion of every type with every other, each in every granularity."""
+        options = [[Choice(op_type, name) for name in names] for op_type, names in self._types()]
+        several = product(*options)
+        combinations = [choices for _, choices in zip(range(_MOST_COMBINATIONS), several, strict=False)]
+        for granularity in self.granularities:
+            for choices in dict.fromkeys([(), *combinations]):
+                yield Candidate(self._complete(choices), granularity)
+
+    def covering(self) -> Iterator[tuple[Choice, ...]]:
+        """Yield few choices under which each operator is lowered in all its ways.
+
+        Types of the model's operators do not depend on one another, so they are varied together; the canonical
+        operators likewise, under each expansion of what they come of.
+        """
+        for first in range(_most(self.onnx)):
+            for second in range(_most(self.canonical)):
+                outer = (Choice(op_type, names[first % len(names)]) for op_type, names in self.onnx.items())
+                inner = (Choice(op_type, names[second % len(names)]) for op_type, names in self.canonical.items())
+                yield self._complete((*outer, *inner))
+
+    def expansions_of(self, chosen: Iterable[ChosenExpansion]) -> dict[str, dict[str, str]]:
+        """Return the expansions by operator and type, of types that offer several."""
+        found: dict[str, dict[str, str]] = {}
+        for each in chosen:
+            names = (*self.onnx.get(each.op_type, ()), *self.canonical.get(each.op_type, ()))
+            if each.name in names:  # a type of the model may be that of a canonical operator as well
+                found.setdefault(each.origin, {}).setdefault(each.op_type, each.name)
+        return found
+
+    def _types(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        yield from self.onnx.items()
+        yield from self.canonical.items()
+
+    def _complete(self, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+        instead = (other for choice in choices for other in self.single.get((choice.op_type, choice.name), ()))
+        return (*self.fixed, *instead, *choices)
+
+
+def _most(names: Mapping[str, tuple[str, ...]]) -> int:
+    return max((len(each) for each in names.values()), default=1)
+
+
+def granularities(pes: int) -> tuple[Granularity, ...]:
+    """Return the granularities that are looked at on P processing elements."""
+    return (Granularity(), *(Granularity(pieces=pes * times) for times in _PIECES_PER_ELEMENT))

@@ -1,0 +1,139 @@
+"""The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
+from dfcompile.canonical_dag.extraction.extract import flow_of
+from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapScope
+from dfcompile.choosing.candidate import Space
+from dfcompile.choosing.estimate import Estimate, estimate
+from dfcompile.errors import UserError
+from dfcompile.lowering.alternatives.outlined import Outline
+from dfcompile.options import Choice, Volumes
+
+Names = tuple[tuple[str, str], ...]  # operator type and expansion, level after level
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorOption:
+    """A way to lower and divide an operator.
+
+    Attributes:
+        expansions: of it and of the canonical operators in it that offer several.
+        pieces: of each of its scopes, at most; ``None``: as declared.
+        alone: what it takes if everything it reads is there.
+    """
+
+    expansions: Names
+    pieces: int | None
+    alone: Estimate
+
+    def choices(self, origin: str) -> tuple[Choice, ...]:
+        """Return the choices that give it."""
+        return tuple(Choice(op_type, name, origin) for op_type, name in self.expansions)
+
+
+@dataclass(frozen=True)
+class OperatorOptions:
+    """Operators of one shape, and the ways to lower each of them.
+
+    Attributes:
+        origins: the user's operators.
+        known: all ways.
+    """
+
+    origins: tuple[str, ...]
+    known: tuple[OperatorOption, ...]
+
+    @cached_property
+    def options(self) -> tuple[OperatorOption, ...]:
+        """Those of more and more tasks and less and less time; others are not worth their tasks."""
+        front: list[OperatorOption] = []
+        for option in sorted(self.known, key=lambda each: (each.alone.tasks, each.alone.cycles)):
+            if not front or option.alone.cycles < front[-1].alone.cycles:
+                front.append(option)
+        return tuple(front)
+
+
+class OptionTable:
+    """Collects options; operators of one shape are looked at once."""
+
+    def __init__(self, space: Space, volumes: Volumes, pes: int) -> None:
+        """Begin without any.
+
+        Args:
+            space: all that may be chosen.
+            volumes: of edges.
+            pes: number of processing elements P.
+        """
+        self._space, self._volumes, self._pes = space, volumes, pes
+        self._parts: dict[str, dict[Names, LoweredGraph]] = {}  # by origin
+        self._estimates: dict[tuple[object, ...], Estimate | None] = {}
+
+    def add(self, outline: Outline) -> None:
+        """Note what each operator becomes under a choice for the whole model."""
+        names = self._space.expansions_of(outline.chosen)
+        scopes: dict[str, list[MapScope]] = {}
+        for scope in outline.graph.scopes:
+            scopes.setdefault(scope.origin, []).append(scope)
+        for origin, own in scopes.items():
+            key = tuple(names.get(origin, {}).items())
+            parts = self._parts.setdefault(origin, {})
+            if key not in parts:
+                parts[key] = _alone(outline.graph, tuple(own))
+
+    def options(self) -> tuple[OperatorOptions, ...]:
+        """Return the options of all operators, those of one shape together."""
+        origins: dict[tuple[object, ...], list[str]] = {}
+        for origin, parts in self._parts.items():
+            shape = tuple((names, _shape(part)) for names, part in parts.items())
+            origins.setdefault(shape, []).append(origin)
+        return tuple(OperatorOptions(tuple(equal), self._known(self._parts[equal[0]])) for equal in origins.values())
+
+    def _known(self, parts: Mapping[Names, LoweredGraph]) -> tuple[OperatorOption, ...]:
+        found = (
+            (names, granularity.pieces, self._estimate(part, granularity))
+            for names, part in parts.items()
+            for granularity in self._space.granularities
+        )
+        return tuple(OperatorOption(names, pieces, alone) for names, pieces, alone in found if alone is not None)
+
+    def _estimate(self, part: LoweredGraph, granularity: Granularity) -> Estimate | None:
+        key = (_shape(part), granularity)
+        if key not in self._estimates:
+            try:
+                flow = flow_of(part, ExtractionOptions(self._volumes, granularity))
+                self._estimates[key] = estimate(flow, self._pes)
+            except UserError:  # more tasks than a canonical DAG can hold
+                self._estimates[key] = None
+        return self._estimates[key]
+
+
+def _alone(graph: LoweredGraph, scopes: tuple[MapScope, ...]) -> LoweredGraph:
+    """Return the scopes of one operator; what others write for it, or read of it, is in memory."""
+    written = {access.array for scope in scopes for access in scope.writes}
+    read = {access.array for scope in scopes for access in scope.reads}
+    used = dict.fromkeys(access.array for scope in scopes for access in (*scope.reads, *scope.writes))
+    arrays = {
+        name: graph.arrays[name]
+        if name in written & read
+        else replace(graph.arrays[name], is_transient=False, is_materialised=True)
+        for name in used
+    }
+    return LoweredGraph(graph.name, scopes, arrays)
+
+
+def _shape(part: LoweredGraph) -> tuple[object, ...]:
+    """Return everything of some scopes but names."""
+    place = {name: number for number, name in enumerate(part.arrays)}
+
+    def told(access: Access) -> tuple[object, ...]:
+        return place[access.array], access.base, access.strides, access.is_indirect
+
+    scopes = tuple(
+        (scope.extents, scope.is_spatial, tuple(map(told, scope.reads)), tuple(map(told, scope.writes)))
+        for scope in part.scopes
+    )
+    return scopes, tuple((array.shape, array.is_transient, array.is_materialised) for array in part.arrays.values())

@@ -1,0 +1,144 @@
+"""What is to be small of a choice: figures of its schedule."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.extraction import ExtractionOptions
+from dfcompile.canonical_dag.extraction.extract import extract_graph
+from dfcompile.choosing.sketches import Sketch
+from dfcompile.options import Effort, Volumes
+from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler.evaluation import io_bytes
+from dfcompile.scheduler.listing.listed_schedules import is_listable, listed_cycles
+from dfcompile.scheduler.partitioner import collect_partitioners, find_partitioner
+from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
+
+Score = tuple[float, ...]  # the smaller the better; what counts first comes first
+NEVER: Score = (float("inf"),)
+_SCHEDULED_TASKS = 12_000  # a second or two
+_COUNTED_TASKS = 2_000_000  # of canonical DAGs that are made and not scheduled: some seconds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeSchedule:
+    """A schedule that was made to compare choices.
+
+    Attributes:
+        dag: that it schedules.
+        timed: the schedule.
+    """
+
+    dag: CanonicalDag
+    timed: TimedSchedule
+
+    def of(self, dag: CanonicalDag) -> TimedSchedule | None:
+        """Return the schedule if a DAG has the same tasks and edges; ``None`` if it has others."""
+        columns = ("kind", "volume_in", "volume_out", "edge_source", "edge_target", "edge_volume")
+        same = all(np.array_equal(getattr(dag, name), getattr(self.dag, name)) for name in columns)
+        return self.timed if same else None
+
+
+class Scores(Protocol):
+    """Says how good choices are."""
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of all choices together whose scores are looked at."""
+        ...
+
+    def of(self, sketch: Sketch) -> Score:
+        """Return the score of a choice."""
+        ...
+
+    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:
+        """Return whether it is proved that a choice has no smaller score, if need be by placing its tasks."""
+        ...
+
+
+class Makespans:
+    """The makespan of a schedule, then the elements of its FIFOs."""
+
+    def __init__(
+        self, volumes: Volumes, options: ScheduleOptions, finish: Callable[[CanonicalDag], CanonicalDag]
+    ) -> None:
+        """Say how schedules are made.
+
+        Args:
+            volumes: of edges.
+            options: of schedules.
+            finish: passes over canonical DAGs.
+        """
+        self._volumes, self._options, self._finish = volumes, options, finish
+        self._least: tuple[Score, MadeSchedule] | None = None
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of all choices together whose schedules are looked at."""
+        return _SCHEDULED_TASKS
+
+    def of(self, sketch: Sketch) -> Score:
+        """Return the makespan and the FIFOs of a schedule, or what is never the least if it does not end."""
+        dag = self.dag(sketch)
+        found = timed_schedule(dag, self._options)
+        if found.deadlock:
+            return NEVER
+        score = found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
+        if self._least is None or score < self._least[0]:
+            self._least = score, MadeSchedule(dag, found)
+        return score
+
+    @property
+    def made(self) -> "MadeSchedule | None":
+        """The schedule of least score so far."""
+        return None if self._least is None else self._least[1]
+
+    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:
+        """Return whether no schedule, or not the one that these options give, is shorter.
+
+        A replay with single elements takes no less than what a list schedule was planned to take.
+        """
+        if not self._options.timing.is_exact:
+            return False  # steady times may be below every bound
+        if sketch.estimate.bound_cycles > least[0]:
+            return True
+        options = self._options
+        partitioner = find_partitioner(options.partition, collect_partitioners())
+        is_listed = partitioner.lists and not options.barrier and options.max_fifo is None
+        if not (is_scheduled and is_listed and options.effort is Effort.QUICK):
+            return False
+        dag = self.dag(sketch)
+        return is_listable(dag, options) and listed_cycles(dag, options) > least[0]
+
+    def dag(self, sketch: Sketch) -> CanonicalDag:
+        """Return the canonical DAG of a choice."""
+        return self._finish(dag_of(sketch, self._volumes))
+
+
+class Traffic:
+    """The bytes of all edges that touch a buffer, then the makespan by its estimate."""
+
+    def __init__(self, volumes: Volumes, finish: Callable[[CanonicalDag], CanonicalDag]) -> None:
+        """Say what edges carry, and which passes change canonical DAGs."""
+        self._volumes, self._finish = volumes, finish
+
+    @property
+    def most_tasks(self) -> int:
+        """Tasks of all choices together whose canonical DAGs are made."""
+        return _COUNTED_TASKS
+
+    def of(self, sketch: Sketch) -> Score:
+        """Return the bytes, and the cycles that a schedule takes about."""
+        return io_bytes(self._finish(dag_of(sketch, self._volumes))), sketch.estimate.cycles
+
+    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:  # noqa: ARG002  # of a protocol
+        """Return False: no bound is known."""
+        return False
+
+
+def dag_of(sketch: Sketch, volumes: Volumes) -> CanonicalDag:
+    """Return the canonical DAG of a choice, before passes."""
+    return extract_graph(sketch.outline.graph, ExtractionOptions(volumes, sketch.candidate.granularity))

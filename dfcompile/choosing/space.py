@@ -1,0 +1,61 @@
+"""Which expansions the operators of a model may have."""
+
+from collections.abc import Mapping, Sequence
+
+from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.choosing.candidate import Space
+from dfcompile.frontend import CANONICAL, ONNX
+from dfcompile.lowering import ExpansionTable, KnownAlternatives, OperatorAlternatives
+from dfcompile.options import Choice, ExpansionRule
+
+
+def space_of(
+    known: KnownAlternatives,
+    table: ExpansionTable,
+    rules: Sequence[ExpansionRule],
+    granularities: Sequence[Granularity],
+) -> Space:
+    """Return what may be chosen for a model.
+
+    Args:
+        known: its operators, each under the expansions that take it.
+        table: what is registered.
+        rules: of the user: a rule of one name is kept, one of several limits what is chosen from.
+        granularities: that are looked at.
+    """
+    fixed = tuple(Choice(rule.op_type, rule.names[0], rule.origin) for rule in rules if len(rule.names) == 1)
+    limits = {rule.op_type: rule.names for rule in rules if not rule.origin}
+    onnx = {op.op_type for op in known.operators}
+    canonical = {inner.op_type for op in known.operators for each in op.expansions for inner in each.operators}
+    of_model = _several(table, ONNX, onnx, limits)
+    return Space(
+        onnx=of_model,
+        canonical=_several(table, CANONICAL, canonical, limits),
+        single={
+            (op_type, name): _instead(known, op_type, name) for op_type, names in of_model.items() for name in names
+        },
+        fixed=fixed,
+        granularities=tuple(granularities),
+    )
+
+
+def _several(
+    table: ExpansionTable, dialect: str, present: set[str], limits: Mapping[str, Sequence[str]]
+) -> Mapping[str, tuple[str, ...]]:
+    found = {}
+    for op_type in sorted(present):
+        registered = table.by_operator.get((dialect, op_type), {})
+        names = tuple(name for name in registered if name in limits.get(op_type, registered))
+        if len(names) > 1:
+            found[op_type] = names
+    return found
+
+
+def _instead(known: KnownAlternatives, op_type: str, name: str) -> tuple[Choice, ...]:
+    """Return the expansions of the operators of a type that one does not take."""
+    refused = [op for op in known.operators if op.op_type == op_type and name not in _names(op)]
+    return tuple(Choice(op_type, _names(op)[0], op.origin) for op in refused)
+
+
+def _names(op: OperatorAlternatives) -> tuple[str, ...]:
+    return tuple(each.name for each in op.expansions)

@@ -1,0 +1,33 @@
+"""Words and patterns of ``--expand``: what they stand for."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Final
+
+from dfcompile.errors import UserError
+
+AUTO: Final = "auto"  # as a value of --expand: expansions and granularity are chosen
+PUBLISHED: Final = "published"  # the expansions that are taken where none is named, with the tasks that they declare
+
+
+def is_within(pattern: str, origin: str) -> bool:
+    """Return whether a pattern is of an operator, or of a module that it belongs to.
+
+    >>> is_within("layer.*.attn", "layer.3.attn"), is_within("layer.*.attn", "layer.3.attn.matmul")
+    (True, True)
+    >>> is_within("conv1", "conv10")
+    False
+    """
+    return any(fnmatchcase(origin, f"{pattern}{rest}") for rest in ("", ".*", "/*"))
+
+
+def is_automatic(texts: Iterable[str]) -> bool:
+    """Return whether expansions are to be chosen: whether one of the values of ``--expand`` is ``auto``.
+
+    Raises:
+        UserError: it is beside ``published``.
+    """
+    words = {text.strip() for text in texts} & {AUTO, PUBLISHED}
+    if len(words) > 1:
+        raise UserError(f"--expand: found {AUTO} and {PUBLISHED} against one of them")
+    return AUTO in words

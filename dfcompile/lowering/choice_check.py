@@ -1,0 +1,92 @@
+"""What a user's choices of expansions are about, and whether a model has such operators."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from dfcompile.errors import UserError, nearest
+from dfcompile.expansion_names import is_within
+from dfcompile.frontend import OperatorNode, Program
+from dfcompile.lowering.selection import ExpansionTable
+from dfcompile.options import Choice
+
+
+def addressed(choice: Choice, table: ExpansionTable, origins: Collection[str]) -> Choice:
+    """Return a choice whose operator type, name or pattern is told apart.
+
+    ``Conv=direct`` is about a type, ``conv1=direct`` and ``layer.*.attn=ip`` about operators by name or pattern,
+    ``conv1:MatMul=ip`` and ``layer.*.attn/MatMul=ip`` about those of a type among them.
+
+    Args:
+        choice: as it was read: of a type, perhaps with an origin.
+        table: the types that are known.
+        origins: the user's operators.
+
+    Raises:
+        UserError: there is neither a type nor an operator of that name; the message has the nearest ones.
+    """
+    types = {op_type for _, op_type in table.by_operator}
+    if choice.op_type in types and (not choice.origin or _names(choice.origin, origins)):
+        return choice
+    if _names(choice.key, origins):
+        return Choice("", choice.name, choice.key)
+    pattern, _, op_type = choice.key.rpartition("/")
+    if pattern and op_type in types:
+        return Choice(op_type, choice.name, _named(choice, pattern, origins))
+    if choice.op_type in types:
+        return Choice(choice.op_type, choice.name, _named(choice, choice.origin, origins))
+    hint = nearest(choice.key, sorted({*types, *origins}))
+    raise UserError(f"expansion '{choice}': no operator type {choice.op_type!r} and no operator {choice.key!r}{hint}")
+
+
+def operator_origins(program: Program) -> tuple[str, ...]:
+    """Return the user's operators of a program, in its order."""
+    return tuple(dict.fromkeys(node.origin for node in _operator_nodes(program)))
+
+
+def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Sequence[Program]) -> None:
+    """Check that every choice names a registered expansion and fits an operator of the model.
+
+    Args:
+        choices: of the user, addressed.
+        table: what is registered.
+        programs: the levels at which operators are looked for.
+
+    Raises:
+        UserError: naming the choice, with the nearest name that exists.
+    """
+    present = {(node.origin, node.op_type) for program in programs for node in _operator_nodes(program)}
+    origins = {origin for origin, _ in present}
+    for choice in choices:
+        if choice.op_type:
+            table.check(choice)
+        if choice.origin:
+            _named(choice, choice.origin, origins)
+        within = {op_type for origin, op_type in present if not choice.origin or _is_named(choice.origin, origin)}
+        names = {
+            name
+            for (_, op_type), named in table.by_operator.items()
+            if op_type in within and choice.op_type in ("", op_type)
+            for name in named
+        }
+        where = f"operator {choice.origin!r}" if choice.origin else "the model"
+        if choice.op_type and choice.op_type not in within:
+            raise UserError(f"expansion '{choice}': {where} has no {choice.op_type}{nearest(choice.op_type, within)}")
+        if choice.name not in names:
+            raise UserError(f"expansion '{choice}': {where} has no {choice.name!r}{nearest(choice.name, names)}")
+
+
+def _named(choice: Choice, pattern: str, origins: Collection[str]) -> str:
+    if not _names(pattern, origins):
+        raise UserError(f"expansion '{choice}': no operator {pattern!r}{nearest(pattern, origins)}")
+    return pattern
+
+
+def _names(pattern: str, origins: Collection[str]) -> bool:
+    return any(_is_named(pattern, origin) for origin in origins)
+
+
+def _is_named(pattern: str, origin: str) -> bool:
+    return pattern == origin or is_within(pattern, origin)
+
+
+def _operator_nodes(program: Program) -> Iterator[OperatorNode]:
+    return (node for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode))

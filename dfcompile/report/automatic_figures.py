@@ -1,0 +1,68 @@
+"""The part of the report on the automatic choice: what it is, what it brings, what each operator could be."""
+
+from collections.abc import Mapping
+
+from dfcompile.report.figure import figure, record
+
+
+@record
+class OptionSummary:
+    """A way to lower operators of one shape, and to divide their scopes into tasks."""
+
+    operators: tuple[str, ...] = figure(meaning="the user's operators, all of one shape", least=1)
+    expansions: Mapping[str, str] = figure(
+        meaning="type of the operator, or of a canonical operator in it → expansion, for those that offer a choice"
+    )
+    pieces: int | None = figure(
+        meaning="into which each scope is divided at most; `null`: as its expansion declares",
+        heading="pieces",
+        table="options",
+        words=((None, "declared"),),
+    )
+    tasks: int = figure(unit="tasks", meaning="of one of the operators", heading="tasks", table="options")
+    work_cycles: int = figure(unit="cycles", meaning="of them", heading="work\ncycles", table="options")
+    least_cycles: int = figure(
+        unit="cycles",
+        meaning="that no schedule of the operator alone falls below",
+        heading="at least\ncycles",
+        table="options",
+    )
+    alone_cycles: int = figure(
+        unit="cycles",
+        meaning="that it takes, by an estimate, if everything it reads is there",
+        heading="alone\ncycles",
+        table="options",
+    )
+    is_chosen: bool = figure(meaning="whether this is the one that the automatic choice has")
+
+
+@record
+class RivalsSummary:
+    """Uniform choices: each operator type one expansion, all scopes one granularity."""
+
+    scheduled: int = figure(unit="choices", meaning="whose schedules were compared with that of the automatic choice")
+    excluded: int = figure(unit="choices", meaning="of which it is proved that they are no better")
+    estimated: int = figure(
+        unit="choices", meaning="that were left to their estimates: their schedules would have taken too long"
+    )
+
+
+@record
+class AutomaticSummary:
+    """Expansions and granularity as `--expand auto` chooses them for this number of PEs."""
+
+    is_taken: bool = figure(meaning="whether the model is lowered so; else this is what it would bring")
+    expand: tuple[str, ...] = figure(meaning="values of `--expand` that give the same expansions")
+    granularity: tuple[str, ...] = figure(meaning="values of `--granularity` that give the same tasks")
+    estimated_cycles: int = figure(unit="cycles", meaning="its makespan, estimated")
+    published_cycles: int | None = figure(
+        unit="cycles",
+        meaning="that of the published expansions with the tasks that they declare, estimated; `null` if these are too "
+        "many",
+    )
+    options: tuple[OptionSummary, ...] = figure(
+        meaning="what was looked at for each operator, those of one shape together"
+    )
+    rivals: RivalsSummary | None = figure(
+        meaning="what it was compared with; absent where it is not taken", is_optional=True, default=None
+    )

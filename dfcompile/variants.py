@@ -1,0 +1,129 @@
+"""A model under choices of expansions, down to its canonical DAG."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from dfcompile import dfmodel_backend as backend
+from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
+from dfcompile.canonical_dag.extraction import ExtractionOptions, extract
+from dfcompile.canonical_dag.extraction.scopes import read_lowered
+from dfcompile.choosing import Candidate
+from dfcompile.frontend import ChosenExpansion, Model, Program
+from dfcompile.lowering import ExpansionTable, apply_passes, lower_to_canonical, lower_to_maps
+from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
+from dfcompile.lowering.execution.verification import Deviation, verified_deviation
+from dfcompile.options import Choice, ShowStage, show_nothing
+from dfcompile.plan import Plan
+from dfcompile.scheduler.checked_schedule import Scheduling
+
+EXAMPLE_SEED = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variant:
+    """The model under one combination of expansions, down to the canonical DAG.
+
+    Attributes:
+        choices: of the user.
+        expansions: in effect, for every operator type that offers several, and for every chosen operator.
+        library: program of level 1.
+        maps: program of level 2.
+        scheduling: of its canonical DAG, with the DAG's depths.
+        graph: the same DAG as kernels and tensors.
+        extraction: how its canonical DAG was made.
+        deviation: of the lowered model from the original; ``None`` if not asked for.
+        label: what tells it from the others.
+    """
+
+    choices: tuple[Choice, ...]
+    expansions: Mapping[str, str]
+    library: Program
+    maps: Program
+    scheduling: Scheduling
+    graph: backend.DataflowGraph
+    extraction: ExtractionOptions
+    deviation: Deviation | None
+    label: str
+
+    @property
+    def dag(self) -> CanonicalDag:
+        """The canonical DAG."""
+        return self.scheduling.dag
+
+
+class Lowerings:
+    """The model under several choices, each lowered once."""
+
+    def __init__(self, model: Model, plan: Plan, show: ShowStage) -> None:
+        self._model, self._plan, self._show = model, plan, show
+        self._program = apply_passes(model.program, plan.passes.of_programs)
+        self._outlines = OutlinedModel(model.program, plan.table)
+        self._variants: dict[tuple[tuple[ChosenExpansion, ...], ExtractionOptions], Variant] = {}
+
+    def outline(self, choices: Sequence[Choice]) -> Outline:
+        """Return the scopes of the model under a choice; with passes it is lowered for that."""
+        if not self._plan.passes:
+            return self._outlines.outline(choices)
+        _, maps = self._lowered(tuple(choices))
+        return Outline(maps.chosen, read_lowered(maps.sdfg))
+
+    def variant(self, choices: tuple[Choice, ...], extraction: ExtractionOptions, label: str) -> Variant:
+        """Return the model under a choice; of choices with one effect the first is kept."""
+        with self._show(f"lowering {label}"):
+            library, maps = self._lowered(choices)
+        key = maps.chosen, extraction
+        if key not in self._variants:
+            self._variants[key] = self._variant((choices, extraction, label), library, maps)
+        return self._variants[key]
+
+    def unverified(self) -> "Lowerings":
+        """Return the same without verification and progress, for choices that are only compared."""
+        return Lowerings(self._model, replace(self._plan, verify=False), show_nothing)
+
+    def chosen(self, candidate: Candidate, label: str) -> Variant:
+        """Return the model under an automatic choice."""
+        extraction = replace(self._plan.extraction, granularity=candidate.granularity)
+        return self.variant(candidate.choices, extraction, label)
+
+    def _lowered(self, choices: tuple[Choice, ...]) -> tuple[Program, Program]:
+        plan = self._plan
+        library = apply_passes(lower_to_canonical(self._program, plan.table, choices), plan.passes.of_programs)
+        return library, apply_passes(lower_to_maps(library, plan.table, choices), plan.passes.of_programs)
+
+    def _variant(
+        self, chosen: tuple[tuple[Choice, ...], ExtractionOptions, str], library: Program, maps: Program
+    ) -> Variant:
+        (choices, extraction, label), plan = chosen, self._plan
+        with self._show("extracting the canonical dag"):
+            extracted = extract(maps.sdfg, extraction, parameters=tuple(maps.parameters))
+            dag = apply_dag_passes(extracted, plan.passes.of_dags)
+            graph = backend.dataflow_graph(dag)
+        deviation = None
+        if plan.verify:
+            with self._show("compiling and running the lowered model"):
+                deviation = verified_deviation(self._model, maps, EXAMPLE_SEED)
+        of_user = tuple(choice for choice in choices if not plan.chooses or choice in plan.fixed)
+        in_effect = MappingProxyType(dict(_in_effect(of_user, plan.table, maps.chosen)))
+        return Variant(of_user, in_effect, library, maps, Scheduling(dag), graph, extraction, deviation, label)
+
+
+def _in_effect(
+    choices: Sequence[Choice], table: ExpansionTable, chosen: Sequence[ChosenExpansion]
+) -> Iterator[tuple[str, str]]:
+    """Yield what operator types with several expansions were lowered by, then what single operators were."""
+    single = [choice for choice in choices if choice.origin]
+    names: dict[str, set[str]] = {}
+    for found in chosen:
+        others = names.setdefault(found.op_type, set())
+        if all(choice.fit(found.op_type, found.origin) is None for choice in single):
+            others.add(found.name)
+    for (_, op_type), named in sorted(table.by_operator.items()):
+        if op_type in names and len(named) > 1:
+            default = {name for name, found in named.items() if found.is_default}
+            used = names[op_type] & set(named) if names[op_type] else default
+            if used:
+                yield op_type, "+".join(sorted(used))
+    for choice in choices:
+        if choice.origin:
+            yield choice.key, choice.name

@@ -1,0 +1,185 @@
+"""The automatic choice: never worse than any uniform one, strictly better where no single expansion wins."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
+from dfcompile.choosing import AutomaticChoice
+from dfcompile.choosing.candidate import granularities
+from dfcompile.driver import explore
+from dfcompile.errors import UserError
+from dfcompile.frontend import Program
+from dfcompile.lowering import known_alternatives, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.options import Aim, Choice, Effort, ExpansionRule, Options, Volumes, parse_expand
+from dfcompile.report.summary import summarize
+from dfcompile.report.tables import report_table
+from dfcompile.scheduler import ScheduleOptions, schedule
+from tests.examples import examples
+from tests.onnx_text import model_from_text, program_from_text
+from tests.unit.choosing.random_programs import programs
+
+TABLE = registered_expansions()
+
+
+def automatic(
+    program: Program, rules: tuple[ExpansionRule, ...] = (), granularity: Granularity | None = None
+) -> AutomaticChoice:
+    outline_of = OutlinedModel(program, TABLE).outline
+    known = known_alternatives(program, TABLE)
+    return AutomaticChoice(outline_of, known, TABLE, rules, granularity, Volumes.EXACT, lambda dag: dag)
+
+
+def makespan(program: Program, choices: tuple[Choice, ...], granularity: Granularity, options: ScheduleOptions) -> int:
+    maps = lower_to_maps(lower_to_canonical(program, TABLE, choices), TABLE, choices)
+    return schedule(extract(maps.sdfg, ExtractionOptions(granularity=granularity)), options).makespan_cycles
+
+
+def uniform(program: Program, options: ScheduleOptions) -> int:
+    """Return the least makespan of one expansion per type and one granularity, each lowered and scheduled."""
+    return min(
+        makespan(program, (Choice("Conv", conv), Choice("MatMul", matmul)), granularity, options)
+        for conv, matmul in product(("im2col", "direct"), ("mv", "op", "lmv", "ip"))
+        for granularity in granularities(options.pes)
+    )
+
+
+@given(programs(), st.sampled_from([1, 2, 5, 16]), st.sampled_from(["best", "sb-rlx"]))
+@examples(8)
+def test_no_uniform_choice_is_better(program: Program, pes: int, partition: str) -> None:
+    options = ScheduleOptions(pes, partition, effort=Effort.QUICK)
+
+    found = automatic(program).on(options).sketch.candidate
+
+    assert makespan(program, found.choices, found.granularity, options) <= uniform(program, options)
+
+
+def perceptrons() -> Program:
+    """A wide layer, then a narrow one: their products have their parallelism in different loops."""
+    return program_from_text(
+        "g (float[1,60] x) => (float[1,4] z) { y = MatMul(x, v) r = Relu(y) z = MatMul(r, w) }",
+        v=np.ones((60, 90), np.float32),
+        w=np.ones((90, 4), np.float32),
+    )
+
+
+def convolutions() -> Program:
+    """Two convolutions of different sizes and what follows them in a classifier."""
+    return program_from_text(
+        "g (float[1,1,14,14] x) => (float[1,10] z) "
+        "{ a = Conv(x, v) r = Relu(a) b = Conv(r, w) f = Flatten(b) z = MatMul(f, u) }",
+        v=np.ones((4, 1, 5, 5), np.float32),
+        w=np.ones((16, 4, 9, 9), np.float32),
+        u=np.ones((64, 10), np.float32),
+    )
+
+
+def test_no_single_expansion_wins() -> None:
+    options = ScheduleOptions(256, "best", effort=Effort.QUICK)
+    program = convolutions()
+
+    found = automatic(program).on(options).sketch.candidate
+
+    assert makespan(program, found.choices, found.granularity, options) < uniform(program, options)
+
+
+def test_rules_limit_what_is_chosen_from() -> None:
+    options = ScheduleOptions(16, "best", effort=Effort.QUICK)
+    rules = (ExpansionRule("Conv", ("im2col",)), ExpansionRule("MatMul", ("mv", "lmv")))
+
+    found = automatic(convolutions(), rules, Granularity(max_tasks=4)).on(options).sketch
+
+    names = {(each.op_type, each.name) for each in found.outline.chosen}
+    assert names & {("Conv", "im2col"), ("Conv", "direct")} == {("Conv", "im2col")}
+    assert not names & {("MatMul", "op"), ("MatMul", "ip")}
+    assert found.candidate.granularity == Granularity(max_tasks=4)
+
+
+def test_operators_of_one_shape_are_looked_at_once() -> None:
+    program = program_from_text(
+        "g (float[1,8] x) => (float[1,8] z) { y = MatMul(x, v) r = Relu(y) z = MatMul(r, w) }",
+        v=np.ones((8, 8), np.float32),
+        w=np.ones((8, 8), np.float32),
+    )
+
+    found = automatic(program).on(ScheduleOptions(4, "best", effort=Effort.QUICK))
+
+    assert [each.origins for each in found.operators if len(each.origins) > 1] == [("MatMul_0", "MatMul_1")]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    target = tmp_path / "two.onnx"
+    text = "g (float[1,60] x) => (float[1,4] z) { y = MatMul(x, v) r = Relu(y) z = MatMul(r, w) }"
+    onnx.save(model_from_text(text, v=np.ones((60, 90), np.float32), w=np.ones((90, 4), np.float32)), target)
+    return target
+
+
+def test_report_says_what_was_chosen_and_the_words_that_give_the_same(file: Path) -> None:
+    quick = {"partition": "best", "effort": Effort.QUICK}
+    chosen = summarize(explore(Options(file, (8, 64), automatic=True, **quick)))  # type: ignore[arg-type]
+
+    for result in chosen.results:
+        found = result.automatic
+        assert found is not None
+        assert found.is_taken
+        assert found.rivals is not None
+        assert found.rivals.scheduled + found.rivals.excluded == 12  # four expansions, three granularities
+        every, *own = found.granularity
+        named = Options(
+            file,
+            (result.pes,),
+            parse_expand(found.expand),
+            granularity=every,
+            own_granularity=tuple(own),
+            **quick,  # type: ignore[arg-type]
+        )
+        again = summarize(explore(named)).results[0]
+        assert again.schedule.makespan_cycles == result.schedule.makespan_cycles
+        assert again.schedule.tasks == result.schedule.tasks
+        assert result.over_expansions is not None
+        assert result.schedule.makespan_cycles is not None
+        assert result.over_expansions.lower_bound_cycles <= result.schedule.makespan_cycles
+        assert result.mapping is not None
+
+
+def test_hint_says_what_to_change_and_what_it_brings(file: Path) -> None:
+    report = summarize(explore(Options(file, (8,))))
+
+    found = report.results[0].automatic
+
+    assert found is not None
+    assert not found.is_taken
+    assert f"--expand auto may take {found.estimated_cycles:,} cycles instead of" in " ".join(
+        report_table(report, 400, verbose=False).split()
+    )
+
+
+def test_granularity_of_an_operator_that_is_not_there_is_an_error(file: Path) -> None:
+    with pytest.raises(UserError, match=r"granularity of 'MatMul_7': no operator .*did you mean 'MatMul_"):
+        explore(Options(file, (8,), own_granularity=("MatMul_7:pieces=4",)))
+
+
+@pytest.mark.parametrize("aim", [Aim.IO, Aim.ENERGY, Aim.COST])
+def test_no_uniform_choice_is_better_by_another_objective(file: Path, aim: Aim) -> None:
+    def figure(options: Options) -> float:
+        (result,) = summarize(explore(options)).results
+        assert result.mapping is not None
+        by_aim = {
+            Aim.IO: result.schedule.io_bytes,
+            Aim.ENERGY: result.mapping.energy_j,
+            Aim.COST: result.mapping.cost_usd,
+        }
+        return by_aim[aim]
+
+    found = figure(Options(file, (8,), automatic=True, aim=aim))
+
+    for name, granularity in product(("mv", "op", "lmv", "ip"), (None, "pieces=8", "pieces=32")):
+        rules = parse_expand([f"MatMul={name}"])
+        assert found <= figure(Options(file, (8,), rules, granularity=granularity))

@@ -1,0 +1,79 @@
+"""Choices of expansions by type, by name and by pattern."""
+
+import re
+from pathlib import Path
+
+import onnx
+import pytest
+
+from dfcompile.driver import explore
+from dfcompile.errors import UserError
+from dfcompile.lowering import addressed, registered_expansions
+from dfcompile.options import Choice, Options, parse_expand
+from tests.onnx_text import model_from_text
+
+TABLE = registered_expansions()
+ORIGINS = ("layer.0.attn", "layer.1.attn", "layer.0.ff.up", "conv1", "/block/MatMul")
+
+
+def read(text: str) -> Choice:
+    (rule,) = parse_expand([text])
+    return addressed(Choice(rule.op_type, rule.names[0], rule.origin), TABLE, ORIGINS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Conv=direct", Choice("Conv", "direct")),
+        ("conv1=direct", Choice("", "direct", "conv1")),
+        ("conv1:MatMul=ip", Choice("MatMul", "ip", "conv1")),
+        ("layer.*.attn/MatMul=ip", Choice("MatMul", "ip", "layer.*.attn")),
+        ("layer.0=ip", Choice("", "ip", "layer.0")),
+        ("/block/MatMul=ip", Choice("", "ip", "/block/MatMul")),
+        ("layer.?.attn:MatMul=ip", Choice("MatMul", "ip", "layer.?.attn")),
+    ],
+)
+def test_choice_is_about_a_type_a_name_or_a_pattern(text: str, expected: Choice) -> None:
+    assert read(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Cnv=direct", "expansion 'Cnv=direct': no operator type 'Cnv' and no operator 'Cnv' (did you mean 'Conv'?)"),
+        ("conv2=direct", "expansion 'conv2=direct': no operator type 'conv2' and no operator 'conv2' (did you mean"),
+        ("layers.*/MatMul=ip", "expansion 'layers.*/MatMul=ip': no operator 'layers.*' (did you mean 'layer."),
+        ("conv9:MatMul=ip", "expansion 'conv9:MatMul=ip': no operator 'conv9' (did you mean 'conv1'?)"),
+    ],
+)
+def test_pattern_that_fits_nothing_is_an_error_with_the_nearest_names(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"^{re.escape(message)}"):
+        read(text)
+
+
+def test_name_comes_before_pattern_before_type() -> None:
+    by_type, by_pattern, by_name = Choice("MatMul", "a"), Choice("", "b", "layer.*"), Choice("MatMul", "c", "layer.1")
+
+    assert [choice.fit("MatMul", "layer.1") for choice in (by_name, by_pattern, by_type)] == [0, 1, 2]
+    assert [choice.fit("Conv", "layer.2.up") for choice in (by_name, by_pattern, by_type)] == [None, 1, None]
+
+
+def test_operators_get_what_their_names_and_patterns_say(tmp_path: Path) -> None:
+    file = tmp_path / "three.onnx"
+    text = "g (float[2,2] x) => (float[2,2] z) { a = MatMul(x, x) b = MatMul(a, x) z = MatMul(b, x) }"
+    model = model_from_text(text)
+    for node, name in zip(model.graph.node, ("up.0", "up.1", "down"), strict=True):
+        node.name = name
+    onnx.save(model, file)
+
+    found = explore(Options(file, (2,), parse_expand(["MatMul=op", "up.*/MatMul=lmv", "up.1=ip"])))
+
+    names = {each.origin: each.name for each in found.variants[0].maps.chosen if each.name != "matmul"}
+    assert names == {"up.0": "lmv", "up.1": "ip", "down": "op"}
+
+
+def test_name_of_an_operator_without_such_an_expansion_is_an_error(tmp_path: Path) -> None:
+    onnx.save(model_from_text("g (float[2] x) => (float[2] y) { y = Relu(x) }"), tmp_path / "m.onnx")
+
+    with pytest.raises(UserError, match=r"^expansion 'Relu_0=direct': operator 'Relu_0' has no 'direct'"):
+        explore(Options(tmp_path / "m.onnx", (2,), parse_expand(["Relu_0=direct"])))
