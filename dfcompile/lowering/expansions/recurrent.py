@@ -11,7 +11,7 @@ from dfcompile.lowering.expressions import literal, operand_names, substitute, s
 from dfcompile.lowering.operators import Concat, Copy, MatMul
 
 _MOST_OPERATORS = 20_000  # canonical ones that the steps may become
-_MOST_TASKS = 2**16  # of the products of all steps; beyond, each product is one task unless the user wants it otherwise
+_MOST_TASKS = 2**18  # of the products of all steps; beyond, each product is one task unless the user wants it otherwise
 _STEP_OPERATORS = 5  # canonical ones of a step, at most
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}  # whether each is reversed
 

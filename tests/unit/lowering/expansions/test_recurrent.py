@@ -215,7 +215,7 @@ def test_canonical_operators_of_a_step(op_type: str, count: int) -> None:
 
 
 def test_many_rows_are_a_task_per_product() -> None:
-    few, many = (scopes(lowered(small("GRU", steps=steps, hidden=160).model())) for steps in (2, 140))
+    few, many = (scopes(lowered(small("GRU", steps=steps, hidden=640).model())) for steps in (2, 140))
 
     assert {name for name in few if "step1_product" in name} == {
         f"op.step1_product.{part}" for part in ("broadcast", "mv", "gather")
