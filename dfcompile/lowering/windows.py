@@ -68,7 +68,7 @@ def windows_of(op: Operator, kernel: tuple[int, ...]) -> Windows:
     Raises:
         UnsupportedOpError: an attribute has not one entry per spatial dimension, or ``auto_pad`` is unknown.
     """
-    data, counts = op.input(0).shape[2:], op.output().shape[2:]
+    data, counts = op.input(0).shape[2:], op.results()[0].shape[2:]  # of several, all are as large
     rank = len(data)
     strides = op.integers("strides", (1,) * rank)
     dilations = op.integers("dilations", (1,) * rank)
