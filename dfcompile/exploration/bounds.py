@@ -9,7 +9,7 @@ from dfcompile.exploration.asked import Asked
 from dfcompile.exploration.least_io import LeastIo
 from dfcompile.exploration.objectives import Figures, figures_of
 from dfcompile.exploration.space import Space
-from dfcompile.lowering.alternatives.bound import expansion_bound
+from dfcompile.lowering.alternatives.bound import divided_bound, expansion_bound
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from dfcompile.options import Volumes
 
@@ -27,7 +27,7 @@ class Bounds:
         """
         self._asked, self._space, self._outlined = asked, space, outlined
         self._io = [LeastIo(space, outlined, granularity, asked.memories) for granularity in asked.granularities]
-        self._makespans: dict[tuple[Sequence[int | None], int, int], int] = {}
+        self._makespans: dict[tuple[Sequence[int | None], int, int, bool], int] = {}
 
     def of(self, picks: Sequence[int | None], granularity: int, pes: int) -> tuple[Figures, ...]:
         """Return what every lowering takes at least for which some groups have one option, for each memory.
@@ -52,11 +52,11 @@ class Bounds:
         )
 
     def _makespan(self, picks: Sequence[int | None], granularity: int, pes: int) -> int:
-        """Return what schedules take at least; where scopes are cut into more tasks than declared, nothing is known."""
+        """Return what schedules take at least; less is sure where scopes are cut into more tasks than declared."""
         chosen = self._asked.granularities[granularity]
-        if chosen.split is not None or chosen.pieces is not None or chosen.own:
-            return 0
-        key = (picks, granularity, pes)
+        is_cut = chosen.split is not None or chosen.pieces is not None or bool(chosen.own)
+        key = (picks, granularity if is_cut else 0, pes, is_cut)
         if key not in self._makespans:
-            self._makespans[key] = expansion_bound(self._space.restricted(picks), pes).cycles
+            left = self._space.restricted(picks)
+            self._makespans[key] = (divided_bound if is_cut else expansion_bound)(left, pes).cycles
         return self._makespans[key]

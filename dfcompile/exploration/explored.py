@@ -1,7 +1,7 @@
 """The way of an exploration: the space of a model, the search in it, jobs that run or ran before."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dfcompile.exploration.asked import Asked
 from dfcompile.exploration.bounds import Bounds
@@ -10,9 +10,10 @@ from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.search import Candidate, Found, search
 from dfcompile.exploration.space import Space, space_of
 from dfcompile.exploration.workers import Workers
-from dfcompile.frontend import Model
-from dfcompile.lowering import ExpansionTable, known_alternatives
+from dfcompile.frontend import Program
+from dfcompile.lowering import ExpansionTable, addressed, known_alternatives, operator_origins
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.options import Choice, ExpansionRule
 
 Notify = Callable[["Progress"], None]
 
@@ -54,12 +55,12 @@ class Explored:
 
 
 def explore_space(
-    model: Model, table: ExpansionTable, asked: Asked, store: ResultStore, workers: Workers, notify: Notify
+    program: Program, table: ExpansionTable, asked: Asked, store: ResultStore, workers: Workers, notify: Notify
 ) -> Explored:
     """Find the Pareto set of a model.
 
     Args:
-        model: that was read.
+        program: of level 0.
         table: of expansions.
         asked: of the user.
         store: of results that were found before.
@@ -69,8 +70,9 @@ def explore_space(
     Raises:
         UserError: a rule fits no operator, a stage refuses the model, or workers die.
     """
-    outlined = OutlinedModel(model.program, table)
-    space = space_of(known_alternatives(model.program, table), outlined.outline(()), asked.rules)
+    outlined = OutlinedModel(program, table)
+    known = known_alternatives(program, table)
+    space = space_of(known, outlined.outline(()), _addressed(asked.rules, program, table))
     jobs = _Jobs(asked, space, outlined, store, workers)
     found = search(
         asked,
@@ -79,7 +81,17 @@ def explore_space(
         jobs.outcomes,
         lambda tries, gap: notify(Progress(tries, asked.tries, gap, jobs.computed)),
     )
-    return Explored(model.program.name, asked, space, found, jobs.computed)
+    return Explored(program.name, asked, space, found, jobs.computed)
+
+
+def _addressed(rules: Sequence[ExpansionRule], program: Program, table: ExpansionTable) -> tuple[ExpansionRule, ...]:
+    """Return rules whose types, names and patterns are told apart, now that the model is known."""
+    origins = operator_origins(program)
+    found = []
+    for rule in rules:
+        choice = addressed(Choice(rule.op_type, rule.names[0], rule.origin), table, origins)
+        found.append(replace(rule, op_type=choice.op_type, origin=choice.origin))
+    return tuple(found)
 
 
 class _Jobs:

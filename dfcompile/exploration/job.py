@@ -6,7 +6,6 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-import dfcompile
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
@@ -125,7 +124,7 @@ def run_job(job: Job) -> tuple[Outcome, ...]:
 @cache
 def _sources(partition: str) -> str:
     """Return a hash of the sources that turn a graph into an outcome: ours, and the partitioner's module."""
-    root = Path(dfcompile.__file__).parent
+    root = Path(__file__).parents[1]
     files = [file for stage in _STAGES for file in _files(root / stage)]
     module = find_partitioner(partition, collect_partitioners()).module
     digest = hashlib.sha256(module.encode())

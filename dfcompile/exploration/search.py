@@ -230,7 +230,7 @@ class _Search:
 
     def _too_large(self) -> tuple[str, ...]:
         return tuple(
-            f"{group.origins[0]}:{dict(option.names)}"
+            f"{group.origins[0]}:{' '.join(name for _, name in option.names)}"
             for group in self._space.groups
             for option in group.options
             if option.tasks * len(group.origins) > MOST_TASKS

@@ -167,13 +167,17 @@ def _is_left(
     if not rules:
         return True
     for op_type, name in option.names:
-        fitting = [rule for rule in rules if rule.op_type == op_type and rule.origin in ("", op.origin)]
-        own = [rule for rule in fitting if rule.origin] or fitting
-        if own and not any(name in rule.names for rule in own):
+        fitting = [(fit, rule.names) for rule in rules if (fit := _fit(rule, op_type, op.origin)) is not None]
+        if fitting and name not in min(fitting)[1]:
             return False
-        if not own and default.get(op_type, name) != name:
+        if not fitting and default.get(op_type, name) != name:
             return False
     return True
+
+
+def _fit(rule: ExpansionRule, op_type: str, origin: str) -> int | None:
+    """Return how well a rule fits an operator, the smaller the better; ``None``: it is about others."""
+    return Choice(rule.op_type, "", rule.origin).fit(op_type, origin)
 
 
 def _check_rules(known: KnownAlternatives, rules: Sequence[ExpansionRule]) -> None:
@@ -184,8 +188,7 @@ def _check_rules(known: KnownAlternatives, rules: Sequence[ExpansionRule]) -> No
                 for op_type, name in option.names:
                     present.setdefault((op.origin, op_type), set()).add(name)
     for rule in rules:
-        fitting = [names for (origin, op_type), names in present.items()
-                   if op_type == rule.op_type and rule.origin in ("", origin)]  # fmt: skip
+        fitting = [names for (origin, op_type), names in present.items() if _fit(rule, op_type, origin) is not None]
         if not fitting:
             keys = sorted({op_type for _, op_type in present} | {f"{origin}:{kind}" for origin, kind in present})
             raise UserError(f"--expand {rule.key}: no such operator in the model{nearest(rule.key, keys)}")

@@ -92,7 +92,7 @@ def _handed_on(dag: CanonicalDag, schedule: Schedule, edges: tuple[Int32, Int32,
         return []
     made = np.zeros(dag.nodes_count, dtype=np.int64)
     np.maximum.at(made, source, moved)
-    size = _sums(dag.node_scope[np.unique(source)], made[np.unique(source)], len(dag.scopes))
+    size = _sums(dag.node_scope, np.where(dag.is_computational, made, 0), len(dag.scopes))
     scope = dag.node_scope[source]
     read = _sums(scope, moved, len(dag.scopes))
     first, end = _spans(schedule, np.concatenate([scope, scope]), np.concatenate([source, target]))

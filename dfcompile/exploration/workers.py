@@ -1,7 +1,7 @@
 """Where jobs run: in this process, in local ones, or on a cluster; the outcomes are the same."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -12,6 +12,7 @@ from dfcompile.exploration.job import Job, Outcome, run_job
 
 _DEATHS = 2  # of workers in one batch: the same job may have killed both
 
+Run = Callable[[Job], tuple[Outcome, ...]]
 Finished = tuple[int, tuple[Outcome, ...]]  # number of a job in its batch, what it takes
 
 
@@ -47,13 +48,14 @@ class InThisProcess:
 class LocalProcesses:
     """Runs jobs in processes of this machine; one that dies is started again."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, run: Run = run_job) -> None:
         """Say how many; they start with the first jobs.
 
         Args:
             count: of processes.
+            run: what they do with a job.
         """
-        self._count = count
+        self._count, self._run = count, run
         self._pool: ProcessPoolExecutor | None = None
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Finished]:
@@ -68,7 +70,7 @@ class LocalProcesses:
         left = list(range(len(jobs)))
         for _ in range(_DEATHS + 1):
             done = set()
-            futures = {self._started().submit(run_job, jobs[number]): number for number in left}
+            futures = {self._started().submit(self._run, jobs[number]): number for number in left}
             try:
                 for future in as_completed(futures):
                     found = future.result()
@@ -81,8 +83,8 @@ class LocalProcesses:
                 return
         job = jobs[left[0]]
         raise UserError(
-            f"worker: died {_DEATHS + 1} times on a lowering of about {job_tasks(job)} loops on {job.pes} processing "
-            "elements (memory may have given out: --jobs 1 takes less)"
+            f"worker: died {_DEATHS + 1} times on a lowering of {len(job.graph.scopes)} map scopes on {job.pes} "
+            "processing elements (memory may have given out: --jobs 1 takes less)"
         )
 
     def _started(self) -> ProcessPoolExecutor:
@@ -96,8 +98,3 @@ class LocalProcesses:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
-
-
-def job_tasks(job: Job) -> int:
-    """Return the map scopes of a job, which is what its size is told by."""
-    return len(job.graph.scopes)
