@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from dfcompile.errors import UserError
-from dfcompile.exploration.job import Job, run_job
+from dfcompile.exploration.job import Job, Outcome, run_job
 from dfcompile.exploration.workers import Finished
 
 _PATIENCE_S = 20
@@ -44,8 +44,12 @@ class DaskCluster:
 
         try:
             self._client.wait_for_workers(1, timeout=_PATIENCE_S)
-            futures = {self._client.submit(run_job, job, pure=False): number for number, job in enumerate(jobs)}
-            for future in as_completed(list(futures)):
+            futures = {
+                self._client.submit(run_same, job, job.lowering, pure=False): number for number, job in enumerate(jobs)
+            }
+            with self._client.as_current():  # what waits for futures asks for the client of the process
+                completed = as_completed(list(futures))
+            for future in completed:
                 yield futures[future], future.result()
         except KilledWorker as error:
             raise UserError(f"--cluster {self._address}: workers died again and again on one job") from error
@@ -56,3 +60,18 @@ class DaskCluster:
     def close(self) -> None:
         """Leave the cluster as it is."""
         self._client.close()
+
+
+def run_same(job: Job, lowering: str) -> tuple[Outcome, ...]:
+    """Run a job where the sources are those that it was made with.
+
+    Args:
+        job: to run.
+        lowering: its hash, sources included, where it was made.
+
+    Raises:
+        UserError: they are not, so that its outcome could not be told from one of ours.
+    """
+    if job.lowering != lowering:
+        raise UserError("--cluster: a worker has other sources of dfcompile than this process (install the same there)")
+    return run_job(job)

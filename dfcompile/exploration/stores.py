@@ -87,7 +87,7 @@ def _buffers(
 
 def _handed_on(dag: CanonicalDag, schedule: Schedule, edges: tuple[Int32, Int32, Int64]) -> list[Store]:
     cut: Bool = dag.is_computational[edges[0]] & dag.is_computational[edges[1]]
-    source, target, moved = (column[cut] for column in edges)
+    source, target, moved = edges[0][cut], edges[1][cut], edges[2][cut]
     if not len(source):
         return []
     made = np.zeros(dag.nodes_count, dtype=np.int64)

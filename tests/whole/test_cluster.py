@@ -8,7 +8,7 @@ from distributed import Client, LocalCluster
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.errors import UserError
-from dfcompile.exploration.cluster import DaskCluster
+from dfcompile.exploration.cluster import DaskCluster, run_same
 from dfcompile.exploration.job import Job
 from dfcompile.exploration.workers import InThisProcess
 from dfcompile.lowering import registered_expansions
@@ -43,3 +43,11 @@ def test_worker_killed_half_way_loses_nothing() -> None:
 def test_cluster_that_does_not_answer() -> None:
     with pytest.raises(UserError, match=r"^--cluster tcp://127.0.0.1:1: does not answer"):
         DaskCluster("tcp://127.0.0.1:1", patience_s=1)
+
+
+def test_worker_with_other_sources_is_refused() -> None:
+    job = jobs()[0]
+
+    assert run_same(job, job.lowering) == dict(InThisProcess().run([job]))[0]
+    with pytest.raises(UserError, match="other sources of dfcompile"):
+        run_same(job, "0" * 64)
