@@ -4,19 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dfcompile.api.requests import NO_SHAPES, Counts, File, Names, Rules, Shapes, compile_options
+from dfcompile.api.requests import NO_DIMS, NO_SHAPES, Counts, Dims, File, Names, Rules, Shapes, compile_options
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
 from dfcompile.exploration import Asked, Explored, explore_space, parse_memories, parse_objectives
-from dfcompile.exploration.asked import DEFAULT_TRIES
 from dfcompile.exploration.cluster import DaskCluster
 from dfcompile.exploration.explored import Progress
 from dfcompile.exploration.result_store import ResultStore, default_store
 from dfcompile.exploration.workers import InThisProcess, LocalProcesses, Workers, processors
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.lowering import registered_expansions
-from dfcompile.options import ShowStage, show_nothing
+from dfcompile.options import DEFAULT_TRIES, ShowStage, show_nothing
 from dfcompile.report.exploration import exploration_record, exploration_rows, exploration_text
 from dfcompile.report.plain_values import Json
 from dfcompile.report.report_format import WIDTH
@@ -68,6 +67,7 @@ def explore_model(
     expand: Rules = (),
     granularity: Names = ("declared",),
     shapes: Shapes = NO_SHAPES,
+    dims: Dims = NO_DIMS,
     system: File | None = None,
     partition: str = "sb-rlx",
     tries: int = DEFAULT_TRIES,
@@ -88,6 +88,7 @@ def explore_model(
         expand: rules that limit what is chosen from; without them everything is.
         granularity: of the tasks, one or several.
         shapes: sizes of inputs that the model leaves open.
+        dims: sizes of symbolic dimensions of the inputs.
         system: name or file, for energy and cost; ``None``: the canonical machine.
         partition: name of the partitioner.
         tries: schedules that are made at most.
@@ -101,7 +102,11 @@ def explore_model(
     Raises:
         UserError: in any stage.
     """
-    options = compile_options(model, pes=pes, expand=expand, shapes=shapes, system=system, partition=partition)
+    options = compile_options(
+        model, pes=pes, expand=expand, shapes=shapes, dims=dims, system=system, partition=partition
+    )
+    if options.automatic:
+        raise UserError("--expand: found auto, against rules alone: an exploration chooses in any case")
     registered_partitioners().find(options.partition, "--partition")
     texts = (granularity,) if isinstance(granularity, str) else tuple(granularity)
     asked = Asked(
@@ -123,7 +128,7 @@ def explore_model(
         workers = _workers(count, cluster)
         try:
             with show(f"reading {model}"):
-                read = read_model(options.model, ReadOptions(shapes=options.shapes))
+                read = read_model(options.model, ReadOptions(shapes=options.shapes, dims=options.dims))
             return ExplorationRun(explore_space(read.program, table, asked, store, workers, notify))
         finally:
             workers.close()

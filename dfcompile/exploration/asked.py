@@ -7,12 +7,11 @@ from dfcompile.canonical_dag.extraction.granularity import Granularity
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.errors import UserError, nearest
 from dfcompile.exploration.objectives import KB_BYTES, Machine, Objective
-from dfcompile.options import ExpansionRule
+from dfcompile.options import DEFAULT_TRIES, ExpansionRule
 from dfcompile.scheduler.options import QUICK_PARTITION
 
 _UNITS = {"": KB_BYTES, "b": 1, "kb": KB_BYTES, "mb": KB_BYTES**2, "gb": KB_BYTES**3}
 _LARGEST_BYTES = 2**50
-DEFAULT_TRIES = 160
 TASKS_PER_TRY = 8_000
 MOST_TASKS = 2**16
 

@@ -7,7 +7,7 @@ from enum import StrEnum, unique
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 
-_MEMORY_AREA = 0.5  # of a kB, in processing elements [asa]
+_MEMORY_AREA = 0.5  # of a kB, in processing elements [asa23]
 KB_BYTES = 1024
 
 Figures = tuple[float, ...]  # one per objective asked for, the smaller the better
@@ -40,7 +40,7 @@ class Machine:
 
     @property
     def area(self) -> float:
-        """``0.5 * memory + P``, the memory in kB: in areas of a processing element [asa]."""
+        """``0.5 * memory + P``, the memory in kB: in areas of a processing element [asa23]."""
         return _MEMORY_AREA * self.memory_bytes / KB_BYTES + self.pes
 
     @property

@@ -88,7 +88,7 @@ def assumptions(explored: Explored) -> tuple[str, ...]:
         "operators of one shape have one expansion [own]",
     ]
     if Objective.AREA in explored.asked.objectives:
-        said.append("area: 0.5 x on-chip memory in kB + processing elements, in areas of one [asa]")
+        said.append("area: 0.5 x on-chip memory in kB + processing elements, in areas of one [asa23]")
     if Objective.ENERGY in explored.asked.objectives:
         said.append(f"energy: power of system {explored.asked.system.name!r} x makespan [ko24]")
     if Objective.COST in explored.asked.objectives:

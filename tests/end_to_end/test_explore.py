@@ -141,6 +141,7 @@ def test_processes_find_the_same(model: Path, tmp_path: Path, capsys: pytest.Cap
         (["--format", "html"], "--format 'html': unknown"),
         (["--save", "front.xls"], "against .sqlite or .parquet"),
         (["--expand", "Conv=direct"], "no such operator"),
+        (["--expand", "auto"], "an exploration chooses in any case"),
         (["--pes", "8,8"], "8 is given twice"),
         (["--cache", "/proc/nowhere/c.sqlite"], "cache '/proc/nowhere/c.sqlite'"),
         (["--cluster", "tcp://127.0.0.1:1"], "--cluster"),

@@ -9,6 +9,7 @@ from dfcompile.cli.endings import warn
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
 from dfcompile.host.outputs import check_targets, output_width, write_text
 from dfcompile.host.saved_rows import check_saved, save_rows
+from dfcompile.options import DEFAULT_TRIES
 
 
 @click.command(name="explore", cls=StrictCommand)
@@ -26,11 +27,12 @@ from dfcompile.host.saved_rows import check_saved, save_rows
               help="Of the tasks: declared, pieces=N, max-tasks=N, split=N; several are compared.")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…",
               help="Size of a model input that the model leaves open.")  # fmt: skip
+@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a symbolic dimension of the inputs.")
 @click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
               help="The machine whose power and prices count.")  # fmt: skip
 @click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
               help="How spatial blocks are filled.")  # fmt: skip
-@click.option("--tries", type=int, default=160, show_default=True, metavar="N",
+@click.option("--tries", type=int, default=DEFAULT_TRIES, show_default=True, metavar="N",
               help="Schedules that are made at most; large ones count as several.")  # fmt: skip
 @click.option("--jobs", type=int, metavar="N", help="Processes on this machine. Without, one per processor.")
 @click.option("--cluster", metavar="ADDRESS", help="Run on a Dask cluster, such as tcp://host:8786.")
@@ -52,6 +54,7 @@ def explore(
     expand: tuple[str, ...],
     granularity: tuple[str, ...],
     shapes: tuple[str, ...],
+    dims: tuple[str, ...],
     system: str | None,
     partition: str,
     tries: int,
@@ -87,6 +90,7 @@ def explore(
             expand=expand,
             granularity=granularity,
             shapes=shapes,
+            dims=dims,
             system=system,
             partition=partition,
             tries=tries,
