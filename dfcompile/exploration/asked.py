@@ -13,7 +13,7 @@ from dfcompile.scheduler.options import QUICK_PARTITION
 _UNITS = {"": KB_BYTES, "b": 1, "kb": KB_BYTES, "mb": KB_BYTES**2, "gb": KB_BYTES**3}
 _LARGEST_BYTES = 2**50
 TASKS_PER_TRY = 8_000
-MOST_TASKS = 2**16
+MOST_TASKS = 2**17
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,9 @@ class Found:
         tries: that they count as.
         open_combinations: lowerings on a number of processing elements that bounds do not exclude.
         too_large: of the space, what has an option of too many tasks to be scheduled.
-        gap: all that is open is in no figure more than so much better than the front; 0: the front is proved.
+        gap: nothing that is open is in every figure by more than that part better than a point of the front; 0: the
+            front is proved.
+        gap_of_schedulable: the same of what has not too many tasks.
     """
 
     front: tuple[Point, ...]
@@ -60,6 +62,7 @@ class Found:
     open_combinations: int
     too_large: tuple[str, ...]
     gap: float
+    gap_of_schedulable: float
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -121,6 +124,7 @@ class _Search:
             open_combinations=sum(map(self._combinations, left)),
             too_large=self._too_large(),
             gap=max((self._gap_of(part.bounds) for part in left), default=0.0),
+            gap_of_schedulable=max((self._gap_of(part.bounds) for part in self._open), default=0.0),
         )
 
     def _begin(self) -> None:

@@ -1,15 +1,19 @@
 """Where jobs run: in this process, in local ones, or on a cluster; the outcomes are the same."""
 
 import os
+import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
+from threading import Thread
 from typing import Protocol
 
 from dfcompile.errors import UserError
 from dfcompile.exploration.job import Job, Outcome, run_job
 
+_WATCHED_S = 1.0  # how often a worker looks whether its parent is there
 _DEATHS = 2  # of workers in one batch: the same job may have killed both
 
 Run = Callable[[Job], tuple[Outcome, ...]]
@@ -90,7 +94,9 @@ class LocalProcesses:
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
             # A new interpreter: forking this one would copy threads that libraries have started.
-            self._pool = ProcessPoolExecutor(self._count, mp_context=get_context("spawn"))
+            self._pool = ProcessPoolExecutor(
+                self._count, mp_context=get_context("spawn"), initializer=end_with_parent, initargs=(os.getpid(),)
+            )
         return self._pool
 
     def close(self) -> None:
@@ -98,3 +104,19 @@ class LocalProcesses:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+
+
+def end_with_parent(parent: int) -> None:
+    """Let a worker end when its parent has, also by a signal that nobody can handle; an interrupt is the parent's.
+
+    Args:
+        parent: number of the process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCHED_S)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()

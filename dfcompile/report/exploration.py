@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Final
 
 from dfcompile.errors import UserError, nearest
@@ -71,7 +72,8 @@ def exploration_record(explored: Explored) -> dict[str, Json]:
         "tries": found.tries,
         "of_tries": asked.tries,
         "not_excluded": found.open_combinations,
-        "gap": None if found.gap == float("inf") else rounded(found.gap),
+        "gap": _gap(found.gap),
+        "gap_without_too_many_tasks": _gap(found.gap_of_schedulable),
         "too_many_tasks": list(found.too_large),
         "assumptions": list(assumptions(explored)),
     }
@@ -184,6 +186,14 @@ def _lowerings(explored: Explored, lowerings: Sequence[tuple[int, ...]], width: 
     return Table("lowerings", labels, columns).lines(width)
 
 
+def _gap(gap: float) -> Json:
+    return None if gap == inf else rounded(gap)
+
+
+def _percent(gap: float) -> str:
+    return "without bound" if gap == inf else f"at most {100 * gap:.1f} %"
+
+
 def _differing(group: Group, pick: int) -> str:
     """Return the names of an option but those that all options of the group have."""
     shared = set.intersection(*(set(option.names) for option in group.options))
@@ -216,7 +226,9 @@ def _said(explored: Explored) -> list[str]:
     if found.gap == 0:
         said.append("proved: nothing in this space is in every figure as good as one of these and better in one")
     else:
-        least = "without bound" if found.gap == float("inf") else f"at most {100 * found.gap:.1f} %"
+        least = _percent(found.gap)
+        if found.gap_of_schedulable < found.gap:
+            least += f", {_percent(found.gap_of_schedulable)} of those that could be made"
         said.append(
             f"not proved: {found.open_combinations:,} schedules are not excluded by bounds; what they may be better "
             f"than some point in every figure: {least} ({found.tries} of {asked.tries} tries; --tries N makes more)"

@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +39,16 @@ def die_once(job: Job) -> tuple[Outcome, ...]:
     return run_job(job)
 
 
+def tell_and_wait(job: Job) -> tuple[Outcome, ...]:
+    Path(os.environ[MARK], str(os.getpid())).write_text("")
+    time.sleep(600)
+    return run_job(job)
+
+
+def wait_for_ever() -> None:
+    list(LocalProcesses(2, tell_and_wait).run(jobs()))
+
+
 def die(_job: Job) -> tuple[Outcome, ...]:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
@@ -60,6 +73,21 @@ def test_workers_that_die_again_and_again() -> None:
             list(workers.run(jobs()))
     finally:
         workers.close()
+
+
+def test_workers_end_with_the_exploration_that_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(MARK, str(tmp_path))
+    code = "from tests.unit.exploration.test_workers import wait_for_ever; wait_for_ever()"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    while len(list(tmp_path.iterdir())) < 2:
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+
+    for worker in tmp_path.iterdir():
+        while Path("/proc", worker.name).exists():  # for ever, if it did not end
+            time.sleep(0.1)
 
 
 def test_address_tells_everything_apart_that_a_result_depends_on() -> None:
