@@ -1,7 +1,7 @@
 """The search for a Pareto set: parts of the space by what they may be at best, until none is left or tries are up."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from dfcompile.exploration.asked import MOST_TASKS, TASKS_PER_TRY, Asked
@@ -12,6 +12,7 @@ from dfcompile.exploration.pareto import largest_gap, pareto_set
 from dfcompile.exploration.space import Space
 
 _BATCH = 8  # schedules that are made before anything is concluded, on however many processors
+_WORTH = 0.001  # of a figure for a try: what wins less by estimates comes last
 _PARTS_PER_TRY = 60  # that are looked at
 
 Picks = tuple[int | None, ...]
@@ -69,7 +70,7 @@ class Found:
 class _Part:
     """Some of the space: what is fixed, and what it may be at best; those that may win most come first."""
 
-    is_doubtful: bool  # an estimate says that the front covers it
+    is_doubtful: bool  # an estimate says that it wins little
     minus_gap: float
     pes: int
     granularity: int
@@ -85,7 +86,8 @@ def search(asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notif
     """Find the Pareto set of a space by branch and bound.
 
     A part of the space is left out where a point of the front is no worse in any figure than bounds say of it. What is
-    whole is scheduled; what estimates say is covered comes last. No result depends on time, or on where jobs run.
+    whole is scheduled; what wins little for its tries by estimates comes last. Half of the schedules are of points of the
+    front with one choice changed, those that win most. No result depends on time, or on where jobs run.
 
     Args:
         asked: of the user.
@@ -106,6 +108,7 @@ class _Search:
         self._seen: set[Candidate] = set()
         self._open: list[_Part] = []
         self._left: list[_Part] = []  # neither excluded nor ever scheduled
+        self._estimates: dict[Candidate, tuple[Figures, ...]] = {}
         self._tries = 0
         self._parts = asked.tries * _PARTS_PER_TRY
 
@@ -147,8 +150,8 @@ class _Search:
                 self._push(pes, granularity, ())
 
     def _next_batch(self) -> list[Candidate]:
-        batch: list[Candidate] = []
-        cost = 0
+        batch = self._neighbours()
+        cost = sum(map(self._cost, batch))
         while self._open and len(batch) < _BATCH and self._parts > 0 and self._tries + cost < self._asked.tries:
             part = heappop(self._open)
             now = self._gap_of(part.bounds)
@@ -170,6 +173,23 @@ class _Search:
             cost += self._cost(candidate)
             batch.append(candidate)
         return batch
+
+    def _neighbours(self) -> list[Candidate]:
+        """Return what estimates say of the front with one group changed: what most of is won with for its tries."""
+        won: dict[Candidate, float] = {}
+        for base in dict.fromkeys(point.candidate for point in self._points):
+            for at, group in enumerate(self._space.groups):
+                for pick in range(len(group.options)):
+                    near = replace(base, picks=(*base.picks[:at], pick, *base.picks[at + 1 :]))
+                    if near not in self._seen and near not in won and not self._is_too_large(near.picks):
+                        won[near] = self._gap_of(self._estimated(near)) / self._cost(near)
+        best = sorted((near for near, gap in won.items() if gap > _WORTH), key=lambda near: -won[near])
+        room, taken = self._asked.tries - self._tries, []
+        for near in best[: _BATCH // 2]:
+            room -= self._cost(near)
+            if room >= 0:
+                taken.append(near)
+        return taken
 
     def _branch(self, part: _Part) -> None:
         group = self._space.groups[len(part.picks)]
@@ -215,7 +235,13 @@ class _Search:
         return self._tasks(picks) > MOST_TASKS
 
     def _is_doubtful(self, candidate: Candidate) -> bool:
-        return self._gap_of(self._bounds.estimated(candidate.picks, candidate.granularity, candidate.pes)) <= 0
+        return self._gap_of(self._estimated(candidate)) <= _WORTH * self._cost(candidate)
+
+    def _estimated(self, candidate: Candidate) -> tuple[Figures, ...]:
+        if candidate not in self._estimates:
+            found = self._bounds.estimated(candidate.picks, candidate.granularity, candidate.pes)
+            self._estimates[candidate] = found
+        return self._estimates[candidate]
 
     # -- what is known
 
