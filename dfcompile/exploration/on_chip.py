@@ -109,7 +109,7 @@ def _by_program(
     import pulp
 
     problem = pulp.LpProblem("on_chip", pulp.LpMaximize)
-    taken = {at: pulp.LpVariable(f"on_chip_{at}", cat="Binary") for at in contested}
+    taken = {at: problem.add_variable(f"on_chip_{at}", cat="Binary") for at in contested}
     problem += pulp.lpSum(stores[at].saved_bytes * taken[at] for at in contested)
     for crowd in crowds:
         problem += pulp.lpSum(stores[at].size_bytes * taken[at] for at in crowd) <= memory_bytes

@@ -86,8 +86,8 @@ def search(asked: Asked, space: Space, bounds: Bounds, evaluate: Evaluate, notif
     """Find the Pareto set of a space by branch and bound.
 
     A part of the space is left out where a point of the front is no worse in any figure than bounds say of it. What is
-    whole is scheduled; what wins little for its tries by estimates comes last. Half of the schedules are of points of the
-    front with one choice changed, those that win most. No result depends on time, or on where jobs run.
+    whole is scheduled; what wins little for its tries by estimates comes last. Half of the schedules are of points of
+    the front with one choice changed, those that win most. No result depends on time, or on where jobs run.
 
     Args:
         asked: of the user.
