@@ -22,6 +22,8 @@ ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]  # shows pr
 
 LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension
 
+DEFAULT_TRIES: Final = 200  # schedules of an exploration: half a minute for models of ten thousand tasks
+
 
 @unique
 class Volumes(StrEnum):

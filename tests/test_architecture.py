@@ -42,6 +42,7 @@ PLANTED = (
         "dfmodel_backend/inter_chip/planted.py",
         "dfcompile.scheduler",
     ),
+    ("explorations and the driver know nothing of each other", "exploration/planted.py", "dfcompile.driver"),
     ("torch and onnx stay in the frontend", "lowering/planted.py", "onnx"),
 )
 

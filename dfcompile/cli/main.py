@@ -12,6 +12,7 @@ import click
 
 from dfcompile.cli.commands.compile_model import compile_model
 from dfcompile.cli.commands.design import is_design_call, solve_design_file
+from dfcompile.cli.commands.explore import explore
 from dfcompile.cli.commands.generate import generate
 from dfcompile.cli.commands.lists import list_expansions, list_ops, list_passes, list_plugins, list_systems
 from dfcompile.cli.commands.schedule import schedule_dag_file
@@ -26,7 +27,7 @@ COLLECTED_AFTER = (2_000_000, 50, 10)
 COMMANDS: Final[Mapping[str, click.Command]] = {
     str(command.name): command
     for command in (
-        list_expansions, list_passes, list_ops, list_systems, list_plugins, generate, schedule_dag_file,
+        list_expansions, list_passes, list_ops, list_systems, list_plugins, generate, schedule_dag_file, explore,
     )
 }  # fmt: skip
 

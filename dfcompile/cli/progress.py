@@ -1,7 +1,7 @@
 """Shows on a terminal which stage is at work; silent for short stages and where nobody watches."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
@@ -58,3 +58,25 @@ def _spinner(title: str) -> Iterator[None]:
         timer.cancel()
         timer.join()
         status.stop()
+
+
+Notify = Callable[[int, int, float], None]  # tries made, at most, gap
+
+
+@contextmanager
+def showing_tries() -> Iterator[Notify]:
+    """Give what shows tries, the gap and the time that is left on a terminal; where nobody watches it shows nothing."""
+    if not sys.stderr.isatty():
+        yield lambda _tries, _most, _gap: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[gap]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("exploring", total=None, gap="")
+
+        def notify(tries: int, most: int, gap: float) -> None:
+            bar.update(task, completed=min(tries, most), total=most, gap=f"gap {100 * gap:.1f} %")
+
+        yield notify

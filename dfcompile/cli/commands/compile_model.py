@@ -35,6 +35,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
   plugins          the kinds of plug-ins, what is found of each, and what cannot be imported
   generate         write a graph: a canonical DAG, or a workload for DFModel
   schedule         schedule a canonical DAG file
+  explore          the Pareto set over expansions, PEs and on-chip memory
   SETUP.txt        solve a DFModel set-up file (.txt, .pbtxt, .pb)
 """
 

@@ -184,7 +184,7 @@ def completions(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, capture: 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["exp"], {"expansions"}),
+        (["exp"], {"expansions", "explore"}),
         (["s"], {"schedule", "systems"}),
         (["--pa"], {"--partition", "--passes"}),
         (["m.onnx", "--pe"], {"--pes"}),

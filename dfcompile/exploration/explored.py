@@ -1,0 +1,133 @@
+"""The way of an exploration: the space of a model, the search in it, jobs that run or ran before."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from dfcompile.exploration.asked import Asked
+from dfcompile.exploration.bounds import Bounds
+from dfcompile.exploration.job import Job, Outcome
+from dfcompile.exploration.result_store import ResultStore
+from dfcompile.exploration.search import Candidate, Found, search
+from dfcompile.exploration.space import Space, space_of
+from dfcompile.exploration.workers import Workers
+from dfcompile.frontend import Program
+from dfcompile.lowering import ExpansionTable, addressed, known_alternatives, operator_origins
+from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.options import Choice, ExpansionRule
+
+Notify = Callable[["Progress"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an exploration is.
+
+    Attributes:
+        tries: that were made.
+        of_tries: at most.
+        gap: of the front.
+        computed: jobs that ran now, and not before.
+    """
+
+    tries: int
+    of_tries: int
+    gap: float
+    computed: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explored:
+    """What an exploration found.
+
+    Attributes:
+        model: name of it.
+        asked: of the user.
+        space: of expansions.
+        found: by the search.
+        computed: jobs that ran now; all others ran before.
+    """
+
+    model: str
+    asked: Asked
+    space: Space
+    found: Found
+    computed: int
+
+
+def explore_space(
+    program: Program, table: ExpansionTable, asked: Asked, store: ResultStore, workers: Workers, notify: Notify
+) -> Explored:
+    """Find the Pareto set of a model.
+
+    Args:
+        program: of level 0.
+        table: of expansions.
+        asked: of the user.
+        store: of results that were found before.
+        workers: that run jobs.
+        notify: is told how far it is.
+
+    Raises:
+        UserError: a rule fits no operator, a stage refuses the model, or workers die.
+    """
+    outlined = OutlinedModel(program, table)
+    known = known_alternatives(program, table)
+    space = space_of(known, outlined.outline(()), _addressed(asked.rules, program, table))
+    jobs = _Jobs(asked, space, outlined, store, workers)
+    found = search(
+        asked,
+        space,
+        Bounds(asked, space, outlined),
+        jobs.outcomes,
+        lambda tries, gap: notify(Progress(tries, asked.tries, gap, jobs.computed)),
+    )
+    return Explored(program.name, asked, space, found, jobs.computed)
+
+
+def _addressed(rules: Sequence[ExpansionRule], program: Program, table: ExpansionTable) -> tuple[ExpansionRule, ...]:
+    """Return rules whose types, names and patterns are told apart, now that the model is known."""
+    origins = operator_origins(program)
+    found = []
+    for rule in rules:
+        choice = addressed(Choice(rule.op_type, rule.names[0], rule.origin), table, origins)
+        found.append(replace(rule, op_type=choice.op_type, origin=choice.origin))
+    return tuple(found)
+
+
+class _Jobs:
+    """Makes candidates jobs, and runs those whose results are not in the store."""
+
+    def __init__(
+        self, asked: Asked, space: Space, outlined: OutlinedModel, store: ResultStore, workers: Workers
+    ) -> None:
+        self._asked, self._space, self._outlined = asked, space, outlined
+        self._store, self._workers = store, workers
+        self.computed = 0
+
+    def outcomes(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Outcome, ...]]:
+        """Yield the outcomes of candidates in their order."""
+        asked = self._asked
+        jobs = [
+            Job(
+                self._outlined.outline(self._space.choices(candidate.picks)).graph,
+                asked.granularities[candidate.granularity],
+                candidate.pes,
+                asked.partition,
+                asked.memories,
+            )
+            for candidate in candidates
+        ]
+        addresses = [job.lowering for job in jobs]
+        known = [[self._store.get(f"{address}/{memory}") for memory in asked.memories] for address in addresses]
+        found: dict[int, tuple[Outcome, ...]] = {
+            number: tuple(each for each in row if each is not None) for number, row in enumerate(known)
+        }
+        missing = [number for number, row in found.items() if len(row) < len(asked.memories)]
+        for place, outcomes in self._workers.run([jobs[number] for number in missing]):
+            number = missing[place]
+            found[number] = outcomes
+            self.computed += 1
+            for outcome in outcomes:
+                self._store.put(f"{addresses[number]}/{outcome.memory_bytes}", outcome)
+        for number in range(len(jobs)):
+            yield found[number]

@@ -1,0 +1,147 @@
+"""One job of an exploration: a lowering on a number of processing elements, and what it takes."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
+from dfcompile.canonical_dag.extraction.extract import extract_graph
+from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
+from dfcompile.errors import InfeasibleError
+from dfcompile.exploration.on_chip import choose_on_chip
+from dfcompile.exploration.on_chip_check import check_on_chip
+from dfcompile.exploration.stores import stores_of
+from dfcompile.options import Timing, Volumes
+from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler.checker import check
+from dfcompile.scheduler.partitioner import collect_partitioners, find_partitioner
+from dfcompile.scheduler.recomputation import recompute_times
+from dfcompile.scheduler.streaming_schedule import timed_schedule
+
+_STAGES = ("canonical_dag", "scheduler", "exploration", "dfmodel_backend/milp.py")  # whose sources make a result
+_PACKAGES = ("dfcompile", "numpy", "pulp")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A lowering on a number of processing elements, with amounts of on-chip memory.
+
+    Attributes:
+        graph: map scopes and arrays of the lowered model: all that a canonical DAG depends on.
+        granularity: of its tasks.
+        pes: number of processing elements.
+        partition: name of the partitioner.
+        memories: bytes of on-chip memory.
+    """
+
+    graph: LoweredGraph
+    granularity: Granularity
+    pes: int
+    partition: str
+    memories: tuple[int, ...]
+
+    @property
+    def lowering(self) -> str:
+        """A hash of everything that the schedule depends on, sources of the stages included."""
+        content = repr((self.graph.scopes, tuple(self.graph.arrays.values()), self.granularity, self.pes))
+        return hashlib.sha256(f"{_sources(self.partition)}\n{self.partition}\n{content}".encode()).hexdigest()
+
+    def key(self, memory_bytes: int) -> str:
+        """Return the address of the job's result for an amount of memory."""
+        return f"{self.lowering}/{memory_bytes}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job takes with an amount of memory.
+
+    Attributes:
+        memory_bytes: on the chip.
+        makespan_cycles: of the replayed schedule.
+        is_replayed: whether it is; of what is too large the times are steady.
+        io_bytes: off the chip.
+        all_io_bytes: through memory, on the chip or off.
+        held_bytes: on the chip at most.
+        on_chip: names of the arrays there.
+        tasks: of the canonical DAG.
+        blocks: of the schedule.
+    """
+
+    memory_bytes: int
+    makespan_cycles: int
+    is_replayed: bool
+    io_bytes: int
+    all_io_bytes: int
+    held_bytes: int
+    on_chip: tuple[str, ...]
+    tasks: int
+    blocks: int
+
+
+def run_job(job: Job) -> tuple[Outcome, ...]:
+    """Extract, schedule and check a job; choose what is on the chip, and check that; one outcome per memory.
+
+    FIFOs are never full in the replay: as large as they have to be for that, a makespan is the same.
+
+    Raises:
+        UserError: in one of the stages.
+        VerificationError: a checker rejects something.
+    """
+    dag = extract_graph(job.graph, ExtractionOptions(Volumes.EXACT, job.granularity))
+    lists = find_partitioner(job.partition, collect_partitioners()).lists
+    never_full = None if lists else max(int(dag.edge_volume.max(initial=1)), 1)
+    timed = timed_schedule(dag, ScheduleOptions(job.pes, job.partition, timing=Timing.EXACT, fifos=never_full))
+    if timed.deadlock:
+        links = "; ".join(wait.text(dag) for wait in timed.deadlock)
+        raise InfeasibleError(f"schedule of {dag.name!r} on {job.pes} processing elements: deadlock, {links}")
+    schedule = timed.schedule
+    check(dag, schedule)
+    if not timed.is_replayed:
+        recompute_times(dag, schedule)
+    stores = stores_of(dag, job.graph.arrays, schedule)
+    found = []
+    for memory in job.memories:
+        on_chip = choose_on_chip(stores, memory)
+        check_on_chip(dag, job.graph.arrays, schedule, stores, on_chip, memory)
+        found.append(
+            Outcome(
+                memory_bytes=memory,
+                makespan_cycles=int(schedule.last_out.max(initial=0)),
+                is_replayed=schedule.timing.is_exact,
+                io_bytes=on_chip.io_bytes,
+                all_io_bytes=sum(store.traffic_bytes for store in stores),
+                held_bytes=on_chip.peak_bytes,
+                on_chip=tuple(stores[at].name for at in on_chip.stores),
+                tasks=dag.tasks_count,
+                blocks=schedule.blocks_count,
+            )
+        )
+    return tuple(found)
+
+
+@cache
+def _sources(partition: str) -> str:
+    """Return a hash of the sources that turn a graph into an outcome: ours, and the partitioner's module."""
+    root = Path(__file__).parents[1]
+    files = [file for stage in _STAGES for file in _files(root / stage)]
+    module = find_partitioner(partition, collect_partitioners()).module
+    digest = hashlib.sha256(module.encode())
+    for package in _PACKAGES:
+        digest.update(f"{package} {version(package)}\n".encode())
+    for file in [*files, *_module_files(module)]:
+        digest.update(f"{file.name}\n".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _files(place: Path) -> list[Path]:
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
+
+
+def _module_files(module: str) -> list[Path]:
+    from importlib.util import find_spec
+
+    spec = find_spec(module)
+    return [] if spec is None or spec.origin is None else [Path(spec.origin)]

@@ -1,0 +1,74 @@
+"""What is to be small of a point, and how it follows from makespan, I/O and the machine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
+from dfcompile.dfmodel_backend.machine.system import System
+
+_MEMORY_AREA = 0.5  # of a kB, in processing elements [asa23]
+KB_BYTES = 1024
+
+Figures = tuple[float, ...]  # one per objective asked for, the smaller the better
+
+
+@unique
+class Objective(StrEnum):
+    """A figure of a point that is to be small."""
+
+    MAKESPAN = "makespan"  # cycles
+    IO = "io"  # bytes between the chip and memory outside
+    AREA = "area"  # of processing elements
+    ENERGY = "energy"  # J
+    COST = "cost"  # $
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a point runs on.
+
+    Attributes:
+        pes: number of processing elements P.
+        memory_bytes: on the chip, beside the FIFOs.
+        system: of one chip with so many cores; for energy and cost.
+    """
+
+    pes: int
+    memory_bytes: int
+    system: System
+
+    @property
+    def area(self) -> float:
+        """``0.5 * memory + P``, the memory in kB: in areas of a processing element [asa23]."""
+        return _MEMORY_AREA * self.memory_bytes / KB_BYTES + self.pes
+
+    @property
+    def cost_usd(self) -> float:
+        """Price of the chip and its DRAM by the system file."""
+        return cost_usd(self.system)
+
+    def energy_j(self, makespan_cycles: int) -> float:
+        """Return power of the system by its file, times the time of a number of cycles."""
+        return power_w(self.system) * makespan_cycles / self.system.accelerator.frequency_ghz * 1e-9
+
+
+def figures_of(objectives: Sequence[Objective], machine: Machine, makespan_cycles: int, io_bytes: int) -> Figures:
+    """Return the figures of a point; none gets smaller where makespan or I/O gets larger.
+
+    So the figures of bounds of both are bounds of the figures.
+
+    Args:
+        objectives: in the order of the figures.
+        machine: that it runs on.
+        makespan_cycles: of its schedule.
+        io_bytes: off the chip.
+    """
+    value = {
+        Objective.MAKESPAN: float(makespan_cycles),
+        Objective.IO: float(io_bytes),
+        Objective.AREA: machine.area,
+        Objective.ENERGY: machine.energy_j(makespan_cycles),
+        Objective.COST: machine.cost_usd,
+    }
+    return tuple(value[objective] for objective in objectives)

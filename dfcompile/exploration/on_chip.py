@@ -1,0 +1,119 @@
+"""Which arrays lie on the chip: those that save most traffic together, exactly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
+from dfcompile.errors import VerificationError
+from dfcompile.exploration.stores import Store
+
+_MOST_STATES = 4096  # sets of arrays that are on the chip together; beyond that an integer program is solved
+_MOST_NODES = 10**9  # of its search tree: it runs to the end
+
+
+@dataclass(frozen=True, slots=True)
+class OnChip:
+    """What lies on the chip.
+
+    Attributes:
+        stores: their numbers, ascending.
+        io_bytes: off the chip, of all stores.
+        peak_bytes: of memory that is in use at most.
+    """
+
+    stores: tuple[int, ...]
+    io_bytes: int
+    peak_bytes: int
+
+
+def choose_on_chip(stores: Sequence[Store], memory_bytes: int) -> OnChip:
+    """Return the arrays on the chip with which the least traffic is left; no other choice leaves less.
+
+    An array is on the chip for all of its time or never; in no cycle they take more than the memory has.
+
+    Args:
+        stores: of a schedule.
+        memory_bytes: of the chip.
+    """
+    worth = [at for at, store in enumerate(stores) if store.saved_bytes > 0 and store.size_bytes <= memory_bytes]
+    crowds = _crowds(stores, worth, memory_bytes)
+    contested = sorted({at for crowd in crowds for at in crowd})
+    chosen = set(worth) - set(contested)
+    if contested:
+        best = _by_time(stores, contested, memory_bytes)
+        chosen |= _by_program(stores, contested, crowds, memory_bytes) if best is None else best
+    kept = tuple(sorted(chosen))
+    traffic = sum(store.traffic_bytes for store in stores) - sum(stores[at].saved_bytes for at in kept)
+    return OnChip(kept, traffic, peak_bytes([stores[at] for at in kept]))
+
+
+def peak_bytes(stores: Sequence[Store]) -> int:
+    """Return what stores take at most in any cycle."""
+    return max((sum(stores[at].size_bytes for at in together) for together in _together(stores)), default=0)
+
+
+def _together(stores: Sequence[Store]) -> list[list[int]]:
+    """Return which stores are there when each of them begins: never more are."""
+    return [
+        [at for at, store in enumerate(stores) if _meets(store, beginning.first_cycle)]
+        for beginning in sorted(
+            {store.first_cycle: store for store in stores}.values(), key=lambda one: one.first_cycle
+        )
+    ]
+
+
+def _meets(store: Store, cycle: int) -> bool:
+    return store.first_cycle == cycle or store.first_cycle < cycle < store.end_cycle
+
+
+def _crowds(stores: Sequence[Store], worth: Sequence[int], memory_bytes: int) -> list[list[int]]:
+    """Return the sets of stores that are there at once and do not all fit."""
+    own = [stores[at] for at in worth]
+    together = ([worth[at] for at in members] for members in _together(own))
+    return [members for members in together if sum(stores[at].size_bytes for at in members) > memory_bytes]
+
+
+def _by_time(stores: Sequence[Store], contested: Sequence[int], memory_bytes: int) -> set[int] | None:
+    """Return the best choice by dynamic programming over time, or ``None`` if too many sets can be there at once."""
+    states: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {(): (0, ())}  # on the chip -> saved, all chosen
+    for at in sorted(contested, key=lambda each: (stores[each].first_cycle, each)):
+        follow: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
+        for held, (saved, chosen) in states.items():
+            left = tuple(each for each in held if _meets(stores[each], stores[at].first_cycle))
+            _keep_better(follow, left, (saved, chosen))
+            if sum(stores[each].size_bytes for each in left) + stores[at].size_bytes <= memory_bytes:
+                _keep_better(follow, (*left, at), (saved + stores[at].saved_bytes, (*chosen, at)))
+        if len(follow) > _MOST_STATES:
+            return None
+        states = follow
+    return set(max(states.values(), key=lambda state: (state[0], [-at for at in state[1]]))[1])
+
+
+def _keep_better(
+    states: dict[tuple[int, ...], tuple[int, tuple[int, ...]]],
+    held: tuple[int, ...],
+    state: tuple[int, tuple[int, ...]],
+) -> None:
+    if held not in states or state[0] > states[held][0]:
+        states[held] = state
+
+
+def _by_program(
+    stores: Sequence[Store], contested: Sequence[int], crowds: Sequence[Sequence[int]], memory_bytes: int
+) -> set[int]:
+    """Return the best choice by an integer program: one 0/1 variable per store, one row per crowd.
+
+    Raises:
+        VerificationError: the solver did not end with an optimum, though leaving out everything is a solution.
+    """
+    import pulp
+
+    problem = pulp.LpProblem("on_chip", pulp.LpMaximize)
+    taken = {at: problem.add_variable(f"on_chip_{at}", cat="Binary") for at in contested}
+    problem += pulp.lpSum(stores[at].saved_bytes * taken[at] for at in contested)
+    for crowd in crowds:
+        problem += pulp.lpSum(stores[at].size_bytes * taken[at] for at in crowd) <= memory_bytes
+    outcome = solve(problem, MilpOptions(max_nodes=_MOST_NODES))
+    if outcome is not Outcome.OPTIMAL:
+        raise VerificationError(f"arrays on chip: the solver ended with {outcome.value} against an optimum")
+    return {at for at in contested if is_one(taken[at])}

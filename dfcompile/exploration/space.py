@@ -1,0 +1,198 @@
+"""The space of expansions: operators of one shape, and the ways in which these can be lowered."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from types import MappingProxyType
+
+from dfcompile.errors import UserError, nearest
+from dfcompile.lowering import KnownAlternatives
+from dfcompile.lowering.alternatives.known import OnnxAlternative, OperatorAlternatives
+from dfcompile.lowering.alternatives.outlined import Outline
+from dfcompile.options import Choice, ExpansionRule
+
+Names = tuple[tuple[str, str], ...]  # operator type -> expansion
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to lower an operator.
+
+    Attributes:
+        names: of the expansions, by type of the operator and of the canonical operators within.
+        lowered: what it becomes, with this expansion of each alone.
+    """
+
+    names: Names
+    lowered: OnnxAlternative
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks as declared."""
+        return sum(scope.members for op in self.lowered.operators for scopes in op.scopes.values() for scope in scopes)
+
+    def choices(self, origin: str) -> tuple[Choice, ...]:
+        """Return the option as choices for an operator of the user."""
+        return tuple(Choice(op_type, name, origin) for op_type, name in self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Operators of one shape, which are lowered in the same way.
+
+    Attributes:
+        origins: of the operators.
+        op_type: of them.
+        options: that are chosen from, the default first.
+    """
+
+    origins: tuple[str, ...]
+    op_type: str
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """The expansions that are chosen from.
+
+    Attributes:
+        operators: of the model, each under the expansions that are left to it.
+        groups: those with several options; whose options make most difference come first.
+    """
+
+    operators: KnownAlternatives
+    groups: tuple[Group, ...]
+
+    @property
+    def combinations(self) -> int:
+        """Number of ways to lower the model."""
+        return prod(len(group.options) for group in self.groups)
+
+    def choices(self, picks: Sequence[int]) -> tuple[Choice, ...]:
+        """Return the choices of one option per group."""
+        return tuple(
+            choice
+            for group, pick in zip(self.groups, picks, strict=True)
+            for origin in group.origins
+            for choice in group.options[pick].choices(origin)
+        )
+
+    def restricted(self, picks: Sequence[int | None]) -> KnownAlternatives:
+        """Return what is left of the alternatives if some groups have one option."""
+        left = {
+            origin: (group.options[pick].lowered,)
+            for group, pick in zip(self.groups, picks, strict=True)
+            if pick is not None
+            for origin in group.origins
+        }
+        operators = tuple(replace(op, expansions=left.get(op.origin, op.expansions)) for op in self.operators.operators)
+        return KnownAlternatives(operators, ())
+
+    def uniform(self) -> Iterator[tuple[int, ...]]:
+        """Yield the defaults, then of each name of an expansion the picks that use it wherever it can be."""
+        yield (0,) * len(self.groups)
+        names = [name for group in self.groups for option in group.options for _, name in option.names]
+        for name in dict.fromkeys(names):
+            yield tuple(
+                next((at for at, option in enumerate(group.options) if name in dict(option.names).values()), 0)
+                for group in self.groups
+            )
+
+
+def space_of(known: KnownAlternatives, default: Outline, rules: Sequence[ExpansionRule]) -> Space:
+    """Return the space of a model.
+
+    Args:
+        known: its operators, each under the expansions that take it.
+        default: the model under no choices.
+        rules: of the user: what operators have to choose from that they are about, all others are as by default;
+            none: everything is chosen from.
+
+    Raises:
+        UserError: a rule fits no operator, or none of an operator's expansions.
+    """
+    names: dict[str, dict[str, str]] = {}
+    for found in default.chosen:
+        names.setdefault(found.origin, {}).setdefault(found.op_type, found.name)
+    _check_rules(known, rules)
+    shapes: dict[tuple[int, Names, tuple[Names, ...]], list[OperatorAlternatives]] = {}
+    options: dict[tuple[int, Names, tuple[Names, ...]], tuple[Option, ...]] = {}
+    for op in known.operators:
+        own = tuple(_options(op, names.get(op.origin, {}), rules))
+        key = (id(op.expansions), own[0].names, tuple(option.names for option in own))
+        shapes.setdefault(key, []).append(op)
+        options[key] = own
+    left = {op.origin: tuple(option.lowered for option in options[key]) for key, ops in shapes.items() for op in ops}
+    groups = [
+        Group(tuple(op.origin for op in ops), ops[0].op_type, options[key])
+        for key, ops in shapes.items()
+        if len(options[key]) > 1
+    ]
+    groups.sort(key=lambda group: -max(option.tasks for option in group.options) * len(group.origins))
+    operators = tuple(replace(op, expansions=left[op.origin]) for op in known.operators)
+    return Space(KnownAlternatives(operators, ()), tuple(groups))
+
+
+def _options(op: OperatorAlternatives, default: Mapping[str, str], rules: Sequence[ExpansionRule]) -> Iterator[Option]:
+    """Yield the options of an operator, the default first."""
+    found = [option for each in op.expansions for option in _within(op, each) if _is_left(op, option, default, rules)]
+    if not found:
+        raise UserError(f"--expand: nothing is left of the expansions of operator {op.origin!r} ({op.op_type})")
+    is_default = [all(default.get(op_type, name) == name for op_type, name in option.names) for option in found]
+    first = is_default.index(True) if True in is_default else 0
+    yield found[first]
+    yield from (option for at, option in enumerate(found) if at != first)
+
+
+def _within(op: OperatorAlternatives, alternative: OnnxAlternative) -> Iterator[Option]:
+    """Yield an expansion with every expansion of the canonical operators within; those of one type have the same."""
+    inner: dict[str, list[str]] = {}
+    for each in alternative.operators:
+        known = inner.setdefault(each.op_type, list(each.scopes))
+        inner[each.op_type] = [name for name in known if name in each.scopes]
+    for picked in product(*inner.values()):
+        chosen = dict(zip(inner, picked, strict=True))
+        operators = tuple(
+            replace(each, scopes=MappingProxyType({chosen[each.op_type]: each.scopes[chosen[each.op_type]]}))
+            for each in alternative.operators
+        )
+        names = dict.fromkeys([op.op_type], alternative.name) if op.op_type not in chosen else {}
+        yield Option(tuple({**names, **chosen}.items()), replace(alternative, operators=operators))
+
+
+def _is_left(
+    op: OperatorAlternatives, option: Option, default: Mapping[str, str], rules: Sequence[ExpansionRule]
+) -> bool:
+    if not rules:
+        return True
+    for op_type, name in option.names:
+        fitting = [(fit, rule.names) for rule in rules if (fit := _fit(rule, op_type, op.origin)) is not None]
+        if fitting and name not in min(fitting)[1]:
+            return False
+        if not fitting and default.get(op_type, name) != name:
+            return False
+    return True
+
+
+def _fit(rule: ExpansionRule, op_type: str, origin: str) -> int | None:
+    """Return how well a rule fits an operator, the smaller the better; ``None``: it is about others."""
+    return Choice(rule.op_type, "", rule.origin).fit(op_type, origin)
+
+
+def _check_rules(known: KnownAlternatives, rules: Sequence[ExpansionRule]) -> None:
+    present: dict[tuple[str, str], set[str]] = {}
+    for op in known.operators:
+        for each in op.expansions:
+            for option in _within(op, each):
+                for op_type, name in option.names:
+                    present.setdefault((op.origin, op_type), set()).add(name)
+    for rule in rules:
+        fitting = [names for (origin, op_type), names in present.items() if _fit(rule, op_type, origin) is not None]
+        if not fitting:
+            keys = sorted({op_type for _, op_type in present} | {f"{origin}:{kind}" for origin, kind in present})
+            raise UserError(f"--expand {rule.key}: no such operator in the model{nearest(rule.key, keys)}")
+        offered = sorted(set().union(*fitting))
+        for name in rule.names:
+            if name not in offered:
+                raise UserError(f"--expand {rule.key}={name}: unknown{nearest(name, offered)}")

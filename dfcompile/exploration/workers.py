@@ -1,0 +1,122 @@
+"""Where jobs run: in this process, in local ones, or on a cluster; the outcomes are the same."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from threading import Thread
+from typing import Protocol
+
+from dfcompile.errors import UserError
+from dfcompile.exploration.job import Job, Outcome, run_job
+
+_WATCHED_S = 1.0  # how often a worker looks whether its parent is there
+_DEATHS = 2  # of workers in one batch: the same job may have killed both
+
+Run = Callable[[Job], tuple[Outcome, ...]]
+Finished = tuple[int, tuple[Outcome, ...]]  # number of a job in its batch, what it takes
+
+
+class Workers(Protocol):
+    """Run jobs."""
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Finished]:
+        """Yield the outcomes of jobs, as they come."""
+        ...
+
+    def close(self) -> None:
+        """End what was started."""
+        ...
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class InThisProcess:
+    """Runs jobs one after another."""
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Finished]:
+        """Yield the outcomes of jobs in their order."""
+        for number, job in enumerate(jobs):
+            yield number, run_job(job)
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+class LocalProcesses:
+    """Runs jobs in processes of this machine; one that dies is started again."""
+
+    def __init__(self, count: int, run: Run = run_job) -> None:
+        """Say how many; they start with the first jobs.
+
+        Args:
+            count: of processes.
+            run: what they do with a job.
+        """
+        self._count, self._run = count, run
+        self._pool: ProcessPoolExecutor | None = None
+
+    def run(self, jobs: Sequence[Job]) -> Iterator[Finished]:
+        """Yield the outcomes of jobs as they come.
+
+        Raises:
+            UserError: workers died again and again.
+        """
+        if len(jobs) <= 1:  # nothing to be won
+            yield from InThisProcess().run(jobs)
+            return
+        left = list(range(len(jobs)))
+        for _ in range(_DEATHS + 1):
+            done = set()
+            futures = {self._started().submit(self._run, jobs[number]): number for number in left}
+            try:
+                for future in as_completed(futures):
+                    found = future.result()
+                    done.add(futures[future])
+                    yield futures[future], found
+            except BrokenProcessPool:
+                self.close()
+            left = [number for number in left if number not in done]
+            if not left:
+                return
+        job = jobs[left[0]]
+        raise UserError(
+            f"worker: died {_DEATHS + 1} times on a lowering of {len(job.graph.scopes)} map scopes on {job.pes} "
+            "processing elements (memory may have given out: --jobs 1 takes less)"
+        )
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            # A new interpreter: forking this one would copy threads that libraries have started.
+            self._pool = ProcessPoolExecutor(
+                self._count, mp_context=get_context("spawn"), initializer=end_with_parent, initargs=(os.getpid(),)
+            )
+        return self._pool
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+def end_with_parent(parent: int) -> None:
+    """Let a worker end when its parent has, also by a signal that nobody can handle; an interrupt is the parent's.
+
+    Args:
+        parent: number of the process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCHED_S)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()

@@ -1,0 +1,40 @@
+"""What is asked on the command line, and what it says of mistakes."""
+
+import pytest
+
+from dfcompile.dfmodel_backend import load_system
+from dfcompile.errors import UserError
+from dfcompile.exploration import Objective, parse_memories, parse_objectives
+from dfcompile.exploration.objectives import Machine, figures_of
+
+
+def test_amounts_of_memory() -> None:
+    assert parse_memories("256, 1MB,3 kB,7B,2gb") == (262144, 1048576, 3072, 7, 2 * 1024**3)
+
+
+@pytest.mark.parametrize("text", ["", "0", "3 apples", "-1", "1.5", "1,1kB", "9999999GB", "256,"])
+def test_no_amount_of_memory(text: str) -> None:
+    with pytest.raises(UserError, match=r"^--on-chip-memory: found "):
+        parse_memories(text)
+
+
+def test_objectives() -> None:
+    assert parse_objectives("io, makespan") == (Objective.IO, Objective.MAKESPAN)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("time", r"^--objective 'time': unknown"), ("io,io", r"^--objective: io is given twice")]
+)
+def test_no_objectives(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        parse_objectives(text)
+
+
+def test_figures_of_a_machine() -> None:
+    machine = Machine(64, 256 * 1024, load_system(None).one_chip.with_cores(64))
+    makespan, io, area, energy, cost = figures_of(tuple(Objective), machine, 2_000, 30)
+
+    assert (makespan, io, area) == (2_000, 30, 0.5 * 256 + 64)
+    # sn30 per multiply-adder, DRAM of 300 GB/s [ko24]
+    assert energy == pytest.approx((64 * 0.001809514141845703 + 300 * 0.16248) * 2e-6)
+    assert cost == pytest.approx(64 * 0.06722920829264324 + 300)
