@@ -138,3 +138,14 @@ def test_commands_of_documents_run_as_they_are_pasted(commands: str, tmp_path: P
 
 def test_documents_have_commands_to_paste() -> None:
     assert {str(block.id).rpartition("-")[0] for block in BLOCKS} >= {"README", "command-line", "dfmodel", "tutorial"}
+
+
+def test_every_included_file_is_there_and_named_as_the_site_reads_it() -> None:
+    pages = {page: page.read_text() for page in (ROOT / "docs").rglob("*.md")}
+    included = {page: re.findall(r'^--8<-- "(.+)"$', text, re.MULTILINE) for page, text in pages.items()}
+
+    assert sum(map(len, included.values())) > 20
+    assert [
+        (page.name, name) for page, names in included.items() for name in names if not (ROOT / name).is_file()
+    ] == []
+    assert [page.name for page, text in pages.items() if len(re.findall("8 *< *--", text)) != len(included[page])] == []
