@@ -97,13 +97,14 @@ class Plan:
         )
 
     def _placing(self, gangs: Gangs, sequence: list[int]) -> Placing:
-        """Place gangs in several ways; where a quick answer is wanted of a large graph, in one way."""
+        """Place gangs in several ways; where a quick answer is wanted of a large graph, in one or two."""
         dag, pes, nodes = self.dag, self.options.pes, self.dag.nodes_count
         if self.options.effort is not Effort.QUICK or nodes <= QUICK_NODES:
             return place_shortest(dag, gangs, pes, sequence)
-        if nodes <= _PLACED_IN_ORDER:
-            return place(dag, gangs, pes)
-        return place_in_order(dag, replace(gangs, relayed=np.zeros_like(gangs.relayed)), pes, sequence)
+        in_order = place_in_order(dag, replace(gangs, relayed=np.zeros_like(gangs.relayed)), pes, sequence)
+        if nodes > _PLACED_IN_ORDER:
+            return in_order
+        return min(in_order, place(dag, gangs, pes), key=lambda placing: placing.makespan_cycles)
 
     def rule_inside(self, gangs: Gangs, streamed: Bool) -> Int64:
         """Return the published capacities of the FIFOs inside gangs, with those off all cycles, shape [edges]."""

@@ -27,6 +27,7 @@ from dfcompile.scheduler.simulation import Simulation, simulate
 
 _MOST_NODES = 2**18  # some seconds a pass
 _QUICK_NODES = 2**15  # a tenth of a second
+_CHAIN_NODES = 2**18  # a million take more than a gigabyte
 _BUDGETS = {
     Effort.QUICK: Budget(node_passes=0, fewest_passes=2, most_passes=2),
     Effort.DEFAULT: Budget(node_passes=200_000, fewest_passes=6, most_passes=500),
@@ -66,7 +67,7 @@ class ListedSchedule:
 def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
     """Return whether list schedules are looked for: with exact times, and FIFOs as deep as what is in flight.
 
-    Those of chains are known, whatever their size. With little effort lists are looked for where they can be replayed:
+    Those of chains are known, whatever the effort. With little effort lists are looked for where they can be replayed:
     steady times, and FIFOs that hold whole streams, are for who asks for more.
     """
     if not options.timing.is_exact or options.demote or options.fifos not in {None, "in-flight", "minimal"}:
@@ -78,7 +79,7 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
         is_small = dag.nodes_count <= _QUICK_NODES and sum(dag.edge_volume[streamed].tolist()) <= _REPLAYED_ELEMENTS
     else:
         is_small = dag.nodes_count <= _MOST_NODES
-    return is_small or is_chain(dag)
+    return is_small or (dag.nodes_count <= _CHAIN_NODES and is_chain(dag))
 
 
 def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> ListedSchedule:

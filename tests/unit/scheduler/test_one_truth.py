@@ -187,11 +187,13 @@ def test_traffic_too_large_to_look_at_has_steady_times() -> None:
     assert found.steady_error is None  # there is no sample that can be replayed
 
 
+@pytest.mark.parametrize("limits", [("QUICK_NODES",), ("QUICK_NODES", "_PLACED_IN_ORDER")], ids=["two", "one"])
 @pytest.mark.parametrize("seed", range(6))
-def test_large_schedules_that_are_placed_once_are_not_longer_than_with_barriers(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+def test_large_schedules_that_are_placed_quickly_are_not_longer_than_with_barriers(
+    seed: int, limits: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steady_schedule, "_PLACED_ONCE", 0)
+    for limit in limits:
+        monkeypatch.setattr(steady_schedule, limit, 0)
     for dag in (gaussian(9, 64, seed), fft(16, 64, seed), cholesky(5, 64, seed)):
         once, barrier = (
             schedule(dag, ScheduleOptions(4, "sb-rlx", barrier=barrier, timing=Timing.STEADY, effort=Effort.QUICK))
