@@ -99,6 +99,22 @@ def simulate(dag: CanonicalDag, schedule: Schedule, *, fifo_capacity: Int64 | No
     )
 
 
+def held_by_readers(dag: CanonicalDag, schedule: Schedule) -> Int64:
+    """Return how many elements of each edge its reader holds while it waits for another input, shape [edges].
+
+    By the rules of the replay inputs are read one after another, in edge order; `simulate` reads them at once. A FIFO
+    with a place more is the same where the reader has taken the element and waits for one of a later edge.
+    """
+    held = np.zeros(dag.edges_count, dtype=np.int64)
+    last: dict[int, int] = {}
+    for edge in np.flatnonzero(schedule.streamed).tolist():
+        before = last.get(int(dag.edge_target[edge]))
+        if before is not None:
+            held[before] = 1
+        last[int(dag.edge_target[edge])] = edge
+    return held
+
+
 class _State:
     """State of a run: what each node has read and written, and when."""
 

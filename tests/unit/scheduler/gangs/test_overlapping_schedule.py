@@ -13,7 +13,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.scheduler import Schedule, ScheduleOptions, Timing, check, lower_bound_cycles, schedule
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
-from tests.unit.scheduler.element_simulator import simulate
+from tests.unit.scheduler.element_simulator import held_by_readers, simulate
 
 PARTITIONS = ("sb-lts", "sb-rlx", "work-ordered")
 
@@ -44,10 +44,31 @@ def test_overlapping_schedules_are_accepted_and_run_without_deadlock(
 
     assert not result.barrier
     check(dag, result)
-    assert not simulate(dag, result, barrier=False).stalled
+    room = result.fifo_capacity + held_by_readers(dag, result)
+    assert not simulate(dag, result, fifo_capacity=room, barrier=False).stalled
     assert result.makespan_cycles >= lower_bound_cycles(dag, pes)
     with_barriers = schedule(dag, ScheduleOptions(pes, partition, demote, barrier=True))
     assert result.makespan_cycles <= with_barriers.makespan_cycles
+
+
+def test_a_reader_takes_its_inputs_one_after_another() -> None:
+    """The last of 17 elements is written while the reader holds the first and waits for its other input."""
+    builder = DagBuilder("diamond")
+    first, memory, second, reader = (
+        builder.add_memory(builder.add_scope(name)) if name == "memory" else builder.add_task(builder.add_scope(name))
+        for name in ("first", "memory", "second", "reader")
+    )
+    for source, target in ((first, memory), (memory, second), (first, reader), (second, reader)):
+        builder.add_edge(source, target, 17)
+    dag = builder.finish()
+    result = schedule(dag, ScheduleOptions(3, "sb-lts", demote=False, barrier=False))
+
+    assert result.fifo_capacity.tolist() == [0, 0, 16, 1]
+    assert simulate(dag, result, barrier=False).stalled
+    assert not simulate(
+        dag, result, fifo_capacity=result.fifo_capacity + held_by_readers(dag, result), barrier=False
+    ).stalled
+    check(dag, result)
 
 
 def test_a_relay_that_is_read_faster_than_it_is_written_has_its_last_element_in_time() -> None:
