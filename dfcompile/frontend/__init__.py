@@ -1,8 +1,10 @@
 """Frontend: a PyTorch or ONNX model becomes a program of ONNX operators."""
 
 from dfcompile.frontend.element_kind import (
+    CODED_REALS,
     NARROW_REALS,
     PACKED_BITS,
+    POWERS_OF_TWO,
     element_kind,
     integer_limits,
     is_number,
@@ -28,10 +30,12 @@ from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 
 __all__ = [
     "CANONICAL",
+    "CODED_REALS",
     "FILE_KINDS",
     "NARROW_REALS",
     "ONNX",
     "PACKED_BITS",
+    "POWERS_OF_TWO",
     "Answer",
     "AppliedPass",
     "Array",

@@ -9,21 +9,26 @@ from types import MappingProxyType
 import ml_dtypes
 import numpy as np
 
-# Bits of the integers that ONNX stores several in a byte. An array holds one of them per byte.
-PACKED_BITS: Mapping[str, int] = MappingProxyType({"int4": 4, "uint4": 4, "int2": 2, "uint2": 2})
+# Bits of the types that ONNX stores several of in a byte. An array holds one of them per byte.
+PACKED_BITS: Mapping[str, int] = MappingProxyType({"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4})
+POWERS_OF_TWO = "float8_e8m0fnu"  # an exponent and nothing else: no sign, no zero
+# Real numbers that DaCe has no type for: to it they are bytes.
+CODED_REALS = frozenset(["float4_e2m1fn", "float8_e4m3fnuz", "float8_e5m2fnuz", POWERS_OF_TWO])
 # Stored so, and computed in single precision.
-NARROW_REALS = frozenset(["bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"])
+NARROW_REALS = frozenset(["bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"]) | CODED_REALS
 
 
 def element_kind(dtype: str) -> str:
     """Return what numpy calls the kind of an element type: b, i, u, f or c; V of what is none of these.
 
-    >>> [element_kind(dtype) for dtype in ("bool", "int4", "uint2", "bfloat16", "float8_e4m3fn", "complex64")]
+    >>> [element_kind(dtype) for dtype in ("bool", "int4", "uint2", "bfloat16", "float4_e2m1fn", "complex64")]
     ['b', 'i', 'u', 'f', 'f', 'c']
     """
+    if dtype in NARROW_REALS:
+        return "f"
     if dtype in PACKED_BITS:
         return "u" if dtype.startswith("u") else "i"
-    return "f" if dtype in NARROW_REALS else np.dtype(dtype).kind
+    return np.dtype(dtype).kind
 
 
 def is_number(dtype: str) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.element_kind import element_kind
+from dfcompile.frontend.element_kind import POWERS_OF_TWO, element_kind
 from dfcompile.frontend.program import Port, Program
 
 Array: TypeAlias = npt.NDArray[np.generic]
@@ -87,4 +87,5 @@ def _random(port: Port, generator: np.random.Generator) -> Array:
         return generator.integers(0, 2, port.shape).astype(dtype)
     if kind == "c":
         return (generator.standard_normal(port.shape) + 1j * generator.standard_normal(port.shape)).astype(dtype)
-    return generator.standard_normal(port.shape).astype(dtype)
+    drawn = generator.standard_normal(port.shape)
+    return (np.exp2(np.rint(drawn)) if port.dtype == POWERS_OF_TWO else drawn).astype(dtype)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dfcompile.frontend import element_kind, integer_limits, largest_real
+from dfcompile.frontend import PACKED_BITS, element_kind, integer_limits, largest_real
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expressions import operand_names
 from dfcompile.lowering.tensor import Tensor
@@ -27,7 +27,7 @@ def quantised(value: str, zero_point: str, dtype: str, *, saturate: bool = True)
     Args:
         value: how often the scale goes into the number.
         zero_point: the step that stands for zero; empty if that is 0.
-        dtype: of the steps: integers, or real numbers of 8 bits.
+        dtype: of the steps: integers, or real numbers of 4 or 8 bits.
         saturate: whether real numbers beyond the largest one become that; integers always do.
 
     >>> quantised("a", "b", "int8")
@@ -35,6 +35,8 @@ def quantised(value: str, zero_point: str, dtype: str, *, saturate: bool = True)
     """
     shift = f" + dace.float32({zero_point})" if zero_point else ""
     if element_kind(dtype) == "f":
+        if dtype in PACKED_BITS:
+            return f"{value}{shift}"  # what is stored saturates: it has no infinity
         largest = largest_real(dtype)
         # In this order a NaN stays one.
         return f"min({largest}, max(-{largest}, {value}{shift}))" if saturate else f"{value}{shift}"

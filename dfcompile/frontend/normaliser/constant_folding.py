@@ -7,7 +7,7 @@ import onnx
 from onnx import helper
 
 from dfcompile.errors import UserError
-from dfcompile.frontend.element_kind import NARROW_REALS, element_kind
+from dfcompile.frontend.element_kind import NARROW_REALS, POWERS_OF_TWO, element_kind
 from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
 from dfcompile.frontend.normaliser.selections import index_selections
 from dfcompile.frontend.onnx.draft import Constant, Draft
@@ -27,6 +27,7 @@ _DOUBTFUL = frozenset(
      "GlobalMaxPool", "GridSample", "LRN", "LSTM", "LeakyRelu", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool",
      "OneHot", "PRelu", "RNN", "ReduceLogSumExp", "Resize", "RoiAlign"]
 )  # fmt: skip
+_CASTS = frozenset(["Cast", "CastLike"])
 # It sums in the type of the result, which holds that but perhaps not the sum.
 _OF_SUMS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceMean"])
 
@@ -68,7 +69,7 @@ def _value(
     types: Mapping[str, TensorType],
     proto: onnx.ModelProto,
 ) -> Mapping[str, Constant] | None:
-    if node.op_type in _RANDOM or node.op_type in _DOUBTFUL or node.op_type in _KEPT:
+    if node.op_type in _RANDOM or _is_doubtful(node, types) or node.op_type in _KEPT:
         return None
     if node.op_type in _OF_SHAPES:
         known = types.get(node.input[0])
@@ -87,6 +88,12 @@ def _value(
     if any(element_kind(value.dtype.name) == "f" and np.isnan(value).any() for value in operands.values()):
         return None  # what an extremum or its place is then differs from one implementation to the next
     return _computed(node, operands, types, proto)
+
+
+def _is_doubtful(node: onnx.NodeProto, types: Mapping[str, TensorType]) -> bool:
+    """Whether ONNX's reference implementation is no oracle: of powers of two it departs from the table of Cast."""
+    results = {types[name].dtype for name in node.output if name in types}
+    return node.op_type in _DOUBTFUL or (node.op_type in _CASTS and POWERS_OF_TWO in results)
 
 
 def _size_bytes(constants: Mapping[str, Constant]) -> int:

@@ -29,6 +29,10 @@ _NUMPY_NAMES: dict[int, str] = {
     TensorProto.UINT4: "uint4",
     TensorProto.INT2: "int2",
     TensorProto.UINT2: "uint2",
+    TensorProto.FLOAT8E4M3FNUZ: "float8_e4m3fnuz",
+    TensorProto.FLOAT8E5M2FNUZ: "float8_e5m2fnuz",
+    TensorProto.FLOAT8E8M0: "float8_e8m0fnu",
+    TensorProto.FLOAT4E2M1: "float4_e2m1fn",
 }
 _ONNX_TYPES = {name: number for number, name in _NUMPY_NAMES.items()}
 _SCHEMA_NAMES = {
@@ -36,6 +40,10 @@ _SCHEMA_NAMES = {
     "float64": "tensor(double)",
     "float8_e4m3fn": "tensor(float8e4m3fn)",
     "float8_e5m2": "tensor(float8e5m2)",
+    "float8_e4m3fnuz": "tensor(float8e4m3fnuz)",
+    "float8_e5m2fnuz": "tensor(float8e5m2fnuz)",
+    "float8_e8m0fnu": "tensor(float8e8m0)",
+    "float4_e2m1fn": "tensor(float4e2m1)",
 }
 
 

@@ -18,11 +18,12 @@ from dace.codegen.exceptions import CompilationError, CompilerConfigurationError
 from dace.config import set_temporary
 
 from dfcompile.errors import InternalError, UserError
-from dfcompile.frontend import PACKED_BITS, Level, Program, element_kind, scalar_type
+from dfcompile.frontend import CODED_REALS, PACKED_BITS, Level, Program, element_kind, scalar_type
 from dfcompile.host.child_processes import ending_with_us
 from dfcompile.host.private_folder import in_private_folder, process_folder
 from dfcompile.host.reasons import reason_of
 from dfcompile.lowering.execution.accumulators import widen_accumulators
+from dfcompile.lowering.execution.coded_reals import definitions, passed_type
 
 Values = Mapping[str, npt.NDArray[np.generic]]
 
@@ -65,27 +66,42 @@ def run_program(program: Program, inputs: Values, *, optimised: bool = True) -> 
     used = program.sdfg.arglist()
     with _build_environment(optimised=optimised) as folder, ending_with_us():
         sdfg = deepcopy(program.sdfg)  # compiling changes an SDFG
-        for array in sdfg.arrays.values():
-            dtype = np.dtype(array.dtype.type).name
-            if dtype in PACKED_BITS:
-                array.dtype = scalar_type(_held_dtype(dtype))
+        _hold(sdfg)
         widen_accumulators(sdfg)
         sdfg.build_folder = str(folder)
         compiled = _compiled(sdfg)
         compiled(**{name: value for name, value in arguments.items() if name in used})
         del compiled
-    return {
-        port.name: arguments[port.array].astype(port.dtype, copy=False).reshape(port.shape) for port in program.outputs
-    }
+    return {port.name: _given(arguments[port.array], port.dtype).reshape(port.shape) for port in program.outputs}
+
+
+def _hold(sdfg: dace.SDFG) -> None:
+    """Let arrays be of types that the compiled code knows, in place."""
+    sdfg.append_global_code(definitions(sdfg))
+    for array in sdfg.arrays.values():
+        dtype = np.dtype(array.dtype.type).name
+        if dtype in CODED_REALS:
+            array.dtype = passed_type(dtype)
+        elif dtype in PACKED_BITS:
+            array.dtype = scalar_type(_held_dtype(dtype))
 
 
 def _held(value: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    """Return a copy, since DaCe takes no views; of integers of less than a byte, an array of bytes."""
+    """Return a copy, since DaCe takes no views; of integers of less than a byte, and of codes, an array of bytes."""
+    if value.dtype.name in CODED_REALS:
+        return np.array(value.view(np.uint8), order="C")
     return np.array(value, order="C", dtype=_held_dtype(value.dtype.name))
+
+
+def _given(held: npt.NDArray[np.generic], dtype: str) -> npt.NDArray[np.generic]:
+    """Return what an array of the compiled code stands for."""
+    return held.view(dtype) if dtype in CODED_REALS else held.astype(dtype, copy=False)
 
 
 def _held_dtype(dtype: str) -> str:
     """Return the element type that the compiled code knows, which has no integers of less than a byte."""
+    if dtype in CODED_REALS:
+        return "uint8"
     if dtype not in PACKED_BITS:
         return dtype
     return "uint8" if element_kind(dtype) == "u" else "int8"

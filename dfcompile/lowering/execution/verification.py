@@ -17,7 +17,11 @@ Array = npt.NDArray[np.generic]
 # What a chain of operators may lose, relative to the largest value of an output: functions that two libraries compute
 # differently in the last digits, and roundings of intermediate values.
 CHAIN = {
+    "float8_e8m0fnu": 1.0,
+    "float4_e2m1fn": 5e-1,
     "float8_e5m2": 5e-1,
+    "float8_e5m2fnuz": 5e-1,
+    "float8_e4m3fnuz": 2.5e-1,
     "float8_e4m3fn": 2.5e-1,
     "bfloat16": 8e-2,
     "float16": 2e-2,

@@ -11,6 +11,7 @@ from dfcompile.lowering.steps import is_zero, quantised, quotient, real_number
 
 _PRECISIONS = {0: "", 1: "", 10: "dace.float16", 16: "dace.bfloat16"}  # of a division, by ONNX's number of the type
 _DOMAINS = ("", "com.microsoft.")
+_UNPACKED = {"i": "int8", "u": "uint8", "f": "float8_e4m3fn"}  # of a byte, and holds what is narrower, by its kind
 _DYNAMIC_STEPS = 255  # between the least and the largest number
 
 
@@ -74,22 +75,25 @@ def add_dynamic_steps(build: CanonicalFragment, x: Tensor, y: Tensor, scale: Ten
 
 
 def unpacked(build: CanonicalFragment, x: Tensor) -> Tensor:
-    """Return integers as arrays hold them, one per byte; constants of less than a byte are read as they are stored.
+    """Return numbers as arrays hold them, one per byte; constants of less than a byte are read as they are stored.
 
     ``X[n, p] = packed[n] >> bits * p``, the first one in the lowest bits: one upsampler.
     """
     bits = PACKED_BITS.get(x.dtype)
     if bits is None or x.value is None:
         return x
-    per_byte, is_signed = 8 // bits, element_kind(x.dtype) == "i"
-    flat = np.ravel(x.value).astype(np.int16) & (2**bits - 1)
+    per_byte, kind = 8 // bits, element_kind(x.dtype)
+    codes = np.ravel(x.value).view(np.uint8) if kind == "f" else np.ravel(x.value).astype(np.int16)
+    flat = codes & (2**bits - 1)
     padded = np.pad(flat, (0, -flat.size % per_byte)).reshape(-1, per_byte)
     shifts = (bits * np.arange(per_byte)).astype(np.int32)
     packed = build.parameter("packed", (padded << shifts).sum(axis=1).astype(np.uint8)[:, None])
     source = f"(dace.int32(a) >> b) & {2**bits - 1}"
-    if is_signed:
+    if kind == "i":
         source = f"(({source}) ^ {2 ** (bits - 1)}) - {2 ** (bits - 1)}"
-    bytes_read = build.array("unpacked", padded.shape, "int8" if is_signed else "uint8")
+    elif kind == "f":
+        source = _real_of_code(source)
+    bytes_read = build.array("unpacked", padded.shape, _UNPACKED[kind])
     build.elementwise(source, [packed, build.parameter("shifts", shifts)], bytes_read, step="unpack")
     if padded.size == flat.size:
         return build.view(bytes_read, "integers", x.shape)
@@ -97,6 +101,14 @@ def unpacked(build: CanonicalFragment, x: Tensor) -> Tensor:
     every = build.view(bytes_read, "every", (padded.size,))
     build.add(Pad((0, flat.size - padded.size)), [every], cropped, step="crop")
     return build.view(cropped, "integers", x.shape)
+
+
+def _real_of_code(code: str) -> str:
+    """Return the number of float4_e2m1fn that has a code: 0, 0.5, 1, 1.5, 2, 3, 4, 6, and from 8 on the negative."""
+    size = f"(({code}) & 7)"
+    above = f"({size} - 2.0 if {size} < 6 else 2.0 * {size} - 8.0)"
+    real = f"(0.5 * {size} if {size} < 4 else {above})"
+    return f"-{real} if ({code}) > 7 else {real}"
 
 
 def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Tensor]) -> None:
