@@ -12,6 +12,8 @@ from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.scheduler import lower_bound_cycles
 
+CELLS = 2**22  # sets times stores that are worked on at a time, to bound memory
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _UnitStores:
@@ -89,23 +91,31 @@ class LeastCosts:
             before: number of the smaller set of each pair.
             after: number of the larger set of each pair.
         """
+        moved = np.zeros(len(before))
+        at_a_time = max(1, CELLS // max(1, len(members)))
+        for start in range(0, len(self._stores.whole), at_a_time):
+            moved += self._moved(slice(start, start + at_a_time), members, before, after)
+        return moved / self.model.system.dram_gb_per_s
+
+    def _moved(self, some: slice, members: Members, before: Numbers, after: Numbers) -> Column:
+        """Return the bytes of some stores that each pair moves at least: whole numbers."""
         stores = self._stores
         held = members.astype(float)
-        written = held @ stores.written.T
-        read = held @ stores.read.T
-        readers = held @ stores.is_reader.T
-        all_readers = stores.is_reader.sum(axis=1)
-        all_written = stores.written.sum(axis=1)
+        written = held @ stores.written[some].T
+        read = held @ stores.read[some].T
+        readers = held @ stores.is_reader[some].T
+        all_readers = stores.is_reader[some].sum(axis=1)
+        all_written = stores.written[some].sum(axis=1)
         moved = np.zeros(len(before))
-        for store in range(len(stores.whole)):
+        for store, (whole, is_result) in enumerate(zip(stores.whole[some], stores.is_result[some], strict=True)):
             made = written[after, store] - written[before, store]
             taken = read[after, store] - read[before, store]
-            elsewhere = all_written[store] - made if all_written[store] else stores.whole[store]
+            elsewhere = all_written[store] - made if all_written[store] else whole
             moved += np.minimum(elsewhere, taken)
             if all_written[store]:
                 apart = readers[after, store] - readers[before, store] < all_readers[store]
-                moved += np.where(apart | (stores.is_result[store] > 0), made, 0.0)
-        return moved / self.model.system.dram_gb_per_s
+                moved += np.where(apart | (is_result > 0), made, 0.0)
+        return moved
 
     def compute_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time that the tasks of each pair take at least: their work, shared by all cores."""

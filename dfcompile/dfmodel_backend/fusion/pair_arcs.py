@@ -14,6 +14,7 @@ from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
 
 PAIRS = 500_000  # of down-sets at a time
 ROWS = 256  # of smaller down-sets at a time: of those near to each other the larger ones are the same
+CELLS = 2**24  # down-sets times kernels as numbers at a time
 LARGEST_KEY = 2**62
 
 
@@ -79,7 +80,6 @@ def _pairs(model: GraphModel, members: Members, most: int) -> Iterator[_Pairs]:
     """Yield pairs that fit SRAM and DRAM, by blocks of the smaller down-sets; a kernel alone counts as fitting."""
     is_dram_free = model.dram_room >= model.most_waiting
     tables = PairBytes(model.flows, model.held, is_dram_free)
-    states = tables.states(members)
     sizes = members.sum(axis=1)
     capacity = model.sram_capacity or np.inf
     first = 0
@@ -89,7 +89,7 @@ def _pairs(model: GraphModel, members: Members, most: int) -> Iterator[_Pairs]:
         end = int(np.searchsorted(sizes, sizes[last - 1] + most, side="right"))
         before, after = _ordered(members[first:last], members[first:end], sizes[first:end], most)
         if len(before):
-            figures = tables.figures(states[first:last], states[first:end])
+            figures = tables.figures(members[first:last], members[first:end])
             traffic, sram, *alive = (figure[before, after] for figure in figures)
             fits = (sizes[first + after] - sizes[first + before] == 1) | (sram <= capacity)
             for live in alive:
@@ -112,20 +112,28 @@ def _ordered(
 
 
 def _times(model: GraphModel, members: Members, before: Numbers, after: Numbers, dram_bytes: Column) -> Column:
-    exchanged = members @ model.network_parts()[0]
+    exchanged = _sums(members, model.network_parts()[0])
     network_ns = np.maximum(exchanged[after] - exchanged[before], 0.0)
     compute_ns = _compute_ns(model, members, before, after)
     return model.rules.overlap.times_ns(compute_ns, dram_bytes / model.machine.dram_gb_per_s, network_ns)
 
 
+def _sums(members: Members, of_kernels: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """Return sums over the kernels of each set; numbers are eight times as large as members."""
+    rows = max(1, CELLS // max(1, members.shape[1]))
+    return np.concatenate(
+        [members[start : start + rows].astype(of_kernels.dtype) @ of_kernels for start in range(0, len(members), rows)]
+    )
+
+
 def _compute_ns(model: GraphModel, members: Members, before: Numbers, after: Numbers) -> Column:
     chip = model.machine
     if model.rules.utilization > 0:
-        flop = members @ model.flop
+        flop = _sums(members, model.flop)
         return np.asarray((flop[after] - flop[before]) / (model.rules.utilization * chip.peak_gflops))
     found_tables, numbers = model.different_tables
     which = (numbers[:, None] == np.arange(len(found_tables))).astype(np.float32)
-    counts = np.rint(members.astype(np.float32) @ which).astype(np.int64)
+    counts = np.rint(_sums(members, which)).astype(np.int64)
     first, inverse = _different(counts, before, after)
     cycles = np.empty(len(first))
     for start in range(0, len(first), PAIRS):
@@ -158,7 +166,8 @@ def _settle_single_kernels(
     times, moved = set_figures(model, np.eye(len(model.works), dtype=bool))
     sizes = members.sum(axis=1)
     alone = np.flatnonzero(sizes[after] - sizes[before] == 1)
-    for start in range(0, len(alone), PAIRS):
-        part = alone[start : start + PAIRS]
+    at_a_time = max(1, min(PAIRS, CELLS // max(1, members.shape[1])))
+    for start in range(0, len(alone), at_a_time):
+        part = alone[start : start + at_a_time]
         kernels = np.argmax(members[after[part]] & ~members[before[part]], axis=1)
         time_ns[part], dram_bytes[part] = times[kernels], moved[kernels]

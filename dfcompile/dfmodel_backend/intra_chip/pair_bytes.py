@@ -2,7 +2,9 @@
 
 A configuration is what a larger down-set has beside a smaller one. Of a tensor it only matters how many of its kernels
 (its source first, then its readers) are in either: that is its state. A figure of a pair is a sum, over all tensors, of
-an entry of a small table, which is a product of two matrices. All numbers are whole and below 2**53: sums are exact.
+an entry of a small table, which is a product of two matrices. Tables grow with the square of a tensor's kernels, and
+those of what its readers take with the cube: tensors of many kernels have none (`wide_tensors`). All numbers are whole
+and below 2**53: sums are exact.
 """
 
 from collections.abc import Iterator
@@ -14,8 +16,11 @@ import numpy.typing as npt
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
+from dfcompile.dfmodel_backend.intra_chip.wide_tensors import WideFlow, WideHeld
 
 FIGURES = 3
+BLOCK_BYTES = 2**27  # of what is multiplied at a time: sums of whole numbers are the same in parts
+NARROW = 16  # readers of a tensor with tables: those of all its readers have 70 kB
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,45 @@ class PairBytes:
         return tuple(StateTable(watched, figures) for watched, figures in found.items())
 
     def _all_tables(self) -> Iterator[StateTable]:
-        for number in range(len(self.flows.source)):
-            yield from _flow_tables(self.flows, number)
+        for number, places in enumerate(self.flows.readers.places):
+            if not self._is_wide(number, places):
+                yield from _flow_tables(self.flows, number)
         for (first, end), size in zip(self.held.users.places, self.held.size.tolist(), strict=True):
+            if end - first > NARROW:
+                continue
             before, after = _states(end - first)
             held = np.where(after > before, size, 0.0)
             kernels = tuple(self.held.users.kernels[first:end].tolist())
             yield StateTable(kernels, np.stack([held, held, np.zeros_like(held)]))
+
+    def _is_wide(self, number: int, places: tuple[int, int]) -> bool:
+        """Return whether a tensor that streams is read by many kernels; one that nobody reads has a place, too."""
+        return bool(self.flows.is_read[number]) and places[1] - places[0] > NARROW
+
+    @cached_property
+    def _wide(self) -> tuple[WideFlow | WideHeld, ...]:
+        """Tensors without a table."""
+        flows, held = self.flows, self.held
+        return (
+            *(
+                WideFlow(
+                    source=int(flows.source[number]),
+                    readers=flows.readers.kernels[first:end],
+                    leaves=bool(flows.leaves[number]),
+                    size=float(flows.size[number]),
+                    border=flows.border[first:end],
+                    inside=flows.inside[first:end],
+                    written=float(flows.written[number]),
+                )
+                for number, (first, end) in enumerate(flows.readers.places)
+                if self._is_wide(number, (first, end))
+            ),
+            *(
+                WideHeld(held.users.kernels[first:end], size)
+                for (first, end), size in zip(held.users.places, held.size.tolist(), strict=True)
+                if end - first > NARROW
+            ),
+        )
 
     @cached_property
     def _entries(self) -> Column:
@@ -80,21 +117,30 @@ class PairBytes:
         """Place of the first entry of each table."""
         return np.cumsum(self._sizes**2) - self._sizes**2
 
-    def states(self, members: Members) -> Numbers:
+    @cached_property
+    def _watched(self) -> Numbers:
+        """Kernels of all tables, one behind the other."""
+        return np.array([kernel for table in self._tables for kernel in table.watched], np.int64)
+
+    def _states(self, members: Members) -> Numbers:
         """Return the state of each tensor in each down-set ``[down-set, kernel]``."""
-        counted = members.astype(np.int32)
-        watched = np.array([kernel for table in self._tables for kernel in table.watched], np.int64)
-        if not len(watched):
+        if not len(self._watched):
             return np.zeros((len(members), 0), np.int64)
         first = np.cumsum(self._sizes - 1) - (self._sizes - 1)
-        return np.add.reduceat(counted[:, watched], first, axis=1, dtype=np.int64)
+        return np.add.reduceat(members[:, self._watched].astype(np.int32), first, axis=1, dtype=np.int64)
 
-    def figures(self, before: Numbers, after: Numbers) -> npt.NDArray[np.float64]:
-        """Return ``[figure, before, after]`` of all pairs of down-sets, given by their states.
+    def figures(self, before: Members, after: Members) -> npt.NDArray[np.float64]:
+        """Return ``[figure, before, after]`` of all pairs of down-sets ``[down-set, kernel]``.
 
         The figures are DRAM traffic, SRAM in the finest tiles with whole weights, and, unless DRAM is free, what is
-        alive there beside weights.
+        alive there beside weights. Of pairs of which the second does not hold the first they mean nothing.
         """
+        found = self._figures_of_tables(self._states(before), self._states(after))
+        for tensor in self._wide:
+            tensor.add_to(found, before, after)
+        return found
+
+    def _figures_of_tables(self, before: Numbers, after: Numbers) -> npt.NDArray[np.float64]:
         low = np.minimum(before.min(axis=0, initial=1 << 30), after.min(axis=0, initial=1 << 30))
         high = np.maximum(before.max(axis=0, initial=0), after.max(axis=0, initial=0))
         if self.is_dram_free:  # a tensor whose state is the same everywhere moves nothing
@@ -102,11 +148,15 @@ class PairBytes:
         table = np.repeat(np.arange(len(self._tables)), high - low + 1)
         first = np.cumsum(high - low + 1) - (high - low + 1)
         state = np.arange(len(table)) - np.repeat(first, high - low + 1) + low[table]
-        entry = self._first[table] + before[:, table] * self._sizes[table] + state
-        taken = self._entries[:, entry]  # [figure, before, column]
-        is_there = (after[:, table] == state).astype(float)
-        found = taken.reshape(len(taken) * len(before), len(table)) @ is_there.T
-        return np.asarray(found.reshape(len(taken), len(before), len(after)))
+        width = max(1, BLOCK_BYTES // (8 * (len(self._entries) * len(before) + len(after))))
+        found = np.zeros((len(self._entries) * len(before), len(after)))
+        for start in range(0, len(table), width):
+            part, is_at = table[start : start + width], state[start : start + width]
+            entry = self._first[part] + before[:, part] * self._sizes[part] + is_at
+            taken = self._entries[:, entry]  # [figure, before, column]
+            is_there = (after[:, part] == is_at).astype(float)
+            found += taken.reshape(len(found), len(part)) @ is_there.T
+        return found.reshape(len(self._entries), len(before), len(after))
 
 
 def _states(watched: int) -> tuple[Numbers, Numbers]:

@@ -10,11 +10,13 @@ from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, SetLimits
 
 MOST_LIMITS = 10_000_000  # sets whose limits are kept, 24 bytes each
 CHUNK = 8192  # rows that are worked on at a time, to bound memory
+CELLS = 2**22  # rows times kernels at a time: fewer rows of more than 512 kernels
 
 
 def set_limits(model: SetModel, members: Members) -> SetLimits:
     """Return which sets of kernels, ``[set, kernel]``, break no limit of cores or SRAM."""
-    parts = [_chunk(model, members[start : start + CHUNK], start) for start in range(0, len(members), CHUNK)]
+    rows = _rows_at_a_time(model)
+    parts = [_chunk(model, members[start : start + rows], start) for start in range(0, len(members), rows)]
     if not parts:
         return SetLimits(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np.zeros(0))
     return SetLimits(
@@ -48,6 +50,10 @@ def _fits_cores(model: SetModel, members: Members) -> npt.NDArray[np.bool_]:
     if inputs.any():
         fits &= ~((members & inputs).any(axis=1) & (members & ~inputs).any(axis=1))
     return fits
+
+
+def _rows_at_a_time(model: SetModel) -> int:
+    return max(1, min(CHUNK, CELLS // max(1, len(model.works))))
 
 
 def _chunk(model: SetModel, members: Members, first: int) -> SetLimits:
@@ -116,8 +122,9 @@ def set_figures(model: SetModel, members: Members, limits: SetLimits | None = No
     """Return the time and the DRAM bytes of each set of kernels, infinite if it breaks a limit of cores or SRAM."""
     found = limits if limits is not None else set_limits(model, members)
     times, dram_bytes = (np.full(len(members), np.inf) for _ in range(2))
-    for start in range(0, len(found.fitting), CHUNK):
-        part = slice(start, start + CHUNK)
+    at_a_time = _rows_at_a_time(model)
+    for start in range(0, len(found.fitting), at_a_time):
+        part = slice(start, start + at_a_time)
         rows = found.fitting[part]
         columns = model.steps(members[rows], found.weight_tiles[part], found.crossing[part], found.compute_ns[part])
         times[rows] = columns.time_ns
@@ -175,8 +182,9 @@ def arc_figures(model: SetModel, arcs: Arcs, limits: SetLimits | None = None) ->
     times[possible], dram_bytes[possible] = set_ns[place], set_bytes[place]
     doubtful = possible[cut[arcs.before[possible]] + cut[arcs.after[possible]] > room]
     doubtful = doubtful[np.isfinite(times[doubtful])]
-    for start in range(0, len(doubtful), CHUNK):
-        part = doubtful[start : start + CHUNK]
+    at_a_time = _rows_at_a_time(model)
+    for start in range(0, len(doubtful), at_a_time):
+        part = doubtful[start : start + at_a_time]
         waiting = model.waiting_bytes(before[arcs.before[part]], arcs.members[arcs.added[part]])
         times[part] = np.where(waiting <= room, times[part], np.inf)
     return times, dram_bytes
