@@ -1,6 +1,6 @@
 """The part of the report on the automatic choice: what it is, what it brings, what each operator could be."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dfcompile.report.figure import figure, record
 
@@ -66,3 +66,21 @@ class AutomaticSummary:
     rivals: RivalsSummary | None = figure(
         meaning="what it was compared with; absent where it is not taken", is_optional=True, default=None
     )
+
+
+def best_options(options: Sequence[OptionSummary]) -> tuple[OptionSummary, ...]:
+    """Return of operators with several expansions the best granularity of each, and the one that was chosen."""
+    several = {
+        option.operators
+        for option in options
+        if any(other.operators == option.operators and other.expansions != option.expansions for other in options)
+    }
+    best: dict[tuple[tuple[str, ...], str], OptionSummary] = {}
+    for option in options:
+        key = option.operators, str(dict(option.expansions))
+        if option.operators not in several:
+            continue
+        rank = (not option.is_chosen, option.alone_cycles, option.tasks)
+        if key not in best or rank < (not best[key].is_chosen, best[key].alone_cycles, best[key].tasks):
+            best[key] = option
+    return tuple(best.values())

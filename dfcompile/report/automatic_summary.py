@@ -1,6 +1,6 @@
 """Sums up an automatic choice as a part of the report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from dfcompile.canonical_dag.extraction import Granularity
@@ -79,21 +79,3 @@ def _options(
             alone_cycles=option.alone.cycles,
             is_chosen=option.pieces == pieces and expansions == dict(taken.get(origin, {})),
         )
-
-
-def best_options(options: Sequence[OptionSummary]) -> tuple[OptionSummary, ...]:
-    """Return of operators with several expansions the best granularity of each, and the one that was chosen."""
-    several = {
-        option.operators
-        for option in options
-        if any(other.operators == option.operators and other.expansions != option.expansions for other in options)
-    }
-    best: dict[tuple[tuple[str, ...], str], OptionSummary] = {}
-    for option in options:
-        key = option.operators, str(dict(option.expansions))
-        if option.operators not in several:
-            continue
-        rank = (not option.is_chosen, option.alone_cycles, option.tasks)
-        if key not in best or rank < (not best[key].is_chosen, best[key].alone_cycles, best[key].tasks):
-            best[key] = option
-    return tuple(best.values())

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary
-from dfcompile.report.automatic_summary import best_options
+from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, best_options
 from dfcompile.report.columns import table_columns
 from dfcompile.report.figures import Result
 from dfcompile.report.text_tables import Column, Table
