@@ -13,6 +13,8 @@ from dfcompile.scheduler.replayed import replayed
 
 _Key = tuple[bytes, ScheduleOptions]
 
+_REPLAYED_BOTH_WAYS = 100_000  # nodes
+
 
 @dataclass(frozen=True)
 class PartSchedules:
@@ -53,14 +55,20 @@ class PartSchedules:
         return None
 
     def replayed(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterator[Schedule]:
-        """Yield schedules with the times of their replay: as planned, and as asked for where that is another way."""
-        shape = _shape(part)
+        """Yield schedules with the times of their replay: as planned, and as asked for where that is another way.
+
+        Of a large part the second is yielded where it is known, or where no FIFOs of the first fit.
+        """
+        shape, is_found = _shape(part), False
         for asked in dict.fromkeys((self.planning, self.scheduling)):
+            if is_found and part.nodes_count > _REPLAYED_BOTH_WAYS and (shape, asked) not in self._replayed:
+                continue
             for options in _with_smaller_fifos(asked):
                 key = shape, options
                 if fits(found := self._plan(part, key)):
                     if key not in self._replayed:
                         self._replayed[key] = replayed(part, found)
+                    is_found = True
                     yield self._replayed[key]
                     break
 
