@@ -1,6 +1,7 @@
 """Columns of numbers: the same figure of many sets of kernels."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +9,9 @@ import numpy.typing as npt
 Column = npt.NDArray[np.float64]  # one figure per set, or per configuration
 Numbers = npt.NDArray[np.int64]
 Members = npt.NDArray[np.bool_]  # [set, kernel]: whether the kernel at that position is in the set
+CELLS = 2**24  # sets times kernels as numbers at a time: they are eight times as large as members
+
+_Number = TypeVar("_Number", np.float32, np.float64, np.int64)
 
 
 def equal_rows(columns: Sequence[Numbers]) -> tuple[Numbers, Numbers, Numbers]:
@@ -35,3 +39,12 @@ def members_of(sets: tuple[int, ...], kernels: int) -> Members:
     width = max(1, -(-kernels // 8))
     packed = np.frombuffer(b"".join(mask.to_bytes(width, "little") for mask in sets), np.uint8)
     return np.unpackbits(packed.reshape(len(sets), width), axis=1, count=kernels, bitorder="little").astype(bool)
+
+
+def sums_over(members: Members, of_kernels: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+    """Return the sum over the kernels of each set of what each kernel has; ``[kernel]`` or ``[kernel, figure]``."""
+    found = np.zeros((len(members), *of_kernels.shape[1:]), of_kernels.dtype)
+    rows = max(1, CELLS // max(1, members.shape[1]))
+    for start in range(0, len(members), rows):
+        found[start : start + rows] = members[start : start + rows].astype(of_kernels.dtype) @ of_kernels
+    return found

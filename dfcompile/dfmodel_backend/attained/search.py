@@ -14,7 +14,7 @@ import numpy as np
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.possible_arcs import possible_arcs
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
-from dfcompile.dfmodel_backend.columns import Column, members_of
+from dfcompile.dfmodel_backend.columns import Column, members_of, sums_over
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, least_chain
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.errors import InfeasibleError
@@ -91,7 +91,7 @@ class _Search:
         self._shape = FusionShape(units.predecessors, (everything,) * slots, units.count)
         self._arcs, self._holds_all = possible_arcs(self._shape, units.may_share)
         # of each set, what looking at it costs of the budget
-        self._tasks_of = LEAST_TASKS + self._arcs.members @ np.array(units.tasks_count, np.int64)
+        self._tasks_of = LEAST_TASKS + sums_over(self._arcs.members, np.array(units.tasks_count, np.int64))
         self._arc_of = {
             (before, after): arc
             for arc, (before, after) in enumerate(

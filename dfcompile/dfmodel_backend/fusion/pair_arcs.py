@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
+from dfcompile.dfmodel_backend.columns import CELLS, Column, Members, Numbers, members_of, sums_over
 from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles_of_counts
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.intra_chip.pair_bytes import PairBytes
@@ -14,7 +14,6 @@ from dfcompile.dfmodel_backend.intra_chip.set_times import set_figures
 
 PAIRS = 500_000  # of down-sets at a time
 ROWS = 256  # of smaller down-sets at a time: of those near to each other the larger ones are the same
-CELLS = 2**24  # down-sets times kernels as numbers at a time
 LARGEST_KEY = 2**62
 
 
@@ -112,28 +111,20 @@ def _ordered(
 
 
 def _times(model: GraphModel, members: Members, before: Numbers, after: Numbers, dram_bytes: Column) -> Column:
-    exchanged = _sums(members, model.network_parts()[0])
+    exchanged = sums_over(members, model.network_parts()[0])
     network_ns = np.maximum(exchanged[after] - exchanged[before], 0.0)
     compute_ns = _compute_ns(model, members, before, after)
     return model.rules.overlap.times_ns(compute_ns, dram_bytes / model.machine.dram_gb_per_s, network_ns)
 
 
-def _sums(members: Members, of_kernels: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return sums over the kernels of each set; numbers are eight times as large as members."""
-    rows = max(1, CELLS // max(1, members.shape[1]))
-    return np.concatenate(
-        [members[start : start + rows].astype(of_kernels.dtype) @ of_kernels for start in range(0, len(members), rows)]
-    )
-
-
 def _compute_ns(model: GraphModel, members: Members, before: Numbers, after: Numbers) -> Column:
     chip = model.machine
     if model.rules.utilization > 0:
-        flop = _sums(members, model.flop)
+        flop = sums_over(members, model.flop)
         return np.asarray((flop[after] - flop[before]) / (model.rules.utilization * chip.peak_gflops))
     found_tables, numbers = model.different_tables
     which = (numbers[:, None] == np.arange(len(found_tables))).astype(np.float32)
-    counts = np.rint(_sums(members, which)).astype(np.int64)
+    counts = np.rint(sums_over(members, which)).astype(np.int64)
     first, inverse = _different(counts, before, after)
     cycles = np.empty(len(first))
     for start in range(0, len(first), PAIRS):
