@@ -59,7 +59,7 @@ def automatic_notes(result: Result, found: AutomaticSummary) -> Iterator[str]:
     elif makespan is not None and (makespan - found.estimated_cycles) * _WORTH >= makespan:
         yield (
             f"hint on {result.pes} PEs: --expand auto may take {found.estimated_cycles:,} cycles instead of "
-            f"{makespan:,}{_fewer(makespan, found.estimated_cycles)}, with {_some(found.expand)}, and other tasks"
+            f"{makespan:,}{_fewer(makespan, found.estimated_cycles)}, with {_changes(found.expand)}"
         )
 
 
@@ -71,6 +71,10 @@ def _brought(makespan: int | None, published: int | None) -> str:
 
 def _times(longer: int, shorter: int) -> str:
     return f", {longer / shorter:.1f} times as many" if shorter else ""
+
+
+def _changes(rules: Sequence[str]) -> str:
+    return f"{_some(rules)}, and other tasks" if rules else "other tasks"
 
 
 def _fewer(longer: int, shorter: int) -> str:
