@@ -16,20 +16,52 @@ CELLS = 2**22  # sets times stores that are worked on at a time, to bound memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Entries:
+    """Bytes by store and unit, where there are some: a unit touches few of thousands of stores.
+
+    Attributes:
+        store: per entry, ascending; several of a store and a unit add up.
+        unit: per entry.
+        size: per entry, in bytes.
+    """
+
+    store: Int64
+    unit: Int64
+    size: Column
+
+    @staticmethod
+    def of(*parts: tuple[Int64, Int64, Int64]) -> "_Entries":
+        store, unit, size = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.argsort(store, kind="stable")
+        return _Entries(store[order], unit[order], size[order].astype(float))
+
+    def table(self, first: int, last: int, units: int) -> Column:
+        """Return the bytes of some stores, shape [stores, units]."""
+        found = np.zeros((last - first, units))
+        begin, end = np.searchsorted(self.store, (first, last)).tolist()
+        np.add.at(found, (self.store[begin:end] - first, self.unit[begin:end]), self.size[begin:end])
+        return found
+
+    def of_units(self, units: Column, stores: int) -> Column:
+        """Return the bytes of each store, each unit as often as ``units`` says, shape [stores]."""
+        return np.bincount(self.store, self.size * units[self.unit], minlength=stores).astype(float)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _UnitStores:
     """The stores of a lowering as sums over units, in bytes.
 
     Attributes:
-        written: by each unit, shape [stores, units].
-        read: by each unit, shape [stores, units].
-        is_reader: whether a unit reads a store, shape [stores, units].
+        written: by each unit.
+        read: by each unit.
+        all_written: by all units, shape [stores].
         whole: each element once, shape [stores].
         is_result: whether it must be written, shape [stores].
     """
 
-    written: Column
-    read: Column
-    is_reader: Column
+    written: _Entries
+    read: _Entries
+    all_written: Column
     whole: Column
     is_result: Column
 
@@ -45,26 +77,22 @@ class LeastCosts:
         model = self.model
         dag, unit, table = model.dag, model.units.unit, model.stores
         buffers = len(table.whole_bytes)
-        count = model.units.count
-        written = np.zeros((buffers, count))
-        read = np.zeros((buffers, count))
         source, target = dag.edge_source, dag.edge_target
         into = (unit[source] != NO_UNIT) & dag.is_buffer[target]
-        np.add.at(written, (table.of_node[target[into]], unit[source[into]]), table.edge_bytes[into])
         out = dag.is_buffer[source] & (unit[target] != NO_UNIT)
-        np.add.at(read, (table.of_node[source[out]], unit[target[out]]), table.edge_bytes[out])
-        streams = self._streams()
-        zeros = np.zeros((len(streams), count))
-        made, taken = zeros.copy(), zeros.copy()
-        for row, (maker, reader, size) in enumerate(streams):
-            made[row, maker] = size
-            taken[row, reader] = size
+        makers, readers, sizes = np.array(self._streams(), np.int64).reshape(-1, 3).T
+        streams = buffers + np.arange(len(sizes))
+        written = _Entries.of(
+            (table.of_node[target[into]], unit[source[into]], table.edge_bytes[into]), (streams, makers, sizes)
+        )
         return _UnitStores(
-            written=np.concatenate([written, made]),
-            read=np.concatenate([read, taken]),
-            is_reader=(np.concatenate([read, taken]) > 0).astype(float),
-            whole=np.concatenate([table.whole_bytes.astype(float), made.sum(axis=1)]),
-            is_result=np.concatenate([table.is_result.astype(float), np.zeros(len(streams))]),
+            written=written,
+            read=_Entries.of(
+                (table.of_node[source[out]], unit[target[out]], table.edge_bytes[out]), (streams, readers, sizes)
+            ),
+            all_written=written.of_units(np.ones(model.units.count), buffers + len(sizes)),
+            whole=np.concatenate([table.whole_bytes, sizes]).astype(float),
+            is_result=np.concatenate([table.is_result, np.zeros(len(sizes))]).astype(float),
         )
 
     def _streams(self) -> list[tuple[int, int, int]]:
@@ -92,20 +120,23 @@ class LeastCosts:
             after: number of the larger set of each pair.
         """
         moved = np.zeros(len(before))
-        at_a_time = max(1, CELLS // max(1, len(members)))
-        for start in range(0, len(self._stores.whole), at_a_time):
-            moved += self._moved(slice(start, start + at_a_time), members, before, after)
+        at_a_time = max(1, CELLS // max(1, len(members), self.model.units.count))
+        stores = len(self._stores.whole)
+        for first in range(0, stores, at_a_time):
+            moved += self._moved(first, min(first + at_a_time, stores), members, before, after)
         return moved / self.model.system.dram_gb_per_s
 
-    def _moved(self, some: slice, members: Members, before: Numbers, after: Numbers) -> Column:
+    def _moved(self, first: int, last: int, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the bytes of some stores that each pair moves at least: whole numbers."""
-        stores = self._stores
+        stores, count = self._stores, self.model.units.count
         held = members.astype(float)
-        written = held @ stores.written[some].T
-        read = held @ stores.read[some].T
-        readers = held @ stores.is_reader[some].T
-        all_readers = stores.is_reader[some].sum(axis=1)
-        all_written = stores.written[some].sum(axis=1)
+        taken_by = stores.read.table(first, last, count)
+        is_reader = (taken_by > 0).astype(float)
+        written = held @ stores.written.table(first, last, count).T
+        read = held @ taken_by.T
+        readers = held @ is_reader.T
+        all_readers = is_reader.sum(axis=1)
+        all_written, some = stores.all_written[first:last], slice(first, last)
         moved = np.zeros(len(before))
         for store, (whole, is_result) in enumerate(zip(stores.whole[some], stores.is_result[some], strict=True)):
             made = written[after, store] - written[before, store]
@@ -151,8 +182,9 @@ class LeastCosts:
         stores = self._stores
         count = self.model.units.count
         done, both = members_of((before, before | units), count).astype(float)
-        begun = (stores.written @ both > 0) | (stores.written.sum(axis=1) == 0)
-        awaited = (stores.is_reader @ (1 - done) > 0) | (stores.is_result > 0) | (stores.written.sum(axis=1) == 0)
+        is_given, size = stores.all_written == 0, len(stores.whole)
+        begun = (stores.written.of_units(both, size) > 0) | is_given
+        awaited = (stores.read.of_units(1 - done, size) > 0) | (stores.is_result > 0) | is_given
         return int(stores.whole[begun & awaited].sum())
 
     def most_live(self) -> tuple[int, str]:
