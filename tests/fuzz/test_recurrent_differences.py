@@ -19,14 +19,15 @@ def graph(op_type: str, activations: list[str], operands: dict[str, Array]) -> s
         "activation_beta": [0.5 for name in activations if name in OF_BETA],
     }
     attributes = ", ".join(f"{name} = {values}" for name, values in numbers.items() if values)
+    kind = "float16" if operands["X"].dtype == np.float16 else "float"
     names = ", ".join(f'"{name}"' for name in activations)
-    inputs = ", ".join(f"float[{','.join(map(str, value.shape))}] {name}" for name, value in operands.items())
+    inputs = ", ".join(f"{kind}[{','.join(map(str, value.shape))}] {name}" for name, value in operands.items())
     listed = ", ".join(
         name if name in operands else '""' for name in NAMES[: NAMES.index(max(operands, key=NAMES.index)) + 1]
     )
     hidden, batch = operands["R"].shape[2], operands["X"].shape[1]
     attributes = f"hidden_size = {hidden}, activations = [{names}]{', ' * bool(attributes)}{attributes}"
-    return f"g ({inputs}) => (float[1,1,{batch},{hidden}] Y) {{ Y = {op_type} <{attributes}> ({listed}) }}"
+    return f"g ({inputs}) => ({kind}[1,1,{batch},{hidden}] Y) {{ Y = {op_type} <{attributes}> ({listed}) }}"
 
 
 def onnxruntime_result(op_type: str, activations: list[str], **operands: Array) -> Array:
@@ -62,6 +63,28 @@ def test_what_is_undefined_becomes_a_finite_number_beside_a_bias() -> None:
     found = onnxruntime_result("LSTM", ["Sigmoid", "Tanh", "Tanh"], **of_first_gate("LSTM", 1, 1, 1, 1), B=bias)
 
     assert np.isfinite(found).all()
+
+
+def test_cell_of_half_precision_does_not_overflow() -> None:
+    operands = of_first_gate("LSTM", 2000, 0, 0, 2000)
+    halves = {name: value.astype(np.float16) for name, value in operands.items()}
+
+    found = onnxruntime_result("LSTM", ["Affine", "Affine", "Softsign"], **halves)
+
+    assert found.tolist() == [0.5]  # of a cell of 1,000,000
+
+
+@pytest.mark.parametrize(
+    ("dtype", "found", "is_known"),
+    [(np.float16, [np.nan, 1], True), (np.float16, [2, 1], False), (np.float32, [np.nan, 1], False)],
+)
+def test_only_an_overflow_of_halves_is_excused(dtype: type[np.floating], found: list[float], *, is_known: bool) -> None:
+    operands = {name: value.astype(dtype) for name, value in of_first_gate("LSTM", 1).items()}
+    operands["X"] = np.ones((1, 2, 1), dtype)
+    model = model_from_text(graph("LSTM", ["Tanh", "Tanh", "Tanh"], operands))
+    ours, theirs = (np.array(values, dtype).reshape(1, 1, 2, 1) for values in (found, [3, 1]))
+
+    assert bool(known_reason(model, operands, {"Y": ours}, {"Y": theirs})) is is_known
 
 
 def test_softplus_within_a_recurrence_overflows() -> None:
