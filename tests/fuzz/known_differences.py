@@ -1,52 +1,15 @@
 """Where onnxruntime deviates from ONNX, or ONNX leaves open what is right: each entry as narrow as it can be."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 
 from tests.fuzz.comparison import Floats, difference
+from tests.fuzz.disagreement import Disagreement, KnownDifference
 from tests.fuzz.draw import Array
-
-
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A node whose value differs.
-
-    Attributes:
-        model: of the node.
-        node: its only one.
-        opset: its operator set.
-        operands: of the node, by name.
-        found: dfcompile's results.
-        expected: onnxruntime's.
-    """
-
-    model: onnx.ModelProto
-    node: onnx.NodeProto
-    opset: int
-    operands: Mapping[str, Array]
-    found: Mapping[str, Array]
-    expected: Mapping[str, Array]
-
-
-@dataclass(frozen=True, slots=True)
-class KnownDifference:
-    """A reason why a value may differ from onnxruntime's.
-
-    Attributes:
-        op_types: of the nodes.
-        reason: why onnxruntime is no oracle here.
-        source: where that can be read.
-        holds: whether it explains the disagreement.
-    """
-
-    op_types: str
-    reason: str
-    source: str
-    holds: Callable[[Disagreement], bool]
+from tests.fuzz.recurrent_differences import RECURRENT_DIFFERENCES
 
 
 def _only_undefined(case: Disagreement) -> bool:
@@ -355,6 +318,7 @@ KNOWN_DIFFERENCES = (
         "onnx.defs: function body of MeanVarianceNormalization-13",
         _only_undefined,
     ),
+    *RECURRENT_DIFFERENCES,
 )
 
 

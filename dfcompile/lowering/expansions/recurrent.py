@@ -187,7 +187,7 @@ class Recurrence:
         """Return an activation of what goes into it, which is clipped before."""
         if "clip" in self.op.attributes:
             bound = literal(self.op.real("clip", 0.0), "float32")
-            term = term.within(f"min(max(a, -{bound}), {bound})")
+            term = term.within(f"min({bound}, max(-{bound}, a))")  # in this order a NaN stays one
         return term.within(function)
 
     def product(self, at: At, state: Tensor, matrix: Tensor, name: str = "product") -> Tensor:
@@ -242,7 +242,7 @@ class Recurrence:
         return part
 
     def _initial(self, position: int, direction: int) -> Tensor | None:
-        """Return a direction's initial state from an operand; None if it is zero."""
+        """Return a direction's initial state from an operand; None if it is zero, which is left out."""
         e = self.extents
         shape = (e.batch, e.directions, e.hidden) if self.is_batch_first else (e.directions, e.batch, e.hidden)
         given = optional(self.op, position, shape)

@@ -188,6 +188,19 @@ def test_steps_are_the_formulas(node: Node, is_compact: bool) -> None:
     assert_same(interpret(lowered(node.model(), choices), node.feeds), reference(node), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("op_type", sorted(GATES))
+def test_clip_leaves_what_is_undefined(op_type: str) -> None:
+    gates = GATES[op_type]
+    operands = [np.array([[[value]]], np.float32) for value in (np.nan,)]
+    operands += [np.ones((1, gates, 1), np.float32) for _ in range(2)]
+
+    found = interpret(
+        lowered(Node(op_type, operands, [1, 2], {"hidden_size": 1, "clip": 0.5}).model()), {"x0": operands[0]}
+    )
+
+    assert all(np.isnan(value).all() for value in found.values())
+
+
 def small(op_type: str, steps: int = 3, hidden: int = 4, **attributes: Attribute) -> Node:
     generator = np.random.default_rng(7)
     gates = GATES[op_type] * hidden
