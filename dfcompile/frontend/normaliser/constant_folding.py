@@ -27,6 +27,11 @@ _DOUBTFUL = frozenset(
      "GlobalMaxPool", "GridSample", "LRN", "LSTM", "LeakyRelu", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool",
      "OneHot", "PRelu", "QLinearConv", "QLinearMatMul", "RNN", "ReduceLogSumExp", "Resize", "RoiAlign"]
 )  # fmt: skip
+# Its steps are rounded to half precision, where sums of squares overflow and what 1 is added to is lost.
+_DOUBTFUL_IN_HALVES = frozenset(
+    ["BatchNormalization", "Gelu", "GroupNormalization", "InstanceNormalization", "LayerNormalization",
+     "MeanVarianceNormalization", "RMSNormalization"]
+)  # fmt: skip
 _LARGEST_STEP = 2.0**31  # it makes steps integers of 32 bits before they saturate
 _CASTS = frozenset(["Cast", "CastLike"])
 # It sums in the type of the result, which holds that but perhaps not the sum.
@@ -102,7 +107,8 @@ def _has_steps(data: Constant, scale: Constant) -> bool:
 def _is_doubtful(node: onnx.NodeProto, types: Mapping[str, TensorType]) -> bool:
     """Whether ONNX's reference implementation is no oracle: of powers of two it departs from the table of Cast."""
     results = {types[name].dtype for name in node.output if name in types}
-    return node.op_type in _DOUBTFUL or (node.op_type in _CASTS and POWERS_OF_TWO in results)
+    in_halves = node.op_type in _DOUBTFUL_IN_HALVES and not results.isdisjoint(NARROW_REALS)
+    return node.op_type in _DOUBTFUL or in_halves or (node.op_type in _CASTS and POWERS_OF_TWO in results)
 
 
 def _size_bytes(constants: Mapping[str, Constant]) -> int:
