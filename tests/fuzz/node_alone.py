@@ -33,6 +33,11 @@ class Alone:
         self.operands = tuple(name for name in dict.fromkeys(node.input) if name not in fixed)
         self._sessions: dict[_Types, Session] = {}
 
+    @property
+    def opset(self) -> int:
+        """Version of ONNX's operators."""
+        return next((entry.version for entry in self._model.opset_import if entry.domain in {"", "ai.onnx"}), 0)
+
     def run(self, operands: Mapping[str, Array]) -> dict[str, Array]:
         """Return the node's results.
 

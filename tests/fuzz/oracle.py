@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import ml_dtypes  # noqa: F401  # numpy then knows its types by name
 import numpy as np
 
 from tests.fuzz.draw import Array
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import onnxruntime
 
 _NUMPY_TYPES = {"tensor(float)": "float32", "tensor(double)": "float64"}
+_CODED = {"tensor(float8e4m3fn)": "float8_e4m3fn"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,17 @@ class Session:
         }
 
     def run(self, feeds: Mapping[str, Array]) -> Answer:
-        names = [port.name for port in self.session.get_outputs()]
+        ports = self.session.get_outputs()
         try:
-            found = self.session.run(names, dict(feeds))
+            found = self.session.run([port.name for port in ports], dict(feeds))
         except Exception as error:  # noqa: BLE001  # its exceptions have no common base
             return Answer({}, _one_line(error))
-        return Answer({name: np.asarray(value) for name, value in zip(names, found, strict=True)})
+        return Answer({port.name: _typed(value, port.type) for port, value in zip(ports, found, strict=True)})
+
+
+def _typed(value: Array, onnx_name: str) -> Array:
+    """Return a result in its own type: numbers of 8 bits come as their codes."""
+    return np.asarray(value).view(_CODED[onnx_name]) if onnx_name in _CODED else np.asarray(value)
 
 
 def load(model: bytes) -> Session | Answer:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
-from tests.fuzz.comparison import EXACT, JUMPING, LONGEST, ROUNDING, STASHED, wrong_elements
+from tests.fuzz.comparison import EXACT, JUMPING, LONGEST, ROUNDING, STASHED, Floats, wrong_elements
 from tests.fuzz.draw import Array
 from tests.fuzz.node_alone import Alone, CannotRunError
 
@@ -73,6 +73,10 @@ class _Noise:
         """Return factors of which most are far below 1."""
         return np.exp2(self._generator.uniform(-8, 2, shape))
 
+    def most(self, value: Array) -> Floats:
+        """Return by how much an element may be larger."""
+        return self._units * ROUNDING[value.dtype.name] * np.abs(value.astype(np.float64))
+
     def disturbed(self, value: Array, *, coarse: bool) -> Array:
         """Return the value with every element a little larger, or smaller, or as it was; a zero of either sign."""
         if value.dtype.kind != "f":
@@ -98,6 +102,8 @@ def _noisy_run(nodes: Sequence[Alone], known: Mapping[str, Array], noise: _Noise
             results = _without_cancellation(alone.node, {**known, **operands}, results, noise)
         if op_type == "ReduceLogSum":
             results = _of_rounded_sum(alone, {**known, **operands}, results, noise)
+        if op_type == "DFT":
+            results = _of_rounded_transform(alone, {**known, **operands}, results, noise)
         if op_type in BESIDE_ONE:
             results = _of_rounded_exponential(alone.node, {**known, **operands}[alone.node.input[0]], results, noise)
         if op_type == "Sigmoid":
@@ -142,15 +148,49 @@ def _of_rounded_sum(
             for part in (x, 0 - x)
         )
         total = np.where(np.isnan(result), positive - negative, np.exp(result.astype(np.float64)))
-        size = (positive + negative).astype(dtype)
-        error = np.subtract(noise.disturbed(size, coarse=False), size, dtype=np.float64)
-        # Where it swallows the sum, the sum may be zero as well, or anything of its size.
-        swallows = np.abs(error) >= np.abs(total)
-        kind = noise.signs(total.shape)
-        swallowed = np.where(kind > 0, 0.0, total * noise.factors(total.shape))
-        rounded = np.where(swallows & (kind != 0), swallowed, total + error)
+        rounded = _rounded_sum(total, positive + negative, dtype, noise)
         cancels = (positive > 0) & (negative > 0)
         return {name: np.where(cancels, np.log(rounded), result).astype(result.dtype)}
+
+
+def _rounded_sum(
+    total: Floats, size: Floats, dtype: np.dtype[np.generic], noise: _Noise, *, turns: bool = False
+) -> Floats:
+    """Return a sum with an error of the size of its terms; where that may swallow it, it may be zero, or anything.
+
+    Args:
+        total: the sum.
+        size: of the absolute values of its terms.
+        dtype: in which it is computed.
+        noise: what disturbs it.
+        turns: whether what is left of one that is swallowed has the other sign.
+    """
+    held = size.astype(dtype)
+    error = np.subtract(noise.disturbed(held, coarse=False), held, dtype=np.float64)
+    kind = noise.signs(total.shape)
+    left = noise.factors(total.shape)
+    swallowed = np.where(kind > 0, 0.0, total * (-left if turns else left))
+    return np.where((noise.most(held) >= np.abs(total)) & (kind != 0), swallowed, total + error)
+
+
+def _of_rounded_transform(
+    alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
+) -> dict[str, Array]:
+    """Return the Fourier transform as sums that are rounded as their terms are, whatever cancels."""
+    (name, result), *_ = results.items()
+    x = values[alone.node.input[0]]
+    given = {entry.name: entry.i for entry in alone.node.attribute}
+    operands = [*alone.node.input, "", ""]
+    axis = int(values[operands[2]].item()) if operands[2] else given.get("axis", 1 if alone.opset < 20 else -2)
+    length = int(values[operands[1]].item()) if operands[1] else x.shape[axis]
+    with np.errstate(all="ignore"):
+        read = np.moveaxis(np.abs(x.astype(np.float64)), axis, 0)[:length]
+        size = np.moveaxis(read.sum(axis=(0, -1), keepdims=True), 0, axis)
+        if given.get("inverse", 0):
+            size /= max(1, length)
+        sizes = np.broadcast_to(size, result.shape)
+        rounded = _rounded_sum(result.astype(np.float64), sizes, result.dtype, noise, turns=True)
+        return {name: rounded.astype(result.dtype)}
 
 
 def _of_rounded_exponential(

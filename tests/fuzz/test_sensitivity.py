@@ -60,6 +60,17 @@ def test_reciprocal_of_a_rounded_zero() -> None:
     assert not excused("g (float[3] x) => (float[3] y) { y = Reciprocal(x) }", {0: -2.0})
 
 
+def test_sum_of_a_transform_that_cancels() -> None:
+    """A constant has no other frequency, but for what is left of the rounded sums of its terms."""
+    x = np.full((1, 60, 1), 0.1, np.float32)
+    graph = "g (float[1,60,1] x) => (float[1,60,2] y) { d = DFT<axis=1>(x) y = Sign(d) }"
+
+    assert excused(graph, {6: 2.0}, x) is False
+    for value in (-1.0, 0.0, 1.0):
+        assert excused(graph, dict.fromkeys(range(2, 120), value), x)
+    assert not excused(graph, {0: 0.0}, x)
+
+
 def test_every_one_of_many_rounded_zeros() -> None:
     """Each may have either sign, whatever the others have."""
     graph = "g (float[999] x) => (float[999] y) { s = Sin(x) z = Sub(s, s) m = Selu(z) y = Reciprocal(m) }"

@@ -25,8 +25,14 @@ _KEPT = frozenset(["DequantizeLinear"])
 _DOUBTFUL = frozenset(
     ["AffineGrid", "AveragePool", "ConvTranspose", "DeformConv", "Elu", "GRU", "GlobalAveragePool", "GlobalLpPool",
      "GlobalMaxPool", "GridSample", "LRN", "LSTM", "LeakyRelu", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool",
-     "OneHot", "PRelu", "RNN", "ReduceLogSumExp", "Resize", "RoiAlign"]
+     "OneHot", "PRelu", "QLinearConv", "QLinearMatMul", "RNN", "ReduceLogSumExp", "Resize", "RoiAlign"]
 )  # fmt: skip
+# Its steps are rounded to half precision, where sums of squares overflow and what 1 is added to is lost.
+_DOUBTFUL_IN_HALVES = frozenset(
+    ["BatchNormalization", "Gelu", "GroupNormalization", "InstanceNormalization", "LayerNormalization",
+     "MeanVarianceNormalization", "RMSNormalization"]
+)  # fmt: skip
+_LARGEST_STEP = 2.0**31  # it makes steps integers of 32 bits before they saturate
 _CASTS = frozenset(["Cast", "CastLike"])
 # It sums in the type of the result, which holds that but perhaps not the sum.
 _OF_SUMS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceMean"])
@@ -87,13 +93,22 @@ def _value(
         return None
     if any(element_kind(value.dtype.name) == "f" and np.isnan(value).any() for value in operands.values()):
         return None  # what an extremum or its place is then differs from one implementation to the next
+    if node.op_type == "QuantizeLinear" and not _has_steps(*(operands[name] for name in node.input[:2])):
+        return None
     return _computed(node, operands, types, proto)
+
+
+def _has_steps(data: Constant, scale: Constant) -> bool:
+    """Whether ONNX's reference implementation holds the steps of all numbers, also of those that saturate."""
+    largest = np.abs(data.astype(np.float64)).max(initial=0.0)
+    return bool(largest < _LARGEST_STEP * np.abs(scale.astype(np.float64)).min(initial=np.inf))
 
 
 def _is_doubtful(node: onnx.NodeProto, types: Mapping[str, TensorType]) -> bool:
     """Whether ONNX's reference implementation is no oracle: of powers of two it departs from the table of Cast."""
     results = {types[name].dtype for name in node.output if name in types}
-    return node.op_type in _DOUBTFUL or (node.op_type in _CASTS and POWERS_OF_TWO in results)
+    in_halves = node.op_type in _DOUBTFUL_IN_HALVES and not results.isdisjoint(NARROW_REALS)
+    return node.op_type in _DOUBTFUL or in_halves or (node.op_type in _CASTS and POWERS_OF_TWO in results)
 
 
 def _size_bytes(constants: Mapping[str, Constant]) -> int:

@@ -54,8 +54,11 @@ def _attention(call: Call) -> Mapping[str, Shape]:
 
 def _multi_head(call: Call) -> Mapping[str, Shape]:
     """``query[b, s, q]``, ``key[b, l, q]`` and ``value[b, l, v]``, the last two perhaps as heads ``[b, n, l, h]``."""
-    query, key, value = call.expect_rank("query", 3, 5), call.shape("key"), call.shape("value")
-    if query is None or len(query) == 5 or key is None or value is None or len(key) not in (3, 4):
+    query, key = call.expect_rank("query", 3, 5), call.expect_rank("key", 3, 4, 5)
+    if query is None or len(query) == 5 or key is None or len(key) == 5:
+        return {}
+    value = call.expect_rank("value", len(key))
+    if value is None:
         return {}
     batch, length, width = query
     heads, size = call.integer("num_heads"), _heads(call, "num_heads", width, "query")
@@ -69,6 +72,7 @@ def _multi_head(call: Call) -> Mapping[str, Shape]:
         call.expect("key", (batch, heads, keys, size))
         call.expect("value", (batch, heads, keys, value_size))
     call.expect("bias", (2 * width + heads * value_size,))
+    _check_both(call, "past_key", "past_value")
     past = call.expect_rank("past_key", 4)
     before = 0 if past is None else past[2]
     call.expect("past_key", (batch, heads, before, size))
@@ -93,8 +97,8 @@ def _group_query(call: Call) -> Mapping[str, Shape]:
     if query is None:
         return {}
     batch, length, width = query
-    if call.has("key") != call.has("value"):
-        raise UserError("one of 'key' and 'value' is omitted against both or none")
+    _check_both(call, "key", "value")
+    _check_both(call, "past_key", "past_value")
     together = heads if call.has("key") else heads + 2 * groups
     if width % together:
         raise UserError(f"'query' has {width} columns against a multiple of {together} heads")
@@ -106,11 +110,18 @@ def _group_query(call: Call) -> Mapping[str, Shape]:
     before = 0 if past is None else past[2]
     for name in ("past_key", "past_value"):
         call.expect(name, (batch, groups, before, size))
+    call.expect("position_ids", (batch, length))
+    _check_tables(call)
     found: dict[str, Shape] = {"output": (batch, length, heads * size)}
     total = call.values.get("total_sequence_length")
     if total is not None and len(total) == 1:
         found |= dict.fromkeys(("present_key", "present_value"), (batch, groups, max(before, total[0]), size))
     return found
+
+
+def _check_both(call: Call, first: str, second: str) -> None:
+    if call.has(first) != call.has(second):
+        raise UserError(f"one of {first!r} and {second!r} is omitted against both or none")
 
 
 def _check_bias(call: Call, batch: int, length: int, total: int) -> None:
@@ -126,14 +137,22 @@ def _check_mask(call: Call, name: str, batch: int, length: int, total: int) -> N
 def _rotary(call: Call) -> Mapping[str, Shape]:
     """``input[b, s, n * h]`` or ``[b, n, s, h]``; a table of cosines and sines by position."""
     data = call.expect_rank("input", 3, 4)
-    tables = call.expect_rank("cos_cache", 2)
     if data is None:
         return {}
     batch, length = (data[0], data[1]) if len(data) == 3 else (data[0], data[2])
     call.expect("position_ids", (1,), (batch, length))
-    if tables is not None:
-        call.expect("sin_cache", tables)
+    _check_tables(call)
     return {"output": data}
+
+
+def _check_tables(call: Call) -> None:
+    """Check tables of cosines and sines, ``[positions, angles]``."""
+    tables = call.expect_rank("cos_cache", 2)
+    if tables is None:
+        return
+    if not tables[1]:
+        raise UserError("'cos_cache' has 0 angles against at least one")
+    call.expect("sin_cache", tables)
 
 
 _REALS = ("float32", "float16")

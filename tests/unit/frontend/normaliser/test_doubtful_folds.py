@@ -27,6 +27,11 @@ def test_resize_of_a_constant_is_lowered_or_refused_but_not_folded() -> None:
         lower_to_canonical(program, registered_expansions())
 
 
+# Scales and zero points: a result half-way between two steps is rounded before the zero point is added.
+HALF = (np.array(0.5, np.float32), np.array(0, np.int8))
+ONE = (np.array(1, np.float32), np.array(0, np.int8))
+SHIFTED = (np.array(1, np.float32), np.array(1, np.int8))
+RELATIVE = {"float16": 2.0**-10, "float32": 1e-5, "int8": 0.0, "int32": 0.0, "int64": 0.0}  # tolerance
 CEILED: Mapping[str, Attribute] = {"kernel_shape": [2], "strides": [2], "auto_pad": "VALID", "ceil_mode": 1}
 
 
@@ -59,6 +64,13 @@ CEILED: Mapping[str, Attribute] = {"kernel_shape": [2], "strides": [2], "auto_pa
         Node("ReduceL2", [np.array([300, 400], np.float16)]),
         Node("ReduceLogSum", [np.array([60000, 60000], np.float16)]),
         Node("ReduceMean", [np.full(5000, 30, np.float16)]),
+        Node("Gelu", [np.array([-4, -2.5], np.float16)], opset=20),
+        Node("Gelu", [np.array([-4, -2.5], np.float16)], attributes={"approximate": "tanh"}, opset=20),
+        Node("LayerNormalization", [np.array([300, 400], np.float16), np.ones(2, np.float16)]),
+        Node("RMSNormalization", [np.array([300, 400], np.float16), np.ones(2, np.float16)], opset=23),
+        Node("QuantizeLinear", [np.array([1e10, -1e10], np.float32), np.array(1, np.float32), np.array(3, np.int8)]),
+        Node("QLinearMatMul", [np.array([[1], [3], [5]], np.int8), *HALF, np.array([[1]], np.int8), *ONE, *SHIFTED]),
+        Node("QLinearConv", [np.array([[[1, 3, 5]]], np.int8), *HALF, np.array([[[1]]], np.int8), *ONE, *SHIFTED]),
     ],
 )
 def test_result_that_is_read_of_constants(node: Node) -> None:
@@ -68,7 +80,9 @@ def test_result_that_is_read_of_constants(node: Node) -> None:
 
     (found,) = interpret(lowered(model), {}).values()
 
-    np.testing.assert_allclose(np.asarray(found, float), np.asarray(answer[1][0], float), rtol=1e-5)
+    np.testing.assert_allclose(
+        np.asarray(found, float), np.asarray(answer[1][0], float), rtol=RELATIVE[found.dtype.name]
+    )
 
 
 @pytest.mark.parametrize("op_type", ["Elu", "LeakyRelu"])

@@ -132,6 +132,43 @@ CONTRADICTIONS = {
     ),
     '<ir_version: 11, opset_import: ["": 23]> g (float[1,2,4,8] q, float[1,2,4,8] k) => (y) '
     "{ [a] y = Attention<softcap=-1.0>(q, k, k) }": "node 'a': attribute 'softcap' has -1.0 against at least 0",
+    '<ir_version: 11, opset_import: ["": 23]> g (float[1,3,8] x, float[9,2] c) => '
+    '(y) { [r] y = RotaryEmbedding<num_heads=2>(x, c, c) }': (
+        "node 'r': 'c' has 2 dimensions (9×2) against 3"
+    ),
+    '<ir_version: 11, opset_import: ["": 23]> g (float[1,3,8] x, float[1,3,2] c, int64[1,3] p) => '
+    '(y) { [r] y = RotaryEmbedding<num_heads=2>(x, c, c, p) }': (
+        "node 'r': 'c' has 3 dimensions (1×3×2) against 2"
+    ),
+    '<ir_version: 11, opset_import: ["": 23]> g (float[1,3,8] x, float[9,2] c, int64[3] p) => '
+    '(y) { [r] y = RotaryEmbedding<num_heads=2>(x, c, c, p) }': (
+        "node 'r': 'p' is 3 against 1×3"
+    ),
+    '<ir_version: 11, opset_import: ["": 23]> g (float[2,3,8] x, float[2,4,2] c) => '
+    '(y) { [r] y = RotaryEmbedding<num_heads=2>(x, c, c) }': (
+        "node 'r': 'c' is 2×4×2 against 2×3×2 or 1×3×2"
+    ),
+    '<ir_version: 11, opset_import: ["": 23]> g (float[2,3,8] x) => '
+    '(y) <float[2,3,0] c = {}> { [r] y = RotaryEmbedding<num_heads=2>(x, c, c) }': (
+        "node 'r': 'c' is 2×3×0 against at least one angle"
+    ),
+    '<ir_version: 11, opset_import: ["": 24]> g (float[2,4,3,8] q, float[2,2,5,8] k, int64[8] n) => '
+    '(y) { [a] y = Attention(q, k, k, , , , n) }': (
+        "node 'a': 'n' is 8 against 2 batches"
+    ),
+    '<ir_version: 11, opset_import: ["": 24]> g (float[2,4,3,8] q, float[2,2,5,8] k, float[2,4,3,6] m) => '
+    '(y) { [a] y = Attention(q, k, k, m) }': (
+        "node 'a': 'm' is 2×4×3×6 against 2×4×3×5 scores"
+    ),
+    '<ir_version: 11, opset_import: ["": 24]> g (float[2,4,3,8] q, float[2,2,5,8] k, float[2,2,1,4] p) => '
+    '(y) { [a] y = Attention(q, k, k, , p, p) }': (
+        "node 'a': 'p' is 2×2×1×4 against 2×2×1×8"
+    ),
+    '<ir_version: 11, opset_import: ["": 24]> g (float[2,4,3,8] q, float[2,2,5,8] k, float[2,2,6,8] v) => '
+    '(y) { [a] y = Attention(q, k, v) }': (
+        "node 'a': 'k' 2×2×5×8 and 'v' 2×2×6×8 against as many keys as values "
+        "of as many heads, keys as wide as 'q' 2×4×3×8 (batches, heads, length, width)"
+    ),
     "g (float[3,5] x, int64[2] t) => (y) { [n] y = NegativeLogLikelihoodLoss(x, t) }": (
         "node 'n': 't' is 2 against 3 of 'x'"
     ),
