@@ -108,7 +108,7 @@ def _noisy_run(nodes: Sequence[Alone], known: Mapping[str, Array], noise: _Noise
             results = _of_rounded_exponential(alone.node, {**known, **operands}[alone.node.input[0]], results, noise)
         if op_type == "Sigmoid":
             results = _of_rational_sigmoid(results, {**known, **operands}[alone.node.input[0]], noise)
-        if op_type == "Swish":
+        if op_type in {"Gelu", "Swish"}:
             results = _with_error_of_sigmoid(results, {**known, **operands}[alone.node.input[0]], noise)
         if op_type not in EXACT:
             results = {name: noise.disturbed(value, coarse=coarse) for name, value in results.items()}
@@ -221,7 +221,10 @@ def _of_rational_sigmoid(results: Mapping[str, Array], x: Array, noise: _Noise) 
 
 
 def _with_error_of_sigmoid(results: Mapping[str, Array], x: Array, noise: _Noise) -> dict[str, Array]:
-    """Return x sigmoid(x) with an absolute error of the sigmoid: onnxruntime's is 0 where it is below some 1e-8."""
+    """Return x sigmoid(x) with an absolute error of the sigmoid: onnxruntime's is 0 where it is below some 1e-8.
+
+    So is the factor of x in Gelu, half of 1 and an error function.
+    """
     (name, result), *_ = results.items()
     with np.errstate(all="ignore"):
         error: Array = np.subtract(noise.disturbed(x, coarse=False), x)

@@ -95,6 +95,19 @@ def test_sigmoid_that_is_nearly_zero() -> None:
     assert not swish({1: 2.0})
 
 
+def test_gelu_that_is_nearly_zero() -> None:
+    model = model_from_text("g (float[2] x) => (float[2] y) { s = Gelu(x) y = Reciprocal(s) }")
+    model.opset_import[0].version = 20
+    x = np.array([-4, 1], np.float32)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    expected = session.run({"x": x}).results
+
+    for factors, is_excused in (((1.01, 1), True), ((1, 1.5), False)):
+        found = {"y": expected["y"] * np.array(factors, np.float32)}
+        assert only_rounding(model, {"x": x}, found, expected) == is_excused
+
+
 def test_sigmoid_that_is_rounded_as_a_fraction_of_one() -> None:
     root = "g (float[3] x) => (float[3] y) { s = Sigmoid(x) y = Sqrt(s) }"
     small = np.array([-20, -120, 1], np.float32)  # of the first, onnxruntime's is 0

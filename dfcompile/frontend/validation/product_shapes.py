@@ -49,6 +49,25 @@ def _check_inner(operands: Operands, inner: int, other: int) -> None:
         )
 
 
+def _check_quantised(operands: Operands) -> None:
+    """One scale and zero point for all, or one per row of the left operand or column of the right one."""
+    _check_vectors(operands, 0, (1, 2), -2)
+    _check_vectors(operands, 3, (4, 5), -1)
+
+
+def _check_vectors(operands: Operands, matrix: int, positions: Sequence[int], axis: int) -> None:
+    shape = operands.shape(matrix)
+    if shape is None or len(shape) < 2:
+        return
+    for position in positions:
+        given = operands.shape(position)
+        if given is not None and len(given) == 1 and given[0] not in (1, shape[axis]):
+            raise operands.wrong(
+                f"{operands.name(position)} is {shape_text(given)} against 1 or {shape[axis]} of "
+                f"{operands.name(matrix)}"
+            )
+
+
 def _check_einsum(operands: Operands) -> None:
     """A label stands for one extent; what an ellipsis hides is broadcast."""
     terms = operands.text("equation", "").replace(" ", "").partition("->")[0].split(",")
@@ -93,4 +112,5 @@ PRODUCT_CHECKS: Mapping[str, Callable[[Operands], None]] = {
     "Einsum": _check_einsum,
     "Gemm": _check_gemm,
     "MatMul": _check_matmul,
+    "QLinearMatMul": _check_quantised,
 }

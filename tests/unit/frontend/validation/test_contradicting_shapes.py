@@ -47,6 +47,8 @@ CONTRADICTIONS = {
     "g (float[2,3,4] x, float[3,4,5] w) => (y) { [e] y = Einsum<equation='...ij,...jk->...ik'>(x, w) }": (
         "node 'e': an ellipsis stands for 2 against 3 (they do not broadcast)"
     ),
+    "g (uint8[2,4] a, float s, uint8 z, uint8[4,3] b, uint8[4] t) => (y) "
+    "{ [q] y = QLinearMatMul(a, s, z, b, s, t, s, z) }": "node 'q': 't' is 4 against 1 or 3 of 'b'",
     # normalisations
     f"{NORMALISED} {{ [n] y = GroupNormalization<num_groups=2>(x, s, t) }}": "node 'n': 't' is 3 against 2 groups",
     f"{NORMALISED} {{ [n] y = GroupNormalization<num_groups=3>(x, s, s) }}": (
