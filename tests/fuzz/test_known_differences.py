@@ -282,6 +282,25 @@ def test_clip_without_bounds_is_finite() -> None:
     assert np.abs(found).tolist() == [np.finfo(np.float32).max] * 2
 
 
+def test_data_without_a_range_have_no_steps() -> None:
+    """Scale and zero point of infinite data: inf, and 0 - -inf / inf."""
+    graph = helper.make_graph(
+        [helper.make_node("DynamicQuantizeLinear", ["x"], ["y", "s", "z"])],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [onnx.ValueInfoProto(name=name) for name in "ysz"],
+    )
+    session = load(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=8).SerializeToString()
+    )
+    assert isinstance(session, Session)
+
+    scales = [
+        float(session.run({"x": np.array([1, 2, value], np.float32)}).results["s"]) for value in (np.inf, -np.inf)
+    ]
+    assert scales == [np.inf, np.inf]
+
+
 def test_an_infinite_half_becomes_the_least_step() -> None:
     graph = helper.make_graph(
         [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])],
