@@ -68,6 +68,29 @@ def _check_vectors(operands: Operands, matrix: int, positions: Sequence[int], ax
             )
 
 
+def _check_integer_convolution(operands: Operands) -> None:
+    _check_steps(operands, (2,), 1)
+    _check_steps(operands, (3,), _filters(operands, 1))
+
+
+def _check_quantised_convolution(operands: Operands) -> None:
+    _check_steps(operands, (1, 2, 6, 7), 1)
+    _check_steps(operands, (4, 5), _filters(operands, 3))
+
+
+def _filters(operands: Operands, position: int) -> int:
+    shape = operands.shape(position)
+    return shape[0] if shape else 1
+
+
+def _check_steps(operands: Operands, positions: Sequence[int], count: int) -> None:
+    """One scale or zero point for all, or one per filter."""
+    for position in positions:
+        given = operands.shape(position)
+        if given is not None and given not in ((), (1,), (count,)):
+            raise operands.wrong(f"{operands.name(position)} is {shape_text(given)} against one or {count} elements")
+
+
 def _check_einsum(operands: Operands) -> None:
     """A label stands for one extent; what an ellipsis hides is broadcast."""
     terms = operands.text("equation", "").replace(" ", "").partition("->")[0].split(",")
@@ -109,8 +132,10 @@ def _check_labels(
 
 
 PRODUCT_CHECKS: Mapping[str, Callable[[Operands], None]] = {
+    "ConvInteger": _check_integer_convolution,
     "Einsum": _check_einsum,
     "Gemm": _check_gemm,
     "MatMul": _check_matmul,
+    "QLinearConv": _check_quantised_convolution,
     "QLinearMatMul": _check_quantised,
 }

@@ -49,6 +49,8 @@ CONTRADICTIONS = {
     ),
     "g (uint8[2,4] a, float s, uint8 z, uint8[4,3] b, uint8[4] t) => (y) "
     "{ [q] y = QLinearMatMul(a, s, z, b, s, t, s, z) }": "node 'q': 't' is 4 against 1 or 3 of 'b'",
+    "g (uint8[1,1,4,4] x, uint8[2,1,3,3] w, uint8 z, uint8[1,1,3,3] t) => (y) "
+    "{ [q] y = ConvInteger(x, w, z, t) }": "node 'q': 't' is 1×1×3×3 against one or 2 elements",
     # normalisations
     f"{NORMALISED} {{ [n] y = GroupNormalization<num_groups=2>(x, s, t) }}": "node 'n': 't' is 3 against 2 groups",
     f"{NORMALISED} {{ [n] y = GroupNormalization<num_groups=3>(x, s, s) }}": (
