@@ -13,6 +13,7 @@ _OF_BETA = ("Affine", "HardSigmoid", "ScaledTanh")
 
 
 def recurrent(op: OperatorVersion, draw: Draw) -> DrawnNode:
+    draw.edges = False  # onnxruntime holds what goes into a gate within the finite numbers
     gates, dtype = _GATES[op.op_type], draw.dtype(op.dtypes())
     steps, batch, features, hidden = draw.sizes(4, 1, 3)
     direction = draw.choice(["forward", "reverse", "bidirectional"])
