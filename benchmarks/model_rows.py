@@ -1,7 +1,8 @@
 """Every model from every source: ``python -m benchmarks.model_rows [MODEL …] [--sources …]``, or ``make models``.
 
 Each row is a model file read as it is, or exported to ONNX in one of the forms of `benchmarks.onnx_export`: its nodes,
-tasks and makespans, the deviation of the compiled lowering from the original, CPU seconds and peak memory. Rows go to
+the tasks and makespans of `--expand auto`, the deviation of the compiled lowering from the original, CPU seconds and
+peak memory. Rows go to
 ``benchmarks/models.json``, where those of earlier runs stay until they are measured again; the table of
 ``docs/models.md`` is written from that file.
 
@@ -137,7 +138,7 @@ class _Run:
 
 def _run(model: Path, *options: str) -> _Run:
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        command = [sys.executable, "-m", "dfcompile", str(model), *options, "--format", "json"]
+        command = [sys.executable, "-m", "dfcompile", str(model), *options, "--expand", "auto", "--format", "json"]
         with subprocess.Popen(command, stdout=output, stderr=errors) as process:
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
