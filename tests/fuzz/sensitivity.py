@@ -7,7 +7,7 @@ Inputs and constants are exact, and so is what the nodes make of them that do no
 those has one right value.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -90,6 +90,7 @@ class _Noise:
 
 def _noisy_run(nodes: Sequence[Alone], known: Mapping[str, Array], noise: _Noise) -> Mapping[str, Array]:
     values = dict(known)
+    rounded: set[str] = set()
     for alone in nodes:
         op_type = alone.node.op_type
         # Rounding within a node is as if its operands were a little otherwise, but for what has steps of its own.
@@ -97,31 +98,26 @@ def _noisy_run(nodes: Sequence[Alone], known: Mapping[str, Array], noise: _Noise
         operands = {name: values[name] for name in alone.operands}
         if op_type not in EXACT | JUMPING:
             operands = {name: noise.disturbed(value, coarse=coarse) for name, value in operands.items()}
+        reads_rounded = bool(rounded.intersection(operands))
         results = alone.run(operands)
-        if op_type == "InstanceNormalization":
-            results = _without_cancellation(alone.node, {**known, **operands}, results, noise)
-        if op_type == "ReduceLogSum":
-            results = _of_rounded_sum(alone, {**known, **operands}, results, noise)
-        if op_type == "DFT":
-            results = _of_rounded_transform(alone, {**known, **operands}, results, noise)
-        if op_type in BESIDE_ONE:
-            results = _of_rounded_exponential(alone.node, {**known, **operands}[alone.node.input[0]], results, noise)
-        if op_type == "Sigmoid":
-            results = _of_rational_sigmoid(results, {**known, **operands}[alone.node.input[0]], noise)
-        if op_type in {"Gelu", "Swish"}:
-            results = _with_error_of_sigmoid(results, {**known, **operands}[alone.node.input[0]], noise)
+        if op_type in _WITHIN:
+            results = _WITHIN[op_type](alone, {**known, **operands}, results, noise)
+        if op_type == "Equal" and reads_rounded:
+            results = _of_nearly_equal(alone, {**known, **operands}, results, noise)
         if op_type not in EXACT:
             results = {name: noise.disturbed(value, coarse=coarse) for name, value in results.items()}
+        if op_type not in EXACT or reads_rounded:
+            rounded.update(results)
         values.update(results)
     return values
 
 
 def _without_cancellation(
-    node: onnx.NodeProto, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
+    alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
 ) -> dict[str, Array]:
     """Return x s / d + (b - m s / d), as onnxruntime works out an InstanceNormalization: m s / d swallows a small b."""
-    x, scale, _ = (values[name] for name in node.input)
-    epsilon = next((attribute.f for attribute in node.attribute if attribute.name == "epsilon"), 1e-5)
+    x, scale, _ = (values[name] for name in alone.node.input)
+    epsilon = next((attribute.f for attribute in alone.node.attribute if attribute.name == "epsilon"), 1e-5)
     space = tuple(range(2, x.ndim))
     with np.errstate(all="ignore"):
         deviation = np.sqrt(x.var(axis=space, keepdims=True) + epsilon)
@@ -194,21 +190,24 @@ def _of_rounded_transform(
 
 
 def _of_rounded_exponential(
-    node: onnx.NodeProto, x: Array, results: Mapping[str, Array], noise: _Noise
+    alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
 ) -> dict[str, Array]:
     """Return alpha (exp(x) - 1) as onnxruntime works it out: to the last bit of one, which may be more than x."""
     (name, result), *_ = results.items()
     if result.dtype.kind != "f":
         return dict(results)
-    given = {entry.name: entry.f for entry in node.attribute}
-    factor = abs(given.get("alpha", BESIDE_ONE[node.op_type]) * given.get("gamma", 1.0))
+    x = values[alone.node.input[0]]
+    given = {entry.name: entry.f for entry in alone.node.attribute}
+    factor = abs(given.get("alpha", BESIDE_ONE[alone.node.op_type]) * given.get("gamma", 1.0))
     one = np.full(result.shape, min(factor, float(np.finfo(result.dtype.name).max)), result.dtype)
     with np.errstate(all="ignore"):
         error = np.subtract(noise.disturbed(one, coarse=False), one)
         return {name: np.where(np.less(x, 0), np.add(result, error), result)}
 
 
-def _of_rational_sigmoid(results: Mapping[str, Array], x: Array, noise: _Noise) -> dict[str, Array]:
+def _of_rational_sigmoid(
+    alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
+) -> dict[str, Array]:
     """Return a sigmoid as onnxruntime works it out, half of one and a fraction: to the last bit of one, not of itself.
 
     What single precision has as 0 is 0.
@@ -216,19 +215,50 @@ def _of_rational_sigmoid(results: Mapping[str, Array], x: Array, noise: _Noise) 
     (name, result), *_ = results.items()
     if result.dtype != np.float32:
         return dict(results)
+    x = values[alone.node.input[0]]
     error = np.where(np.less(x, LEAST_SIGMOID), 0.0, ROUNDING["float32"] * noise.signs(result.shape))
     return {name: np.clip(result + error, 0.0, 1.0).astype(np.float32)}
 
 
-def _with_error_of_sigmoid(results: Mapping[str, Array], x: Array, noise: _Noise) -> dict[str, Array]:
+def _with_error_of_sigmoid(
+    alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
+) -> dict[str, Array]:
     """Return x sigmoid(x) with an absolute error of the sigmoid: onnxruntime's is 0 where it is below some 1e-8.
 
     So is the factor of x in Gelu, half of 1 and an error function.
     """
     (name, result), *_ = results.items()
+    x = values[alone.node.input[0]]
     with np.errstate(all="ignore"):
         error: Array = np.subtract(noise.disturbed(x, coarse=False), x)
         return {name: np.add(result, error)}
+
+
+def _of_nearly_equal(
+    alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
+) -> dict[str, Array]:
+    """Return whether numbers are equal, of nearly equal ones either: that noise makes two the same is a rare chance."""
+    operands = [values[name] for name in alone.node.input]
+    if any(value.dtype.kind != "f" for value in operands):
+        return dict(results)
+    (name, result), *_ = results.items()
+    first, second = operands
+    with np.errstate(all="ignore"):
+        apart = np.abs(first.astype(np.float64) - second.astype(np.float64))
+        near = apart <= np.maximum(noise.most(first), noise.most(second))
+    return {name: np.where(near & (noise.signs(result.shape) > 0), np.logical_not(result), result)}
+
+
+_Change = Callable[[Alone, Mapping[str, Array], Mapping[str, Array], _Noise], dict[str, Array]]
+# What a node rounds within itself, so that it is not as if its operands were a little otherwise.
+_WITHIN: Mapping[str, _Change] = {
+    "InstanceNormalization": _without_cancellation,
+    "ReduceLogSum": _of_rounded_sum,
+    "DFT": _of_rounded_transform,
+    "Sigmoid": _of_rational_sigmoid,
+    **dict.fromkeys(BESIDE_ONE, _of_rounded_exponential),
+    **dict.fromkeys(("Gelu", "Swish"), _with_error_of_sigmoid),
+}
 
 
 def _is_within(found: Array, expected: Array, wrong: Array, runs: Sequence[Array]) -> bool:
