@@ -234,6 +234,12 @@ def test_variance_of_zero() -> None:
     assert np.isnan(onnxruntime_result("MeanVarianceNormalization", x, "axes", [1])).all()
 
 
+def test_deviation_of_which_the_square_is_zero() -> None:
+    x = np.array([[1e-40, 0.0]], np.float32)  # the variance underflows, not so the distance from the mean
+
+    assert onnxruntime_result("MeanVarianceNormalization", x, "axes", [1]).tolist() == [[np.inf, -np.inf]]
+
+
 def test_remainder_of_an_integer_that_double_precision_does_not_hold() -> None:
     node = helper.make_node("Mod", ["x", "x2"], ["y"], fmod=1)
     x, x2 = np.array([2**63 - 1], np.int64), np.array([-6], np.int64)
