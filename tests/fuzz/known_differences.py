@@ -12,7 +12,7 @@ from tests.fuzz.draw import Array
 from tests.fuzz.recurrent_differences import RECURRENT_DIFFERENCES
 
 
-def _only_where(case: Disagreement, excused: Callable[[Floats], npt.NDArray[np.bool_]]) -> bool:
+def _only_where(case: Disagreement, excused: Callable[[Array], npt.NDArray[np.bool_]]) -> bool:
     """Return whether what is excused of onnxruntime's values is all that differs."""
     without = {
         name: np.where(excused(value), case.found[name], value) if value.dtype.kind == "f" else value
