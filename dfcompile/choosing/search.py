@@ -13,7 +13,7 @@ from dfcompile.options import Volumes
 
 _FEWEST_TASKS = 28_000  # that a choice may have, however few processing elements there are: quickly scheduled
 _TASKS_PER_ELEMENT = 48
-_GLANCED_SCOPES = 300  # of a model: a second
+GLANCED_SCOPES = 300  # of a model: a second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,7 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
     See `select`.
     """
     default = sketches.of(next(space.uniform()))
-    if default is None or len(default.outline.graph.scopes) > _GLANCED_SCOPES:
+    if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
     operators = _operators(space, sketches, volumes, pes)
     options = fastest_options(operators, max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes))

@@ -1,5 +1,7 @@
 """The automatic choice: never worse than any uniform one, strictly better where no single expansion wins."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -12,11 +14,12 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
 from dfcompile.choosing import AutomaticChoice
 from dfcompile.choosing.candidate import granularities
+from dfcompile.choosing.search import GLANCED_SCOPES
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.options import Aim, Choice, Effort, ExpansionRule, Options, Volumes, parse_expand
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_table
@@ -99,6 +102,25 @@ def test_rules_limit_what_is_chosen_from() -> None:
     assert names & {("Conv", "im2col"), ("Conv", "direct")} == {("Conv", "im2col")}
     assert not names & {("MatMul", "op"), ("MatMul", "ip")}
     assert found.candidate.granularity == Granularity(max_tasks=4)
+
+
+@given(programs())
+@examples(30)
+def test_a_model_has_no_fewer_scopes_than_its_operators_have_at_least(program: Program) -> None:
+    choice = automatic(program)
+
+    for choices in ((), (Choice("Conv", "direct"), Choice("MatMul", "ip"))):
+        assert choice.known.least_scopes <= len(choice.outline_of(choices).graph.scopes)
+
+
+def test_a_large_model_is_not_outlined_for_a_glance() -> None:
+    relus = " ".join(f"x{number} = Relu(x{number - 1})" for number in range(1, GLANCED_SCOPES + 1))
+    program = program_from_text(f"g (float[4] x0) => (float[4] z) {{ {relus} z = Relu(x{GLANCED_SCOPES}) }}")
+
+    def never(choices: Sequence[Choice]) -> Outline:
+        raise AssertionError(choices)
+
+    assert replace(automatic(program), outline_of=never).glance(16) is None
 
 
 def test_operators_of_one_shape_are_looked_at_once() -> None:
