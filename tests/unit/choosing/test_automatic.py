@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
-from dfcompile.choosing import AutomaticChoice
+from dfcompile.choosing import AutomaticChoice, Makespans, Score, Sketch
 from dfcompile.choosing.candidate import granularities
 from dfcompile.choosing.search import GLANCED_SCOPES
 from dfcompile.driver import explore
@@ -61,6 +61,31 @@ def test_no_uniform_choice_is_better(program: Program, pes: int, partition: str)
     found = automatic(program).on(options).sketch.candidate
 
     assert makespan(program, found.choices, found.granularity, options) <= uniform(program, options)
+
+
+class Counted(Makespans):
+    """Makespans that remember what was scheduled."""
+
+    def __init__(self, options: ScheduleOptions) -> None:
+        super().__init__(Volumes.EXACT, options, lambda dag: dag)
+        self.scheduled: list[Sketch] = []
+
+    def of(self, sketch: Sketch) -> Score:
+        self.scheduled.append(sketch)
+        return super().of(sketch)
+
+
+@given(programs(), st.sampled_from([2, 5, 16]))
+@examples(8)
+def test_nothing_is_scheduled_that_a_plan_excludes(program: Program, pes: int) -> None:
+    scores = Counted(ScheduleOptions(pes, "best", effort=Effort.QUICK))
+
+    found = automatic(program).on(ScheduleOptions(pes, "best", effort=Effort.QUICK), scores)
+
+    assert found.score is not None
+    assert len({sketch.candidate for sketch in scores.scheduled}) == len(scores.scheduled)
+    assert all(max(scores.bound(each), scores.planned(each)) <= found.score for each in scores.scheduled)
+    assert all(scores.of(rival.sketch) >= found.score for rival in found.rivals)
 
 
 def perceptrons() -> Program:
