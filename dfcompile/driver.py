@@ -8,7 +8,7 @@ from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, extract
 from dfcompile.canonical_dag.share import ProgramShare
-from dfcompile.choosing import AutomaticChoice, Score, Selection, Sketch, Traffic
+from dfcompile.choosing import UNBOUNDED, AutomaticChoice, Score, Selection, Sketch, Traffic
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.frontend import Model, Program, ReadModel, read_model
 from dfcompile.lowering import (
@@ -173,9 +173,11 @@ class _MappedScores:
         found = point.attained
         return (found.energy_j if self._plan.aim is Aim.ENERGY else found.cost_usd), found.time_s
 
-    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:  # noqa: ARG002  # of a protocol
-        """Return False: no bound is known."""
-        return False
+    def bound(self, sketch: Sketch) -> Score:  # noqa: ARG002  # of a protocol
+        """Return that no bound is known."""
+        return UNBOUNDED
+
+    planned = bound
 
 
 def _alternatives(model: Model, plan: Plan, show: ShowStage) -> KnownAlternatives | None:

@@ -7,7 +7,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import Space, granularities
 from dfcompile.choosing.scoring import Makespans, Scores
-from dfcompile.choosing.search import Selection, glance, select
+from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
 from dfcompile.choosing.sketches import OutlineOf, Sketches
 from dfcompile.choosing.space import space_of
 from dfcompile.lowering import ExpansionTable, KnownAlternatives
@@ -56,6 +56,8 @@ class AutomaticChoice:
 
     def glance(self, pes: int) -> Selection | None:
         """Return about what `on` would choose, estimated alone; ``None`` of a large model."""
+        if self.known.least_scopes > GLANCED_SCOPES:
+            return None
         return glance(self._space(pes), Sketches(self.outline_of, self.volumes, pes), self.volumes, pes)
 
     def _space(self, pes: int) -> Space:

@@ -9,6 +9,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import extract_graph
+from dfcompile.choosing.candidate import Candidate
 from dfcompile.choosing.sketches import Sketch
 from dfcompile.options import Effort, Volumes
 from dfcompile.scheduler import ScheduleOptions
@@ -19,6 +20,7 @@ from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 
 Score = tuple[float, ...]  # the smaller the better; what counts first comes first
 NEVER: Score = (float("inf"),)
+UNBOUNDED: Score = ()  # less than every other
 _SCHEDULED_TASKS = 12_000  # a second or two
 _COUNTED_TASKS = 2_000_000  # of canonical DAGs that are made and not scheduled: some seconds
 
@@ -54,8 +56,12 @@ class Scores(Protocol):
         """Return the score of a choice."""
         ...
 
-    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:
-        """Return whether it is proved that a choice has no smaller score, if need be by placing its tasks."""
+    def bound(self, sketch: Sketch) -> Score:
+        """Return what no score of a choice is less than, without placing its tasks."""
+        ...
+
+    def planned(self, sketch: Sketch) -> Score:
+        """Return what no score of a choice is less than, if need be by placing its tasks."""
         ...
 
 
@@ -74,6 +80,7 @@ class Makespans:
         """
         self._volumes, self._options, self._finish = volumes, options, finish
         self._least: tuple[Score, MadeSchedule] | None = None
+        self._dags: dict[Candidate, CanonicalDag] = {}
 
     @property
     def most_tasks(self) -> int:
@@ -96,26 +103,28 @@ class Makespans:
         """The schedule of least score so far."""
         return None if self._least is None else self._least[1]
 
-    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:
-        """Return whether no schedule, or not the one that these options give, is shorter.
+    def bound(self, sketch: Sketch) -> Score:
+        """Return cycles that every schedule takes at least; steady times may be below every bound."""
+        return (sketch.estimate.bound_cycles,) if self._options.timing.is_exact else UNBOUNDED
+
+    def planned(self, sketch: Sketch) -> Score:
+        """Return cycles that the schedule which these options give takes at least.
 
         A replay with single elements takes no less than what a list schedule was planned to take.
         """
-        if not self._options.timing.is_exact:
-            return False  # steady times may be below every bound
-        if sketch.estimate.bound_cycles > least[0]:
-            return True
         options = self._options
         partitioner = find_partitioner(options.partition, collect_partitioners())
         is_listed = partitioner.lists and not options.barrier and options.max_fifo is None
-        if not (is_scheduled and is_listed and options.effort is Effort.QUICK):
-            return False
+        if not (is_listed and options.effort is Effort.QUICK):
+            return UNBOUNDED
         dag = self.dag(sketch)
-        return is_listable(dag, options) and listed_cycles(dag, options) > least[0]
+        return (listed_cycles(dag, options),) if is_listable(dag, options) else UNBOUNDED
 
     def dag(self, sketch: Sketch) -> CanonicalDag:
         """Return the canonical DAG of a choice."""
-        return self._finish(dag_of(sketch, self._volumes))
+        if sketch.candidate not in self._dags:
+            self._dags[sketch.candidate] = self._finish(dag_of(sketch, self._volumes))
+        return self._dags[sketch.candidate]
 
 
 class Traffic:
@@ -134,9 +143,11 @@ class Traffic:
         """Return the bytes, and the cycles that a schedule takes about."""
         return io_bytes(self._finish(dag_of(sketch, self._volumes))), sketch.estimate.cycles
 
-    def excludes(self, sketch: Sketch, least: Score, *, is_scheduled: bool) -> bool:  # noqa: ARG002  # of a protocol
-        """Return False: no bound is known."""
-        return False
+    def bound(self, sketch: Sketch) -> Score:  # noqa: ARG002  # of a protocol
+        """Return that no bound is known."""
+        return UNBOUNDED
+
+    planned = bound
 
 
 def dag_of(sketch: Sketch, volumes: Volumes) -> CanonicalDag:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from dfcompile.choosing.candidate import Candidate, Space
 from dfcompile.choosing.descent import Descent
@@ -13,7 +14,7 @@ from dfcompile.options import Volumes
 
 _FEWEST_TASKS = 28_000  # that a choice may have, however few processing elements there are: quickly scheduled
 _TASKS_PER_ELEMENT = 48
-_GLANCED_SCOPES = 300  # of a model: a second
+GLANCED_SCOPES = 300  # of a model: a second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +62,8 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
 
     Each operator gets the option that is fastest alone, those of one shape the same. From that, or from the best
     uniform choice, one expansion for each type and one granularity for all, operators are changed where the estimate of
-    the whole gets shorter. Uniform choices are compared with the result, the most promising first, unless a bound says
-    that they are no better. The best of all that were compared by their schedules is taken, so none of these is better
+    the whole gets shorter. Uniform choices are compared with the result, unless a bound or a plan says that they are no
+    better. The best of all that were compared by their schedules is taken, so none of these is better
     than the choice.
 
     Args:
@@ -95,7 +96,7 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
     See `select`.
     """
     default = sketches.of(next(space.uniform()))
-    if default is None or len(default.outline.graph.scopes) > _GLANCED_SCOPES:
+    if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
     operators = _operators(space, sketches, volumes, pes)
     options = fastest_options(operators, max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes))
@@ -113,28 +114,42 @@ def _least_tasks(operators: Sequence[OperatorOptions], candidate: Candidate) -> 
 
 
 def _compared(sketches: Sequence[Sketch], scores: Scores) -> tuple[Sketch, Score | None, tuple[Rival, ...]]:
-    """Return the best of those that there is time to schedule, the most promising first; else the first.
+    """Return the best of those that there is time to schedule; the first, if that is for none of the others.
+
+    Always the choice is looked at that may be best by what is known of it, from a bound to a plan to a schedule: so
+    none is scheduled that a plan excludes.
 
     Returns:
         The choice, its score if that was needed, and the others.
     """
     first, *others = sketches
-    chosen: Sketch = first
-    least: Score | None = None
-    rivals, left = [], scores.most_tasks - first.estimate.tasks
-    for sketch in others:
-        is_affordable = sketch.estimate.tasks <= left
-        if is_affordable and least is None:
-            least = scores.of(first)
-        excluded = least is not None and scores.excludes(sketch, least, is_scheduled=is_affordable)
-        found = None
-        if is_affordable and least is not None and not excluded:
-            left -= sketch.estimate.tasks
-            found = scores.of(sketch)
-            if found < least:
-                chosen, least = sketch, found
-        rivals.append(Rival(sketch, found, excluded))
-    return chosen, least, tuple(rivals)
+    left = scores.most_tasks - first.estimate.tasks
+    if all(each.estimate.tasks > left for each in others):
+        return first, None, tuple(Rival(each, None, is_excluded=False) for each in others)
+    known = [scores.bound(each) for each in sketches]
+    heap = [(bound, number, False) for number, bound in enumerate(known)]
+    heapify(heap)
+    scored: dict[int, Score] = {}
+    chosen = 0
+    while heap and not (scored and heap[0][0] > scored[chosen]):
+        _, number, is_planned = heappop(heap)
+        sketch = sketches[number]
+        tasks = sketch.estimate.tasks if number else 0  # the first has its share
+        if tasks > left:
+            continue
+        if not is_planned:
+            known[number] = max(known[number], scores.planned(sketch))
+            heappush(heap, (known[number], number, True))
+            continue
+        left -= tasks
+        scored[number] = scores.of(sketch)
+        chosen = min(scored, key=lambda each: (scored[each], each))
+    least = scored[chosen]
+    rivals = (
+        Rival(each, scored.get(number), is_excluded=number not in scored and known[number] > least)
+        for number, each in enumerate(others, start=1)
+    )
+    return sketches[chosen], least, tuple(rivals)
 
 
 def _distinct(sketches: Iterator[Sketch | None]) -> Iterator[Sketch]:

@@ -61,10 +61,11 @@ class PartSchedules:
         """
         shape, is_found = _shape(part), False
         for asked in dict.fromkeys((self.planning, self.scheduling)):
-            if is_found and part.nodes_count > _REPLAYED_BOTH_WAYS and (shape, asked) not in self._replayed:
-                continue
+            only_known = is_found and part.nodes_count > _REPLAYED_BOTH_WAYS
             for options in _with_smaller_fifos(asked):
                 key = shape, options
+                if only_known and key not in self._replayed:
+                    continue
                 if fits(found := self._plan(part, key)):
                     if key not in self._replayed:
                         self._replayed[key] = replayed(part, found)

@@ -109,6 +109,13 @@ class OperatorAlternatives:
     outputs: Mapping[int, str]
     expansions: tuple[OnnxAlternative, ...]
 
+    @property
+    def least_scopes(self) -> int:
+        """Scopes that it becomes at least, whatever its expansions."""
+        return min(
+            sum(min(map(len, inner.scopes.values())) for inner in expansion.operators) for expansion in self.expansions
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class KnownAlternatives:
@@ -121,6 +128,11 @@ class KnownAlternatives:
 
     operators: tuple[OperatorAlternatives, ...]
     left_out: tuple[str, ...]
+
+    @property
+    def least_scopes(self) -> int:
+        """Scopes that the model becomes at least, whatever its expansions."""
+        return sum(op.least_scopes for op in self.operators)
 
 
 def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternatives:

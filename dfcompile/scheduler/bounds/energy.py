@@ -17,7 +17,13 @@ _CELLS = 2**18  # tasks looked at times tasks: a tenth of a second
 _LOOKS = 2**23  # at cells, over all times: some tenths of a second
 _TIMES = 32
 _FEWEST_TIMES = 4
+_FEWEST_ROWS = 4  # tasks looked at: what fewer say of a large graph is what its total work says
 _WORD_BITS = 8
+
+
+def is_energy_known(tasks: int) -> bool:
+    """Return whether of a graph of so many tasks enough are looked at to say more than its total work."""
+    return _rows(tasks) >= min(_FEWEST_ROWS, tasks)
 
 
 def with_energy(
@@ -36,12 +42,16 @@ def with_energy(
     """
     start, end = known[0][:], known[1][:]
     tasks = np.array([node for node in direction.order if task[node]], dtype=np.int64)
-    rows = max(min(len(tasks), _CELLS // max(len(tasks), 1)), 1)
-    asked = tasks[np.unique(np.linspace(0, len(tasks) - 1, rows).astype(np.int64))]
+    asked = tasks[np.unique(np.linspace(0, len(tasks) - 1, _rows(len(tasks))).astype(np.int64))]
     begin, ended = _energies(_ancestors(direction, asked), (_ends(start, end, work), task, work), pes)
     for node, first, last in zip(asked.tolist(), begin.tolist(), ended.tolist(), strict=True):
         start[node], end[node] = max(start[node], first), max(end[node], last + 1 if last else 0)
     return earliest(direction, task.tolist(), work.tolist(), (start, end))
+
+
+def _rows(tasks: int) -> int:
+    """Return how many of so many tasks are looked at."""
+    return max(min(tasks, _CELLS // max(tasks, 1)), 1)
 
 
 def _ancestors(direction: Direction, asked: Int64) -> Bool:

@@ -3,11 +3,10 @@
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
-from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.bounds.ancestry import Ancestry
 from dfcompile.scheduler.bounds.crossing import crossing_bound
-from dfcompile.scheduler.bounds.energy import with_energy
-from dfcompile.scheduler.bounds.precedence import directions
+from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
+from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, handing_on
 from dfcompile.scheduler.bounds.time_table import Windows, time_table_bound
 from dfcompile.scheduler.simulation import NO_NODE, Replay, simulate
 
@@ -63,7 +62,7 @@ def windows(dag: CanonicalDag, pes: int, *, each_element: bool = True) -> Window
     if each_element:
         head, end = _without_limits(dag, head, end)
     tail, left = _latest(dag, order, pes)
-    if dag.tasks_count > pes:
+    if dag.tasks_count > pes and is_energy_known(dag.tasks_count):
         ahead, back = directions(dag)
         head, end = with_energy(ahead, dag.is_computational, dag.work, pes, (head, end))
         tail, left = with_energy(back, dag.is_computational, dag.work, pes, (tail, left))
@@ -116,10 +115,10 @@ def _earliest(dag: CanonicalDag, order: list[int], pes: int) -> tuple[list[int],
     """Return the earliest start and the earliest end of each node."""
     parents, in_start = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
     work, task = dag.work.tolist(), dag.is_computational.tolist()
-    first_offset = _awaited_inputs(dag).tolist()
+    first_offset, last_offset = (column.tolist() for column in handing_on(dag))
     start, first, end = [0] * dag.nodes_count, [0] * dag.nodes_count, [0] * dag.nodes_count
     # Only a task must pass a last element on: what comes from memory may have ended long before.
-    passed_on = [0] * dag.nodes_count
+    streamed_end = [NO_STREAM] * dag.nodes_count
     path = _TaskPaths(task)
     for node in order:
         above = parents[in_start[node] : in_start[node + 1]]
@@ -127,19 +126,21 @@ def _earliest(dag: CanonicalDag, order: list[int], pes: int) -> tuple[list[int],
         if not task[node]:
             start[node] = first[node] = end[node] = max([end[parent] for parent in above], default=0)
             continue
-        begin = streams = 0
+        begin, streams = 0, NO_STREAM
         for parent in above:
             if first[parent] > begin:
                 begin = first[parent]
-            if passed_on[parent] > streams:
-                streams = passed_on[parent]
+            if streamed_end[parent] > streams:
+                streams = streamed_end[parent]
         if len(above) >= pes:
             begin = max(begin, _ended(sorted({parent for parent in above if task[parent]}), start, work, pes))
-        if gone is not None:
-            begin = max(begin, end[gone])
+        if gone is not None and end[gone] > begin:
+            begin = end[gone]
         start[node], first[node] = begin, begin + first_offset[node]
-        end[node] = max(begin + work[node], streams)
-        passed_on[node] = end[node] + 1
+        last = begin + work[node]
+        if streams != NO_STREAM and streams + last_offset[node] > last:
+            last = streams + last_offset[node]
+        end[node] = streamed_end[node] = last
     return start, end
 
 
@@ -157,21 +158,32 @@ def _latest(dag: CanonicalDag, order: list[int], pes: int) -> tuple[list[int], l
     """Return for each node the cycles from its end, and from its start, to the end of any schedule, at least."""
     targets, out_start = dag.edge_target[dag.out_edges].tolist(), dag.out_start.tolist()
     work, task = dag.work.tolist(), dag.is_computational.tolist()
+    first_offset, last_offset = (column.tolist() for column in handing_on(dag))
     tail = [0] * dag.nodes_count
     # From the start of each node to the end of the schedule; and from the last element that a task passes on to it.
     left, after_task = [0] * dag.nodes_count, [0] * dag.nodes_count
+    streamed_left = [NO_STREAM] * dag.nodes_count
     path = _TaskPaths(task)
     for node in reversed(order):
         below = targets[out_start[node] : out_start[node + 1]]
         late = path.extend(node, below, left, pes)
         follows = after_task if task[node] else left
         after = 0 if late is None else left[late]
+        streams = NO_STREAM
         for target in below:
             if follows[target] > after:
                 after = follows[target]
+            if streamed_left[target] > streams:
+                streams = streamed_left[target]
         tail[node] = after
-        left[node] = work[node] + after
-        after_task[node] = after + 1 if task[node] else after
+        if not task[node]:
+            left[node] = after_task[node] = after
+            continue
+        begun = work[node] + after
+        if streams != NO_STREAM and streams + first_offset[node] > begun:
+            begun = streams + first_offset[node]
+        left[node] = streamed_left[node] = begun
+        after_task[node] = after + last_offset[node]
     return tail, left
 
 
@@ -200,8 +212,3 @@ class _TaskPaths:
         if chosen != _NO_TASK:
             self._ancestry.put(node, chosen)
         return self._ancestry.above(node, steps)
-
-
-def _awaited_inputs(dag: CanonicalDag) -> Int64:
-    awaited: Int64 = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)
-    return awaited

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
-from dfcompile.canonical_dag.dag import Bool
+from dfcompile.canonical_dag.dag import Bool, Int64
 
 NO_STREAM = -1
 
@@ -62,8 +62,8 @@ def directions(dag: CanonicalDag, streamed: Bool | None = None) -> tuple[Directi
         streamed: which edges stream; by default all between two tasks, shape [edges].
     """
     order, task = topological_order(dag).tolist(), dag.is_computational
-    first = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)[dag.edge_source]
-    last = np.maximum(-(-dag.volume_out // np.maximum(dag.volume_in, 1)), 1)[dag.edge_target]
+    awaited, written = handing_on(dag)
+    first, last = awaited[dag.edge_source], written[dag.edge_target]
     is_stream = task[dag.edge_source] & task[dag.edge_target] if streamed is None else streamed
     ahead: list[list[tuple[int, int, int]]] = [[] for _ in order]
     back: list[list[tuple[int, int, int]]] = [[] for _ in order]
@@ -72,3 +72,13 @@ def directions(dag: CanonicalDag, streamed: Bool | None = None) -> tuple[Directi
         ahead[target].append((source, to_start if streams else NO_STREAM, to_end))
         back[source].append((target, to_end if streams else NO_STREAM, to_start))
     return Direction(order, ahead), Direction(order[::-1], back)
+
+
+def handing_on(dag: CanonicalDag) -> tuple[Int64, Int64]:
+    """Return the cycles of each task until its first element, and after the last one that it takes, shape [nodes] each.
+
+    Before its first element it takes ``ceil(I / O)`` of its own; after the last one it takes it writes ``ceil(O / I)``.
+    """
+    awaited = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)
+    written = np.maximum(-(-dag.volume_out // np.maximum(dag.volume_in, 1)), 1)
+    return awaited, written

@@ -1,5 +1,7 @@
 """The automatic choice: never worse than any uniform one, strictly better where no single expansion wins."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -10,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
-from dfcompile.choosing import AutomaticChoice
+from dfcompile.choosing import AutomaticChoice, Makespans, Score, Sketch
 from dfcompile.choosing.candidate import granularities
+from dfcompile.choosing.search import GLANCED_SCOPES
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.options import Aim, Choice, Effort, ExpansionRule, Options, Volumes, parse_expand
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_table
@@ -60,6 +63,31 @@ def test_no_uniform_choice_is_better(program: Program, pes: int, partition: str)
     assert makespan(program, found.choices, found.granularity, options) <= uniform(program, options)
 
 
+class Counted(Makespans):
+    """Makespans that remember what was scheduled."""
+
+    def __init__(self, options: ScheduleOptions) -> None:
+        super().__init__(Volumes.EXACT, options, lambda dag: dag)
+        self.scheduled: list[Sketch] = []
+
+    def of(self, sketch: Sketch) -> Score:
+        self.scheduled.append(sketch)
+        return super().of(sketch)
+
+
+@given(programs(), st.sampled_from([2, 5, 16]))
+@examples(8)
+def test_nothing_is_scheduled_that_a_plan_excludes(program: Program, pes: int) -> None:
+    scores = Counted(ScheduleOptions(pes, "best", effort=Effort.QUICK))
+
+    found = automatic(program).on(ScheduleOptions(pes, "best", effort=Effort.QUICK), scores)
+
+    assert found.score is not None
+    assert len({sketch.candidate for sketch in scores.scheduled}) == len(scores.scheduled)
+    assert all(max(scores.bound(each), scores.planned(each)) <= found.score for each in scores.scheduled)
+    assert all(scores.of(rival.sketch) >= found.score for rival in found.rivals)
+
+
 def perceptrons() -> Program:
     """A wide layer, then a narrow one: their products have their parallelism in different loops."""
     return program_from_text(
@@ -99,6 +127,25 @@ def test_rules_limit_what_is_chosen_from() -> None:
     assert names & {("Conv", "im2col"), ("Conv", "direct")} == {("Conv", "im2col")}
     assert not names & {("MatMul", "op"), ("MatMul", "ip")}
     assert found.candidate.granularity == Granularity(max_tasks=4)
+
+
+@given(programs())
+@examples(30)
+def test_a_model_has_no_fewer_scopes_than_its_operators_have_at_least(program: Program) -> None:
+    choice = automatic(program)
+
+    for choices in ((), (Choice("Conv", "direct"), Choice("MatMul", "ip"))):
+        assert choice.known.least_scopes <= len(choice.outline_of(choices).graph.scopes)
+
+
+def test_a_large_model_is_not_outlined_for_a_glance() -> None:
+    relus = " ".join(f"x{number} = Relu(x{number - 1})" for number in range(1, GLANCED_SCOPES + 1))
+    program = program_from_text(f"g (float[4] x0) => (float[4] z) {{ {relus} z = Relu(x{GLANCED_SCOPES}) }}")
+
+    def never(choices: Sequence[Choice]) -> Outline:
+        raise AssertionError(choices)
+
+    assert replace(automatic(program), outline_of=never).glance(16) is None
 
 
 def test_operators_of_one_shape_are_looked_at_once() -> None:

@@ -13,6 +13,8 @@ from dfcompile.scheduler import (
     schedule,
     schedule_non_streaming,
 )
+from dfcompile.scheduler.bounds.makespan import windows
+from dfcompile.scheduler.bounds.precedence import directions, earliest
 from tests.examples import examples
 from tests.strategies import canonical_dags
 from tests.unit.scheduler.convolution import convolution_dag
@@ -148,3 +150,25 @@ def test_nothing_beats_the_lower_bound(dag: CanonicalDag, pes: int, partition: s
     assert bound <= result.makespan_cycles
     assert bound <= simulate(dag, result, barrier=False).makespan_cycles
     assert max(bound, critical_path(dag)) <= baseline.makespan_cycles
+
+
+@given(canonical_dags())
+@examples(100)
+def test_windows_hold_all_that_streams_demand(dag: CanonicalDag) -> None:
+    """Whatever a large graph is spared, nothing follows from its windows that is not in them."""
+    found = windows(dag, dag.nodes_count, each_element=False)
+    ahead, back = directions(dag)
+    columns = dag.is_computational.tolist(), dag.work.tolist()
+
+    assert earliest(ahead, *columns, (found.start, found.end)) == (found.start, found.end)
+    assert earliest(back, *columns, (found.after_end, found.after_start)) == (found.after_end, found.after_start)
+
+
+def test_a_task_writes_what_its_last_element_allows_after_its_producer_has_ended() -> None:
+    """The first task ends at 100, the second one writes ten elements after that; seen from the end, too."""
+    dag = _graph(("IN", "a", 100), ("a", "b", 10), ("b", "OUT", 100), ("a", "c", 10), ("c", "OUT", 10))
+
+    found = windows(dag, 4, each_element=False)
+
+    assert max(found.end) == 110
+    assert max(found.after_start) == 110

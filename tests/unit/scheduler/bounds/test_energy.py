@@ -4,7 +4,7 @@ import numpy as np
 
 from dfcompile.generators.canonical_dags import cholesky
 from dfcompile.scheduler import lower_bound_cycles
-from dfcompile.scheduler.bounds.energy import with_energy
+from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
 from dfcompile.scheduler.bounds.precedence import directions
 from tests.unit.scheduler.streams import stream_graph
 
@@ -37,3 +37,7 @@ def test_nothing_is_added_where_all_fit() -> None:
     nothing = [0] * dag.nodes_count
     many = with_energy(ahead, dag.is_computational, dag.work, 100, (nothing, nothing))
     assert np.max(many[0]) < lower_bound_cycles(dag, 100)
+
+
+def test_of_large_graphs_too_few_tasks_are_looked_at_to_learn_anything() -> None:
+    assert [is_energy_known(tasks) for tasks in (1, 3, 65_536, 65_537)] == [True, True, True, False]

@@ -1,0 +1,37 @@
+"""Schedules of parts: which are made, and which only taken where they are known."""
+
+import pytest
+
+from dfcompile.dfmodel_backend.attained import part_schedules
+from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
+from dfcompile.generators.canonical_dags import cholesky
+from dfcompile.scheduler import Schedule, ScheduleOptions, schedule
+from dfcompile.scheduler.replayed import replayed
+
+DAG = cholesky(3, 16, 1)
+ASKED, PLANNED = ScheduleOptions(2, "sb-lts"), ScheduleOptions(2, "sb-rlx")
+
+
+def names_of(monkeypatch: pytest.MonkeyPatch, most_nodes: int, *, only: str = "") -> list[str]:
+    """Return how the schedules of a part were made whose schedule is known and, without ``only``, does not fit."""
+    monkeypatch.setattr(part_schedules, "_REPLAYED_BOTH_WAYS", most_nodes)
+    schedules = PartSchedules(ASKED, PLANNED)
+    known = replayed(DAG, schedule(DAG, ASKED))
+    schedules.put(DAG, known)
+
+    def fits(found: Schedule) -> bool:
+        return found is not known if not only else found.partition == only
+
+    return [found.partition for found in schedules.replayed(DAG, fits)]
+
+
+def test_a_small_part_is_scheduled_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names_of(monkeypatch, DAG.nodes_count) == ["sb-rlx", "sb-lts"]
+
+
+def test_a_large_part_whose_known_schedule_does_not_fit_is_not_scheduled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names_of(monkeypatch, DAG.nodes_count - 1) == ["sb-rlx"]
+
+
+def test_the_known_schedule_of_a_large_part_is_yielded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names_of(monkeypatch, DAG.nodes_count - 1, only="sb-lts") == ["sb-lts"]
