@@ -36,6 +36,8 @@ PLANTED = (
     ("rooms of the scheduler", "scheduler/timing/planted.py", "dfcompile.scheduler.partitioners.spatial"),
     ("rooms of the back end", "dfmodel_backend/machine/planted.py", "dfcompile.dfmodel_backend.fusion.fuse"),
     ("the canonical DAG imports no other stage", "canonical_dag/planted.py", "dfcompile.frontend"),
+    ("I/O bounds know nothing but the canonical DAG", "bounds/planted.py", "dfcompile.scheduler"),
+    ("rooms of the I/O bounds", "bounds/einsum/planted.py", "dfcompile.bounds.fusion"),
     ("scheduler and back end never see an SDFG", "scheduler/planted.py", "dace"),
     (
         "of the back end only attained mappings and their checker ask the scheduler",

@@ -1,0 +1,158 @@
+"""Curves: the least traffic for every buffer size, as sorted columns of exact integers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.errors import UserError
+
+Int64 = npt.NDArray[np.int64]
+
+MOST_WORDS = 2**62  # a sum of two still fits a column
+_SORTED_AT_ONCE = 4096  # points; above, what is clearly dominated goes first
+_BIN_SHIFT = 49  # of the bits of a float: its exponent and three bits of its fraction stay
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A step-wise falling function: with ``sizes[i]`` words of buffer, ``traffic[i]`` words move.
+
+    Attributes:
+        sizes: of the buffer, ascending, in words, shape [points].
+        traffic: to and from the memory behind, descending, in words, shape [points].
+        tilings: tile of each rank that reaches the point, shape [points, ranks]; no columns where none is kept.
+    """
+
+    sizes: Int64
+    traffic: Int64
+    tilings: Int64
+
+    @property
+    def points(self) -> int:
+        """Number of steps."""
+        return len(self.sizes)
+
+    @property
+    def least_size(self) -> int:
+        """Words of the smallest buffer that suffices at all."""
+        return int(self.sizes[0])
+
+    @property
+    def least_traffic(self) -> int:
+        """Words that move however large the buffer is."""
+        return int(self.traffic[-1])
+
+    @property
+    def maximal_effectual_size(self) -> int:
+        """Words of the smallest buffer with which no larger one saves anything [huang24]."""
+        return int(self.sizes[-1])
+
+    def at(self, size: int) -> int | None:
+        """Return the traffic with a buffer of ``size`` words; ``None`` if the buffer is too small for any tile."""
+        step = int(np.searchsorted(self.sizes, size, side="right")) - 1
+        return None if step < 0 else int(self.traffic[step])
+
+    def step_at(self, size: int) -> int:
+        """Return the number of the point that holds at ``size``; -1 below the least size."""
+        return int(np.searchsorted(self.sizes, size, side="right")) - 1
+
+    def size_within(self, traffic: int) -> int | None:
+        """Return the smallest buffer with which at most ``traffic`` words move; ``None`` if there is none."""
+        step = int(np.searchsorted(-self.traffic, -traffic, side="left"))
+        return None if step == self.points else int(self.sizes[step])
+
+    def times(self, count: int) -> "Curve":
+        """Return the curve of ``count`` equal operations, one after the other in the same buffer."""
+        return _curve(self.sizes, self.traffic * count, self.tilings)
+
+    def plus(self, words: int) -> "Curve":
+        """Return the curve with a constant traffic more, or less if it is negative."""
+        return _curve(self.sizes, self.traffic + words, self.tilings)
+
+    def shifted(self, words: int) -> "Curve":
+        """Return the curve of the same operation beside ``words`` that the buffer holds for others."""
+        return _curve(self.sizes + words, self.traffic, self.tilings)
+
+
+def front(sizes: Int64, traffic: Int64, tilings: Int64 | None = None) -> Curve:
+    """Return the points that no other beats in both, as a curve.
+
+    Args:
+        sizes: of the buffer, in any order, shape [points].
+        traffic: with them, shape [points].
+        tilings: of the points, shape [points, ranks].
+    """
+    kept = front_numbers(sizes, traffic)
+    none = np.zeros((len(kept), 0), dtype=np.int64)
+    return _curve(sizes[kept], traffic[kept], none if tilings is None else tilings[kept])
+
+
+def front_numbers(sizes: Int64, traffic: Int64) -> Int64:
+    """Return the numbers of the points that no other beats in both, by ascending size; of equal points the first."""
+    numbers = np.arange(len(sizes), dtype=np.int64)
+    if len(sizes) > _SORTED_AT_ONCE:
+        numbers = numbers[_is_promising(sizes, traffic)]
+    order = numbers[np.lexsort((traffic[numbers], sizes[numbers]))]
+    falling = traffic[order]
+    is_kept = np.ones(len(order), dtype=np.bool_)
+    is_kept[1:] = falling[1:] < np.minimum.accumulate(falling)[:-1]
+    return order[is_kept]
+
+
+def _is_promising(sizes: Int64, traffic: Int64) -> npt.NDArray[np.bool_]:
+    """Return which points are below all in bins of smaller sizes; the bins are of floats, whose bits are ordered."""
+    bins = sizes.astype(np.float64).view(np.int64) >> _BIN_SHIFT
+    bins -= bins.min()
+    least = np.full(int(bins.max()) + 2, np.iinfo(np.int64).max)
+    np.minimum.at(least, bins + 1, traffic)
+    return np.asarray(traffic < np.minimum.accumulate(least)[bins])
+
+
+def least_of_each_size(sizes: Int64, traffic: Int64) -> tuple[Int64, Int64]:
+    """Return all sizes, ascending, and the least traffic of a point of exactly that size."""
+    order = np.lexsort((traffic, sizes))
+    found, starts = np.unique(sizes[order], return_index=True)
+    return found, traffic[order][starts]
+
+
+def least(curves: Sequence[Curve]) -> Curve:
+    """Return what the best of several gives at every size; tilings are kept if all have the same ranks."""
+    widths = {curve.tilings.shape[1] for curve in curves}
+    return front(
+        np.concatenate([curve.sizes for curve in curves]),
+        np.concatenate([curve.traffic for curve in curves]),
+        np.concatenate([curve.tilings for curve in curves]) if len(widths) == 1 else None,
+    )
+
+
+def total(curves: Sequence[Curve]) -> Curve:
+    """Return the curve of operations that run one after the other, each with the whole buffer."""
+    sizes = np.unique(np.concatenate([curve.sizes for curve in curves]))
+    sizes = sizes[sizes >= max(curve.least_size for curve in curves)]
+    traffic = np.zeros(len(sizes), dtype=np.int64)
+    for curve in curves:
+        traffic += curve.traffic[np.searchsorted(curve.sizes, sizes, side="right") - 1]
+    return front(sizes, traffic)
+
+
+def constant(traffic: int, size: int) -> Curve:
+    """Return the curve of an operation that moves ``traffic`` words with any buffer of ``size`` words and more."""
+    return front(np.array([size], dtype=np.int64), np.array([traffic], dtype=np.int64))
+
+
+def check_words(where: str, words: int) -> None:
+    """Check that figures of that many words fit the columns.
+
+    Raises:
+        UserError: they do not.
+    """
+    if words >= MOST_WORDS:
+        raise UserError(f"{where}: up to {words:.3g} words of traffic against {MOST_WORDS:.3g} at most")
+
+
+def _curve(sizes: Int64, traffic: Int64, tilings: Int64) -> Curve:
+    for column in (sizes, traffic, tilings):
+        column.setflags(write=False)
+    return Curve(sizes, traffic, tilings)

@@ -1,0 +1,1 @@
+"""One einsum: its curve over tilings and loop orders."""

@@ -1,0 +1,179 @@
+"""Convolutions of any spatial rank: the curve of windows that slide, exact over tiles and loop orders."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from dfcompile.bounds.curve import Curve, Int64, check_words, front, front_numbers, least, least_of_each_size
+from dfcompile.bounds.einsum.plain import MOST_TILINGS
+from dfcompile.bounds.einsum.window import WindowAxis, axis_tables
+from dfcompile.bounds.einsum.window_orders import OrderClass, WindowGrid, order_classes
+from dfcompile.bounds.tilings import Halo, Rules, tile_sizes, trips_of
+from dfcompile.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """A convolution; groups have inputs, weights and results of their own.
+
+    ``I[g, n, c, p * stride + r * dilation, ...] W[g, c, k, r, ...] -> O[g, n, k, p, ...]``.
+
+    Attributes:
+        batch: images.
+        groups: of channels.
+        channels: of the input, per group.
+        filters: channels of the result, per group.
+        axes: spatial ones, at least one.
+    """
+
+    batch: int
+    groups: int
+    channels: int
+    filters: int
+    axes: tuple[WindowAxis, ...]
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        window = "x".join(str(axis.taps) for axis in self.axes)
+        image = "x".join(str(axis.outputs) for axis in self.axes)
+        return f"conv {window} to {self.groups}x{self.filters}x{image}"
+
+    @property
+    def ranks(self) -> tuple[str, ...]:
+        """Names of the loops, in the order of a tiling; the groups are run one after the other."""
+        numbers = range(len(self.axes)) if len(self.axes) > 1 else ("",)
+        return ("N", "C", "K", *(f"P{number}" for number in numbers), *(f"R{number}" for number in numbers))
+
+    @property
+    def macs(self) -> int:
+        """Multiplications, each with an addition; those with padding are counted."""
+        windows = prod(axis.outputs * axis.taps for axis in self.axes)
+        return self.groups * self.batch * self.channels * self.filters * windows
+
+    @property
+    def weight_words(self) -> int:
+        """Words of the weights."""
+        return self.groups * self.channels * self.filters * prod(axis.taps for axis in self.axes)
+
+    @property
+    def result_words(self) -> int:
+        """Words of the result."""
+        return self.groups * self.batch * self.filters * prod(axis.outputs for axis in self.axes)
+
+    def unpadded(self) -> "Convolution":
+        """Return the convolution with its padding as words that are read like others."""
+        axes = tuple(axis.unpadded for axis in self.axes)
+        return Convolution(self.batch, self.groups, self.channels, self.filters, axes)
+
+
+def convolution_curve(shape: Convolution, rules: Rules) -> Curve:
+    """Return the curve of a convolution: one box of each tensor in the buffer, any order of the loops over tiles.
+
+    Raises:
+        UserError: the convolution is too large.
+    """
+    found = _Tilings.of(shape, rules)
+    return least([curve for number in range(len(found.classes)) for curve in found.curves(number)]).times(shape.groups)
+
+
+def every_size(shape: Convolution, rules: Rules) -> tuple[Int64, Int64]:
+    """Return every buffer size that a tiling fills exactly, and the least traffic of one that does."""
+    found = _Tilings.of(shape, rules)
+    columns = [column for kind in found.classes for column in found.columns(kind, reduces=False)]
+    sizes, traffic = (np.concatenate([column[part] for column in columns]) for part in (0, 1))
+    sizes, traffic = least_of_each_size(sizes, traffic)
+    return sizes, traffic * shape.groups
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tilings:
+    """All tilings of one group.
+
+    Attributes:
+        shape: the convolution.
+        rules: how traffic is counted.
+        batch: tile sizes, as are ``channels`` and ``filters``.
+        grid: pairs of tiles of all axes.
+        classes: of loop orders.
+    """
+
+    shape: Convolution
+    rules: Rules
+    batch: Int64
+    channels: Int64
+    filters: Int64
+    grid: WindowGrid
+    classes: tuple[OrderClass, ...]
+
+    @classmethod
+    def of(cls, shape: Convolution, rules: Rules) -> "_Tilings":
+        if rules.halo is Halo.FORGET:
+            shape = shape.unpadded()
+        check_words(shape.name, 6 * shape.macs * _slack(shape))
+        batch, channels, filters = (
+            tile_sizes(extent, rules.tiles) for extent in (shape.batch, shape.channels, shape.filters)
+        )
+        grid = WindowGrid.of(tuple(axis_tables(axis, rules.tiles) for axis in shape.axes), shape.axes)
+        count = len(batch) * len(channels) * len(filters) * grid.points
+        if count > MOST_TILINGS:
+            raise UserError(f"{shape.name}: {count:,} tilings against {MOST_TILINGS:,} at most (--tiles divisors)")
+        classes = order_classes(grid, trips_of(shape.filters, filters), rules.halo)
+        return cls(shape, rules, batch, channels, filters, grid, classes)
+
+    def curves(self, number: int) -> Iterator[Curve]:
+        """Yield curves whose least is that of a class of orders."""
+        kind = self.classes[number]
+        places = self._useful(kind)
+        if not len(places):
+            return
+        for sizes, traffic, tiles in self.columns(kind, places, reduces=True):
+            kept = front_numbers(sizes, traffic)
+            shape, channels, filters, batch = tiles
+            where = np.unravel_index(kept, shape)
+            chosen = (batch[where[1]], np.full(len(kept), channels), filters[where[0]])
+            tilings = np.concatenate(
+                [np.stack(chosen, axis=1), self.grid.tiles[places[where[2]]]], axis=1, dtype=np.int64
+            )
+            yield front(sizes[kept], traffic[kept], tilings)
+
+    def _useful(self, kind: OrderClass) -> Int64:
+        """Return the pairs of tiles for which a class may be better than the one that keeps its tile throughout."""
+        better = [whole for whole in self.classes if whole.is_whole and whole.keeps == kind.keeps]
+        if kind.is_whole or not better:
+            return np.arange(self.grid.points)
+        return np.flatnonzero((kind.input_words < better[0].input_words).any(axis=0))
+
+    def columns(
+        self, kind: OrderClass, places: Int64 | None = None, *, reduces: bool
+    ) -> Iterator[tuple[Int64, Int64, tuple[tuple[int, int, int], int, Int64, Int64]]]:
+        """Yield sizes and traffic for each tile of the channels, and their tiles of filters, batch and windows."""
+        shape, grid = self.shape, self.grid
+        places = np.arange(grid.points) if places is None else places
+        one = np.ones(1, dtype=np.int64)
+        batch = one if reduces and kind.keeps_over_batch else self.batch
+        filters = one if reduces and kind.keeps == "I" else self.filters
+        channels = one if reduces and kind.keeps_over_channels else self.channels
+        number_of = {int(tile): number for number, tile in enumerate(self.filters)}
+        rows = np.array([number_of[int(tile)] for tile in filters])
+        input_words = kind.input_words[np.ix_(rows, places)][:, None, :] * (shape.batch * shape.channels)
+        k, n = filters[:, None, None], batch[None, :, None]
+        taps, outputs, box = grid.taps[places], grid.outputs[places], grid.footprint[places]
+        weight_words, result_words = shape.weight_words // shape.groups, shape.result_words // shape.groups
+        weight_trips = kind.weight_trips[places] * (1 if kind.keeps_over_batch else trips_of(shape.batch, n))
+        fixed = weight_words * weight_trips + input_words
+        for c in map(int, channels):
+            channel_trips = 1 if kind.keeps_over_channels else -(-shape.channels // c)
+            moved = result_words * channel_trips * kind.result_trips[places]
+            traffic = fixed + 2 * moved - (result_words if self.rules.elides_first_read else 0)
+            sizes = c * k * taps + n * (c * box) + n * k * outputs
+            counts = (len(filters), len(batch), len(places))
+            flat = (np.broadcast_to(column, counts).ravel() for column in (sizes, traffic))
+            yield next(flat), next(flat), (counts, c, filters, batch)
+
+
+def _slack(shape: Convolution) -> int:
+    """Return how much more than its work a convolution may move: boxes hold words that strides and dilations skip."""
+    return prod(-(-axis.span // axis.outputs) for axis in shape.axes)

@@ -1,0 +1,189 @@
+"""Einsums whose operands are indexed by single ranks: products of matrices, batched, grouped, contracted."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from dfcompile.bounds.curve import Curve, Int64, check_words, front, front_numbers, least, least_of_each_size
+from dfcompile.bounds.tilings import Rules, tile_sizes, trips_of
+from dfcompile.errors import UserError
+
+MOST_TILINGS = 30_000_000  # of one loop order; some seconds
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTensor:
+    """An operand or the result of an einsum.
+
+    Attributes:
+        name: such as ``A``.
+        ranks: numbers of those that index it.
+        is_result: whether it is written, and partial sums of it are read again.
+    """
+
+    name: str
+    ranks: tuple[int, ...]
+    is_result: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlainEinsum:
+    """A sum of products of tensors, each indexed by some of the ranks.
+
+    Attributes:
+        name: for messages.
+        ranks: names.
+        extents: of the ranks.
+        tensors: operands and the result.
+    """
+
+    name: str
+    ranks: tuple[str, ...]
+    extents: tuple[int, ...]
+    tensors: tuple[PlainTensor, ...]
+
+    @property
+    def macs(self) -> int:
+        """Multiplications, each with an addition."""
+        return prod(self.extents)
+
+    @property
+    def result_words(self) -> int:
+        """Words of all results."""
+        return sum(self.words(tensor) for tensor in self.tensors if tensor.is_result)
+
+    def words(self, tensor: PlainTensor) -> int:
+        """Words of a whole tensor."""
+        return prod(self.extents[rank] for rank in tensor.ranks)
+
+    @property
+    def compulsory_words(self) -> int:
+        """Words that move however large the buffer is: each once."""
+        return sum(map(self.words, self.tensors))
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """A class of loop orders, by what it saves: of each tensor the ranks that run while its tile stays."""
+
+    innermost: tuple[int, ...]
+    stays: tuple[frozenset[int], ...]
+
+
+def plain_curve(einsum: PlainEinsum, rules: Rules) -> Curve:
+    """Return the curve of an einsum: one tile of each tensor in the buffer, any order of the loops over tiles.
+
+    Of a tensor only the innermost loops that do not index it matter: while they run its tile stays. The tile of a
+    rank whose trip count then stands nowhere is 1 [huang24; docs/bounds.md].
+
+    Raises:
+        UserError: the einsum is too large.
+    """
+    check_words(einsum.name, 2 * len(einsum.tensors) * einsum.macs)
+    return least([_order_curve(einsum, order, rules) for order in _orders(einsum)])
+
+
+def every_size(einsum: PlainEinsum, rules: Rules) -> tuple[Int64, Int64]:
+    """Return every buffer size that a tiling fills exactly, and the least traffic of one that does."""
+    check_words(einsum.name, 2 * len(einsum.tensors) * einsum.macs)
+    choices = [tile_sizes(extent, rules.tiles) for extent in einsum.extents]
+    sizes, traffic = _sizes(einsum, choices), [_traffic(einsum, choices, order, rules) for order in _orders(einsum)]
+    shape = tuple(map(len, choices))
+    found = np.minimum.reduce([np.broadcast_to(column, shape).ravel() for column in traffic])
+    return least_of_each_size(np.broadcast_to(sizes, shape).ravel(), found)
+
+
+def innermost_loops(einsum: PlainEinsum, tiling: tuple[int, ...], rules: Rules) -> tuple[str, ...]:
+    """Return the ranks of the innermost loops, innermost first, with which a tiling moves least."""
+    choices = [np.array([tile], dtype=np.int64) for tile in tiling]
+    best = min(_orders(einsum), key=lambda order: int(_traffic(einsum, choices, order, rules).ravel()[0]))
+    trips = [-(-extent // tile) for extent, tile in zip(einsum.extents, tiling, strict=True)]
+    return tuple(einsum.ranks[rank] for rank in best.innermost if trips[rank] > 1)
+
+
+def _orders(einsum: PlainEinsum) -> Iterator[_Order]:
+    """Yield the orders that may be best: group by group of ranks that index the same tensors, while a tile stays."""
+    groups: dict[frozenset[int], list[int]] = {}
+    for rank in range(len(einsum.ranks)):
+        stays = frozenset(number for number, tensor in enumerate(einsum.tensors) if rank not in tensor.ranks)
+        if stays:
+            groups.setdefault(stays, []).append(rank)
+
+    def extended(inside: tuple[frozenset[int], ...], alive: frozenset[int]) -> Iterator[tuple[frozenset[int], ...]]:
+        following = [group for group in groups if group not in inside and group & alive]
+        if not following:
+            yield inside
+        for group in following:
+            yield from extended((*inside, group), alive & group)
+
+    for sequence in extended((), frozenset(range(len(einsum.tensors)))):
+        held = []
+        for number in range(len(einsum.tensors)):
+            lasts = next((at for at, group in enumerate(sequence) if number not in group), len(sequence))
+            held.append(frozenset(rank for group in sequence[:lasts] for rank in groups[group]))
+        yield _Order(tuple(rank for group in sequence for rank in groups[group]), tuple(held))
+
+
+def _order_curve(einsum: PlainEinsum, order: _Order, rules: Rules) -> Curve:
+    choices = [
+        tile_sizes(extent, rules.tiles) if _matters(einsum, order, rank) else np.ones(1, dtype=np.int64)
+        for rank, extent in enumerate(einsum.extents)
+    ]
+    shape = tuple(map(len, choices))
+    if prod(shape) > MOST_TILINGS:
+        raise UserError(f"{einsum.name}: {prod(shape):,} tilings against {MOST_TILINGS:,} at most (--tiles divisors)")
+    sizes = np.broadcast_to(_sizes(einsum, choices), shape).ravel()
+    traffic = np.broadcast_to(_traffic(einsum, choices, order, rules), shape).ravel()
+    kept = front_numbers(sizes, traffic)
+    places = np.unravel_index(kept, shape)
+    tilings = np.stack([column[place] for column, place in zip(choices, places, strict=True)], axis=1)
+    return front(sizes[kept], traffic[kept], tilings)
+
+
+def _matters(einsum: PlainEinsum, order: _Order, rank: int) -> bool:
+    """Return whether some tensor is moved once more for each trip of the rank."""
+    return any(
+        rank not in tensor.ranks and rank not in held for tensor, held in zip(einsum.tensors, order.stays, strict=True)
+    )
+
+
+def _sizes(einsum: PlainEinsum, choices: list[Int64]) -> Int64:
+    """Return the words that the tiles take, an axis per rank."""
+    axes = _axes(choices)
+    return _added([_multiplied([axes[rank] for rank in tensor.ranks]) for tensor in einsum.tensors])
+
+
+def _traffic(einsum: PlainEinsum, choices: list[Int64], order: _Order, rules: Rules) -> Int64:
+    """Return the words that move, an axis per rank."""
+    trips = _axes([trips_of(extent, tiles) for extent, tiles in zip(einsum.extents, choices, strict=True)])
+    parts = []
+    for tensor, held in zip(einsum.tensors, order.stays, strict=True):
+        repeated = [trips[rank] for rank in range(len(trips)) if rank not in tensor.ranks and rank not in held]
+        words = einsum.words(tensor)
+        moved = _multiplied(repeated) * words
+        parts.append(2 * moved - (words if rules.elides_first_read else 0) if tensor.is_result else moved)
+    return _added(parts)
+
+
+def _axes(columns: list[Int64]) -> list[Int64]:
+    count = len(columns)
+    return [
+        column.reshape(tuple(-1 if axis == number else 1 for axis in range(count)))
+        for number, column in enumerate(columns)
+    ]
+
+
+def _multiplied(columns: list[Int64]) -> Int64:
+    found = np.ones((), dtype=np.int64)
+    for column in columns:
+        found = found * column
+    return np.asarray(found)
+
+
+def _added(columns: list[Int64]) -> Int64:
+    found = np.zeros((), dtype=np.int64)
+    for column in columns:
+        found = found + column
+    return np.asarray(found)

@@ -1,0 +1,184 @@
+"""Windows that slide along an axis: how long their boxes are together, and what successive boxes share."""
+
+from dataclasses import dataclass
+from enum import IntEnum, unique
+from functools import cache
+
+import numpy as np
+
+from dfcompile.bounds.curve import Int64
+from dfcompile.bounds.tilings import Tiles, tile_sizes
+
+
+@dataclass(frozen=True, slots=True)
+class WindowAxis:
+    """An axis of a convolution's input: output ``p`` and tap ``r`` read ``p * stride + r * dilation - padding``.
+
+    Attributes:
+        outputs: positions of the window.
+        taps: of the filter.
+        stride: between positions.
+        dilation: between taps.
+        padding: before the first word.
+        size: words of the axis that exist; 0: as many as the windows touch.
+    """
+
+    outputs: int
+    taps: int
+    stride: int = 1
+    dilation: int = 1
+    padding: int = 0
+    size: int = 0
+
+    @property
+    def span(self) -> int:
+        """Words from the first that a window touches to the last, padding included."""
+        return (self.outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
+
+    @property
+    def unpadded(self) -> "WindowAxis":
+        """The axis with its padding as words that are read like others."""
+        return WindowAxis(self.outputs, self.taps, self.stride, self.dilation)
+
+
+@unique
+class Role(IntEnum):
+    """Where a loop stands beside the one that advances: it stays, goes back to its first tile, or is that one."""
+
+    OUTER = 0
+    INNER = 1
+    STEP = 2
+
+
+Roles = tuple[Role, Role]  # of the loop over tiles of outputs, and over tiles of taps
+
+STAYS = (Role.OUTER, Role.OUTER)
+TRUE_ROLES: tuple[Roles, ...] = (
+    STAYS,
+    (Role.OUTER, Role.INNER),
+    (Role.INNER, Role.OUTER),
+    (Role.INNER, Role.INNER),
+    (Role.STEP, Role.OUTER),
+    (Role.STEP, Role.INNER),
+    (Role.OUTER, Role.STEP),
+    (Role.INNER, Role.STEP),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AxisTables:
+    """Sums over an axis for every pair of tiles, of outputs and of taps.
+
+    Attributes:
+        outputs: tile sizes.
+        taps: tile sizes.
+        footprint: longest box in words, shape [outputs, taps].
+        shared: words that the box shares with the one before, added up over all advances of the loop with the role
+            ``STEP`` and all iterations of those with ``OUTER``; without a ``STEP`` over one advance of a loop of
+            another axis, shape [outputs, taps]. That of `STAYS` is the sum of all boxes.
+        steady: what the rule of the tool counts as shared, by the step and by the roles; see `_steady_sum`.
+    """
+
+    outputs: Int64
+    taps: Int64
+    footprint: Int64
+    shared: dict[Roles, Int64]
+    steady: dict[tuple[Role, Roles], Int64]
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of tiles."""
+        return self.footprint.size
+
+
+# Roles under which the tool may find words again: (the step that it remembers, roles). A step of outputs is
+# ``STEP, OUTER``; the other advances are those that move the window by the same vector by coincidence.
+STEADY: tuple[tuple[Role, Roles], ...] = (
+    (Role.STEP, (Role.STEP, Role.OUTER)),  # outputs advance after outputs
+    (Role.STEP, (Role.INNER, Role.STEP)),  # taps advance after outputs
+    (Role.INNER, (Role.OUTER, Role.STEP)),  # taps advance after taps
+    (Role.INNER, (Role.STEP, Role.INNER)),  # outputs advance after taps
+    (Role.OUTER, (Role.STEP, Role.INNER)),  # the window stands still: outputs advance as taps go back
+    (Role.OUTER, (Role.INNER, Role.STEP)),  # taps advance as outputs go back
+)
+
+
+@cache
+def axis_tables(axis: WindowAxis, tiles: Tiles) -> AxisTables:
+    """Return the sums for all pairs of tiles of an axis."""
+    outputs, taps = tile_sizes(axis.outputs, tiles), tile_sizes(axis.taps, tiles)
+    shape = (len(outputs), len(taps))
+    shared = {roles: np.zeros(shape, dtype=np.int64) for roles in TRUE_ROLES}
+    steady = {key: np.zeros(shape, dtype=np.int64) for key in STEADY}
+    footprint = np.zeros(shape, dtype=np.int64)
+    for place in np.ndindex(*shape):
+        boxes = _Boxes.of(axis, int(outputs[place[0]]), int(taps[place[1]]))
+        footprint[place] = (boxes.ends - boxes.starts).max()
+        for roles, column in shared.items():
+            column[place] = boxes.shared(roles)
+        for (remembered, roles), column in steady.items():
+            column[place] = _steady_sum(axis, boxes, remembered, roles)
+    return AxisTables(outputs, taps, footprint, shared, steady)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Boxes:
+    """The boxes of one pair of tiles; starts and ends have shape [tiles of outputs, tiles of taps]."""
+
+    outputs: int
+    taps: int
+    starts: Int64
+    ends: Int64
+
+    @classmethod
+    def of(cls, axis: WindowAxis, outputs: int, taps: int) -> "_Boxes":
+        first, first_tap = np.arange(0, axis.outputs, outputs), np.arange(0, axis.taps, taps)
+        last = np.minimum(first + outputs, axis.outputs) - 1
+        last_tap = np.minimum(first_tap + taps, axis.taps) - 1
+        starts = np.add.outer(first * axis.stride, first_tap * axis.dilation) - axis.padding
+        ends = np.add.outer(last * axis.stride, last_tap * axis.dilation) - axis.padding + 1
+        size = axis.size or axis.span - axis.padding
+        starts, ends = np.clip(starts, 0, size), np.clip(ends, 0, size)
+        return cls(outputs, taps, starts, np.maximum(starts, ends))
+
+    def shared(self, roles: Roles) -> int:
+        """Return the words that boxes share with the ones before, under the roles of the two loops."""
+        now = tuple(_now(role) for role in roles)
+        before = tuple(_before(role) for role in roles)
+        starts = np.maximum(self.starts[now], self.starts[before])
+        ends = np.minimum(self.ends[now], self.ends[before])
+        return int(np.maximum(ends - starts, 0).sum())
+
+
+def _now(role: Role) -> slice:
+    return (slice(None), slice(0, 1), slice(1, None))[role]
+
+
+def _before(role: Role) -> slice:
+    return (slice(None), slice(-1, None), slice(0, -1))[role]
+
+
+def _steady_sum(axis: WindowAxis, boxes: _Boxes, remembered: Role, roles: Roles) -> int:
+    """Return what the tool counts as found again: parts of boxes that a whole tile one step back covers.
+
+    The tool remembers by which vector the window moved last. It takes every loop to go back by one step where it
+    begins anew, so that an advance after others moves by its own step less theirs; unless that is the remembered
+    vector, nothing is found again.
+    """
+    step, tap_step = boxes.outputs * axis.stride, boxes.taps * axis.dilation
+    match remembered:
+        case Role.STEP:
+            by, is_met = (
+                step,
+                roles == (Role.STEP, Role.OUTER) or (boxes.outputs < axis.outputs and tap_step == 2 * step),
+            )
+        case Role.INNER:
+            by, is_met = tap_step, roles == (Role.OUTER, Role.STEP) or (boxes.taps < axis.taps and step == 2 * tap_step)
+        case Role.OUTER:
+            by, is_met = 0, step == tap_step and boxes.outputs < axis.outputs and boxes.taps < axis.taps
+    if not is_met:
+        return 0
+    whole = (boxes.outputs - 1) * axis.stride + (boxes.taps - 1) * axis.dilation + 1
+    now = tuple(_now(role) for role in roles)
+    extents = boxes.ends[now] - boxes.starts[now]
+    return int(np.maximum(np.minimum(extents, whole - by), 0).sum())

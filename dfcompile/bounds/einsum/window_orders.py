@@ -1,0 +1,260 @@
+"""Loop orders of convolutions: what each class of them moves, for all tiles of the windows at once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dfcompile.bounds.curve import Int64
+from dfcompile.bounds.einsum.window import STAYS, AxisTables, Role, Roles, WindowAxis
+from dfcompile.bounds.tilings import Halo, trips_of
+
+Kept = Literal["W", "O", "I"]  # the tensor whose tile stays over the innermost loop
+Loop = tuple[int, int]  # axis, and 0 of its outputs, 1 of its taps
+FILTERS: Loop = (-1, 0)  # the loop over filters: it does not index the input
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowGrid:
+    """Every combination of the pairs of tiles of all axes, numbered; the last axis varies fastest.
+
+    Attributes:
+        tables: of the axes.
+        axes: the axes.
+        places: number of the pair of each axis, shape [points, axes].
+        tiles: of the outputs of all axes, then of the taps, shape [points, 2 * axes].
+        footprint: words of the box in the input, of one channel of one image, shape [points].
+        outputs: words of a tile of one channel of the result, shape [points].
+        taps: words of a tile of one filter of one channel, shape [points].
+    """
+
+    tables: tuple[AxisTables, ...]
+    axes: tuple[WindowAxis, ...]
+    places: Int64
+    tiles: Int64
+    footprint: Int64
+    outputs: Int64
+    taps: Int64
+
+    @classmethod
+    def of(cls, tables: tuple[AxisTables, ...], axes: tuple[WindowAxis, ...]) -> "WindowGrid":
+        """Return the grid of some axes."""
+        pairs = tuple(table.pairs for table in tables)
+        places = np.stack(np.unravel_index(np.arange(np.prod(pairs)), pairs), axis=1).astype(np.int64)
+        outputs = [np.repeat(t.outputs, len(t.taps))[places[:, a]] for a, t in enumerate(tables)]
+        taps = [np.tile(t.taps, len(t.outputs))[places[:, a]] for a, t in enumerate(tables)]
+        footprint = [t.footprint.ravel()[places[:, a]] for a, t in enumerate(tables)]
+        return cls(
+            tables=tables,
+            axes=axes,
+            places=places,
+            tiles=np.stack([*outputs, *taps], axis=1),
+            footprint=np.asarray(np.prod(footprint, axis=0)),
+            outputs=np.asarray(np.prod(outputs, axis=0)),
+            taps=np.asarray(np.prod(taps, axis=0)),
+        )
+
+    @property
+    def points(self) -> int:
+        """Number of combinations."""
+        return len(self.places)
+
+    def spread(self, axis: int, column: Int64) -> Int64:
+        """Return a column of an axis' pairs, shape [outputs, taps], as one of all combinations, shape [points]."""
+        return np.asarray(column.ravel()[self.places[:, axis]])
+
+    def trips(self, loop: Loop) -> Int64:
+        """Return the trips of a loop over tiles, shape [points]."""
+        axis, part = loop
+        extent = self.axes[axis].taps if part else self.axes[axis].outputs
+        return trips_of(extent, self.tiles[:, axis + part * len(self.axes)])
+
+    def shared(self, roles: Sequence[Roles]) -> Int64:
+        """Return the words shared under the roles of each axis, shape [points]."""
+        found = np.ones(self.points, dtype=np.int64)
+        for axis, table in enumerate(self.tables):
+            found = found * self.spread(axis, table.shared[roles[axis]])
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderClass:
+    """Loop orders that keep the same tensor for the same innermost loops.
+
+    Attributes:
+        keeps: the tensor whose tile stays over the innermost loops.
+        is_whole: whether it stays over all loops that do not index it.
+        keeps_over_batch: whether the weights stay over the batch.
+        keeps_over_channels: whether the result stays over the input channels.
+        weight_trips: times that the weights move, without those of the batch, shape [points].
+        result_trips: times that the result moves, without those of the channels, shape [points].
+        input_words: that the best of the orders moves of one channel of one image, by the trips of the filters,
+            shape [tiles of filters, points].
+    """
+
+    keeps: Kept
+    is_whole: bool
+    keeps_over_batch: bool
+    keeps_over_channels: bool
+    weight_trips: Int64
+    result_trips: Int64
+    input_words: Int64
+
+
+def order_classes(grid: WindowGrid, filter_trips: Int64, halo: Halo) -> tuple[OrderClass, ...]:
+    """Return the classes of orders, each with the least words of the input that its orders move."""
+    chains = _true_chains(grid) if halo is Halo.TRUE else _steady_chains(grid)
+    loops = [(axis, part) for axis in range(len(grid.axes)) for part in (0, 1)]
+    found: dict[tuple[Kept, frozenset[Loop], bool], Int64] = {}
+    seen: set[tuple[Kept, frozenset[Loop], bool, bytes, bytes]] = set()
+    for chain in chains:
+        key = (chain.keeps, chain.run, chain.is_whole)
+        mark = (*key, chain.each.tobytes(), chain.once.tobytes())
+        if mark in seen:
+            continue
+        seen.add(mark)
+        words = filter_trips[:, None] * chain.each + chain.once
+        if chain.needs_filters:
+            words = np.where(filter_trips[:, None] > 1, words, np.iinfo(np.int64).max)
+        found[key] = np.minimum(found[key], words) if key in found else words
+    whole = np.prod([grid.trips(loop) for loop in loops if loop[1] == 0], axis=0)
+    taps = np.prod([grid.trips(loop) for loop in loops if loop[1] == 1], axis=0)
+    classes = []
+    for (keeps, run, is_whole), words in found.items():
+        held = np.ones(grid.points, dtype=np.int64)
+        for loop in sorted(run):
+            held = held * grid.trips(loop)
+        classes.append(
+            OrderClass(
+                keeps=keeps,
+                is_whole=is_whole,
+                keeps_over_batch=keeps == "W" and is_whole,
+                keeps_over_channels=keeps == "O" and is_whole,
+                weight_trips=whole // held if keeps == "W" else whole,
+                result_trips=taps // held if keeps == "O" else taps,
+                input_words=words,
+            )
+        )
+    return tuple(classes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chain:
+    """An order of innermost loops: words of the input are ``trips of the filters * each + once``.
+
+    Attributes:
+        keeps: as of `OrderClass`.
+        run: the innermost loops over which it stays.
+        is_whole: as of `OrderClass`.
+        each: shape [points].
+        once: shape [points].
+        needs_filters: the order is another one if the loop over filters has one trip.
+    """
+
+    keeps: Kept
+    run: frozenset[Loop]
+    is_whole: bool
+    each: Int64
+    once: Int64
+    needs_filters: bool = False
+
+
+def _true_chains(grid: WindowGrid) -> Iterator[_Chain]:
+    """Yield every order of the loops that move a window, and of that over filters.
+
+    Each advance of a loop saves what the boxes before and after share: a product over axes, that depends on which
+    loops are inside the one that advances. Channels and images share nothing; once their loops are inside, nothing
+    is saved. They come after the others, or end the run of loops that keep a tile.
+    """
+    every = [loop for axis in range(len(grid.axes)) for loop in ((axis, 0), (axis, 1)) if _extent(grid, loop) > 1]
+    runs: dict[Kept, frozenset[Loop]] = {
+        "W": frozenset(loop for loop in every if loop[1] == 0),
+        "O": frozenset(loop for loop in every if loop[1] == 1),
+    }
+    zero = np.zeros(grid.points, dtype=np.int64)
+    boxes = grid.shared([STAYS] * len(grid.axes))
+
+    def extended(order: tuple[Loop, ...], each: Int64, once: Int64) -> Iterator[_Chain]:
+        for keeps, run in runs.items():
+            if frozenset(order) == run:
+                yield _Chain(keeps, run, is_whole=True, each=each, once=once)
+        following = [loop for loop in (FILTERS, *every) if loop not in order]
+        if not following:
+            yield _broken(order, each, once)
+        for loop in following:
+            saved = grid.shared(_roles(grid, order, loop))
+            if loop == FILTERS:
+                yield from extended((*order, loop), each - saved, once + saved)
+            elif FILTERS in order:
+                yield from extended((*order, loop), each, once - saved)
+            else:
+                yield from extended((*order, loop), each - saved, once)
+
+    yield from extended((), boxes, zero)
+
+
+def _broken(order: tuple[Loop, ...], each: Int64, once: Int64) -> _Chain:
+    """Return an order whose innermost loops keep a tile until another one comes."""
+    if order[0] == FILTERS:
+        return _Chain("I", frozenset(), is_whole=True, each=each, once=once)
+    part = order[0][1]
+    run = []
+    for loop in order:
+        if loop == FILTERS or loop[1] != part:
+            break
+        run.append(loop)
+    return _Chain("O" if part else "W", frozenset(run), is_whole=False, each=each, once=once)
+
+
+def _roles(grid: WindowGrid, inside: tuple[Loop, ...], advancing: Loop) -> list[Roles]:
+    def role(loop: Loop) -> Role:
+        return Role.STEP if loop == advancing else Role.INNER if loop in inside else Role.OUTER
+
+    return [(role((axis, 0)), role((axis, 1))) for axis in range(len(grid.axes))]
+
+
+def _extent(grid: WindowGrid, loop: Loop) -> int:
+    axis = grid.axes[loop[0]]
+    return axis.taps if loop[1] else axis.outputs
+
+
+def _steady_chains(grid: WindowGrid) -> Iterator[_Chain]:
+    """Yield the orders that may be best where the tool's rule forgets: by the innermost loop, and what meets its step.
+
+    After each advance of the innermost loop the tool remembers its step, so that any other loop's advance saves
+    something only if it moves the window by the same vector. Vectors of two axes differ; the loop over filters has
+    the vector 0.
+    """
+    axes = range(len(grid.axes))
+    zero = np.zeros(grid.points, dtype=np.int64)
+    boxes = grid.shared([STAYS] * len(grid.axes))
+    outputs, taps = (frozenset((axis, part) for axis in axes) for part in (0, 1))
+    for axis in axes:
+        for part, innermost in ((0, Role.STEP), (1, Role.INNER)):
+            run = taps if part else outputs
+            keeps: Kept = "O" if part else "W"
+            first: Roles = (Role.STEP, Role.OUTER) if part == 0 else (Role.OUTER, Role.STEP)
+            second: Roles = (Role.INNER, Role.STEP) if part == 0 else (Role.STEP, Role.INNER)
+            saved = _steady(grid, axis, innermost, first)
+            yield _Chain(keeps, run, is_whole=True, each=boxes - saved, once=zero)
+            met = _steady(grid, axis, innermost, second)
+            if met.any():
+                loop = frozenset({(axis, part)})
+                yield _Chain(keeps, loop, is_whole=False, each=boxes - saved - met, once=zero)
+    yield _Chain("I", frozenset(), is_whole=True, each=zero, once=boxes)
+    still: tuple[Roles, ...] = ((Role.STEP, Role.INNER), (Role.INNER, Role.STEP))
+    for axis in axes:
+        for roles in still:
+            met = _steady(grid, axis, Role.OUTER, roles)
+            if met.any():
+                yield _Chain("I", frozenset(), is_whole=True, each=zero, once=boxes - met, needs_filters=True)
+
+
+def _steady(grid: WindowGrid, axis: int, remembered: Role, roles: Roles) -> Int64:
+    """Return what the advances under some roles of an axis' loops save; other axes stay outside."""
+    found = grid.spread(axis, grid.tables[axis].steady[remembered, roles])
+    for other, table in enumerate(grid.tables):
+        if other != axis:
+            found = found * grid.spread(other, table.shared[STAYS])
+    return np.asarray(found)

@@ -1,0 +1,1 @@
+"""Chains and graphs of operators: what stays on the chip between them."""
