@@ -1,0 +1,1 @@
+"""Language models from their configuration: kernels, machines, times and degrees, without weights and without torch."""

@@ -1,0 +1,1 @@
+"""Configurations: a `config.json` becomes a `Model`."""

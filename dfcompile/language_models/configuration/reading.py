@@ -1,0 +1,142 @@
+"""Reads a configuration: a file, a folder, a name that is shipped, or what the hub's cache on this machine holds."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from dfcompile.errors import UserError, nearest
+from dfcompile.host.inputs import STANDARD_INPUT, read_text
+from dfcompile.host.reasons import reason_of
+from dfcompile.language_models.configuration.defaults import DEFAULTS
+from dfcompile.language_models.configuration.families import FAMILIES
+from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.model import Model
+
+LARGEST_BYTES = 2**24
+NESTED = ("text_config", "llm_config", "language_config")  # of models that see or hear as well
+OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
+FILE_NAME = "config.json"
+_SHIPPED = "dfcompile.language_models.configuration.shipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The fields of a configuration, not yet understood.
+
+    Attributes:
+        name: in reports.
+        where: names it in errors.
+        values: of the fields, those of the text model if it is nested.
+    """
+
+    name: str
+    where: str
+    values: Mapping[str, object]
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Return the names of the configurations that come with dfcompile."""
+    return tuple(sorted(file.name.removesuffix(".json") for file in files(_SHIPPED).iterdir() if _is_json(file.name)))
+
+
+def _is_json(name: str) -> bool:
+    return name.endswith(".json")
+
+
+def read_configuration(asked: str) -> Configuration:
+    """Find and read a configuration.
+
+    In this order: a file (``-`` is standard input), a folder with a ``config.json``, a name that is shipped, and a
+    model in the hub's cache under ``HF_HOME``. Nothing is ever downloaded.
+
+    Raises:
+        UserError: there is none, or it is no JSON mapping.
+    """
+    path = Path(asked)
+    if asked == STANDARD_INPUT or path.is_file():
+        return _parsed(_text_of(path), path.parent.name if path.name == FILE_NAME else path.stem, asked)
+    if path.is_dir():
+        return _parsed(_text_of(path / FILE_NAME), path.name, str(path / FILE_NAME))
+    name = asked.lower()
+    if name in shipped_names():
+        return _parsed(files(_SHIPPED).joinpath(f"{name}.json").read_text(encoding="utf-8"), name, name)
+    cached = _cached(asked)
+    if cached is not None:
+        return _parsed(_text_of(cached), asked, str(cached))
+    raise UserError(
+        f"configuration {asked!r}: no such file, folder, shipped name or cached model{nearest(asked, shipped_names())}"
+    )
+
+
+def read_model(asked: str) -> Model:
+    """Find a configuration and make a model of it.
+
+    Raises:
+        UserError: as `read_configuration` and `model_of`.
+    """
+    return model_of(read_configuration(asked))
+
+
+def model_of(configuration: Configuration) -> Model:
+    """Make a model of a configuration.
+
+    Raises:
+        UserError: an unknown family (with the nearest known one), a missing key without default, or one that is wrong.
+    """
+    where, values = configuration.where, configuration.values
+    family = values.get("model_type")
+    if not isinstance(family, str):
+        found = "no key 'model_type'" if family is None else f"model_type {family!r}"
+        raise UserError(f"{where}: found {found} against one of {', '.join(sorted(FAMILIES))}")
+    family = OUTER_TYPES.get(family, family)
+    if family not in FAMILIES:
+        raise UserError(
+            f"{where}: unknown architecture {family!r}{nearest(family, FAMILIES)} "
+            "(--from-graph counts the kernels of a model that transformers knows)"
+        )
+    return FAMILIES[family](configuration.name, family, Fields(values, DEFAULTS[family], where))
+
+
+def _parsed(text: str, name: str, where: str) -> Configuration:
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"{where}: not JSON: {str(error).splitlines()[0]}") from error
+    except RecursionError as error:
+        raise UserError(f"{where}: not a configuration: nested too deeply") from error
+    if not isinstance(document, dict):
+        raise UserError(f"{where}: found no keys against those of a configuration")
+    return Configuration(name, where, _text_fields(document))
+
+
+def _text_fields(document: dict[str, object]) -> Mapping[str, object]:
+    """Return the fields of the text model; what only the outer one says holds for it as well."""
+    inner = next((document[key] for key in NESTED if isinstance(document.get(key), dict)), None)
+    if not isinstance(inner, dict):
+        return document
+    outer = {key: document[key] for key in ("tie_word_embeddings", "quantization_config") if key in document}
+    kind = inner.get("model_type", document.get("model_type"))
+    return {**outer, **inner, "model_type": kind}
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return read_text(path, LARGEST_BYTES)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
+        raise UserError(f"configuration {str(path)!r}: cannot be read: {reason}") from error
+
+
+def _cached(asked: str) -> Path | None:
+    """Return the newest snapshot's configuration of a model ``owner/name`` in the hub's cache, if there is one."""
+    if asked.count("/") != 1 or asked.startswith(("/", ".")):
+        return None
+    home = os.environ.get("HF_HUB_CACHE") or str(
+        Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface") / "hub"
+    )
+    folder = Path(home) / f"models--{asked.replace('/', '--')}" / "snapshots"
+    found = sorted(folder.glob(f"*/{FILE_NAME}"), key=lambda file: (file.stat().st_mtime, str(file)))
+    return found[-1] if found else None

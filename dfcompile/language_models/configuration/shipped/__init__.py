@@ -1,0 +1,1 @@
+"""Configurations of published models, by name; facts, without quantisation."""

@@ -1,0 +1,1 @@
+"""Devices: what computes and what holds, from system files and spreadsheets."""

@@ -1,0 +1,239 @@
+"""What a language model is, as far as its kernels, parameters and caches go."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum, unique
+from itertools import groupby
+
+
+@unique
+class Mask(StrEnum):
+    """Which keys a query at position t sees."""
+
+    FULL = "full"  # t + 1
+    WINDOW = "window"  # the last w
+    CHUNK = "chunk"  # those since the last multiple of c: Llama 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which keys the queries of a layer see; ``extent`` is w or c in tokens, 0 where the mask is full."""
+
+    mask: Mask = Mask.FULL
+    extent: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return self.mask.value if self.mask is Mask.FULL else f"{self.mask.value} {self.extent}"
+
+    def kept(self, tokens: int) -> int:
+        """Tokens of a sequence whose keys and values are kept."""
+        return tokens if self.mask is Mask.FULL else min(tokens, self.extent)
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Attention of ``heads`` query heads over ``kv_heads`` heads of keys and values: MHA, GQA or MQA."""
+
+    heads: int
+    kv_heads: int
+    qk_dim: int
+    v_dim: int
+    reach: Reach = Reach()
+    qkv_bias: bool = False
+    output_bias: bool = False
+    norm_parameters: int = 0  # of queries and keys
+    sinks: int = 0
+
+    @property
+    def grouped(self) -> int:
+        """Query heads per head of keys and values."""
+        return self.heads // self.kv_heads
+
+    @property
+    def projected(self) -> int:
+        """Columns of queries, keys and values together."""
+        return self.heads * self.qk_dim + self.kv_heads * (self.qk_dim + self.v_dim)
+
+    @property
+    def kv_elements(self) -> int:
+        """Elements that one token leaves in the cache of one layer."""
+        return self.kv_heads * (self.qk_dim + self.v_dim)
+
+    def weights(self, hidden: int) -> int:
+        """Elements of the matrices."""
+        return hidden * self.projected + self.heads * self.v_dim * hidden
+
+    def parameters(self, hidden: int) -> int:
+        """Elements of matrices, biases, norms and sinks."""
+        biases = self.qkv_bias * self.projected + self.output_bias * hidden
+        return self.weights(hidden) + biases + self.norm_parameters + self.sinks
+
+
+@dataclass(frozen=True, slots=True)
+class LatentAttention:
+    """Multi-head latent attention (MLA): the cache holds ``kv_rank + rope`` elements per token [deepseek24]."""
+
+    heads: int
+    q_rank: int  # 0: queries are projected at once
+    kv_rank: int
+    rope: int
+    nope: int
+    v_dim: int
+    bias: bool = False
+    reach: Reach = Reach()
+
+    @property
+    def qk_dim(self) -> int:
+        """Elements of a query or key of one head."""
+        return self.nope + self.rope
+
+    @property
+    def kv_elements(self) -> int:
+        """Elements that one token leaves in the cache of one layer."""
+        return self.kv_rank + self.rope
+
+    @property
+    def expanded(self) -> int:
+        """Columns of the matrix that makes keys and values of a latent."""
+        return self.heads * (self.nope + self.v_dim)
+
+    def weights(self, hidden: int) -> int:
+        """Elements of the matrices."""
+        queries = self.heads * self.qk_dim
+        asked = hidden * self.q_rank + self.q_rank * queries if self.q_rank else hidden * queries
+        latent = hidden * (self.kv_rank + self.rope) + self.kv_rank * self.expanded
+        return asked + latent + self.heads * self.v_dim * hidden
+
+    def parameters(self, hidden: int) -> int:
+        """Elements of matrices, biases and the norms of the latents."""
+        biases = self.bias * (self.q_rank + self.kv_rank + self.rope + hidden)
+        return self.weights(hidden) + biases + self.q_rank + self.kv_rank
+
+
+@dataclass(frozen=True, slots=True)
+class DenseMlp:
+    """One MLP; gated ones have three matrices, plain ones two."""
+
+    width: int
+    gated: bool = True
+    bias: bool = False
+
+    @property
+    def opening(self) -> int:
+        """Columns of the first product: gate and up together."""
+        return self.width * (2 if self.gated else 1)
+
+    def parameters(self, hidden: int) -> int:
+        """Elements of matrices and biases."""
+        return hidden * (self.opening + self.width) + self.bias * (self.opening + hidden)
+
+    def active_parameters(self, hidden: int) -> int:
+        """Elements that one token uses: all."""
+        return self.parameters(hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """A mixture of gated experts, ``chosen`` of ``count`` per token, and shared ones beside them."""
+
+    count: int
+    chosen: int
+    width: int
+    shared_width: int = 0  # of all shared experts together
+    router_bias: bool = False
+    bias: bool = False
+
+    @property
+    def shared(self) -> DenseMlp | None:
+        """The shared experts as one MLP, if there are any."""
+        return DenseMlp(self.shared_width) if self.shared_width else None
+
+    def expert_parameters(self, hidden: int) -> int:
+        """Elements of one routed expert."""
+        return DenseMlp(self.width, bias=self.bias).parameters(hidden)
+
+    def router_parameters(self, hidden: int) -> int:
+        """Elements of the router."""
+        return self.count * (hidden + self.router_bias)
+
+    def parameters(self, hidden: int) -> int:
+        """Elements of router, all experts and shared experts."""
+        return self._with(self.count, hidden)
+
+    def active_parameters(self, hidden: int) -> int:
+        """Elements that one token uses."""
+        return self._with(self.chosen, hidden)
+
+    def _with(self, experts: int, hidden: int) -> int:
+        shared = self.shared.parameters(hidden) if self.shared is not None else 0
+        return self.router_parameters(hidden) + experts * self.expert_parameters(hidden) + shared
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer: attention, MLP or experts, and its norms."""
+
+    attention: Attention | LatentAttention
+    mlp: DenseMlp | Experts
+    norms: int = 2
+    norm_biases: bool = False
+
+    def norm_parameters(self, hidden: int) -> int:
+        """Elements of the norms before or after attention and MLP."""
+        return self.norms * hidden * (1 + self.norm_biases)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerKind:
+    """Layers that are the same."""
+
+    layer: Layer
+    count: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A decoder of a language model.
+
+    Attributes:
+        name: of the configuration.
+        model_type: its family.
+        hidden: elements of a token between layers.
+        vocabulary: tokens that there are.
+        layers: in order.
+        tied: whether the head is the embedding.
+        positions: learned positions, 0 without.
+        norm_biases: whether the last norm has biases.
+        most_context: tokens of the longest sequence; 0: not said.
+        notes: what the configuration left out and what was taken for it.
+    """
+
+    name: str
+    model_type: str
+    hidden: int
+    vocabulary: int
+    layers: tuple[Layer, ...]
+    tied: bool
+    positions: int = 0
+    norm_biases: bool = False
+    most_context: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[LayerKind, ...]:
+        """Layers that are the same, in the order in which they come first."""
+        order = list(dict.fromkeys(self.layers))
+        return tuple(LayerKind(layer, self.layers.count(layer), _name_of(layer)) for layer in order)
+
+    @property
+    def runs(self) -> Iterator[tuple[Layer, int]]:
+        """Yield layers that are the same and follow each other, and how many."""
+        return ((layer, len(list(run))) for layer, run in groupby(self.layers))
+
+
+def _name_of(layer: Layer) -> str:
+    attention = "latent" if isinstance(layer.attention, LatentAttention) else layer.attention.reach.name
+    return f"{attention} attention, {'experts' if isinstance(layer.mlp, Experts) else 'dense'}"

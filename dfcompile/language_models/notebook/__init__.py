@@ -1,0 +1,1 @@
+"""The notebook that this room began as, with its mistakes: `--compat notebook`."""

@@ -1,0 +1,1 @@
+"""Several chips: degrees of parallelism, shares, collectives and the search over them."""

@@ -1,0 +1,121 @@
+"""Configurations: found, read, filled in, or refused in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dfcompile.errors import UserError
+from dfcompile.language_models.configuration.families import FAMILIES
+from dfcompile.language_models.configuration.reading import read_model, shipped_names
+from dfcompile.language_models.model import Mask
+from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
+
+TINY = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "vocab_size": 100,
+}
+
+
+def written(folder: Path, **changed: object) -> str:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**TINY, **changed}))
+    return str(path)
+
+
+def test_34_configurations_are_shipped() -> None:
+    assert len(shipped_names()) == 34
+    assert {read_model(name).model_type for name in shipped_names()} == set(FAMILIES)
+
+
+def test_a_folder_is_its_config_json(tmp_path: Path) -> None:
+    written(tmp_path)
+
+    assert read_model(str(tmp_path)).hidden == 64
+
+
+def test_the_hubs_cache_is_looked_at_and_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "hub" / "models--some--model" / "snapshots" / "abc"
+    folder.mkdir(parents=True)
+    written(folder)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+
+    assert read_model("some/model").vocabulary == 100
+    with pytest.raises(UserError, match="configuration 'some/other': no such file, folder, shipped name or cached"):
+        read_model("some/other")
+
+
+def test_trap_t6_what_is_left_out_is_filled_in_and_listed(tmp_path: Path) -> None:
+    model = read_model(written(tmp_path, num_key_value_heads=None))
+    sparse = read_model("gemma-3-4b-minimal")
+
+    assert kv_elements_per_token(model) == 2 * 2 * 8 * 8
+    assert "num_key_value_heads = 8: left out, derived as its class does" in model.notes
+    assert parameters_of(sparse).total == 3_880_263_168
+    assert "vocab_size = 262208: left out, default of its class" in sparse.notes
+
+
+def test_trap_t5_head_dim_is_that_of_the_file() -> None:
+    attention = read_model("qwen3-0.6b").layers[0].attention
+
+    assert attention.qk_dim == 128
+    assert attention.heads * attention.qk_dim == 2048
+
+
+def test_trap_t7_a_latent_cache_knows_no_heads() -> None:
+    assert 2 * kv_elements_per_token(read_model("deepseek-v3")) == 70_272
+
+
+def test_trap_t27_windows_and_chunks_are_per_layer() -> None:
+    masks = [layer.attention.reach.mask for layer in read_model("llama-4-scout-17b-16e").layers[:4]]
+    gemma = [layer.attention.reach.extent for layer in read_model("gemma-3-27b-text").layers[:6]]
+
+    assert masks == [Mask.CHUNK, Mask.CHUNK, Mask.CHUNK, Mask.FULL]
+    assert gemma == [1024, 1024, 1024, 1024, 1024, 0]
+
+
+def test_extents_beyond_floats_stay_exact(tmp_path: Path) -> None:
+    model = read_model(written(tmp_path, vocab_size=2**60 + 1))
+
+    assert parameters_of(model).head == (2**60 + 1) * 64
+
+
+BAD = (
+    ({"model_type": "lama"}, r"unknown architecture 'lama' \(did you mean 'llama'\?\)"),
+    ({"model_type": None}, "found no key 'model_type' against one of deepseek_v3, gemma2"),
+    ({"num_attention_heads": 7}, "found 7 heads that do not divide hidden_size 64"),
+    ({"num_key_value_heads": 3}, "found 3 heads that do not divide the 8 of num_attention_heads"),
+    ({"hidden_size": "64"}, "key 'hidden_size': found '64' against a whole number"),
+    ({"hidden_size": 0}, "key 'hidden_size': found 0 against 1 to"),
+    ({"hidden_size": True}, "key 'hidden_size': found true against a whole number"),
+    ({"attention_bias": 1}, "key 'attention_bias': found 1 against true or false"),
+    ({"num_hidden_layers": 10**9}, "found 1000000000 against at most 10000"),
+    ({"model_type": "mixtral", "num_experts_per_tok": 9}, "found 9 of 8 experts"),
+    ({"model_type": "qwen3", "layer_types": ["full_attention"]}, "found 1 entries against 2 layers"),
+    ({"model_type": "qwen3", "layer_types": ["odd", "odd"]}, "key 'layer_types': found 'odd' against full_attention"),
+)
+
+
+@pytest.mark.parametrize(("changed", "message"), BAD)
+def test_a_wrong_configuration_is_one_line(tmp_path: Path, changed: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        read_model(written(tmp_path, **changed))
+
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '"x"'])
+def test_what_is_no_configuration_is_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(text)
+
+    with pytest.raises(UserError, match=r"not JSON|found no keys|nested too deeply") as caught:
+        read_model(str(path))
+
+    assert "\n" not in str(caught.value)
