@@ -11,7 +11,7 @@ from tests.fuzz.oracle import Session, load
 from tests.onnx_text import model_from_text
 
 
-def onnxruntime_result(op_type: str, x: Array, name: str = "", values: list[int] | float | None = None) -> Array:
+def onnxruntime_result(op_type: str, x: Array, name: str = "", values: list[int] | float | str | None = None) -> Array:
     node = helper.make_node(op_type, ["x"], ["y"])
     node.attribute.extend([helper.make_attribute(name, values)] if values else [])
     graph = helper.make_graph(
@@ -49,6 +49,20 @@ def test_integers_that_overflow_give_the_largest(op_type: str, row: list[int], e
 @pytest.mark.parametrize("op_type", ["ReduceL1", "ReduceSum"])
 def test_integers_are_reduced_in_double_precision(op_type: str) -> None:
     assert onnxruntime_result(op_type, np.array([2**53 + 1, 0], np.int64)) == 2**53
+
+
+def test_einsum_of_integers_that_overflow_gives_the_largest() -> None:
+    x = np.array([[2**63 - 1, 10]], np.int64)
+
+    assert onnxruntime_result("Einsum", x, "equation", "ab->a") == 2**63 - 1
+
+
+@pytest.mark.parametrize(("row", "is_known"), [([2**53, 1], True), ([2**52, -(2**52)], False)])
+def test_only_a_sum_of_an_einsum_that_overflows_is_excused(row: list[int], *, is_known: bool) -> None:
+    graph = helper.make_graph([helper.make_node("Einsum", ["x"], ["y"], equation="ab->a")], "one", [], [])
+    results = {"y": np.array([0], np.int64)}, {"y": np.array([1], np.int64)}
+
+    assert bool(known_reason(helper.make_model(graph), {"x": np.array([row], np.int64)}, *results)) == is_known
 
 
 def test_mean_of_integers_is_of_a_sum_in_double_precision() -> None:
