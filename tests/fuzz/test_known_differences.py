@@ -248,6 +248,17 @@ def test_variance_of_zero() -> None:
     assert np.isnan(onnxruntime_result("MeanVarianceNormalization", x, "axes", [1])).all()
 
 
+def test_neighbour_without_weight_is_not_read_at_a_border() -> None:
+    types = "(float[1,1,1,2] x, float[1,1,1,2] p) => (float[1,1,1,1] y)"
+    model = model_from_text(f'g {types} {{ y = GridSample<padding_mode="border">(x, p) }}')
+    model.ir_version = 8
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    x, place = np.array([[[[3, np.nan]]]], np.float32), np.full((1, 1, 1, 2), -9, np.float32)
+
+    assert session.run({"x": x, "p": place}).results["y"].item() == 3
+
+
 def test_deviation_of_which_the_square_is_zero() -> None:
     x = np.array([[1e-40, 0.0]], np.float32)  # the variance underflows, not so the distance from the mean
 
