@@ -189,6 +189,21 @@ def _of_rounded_transform(
         return {name: rounded.astype(result.dtype)}
 
 
+def _of_rounded_frames(
+    alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
+) -> dict[str, Array]:
+    """Return the Fourier transforms of the frames of a signal, as `_of_rounded_transform`."""
+    (name, result), *_ = results.items()
+    signal, step, window, length = [*alone.node.input, "", ""][:4]
+    size = np.abs(values[signal].astype(np.float64)).sum(axis=-1)
+    factors = np.abs(values[window].astype(np.float64)) if window else np.ones(int(values[length].item()))
+    frames = np.lib.stride_tricks.sliding_window_view(size, len(factors), axis=1)[:, :: int(values[step].item())]
+    with np.errstate(all="ignore"):
+        sizes = np.broadcast_to((frames @ factors)[:, : result.shape[1], None, None], result.shape)
+        rounded = _rounded_sum(result.astype(np.float64), sizes, result.dtype, noise, turns=True)
+        return {name: rounded.astype(result.dtype)}
+
+
 def _of_rounded_exponential(
     alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
 ) -> dict[str, Array]:
@@ -255,6 +270,7 @@ _WITHIN: Mapping[str, _Change] = {
     "InstanceNormalization": _without_cancellation,
     "ReduceLogSum": _of_rounded_sum,
     "DFT": _of_rounded_transform,
+    "STFT": _of_rounded_frames,
     "Sigmoid": _of_rational_sigmoid,
     **dict.fromkeys(BESIDE_ONE, _of_rounded_exponential),
     **dict.fromkeys(("Gelu", "Swish"), _with_error_of_sigmoid),

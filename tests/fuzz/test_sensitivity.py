@@ -82,6 +82,16 @@ def test_sum_of_a_transform_that_cancels() -> None:
     assert not excused(graph, {0: 0.0}, x)
 
 
+def test_sum_of_a_transform_of_a_frame_that_cancels() -> None:
+    x = np.full((1, 90, 1), 0.1, np.float32)
+    constants = "<int64 step = {30}, int64 length = {60}>"
+    graph = f'g (float[1,90,1] x) => (float[1,2,31,2] y) {constants} {{ s = STFT(x, step, "", length) y = Sign(s) }}'
+
+    for value in (-1.0, 0.0, 1.0):
+        assert excused(graph, dict.fromkeys(range(64, 124), value), x)
+    assert not excused(graph, {62: 0.0}, x)
+
+
 def test_every_one_of_many_rounded_zeros() -> None:
     """Each may have either sign, whatever the others have."""
     graph = "g (float[999] x) => (float[999] y) { s = Sin(x) z = Sub(s, s) m = Selu(z) y = Reciprocal(m) }"
