@@ -10,6 +10,7 @@ from dfcompile.bounds.curve import Curve, Int64, check_words, front, front_numbe
 from dfcompile.bounds.einsum.plain import MOST_TILINGS
 from dfcompile.bounds.einsum.window import WindowAxis, axis_tables
 from dfcompile.bounds.einsum.window_orders import OrderClass, WindowGrid, order_classes
+from dfcompile.bounds.proved import Contracted
 from dfcompile.bounds.tilings import Halo, Rules, tile_sizes, trips_of
 from dfcompile.errors import UserError
 
@@ -62,6 +63,20 @@ class Convolution:
     def result_words(self) -> int:
         """Words of the result."""
         return self.groups * self.batch * self.filters * prod(axis.outputs for axis in self.axes)
+
+    @property
+    def contracted(self) -> Contracted:
+        """What a proof needs; products with padding need not be done."""
+        products, touched, taps = (
+            prod(each) for each in zip(*((a.products, a.touched, a.live_taps) for a in self.axes), strict=True)
+        )
+        words = self.batch * self.channels * touched + self.channels * self.filters * taps
+        return Contracted(
+            macs=self.groups * self.batch * self.channels * self.filters * products,
+            reuse=prod(axis.reuse for axis in self.axes),
+            compulsory_words=self.groups * words + self.result_words,
+            result_words=self.result_words,
+        )
 
     def unpadded(self) -> "Convolution":
         """Return the convolution with its padding as words that are read like others."""
