@@ -72,7 +72,8 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
                 count, shape, operands = found
                 break
     else:
-        count, shape, operands = 1, _rows(op), op.operands()
+        operands = tuple(sorted(op.operands(), key=lambda tensor: -prod(tensor.shape)))
+        count, shape = 1, _rows(op)
     written = sum(prod(result.shape) for result in op.results())
     reads: dict[str, int] = {}
     for place, tensor in enumerate(operands):
@@ -175,7 +176,7 @@ def _rows(op: Operator) -> Shape:
     is_elementwise = len(op.results()) == 1 and all(
         prod(t.shape) == prod(y.shape) or _is_broadcast(t.shape, y.shape) for t in op.operands()
     )
-    return Rows() if is_elementwise and prod(x.shape) == prod(y.shape) else None
+    return Rows() if is_elementwise and max(prod(t.shape) for t in op.operands()) == prod(y.shape) else None
 
 
 def _normalised(op: Operator, x: Tensor) -> int:

@@ -46,7 +46,8 @@ def _segments(macs: int, reuse: int, size: int) -> int:
     """Return the largest ``j R + 1`` with ``macs > j sqrt(reuse) ((S + R) / 3) ** 1.5``, in integers; 0 if none."""
     best = isqrt(macs * macs // (reuse * size * size * size))
     tried = {1, *range(max(1, best - _NEIGHBOURS), best + _NEIGHBOURS + 1)}
-    return max(0, max(count * (_reach(macs, reuse, count) - size) + 1 for count in tried))
+    found = [count * (_reach(macs, reuse, count) - size) + 1 for count in sorted(tried)]
+    return max(0, *found)
 
 
 def _reach(macs: int, reuse: int, count: int) -> int:
