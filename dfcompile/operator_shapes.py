@@ -78,7 +78,7 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
     reads: dict[str, int] = {}
     for place, tensor in enumerate(operands):
         words = prod(tensor.shape)
-        if place == 0 and op.op_type in _SELECTIONS:
+        if tensor is op.inputs[0] and op.op_type in _SELECTIONS:
             words = min(words, written)
         if place == 0 and op.op_type in _CONVOLUTIONS:
             words = shape.touched_words if isinstance(shape, Convolution) else _touched(op, words)

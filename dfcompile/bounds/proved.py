@@ -45,7 +45,7 @@ def proved_words(shape: Contracted, size: int, *, elides_first_read: bool = True
 def _segments(macs: int, reuse: int, size: int) -> int:
     """Return the largest ``j R + 1`` with ``macs > j sqrt(reuse) ((S + R) / 3) ** 1.5``, in integers; 0 if none."""
     best = isqrt(macs * macs // (reuse * size * size * size))
-    tried = {1, *range(max(1, best - _NEIGHBOURS), best + _NEIGHBOURS + 1)}
+    tried: set[int] = {1, *range(max(1, best - _NEIGHBOURS), best + _NEIGHBOURS + 1)}
     found = [count * (_reach(macs, reuse, count) - size) + 1 for count in sorted(tried)]
     return max(0, *found)
 
