@@ -22,7 +22,7 @@ RULES = Rules()
 
 @st.composite
 def models(draw: st.DrawFn) -> BoundedModel:
-    """Graphs of products with weights and of elementwise operators of one or two operands: residuals, several readers."""
+    """Graphs of products with weights, softmax and elementwise operators: residuals, several readers."""
     widths = {"x": draw(st.integers(1, 6))}
     tensors = [BoundedTensor("x", ROWS * widths["x"], 2, TensorRole.INPUT)]
     operators: list[BoundedOperator] = []
