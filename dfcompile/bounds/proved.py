@@ -1,1 +1,72 @@
-"""Proved lower bounds."""
+"""Proved lower bounds: what no schedule of an operator falls below, however it orders and holds what it computes."""
+
+from dataclasses import dataclass
+from math import isqrt
+
+_NEIGHBOURS = 2  # numbers of segments that are tried on both sides of the best one in real numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Contracted:
+    """What the proof needs of a sum of products.
+
+    Attributes:
+        macs: multiplications that have to be done, each with an addition.
+        reuse: entries of the operands' matrix form that one word stands for at most; 1 for products of matrices, the
+            windows that a word is in for convolutions.
+        compulsory_words: operands that are read, and results; each moves at least once.
+        result_words: of these the results.
+    """
+
+    macs: int
+    reuse: int
+    compulsory_words: int
+    result_words: int
+
+
+def proved_words(shape: Contracted, size: int, *, elides_first_read: bool = True) -> int:
+    """Return the words that every schedule moves with a buffer of ``size`` words, each product computed once or more.
+
+    Between two reads of the memory behind lie segments. In one with at most R reads, words of the operands and of the
+    result that can take part are at most S + R together; by the inequality of Loomis and Whitney they give at most
+    ``sqrt(a b c) <= ((S + R) / 3) ** 1.5`` products, times the square root of the reuse. If j segments do not suffice
+    for all products, more than j R words move [irony04, smith19; the reuse of windows: chen20]. A result's first visit
+    reads nothing, but then its word is written in the end, so that it counts as a read does.
+
+    Args:
+        shape: what is computed.
+        size: of the buffer in words.
+        elides_first_read: whether the first visit to a word of the result reads nothing.
+    """
+    least = max(shape.compulsory_words, _segments(shape.macs, shape.reuse, size))
+    return least + (0 if elides_first_read else shape.result_words)
+
+
+def _segments(macs: int, reuse: int, size: int) -> int:
+    """Return the largest ``j R + 1`` with ``macs > j sqrt(reuse) ((S + R) / 3) ** 1.5``, in integers; 0 if none."""
+    best = isqrt(macs * macs // (reuse * size * size * size))
+    tried: set[int] = {1, *range(max(1, best - _NEIGHBOURS), best + _NEIGHBOURS + 1)}
+    found = [count * (_reach(macs, reuse, count) - size) + 1 for count in sorted(tried)]
+    return max(0, *found)
+
+
+def _reach(macs: int, reuse: int, count: int) -> int:
+    """Return the largest T with ``27 macs**2 > reuse * count**2 * T**3``."""
+    limit = (27 * macs * macs - 1) // (reuse * count * count)
+    return cube_root(limit)
+
+
+def cube_root(number: int) -> int:
+    """Return the largest integer whose cube is at most ``number``.
+
+    >>> cube_root(26), cube_root(27), cube_root(10**60)
+    (2, 3, 100000000000000000000)
+    """
+    if number <= 0:
+        return 0
+    found = 1 << -(-number.bit_length() // 3)
+    while True:  # Newton's method from above, in integers
+        lower = (2 * found + number // (found * found)) // 3
+        if lower >= found:
+            return found
+        found = lower

@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+from dfcompile.cli.commands.bounds import bounds
 from dfcompile.cli.commands.compile_model import compile_model
 from dfcompile.cli.commands.design import is_design_call, solve_design_file
 from dfcompile.cli.commands.explore import explore
@@ -28,6 +29,7 @@ COMMANDS: Final[Mapping[str, click.Command]] = {
     str(command.name): command
     for command in (
         list_expansions, list_passes, list_ops, list_systems, list_plugins, generate, schedule_dag_file, explore,
+        bounds,
     )
 }  # fmt: skip
 

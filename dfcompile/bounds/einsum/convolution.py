@@ -9,9 +9,12 @@ import numpy as np
 from dfcompile.bounds.curve import Curve, Int64, check_words, front, front_numbers, least, least_of_each_size
 from dfcompile.bounds.einsum.plain import MOST_TILINGS
 from dfcompile.bounds.einsum.window import WindowAxis, axis_tables
-from dfcompile.bounds.einsum.window_orders import OrderClass, WindowGrid, order_classes
+from dfcompile.bounds.einsum.window_orders import Kept, OrderClass, WindowGrid, order_classes
+from dfcompile.bounds.proved import Contracted
 from dfcompile.bounds.tilings import Halo, Rules, tile_sizes, trips_of
 from dfcompile.errors import UserError
+
+EVERY: frozenset[Kept] = frozenset({"W", "I", "O"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +66,49 @@ class Convolution:
         """Words of the result."""
         return self.groups * self.batch * self.filters * prod(axis.outputs for axis in self.axes)
 
+    @property
+    def contracted(self) -> Contracted:
+        """What a proof needs; products with padding need not be done."""
+        products, touched, taps = (
+            prod(each) for each in zip(*((a.products, a.touched, a.live_taps) for a in self.axes), strict=True)
+        )
+        words = self.batch * self.channels * touched + self.channels * self.filters * taps
+        return Contracted(
+            macs=self.groups * self.batch * self.channels * self.filters * products,
+            reuse=prod(axis.reuse for axis in self.axes),
+            compulsory_words=self.groups * words + self.result_words,
+            result_words=self.result_words,
+        )
+
+    @property
+    def touched_words(self) -> int:
+        """Different words of the input that are read, padding left out."""
+        return self.groups * self.batch * self.channels * prod(axis.touched for axis in self.axes)
+
     def unpadded(self) -> "Convolution":
         """Return the convolution with its padding as words that are read like others."""
         axes = tuple(axis.unpadded for axis in self.axes)
         return Convolution(self.batch, self.groups, self.channels, self.filters, axes)
 
 
-def convolution_curve(shape: Convolution, rules: Rules) -> Curve:
+def convolution_curve(shape: Convolution, rules: Rules, moved: frozenset[Kept] = EVERY) -> Curve:
     """Return the curve of a convolution: one box of each tensor in the buffer, any order of the loops over tiles.
+
+    Args:
+        shape: the convolution.
+        rules: how traffic is counted.
+        moved: tensors that move, at least one; others are held whole beside the buffer.
 
     Raises:
         UserError: the convolution is too large.
     """
-    found = _Tilings.of(shape, rules)
+    found = _Tilings.of(shape, rules, moved)
     return least([curve for number in range(len(found.classes)) for curve in found.curves(number)]).times(shape.groups)
 
 
 def every_size(shape: Convolution, rules: Rules) -> tuple[Int64, Int64]:
     """Return every buffer size that a tiling fills exactly, and the least traffic of one that does."""
-    found = _Tilings.of(shape, rules)
+    found = _Tilings.of(shape, rules, EVERY)
     columns = [column for kind in found.classes for column in found.columns(kind, reduces=False)]
     sizes, traffic = (np.concatenate([column[part] for column in columns]) for part in (0, 1))
     sizes, traffic = least_of_each_size(sizes, traffic)
@@ -95,6 +122,7 @@ class _Tilings:
     Attributes:
         shape: the convolution.
         rules: how traffic is counted.
+        moved: tensors that move.
         batch: tile sizes, as are ``channels`` and ``filters``.
         grid: pairs of tiles of all axes.
         classes: of loop orders.
@@ -102,6 +130,7 @@ class _Tilings:
 
     shape: Convolution
     rules: Rules
+    moved: frozenset[Kept]
     batch: Int64
     channels: Int64
     filters: Int64
@@ -109,7 +138,7 @@ class _Tilings:
     classes: tuple[OrderClass, ...]
 
     @classmethod
-    def of(cls, shape: Convolution, rules: Rules) -> "_Tilings":
+    def of(cls, shape: Convolution, rules: Rules, moved: frozenset[Kept]) -> "_Tilings":
         if rules.halo is Halo.FORGET:
             shape = shape.unpadded()
         check_words(shape.name, 6 * shape.macs * _slack(shape))
@@ -121,7 +150,7 @@ class _Tilings:
         if count > MOST_TILINGS:
             raise UserError(f"{shape.name}: {count:,} tilings against {MOST_TILINGS:,} at most (--tiles divisors)")
         classes = order_classes(grid, trips_of(shape.filters, filters), rules.halo)
-        return cls(shape, rules, batch, channels, filters, grid, classes)
+        return cls(shape, rules, moved, batch, channels, filters, grid, classes)
 
     def curves(self, number: int) -> Iterator[Curve]:
         """Yield curves whose least is that of a class of orders."""
@@ -162,13 +191,15 @@ class _Tilings:
         k, n = filters[:, None, None], batch[None, :, None]
         taps, outputs, box = grid.taps[places], grid.outputs[places], grid.footprint[places]
         weight_words, result_words = shape.weight_words // shape.groups, shape.result_words // shape.groups
+        is_moved = {kept: int(kept in self.moved) for kept in EVERY}
         weight_trips = kind.weight_trips[places] * (1 if kind.keeps_over_batch else trips_of(shape.batch, n))
-        fixed = weight_words * weight_trips + input_words
+        fixed = is_moved["W"] * weight_words * weight_trips + is_moved["I"] * input_words
         for c in map(int, channels):
             channel_trips = 1 if kind.keeps_over_channels else -(-shape.channels // c)
             moved = result_words * channel_trips * kind.result_trips[places]
-            traffic = fixed + 2 * moved - (result_words if self.rules.elides_first_read else 0)
-            sizes = c * k * taps + n * (c * box) + n * k * outputs
+            written = 2 * moved - (result_words if self.rules.elides_first_read else 0)
+            traffic = fixed + is_moved["O"] * written
+            sizes = is_moved["W"] * c * k * taps + is_moved["I"] * n * c * box + is_moved["O"] * n * k * outputs
             counts = (len(filters), len(batch), len(places))
             flat = (np.broadcast_to(column, counts).ravel() for column in (sizes, traffic))
             yield next(flat), next(flat), (counts, c, filters, batch)

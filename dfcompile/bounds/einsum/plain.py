@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from dfcompile.bounds.curve import Curve, Int64, check_words, front, front_numbers, least, least_of_each_size
+from dfcompile.bounds.proved import Contracted
 from dfcompile.bounds.tilings import Rules, tile_sizes, trips_of
 from dfcompile.errors import UserError
 
@@ -62,6 +63,11 @@ class PlainEinsum:
     def compulsory_words(self) -> int:
         """Words that move however large the buffer is: each once."""
         return sum(map(self.words, self.tensors))
+
+    @property
+    def contracted(self) -> Contracted:
+        """What a proof needs, of a sum of products of two operands."""
+        return Contracted(self.macs, 1, self.compulsory_words, self.result_words)
 
 
 @dataclass(frozen=True, slots=True)

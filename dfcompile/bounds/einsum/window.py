@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import IntEnum, unique
 from functools import cache
+from math import gcd
+from typing import assert_never
 
 import numpy as np
 
@@ -36,6 +38,36 @@ class WindowAxis:
         return (self.outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
     @property
+    def _taken(self) -> Int64:
+        """Position in the axis of each output and tap, -1 for padding, shape [outputs, taps]."""
+        outputs = np.arange(self.outputs, dtype=np.int64) * self.stride - self.padding
+        found = np.add.outer(outputs, np.arange(self.taps, dtype=np.int64) * self.dilation)
+        size = self.size or self.span - self.padding
+        return np.where((found >= 0) & (found < size), found, -1)
+
+    @property
+    def products(self) -> int:
+        """Pairs of an output and a tap that read a word which exists."""
+        return int((self._taken >= 0).sum())
+
+    @property
+    def touched(self) -> int:
+        """Words that are read by any pair."""
+        return len(np.unique(self._taken[self._taken >= 0]))
+
+    @property
+    def live_taps(self) -> int:
+        """Taps that meet a word anywhere."""
+        return int((self._taken >= 0).any(axis=0).sum())
+
+    @property
+    def reuse(self) -> int:
+        """Pairs of an output and a tap that read the same word, at most."""
+        common = gcd(self.stride, self.dilation)
+        by_taps = -(-self.taps // (self.stride // common))
+        return min(by_taps, -(-self.outputs // (self.dilation // common)))
+
+    @property
     def unpadded(self) -> "WindowAxis":
         """The axis with its padding as words that are read like others."""
         return WindowAxis(self.outputs, self.taps, self.stride, self.dilation)
@@ -67,15 +99,15 @@ TRUE_ROLES: tuple[Roles, ...] = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AxisTables:
-    """Sums over an axis for every pair of tiles, of outputs and of taps.
+    """Sums over an axis for pairs of tiles: of outputs, and of taps.
 
     Attributes:
-        outputs: tile sizes.
-        taps: tile sizes.
-        footprint: longest box in words, shape [outputs, taps].
+        outputs: tile sizes, shape [pairs].
+        taps: tile sizes, shape [pairs].
+        footprint: longest box in words, shape [pairs].
         shared: words that the box shares with the one before, added up over all advances of the loop with the role
             ``STEP`` and all iterations of those with ``OUTER``; without a ``STEP`` over one advance of a loop of
-            another axis, shape [outputs, taps]. That of `STAYS` is the sum of all boxes.
+            another axis, shape [pairs]. That of `STAYS` is the sum of all boxes.
         steady: what the rule of the tool counts as shared, by the step and by the roles; see `_steady_sum`.
     """
 
@@ -88,7 +120,17 @@ class AxisTables:
     @property
     def pairs(self) -> int:
         """Number of pairs of tiles."""
-        return self.footprint.size
+        return len(self.footprint)
+
+    def of(self, pairs: Int64) -> "AxisTables":
+        """Return the sums of some pairs alone."""
+        return AxisTables(
+            self.outputs[pairs],
+            self.taps[pairs],
+            self.footprint[pairs],
+            {roles: column[pairs] for roles, column in self.shared.items()},
+            {key: column[pairs] for key, column in self.steady.items()},
+        )
 
 
 # Roles under which the tool may find words again: (the step that it remembers, roles). A step of outputs is
@@ -105,20 +147,81 @@ STEADY: tuple[tuple[Role, Roles], ...] = (
 
 @cache
 def axis_tables(axis: WindowAxis, tiles: Tiles) -> AxisTables:
-    """Return the sums for all pairs of tiles of an axis."""
-    outputs, taps = tile_sizes(axis.outputs, tiles), tile_sizes(axis.taps, tiles)
-    shape = (len(outputs), len(taps))
-    shared = {roles: np.zeros(shape, dtype=np.int64) for roles in TRUE_ROLES}
-    steady = {key: np.zeros(shape, dtype=np.int64) for key in STEADY}
-    footprint = np.zeros(shape, dtype=np.int64)
-    for place in np.ndindex(*shape):
-        boxes = _Boxes.of(axis, int(outputs[place[0]]), int(taps[place[1]]))
+    """Return the sums for the pairs of tiles of an axis that matter."""
+    match tiles:
+        case Tiles.DIVISORS:
+            return tables_of(axis, tile_sizes(axis.outputs, tiles), tile_sizes(axis.taps, tiles))
+        case Tiles.INTEGER:
+            found = tables_of(axis, *_useful_sizes(axis))
+            return found.of(_undominated(axis, found))
+    assert_never(tiles)
+
+
+def tables_of(axis: WindowAxis, outputs: Int64, taps: Int64) -> AxisTables:
+    """Return the sums for all pairs of some tile sizes."""
+    pairs = [(int(p), int(r)) for p in outputs for r in taps]
+    shared = {roles: np.zeros(len(pairs), dtype=np.int64) for roles in TRUE_ROLES}
+    steady = {key: np.zeros(len(pairs), dtype=np.int64) for key in STEADY}
+    footprint = np.zeros(len(pairs), dtype=np.int64)
+    for place, pair in enumerate(pairs):
+        boxes = _Boxes.of(axis, *pair)
         footprint[place] = (boxes.ends - boxes.starts).max()
         for roles, column in shared.items():
             column[place] = boxes.shared(roles)
         for (remembered, roles), column in steady.items():
             column[place] = _steady_sum(axis, boxes, remembered, roles)
-    return AxisTables(outputs, taps, footprint, shared, steady)
+    columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return AxisTables(columns[:, 0], columns[:, 1], footprint, shared, steady)
+
+
+def _useful_sizes(axis: WindowAxis) -> tuple[Int64, Int64]:
+    """Return the tile sizes that may be best, of outputs and of taps.
+
+    Of tiles with equal trip counts the smallest is best but where a box is about as short as the window, or the
+    padding: words that strides and dilations skip, and padding, then count for few of its tiles, or for the last alone.
+    """
+    if axis.taps == 1 and axis.padding == 0 and axis.size in (0, axis.span):
+        return tile_sizes(axis.outputs, Tiles.INTEGER), np.ones(1, dtype=np.int64)
+    size = axis.size or axis.span - axis.padding
+    beyond = max(axis.padding, axis.span - axis.padding - size, 0)
+    if beyond and (axis.taps <= beyond or axis.stride > 1 or axis.dilation > 1):  # it may end between words of interest
+        return np.arange(1, axis.outputs + 1, dtype=np.int64), np.arange(1, axis.taps + 1, dtype=np.int64)
+    outputs = _sizes_with(axis.outputs, 2 * axis.taps * axis.dilation, beyond, axis.stride)
+    taps = _sizes_with(axis.taps, 2 * axis.outputs * axis.stride, beyond, axis.dilation)
+    return outputs, taps
+
+
+def _sizes_with(extent: int, window: int, beyond: int, step: int) -> Int64:
+    """Return the smallest tile of each trip count, those about as short as a window, and those with a short end."""
+    small = 2 * (window + beyond) // step + 2
+    tail = small
+    last = np.arange(1, extent + 1)
+    tails = extent - (-(-extent // last) - 1) * last
+    kept = np.isin(last, tile_sizes(extent, Tiles.INTEGER)) | (last <= small) | (tails <= tail)
+    return last[kept].astype(np.int64)
+
+
+def _undominated(axis: WindowAxis, found: AxisTables) -> Int64:
+    """Return the pairs of tiles that no other is as good as in everything; of equal ones the first."""
+    gains = [-column for roles, column in found.shared.items() if roles != STAYS]
+    gains += [-column for column in found.steady.values()]
+    costs = np.stack(
+        [
+            found.outputs,
+            found.taps,
+            -(-axis.outputs // found.outputs),
+            -(-axis.taps // found.taps),
+            found.footprint,
+            found.shared[STAYS],
+            *gains,
+        ],
+        axis=1,
+    )
+    kept: list[int] = []
+    for pair in np.lexsort(costs.T[::-1]).tolist():
+        if not kept or not (costs[kept] <= costs[pair]).all(axis=1).any():
+            kept.append(pair)
+    return np.array(sorted(kept), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

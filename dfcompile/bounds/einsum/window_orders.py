@@ -42,9 +42,9 @@ class WindowGrid:
         """Return the grid of some axes."""
         pairs = tuple(table.pairs for table in tables)
         places = np.stack(np.unravel_index(np.arange(np.prod(pairs)), pairs), axis=1).astype(np.int64)
-        outputs = [np.repeat(t.outputs, len(t.taps))[places[:, a]] for a, t in enumerate(tables)]
-        taps = [np.tile(t.taps, len(t.outputs))[places[:, a]] for a, t in enumerate(tables)]
-        footprint = [t.footprint.ravel()[places[:, a]] for a, t in enumerate(tables)]
+        outputs = [table.outputs[places[:, axis]] for axis, table in enumerate(tables)]
+        taps = [table.taps[places[:, axis]] for axis, table in enumerate(tables)]
+        footprint = [table.footprint[places[:, axis]] for axis, table in enumerate(tables)]
         return cls(
             tables=tables,
             axes=axes,
@@ -61,8 +61,8 @@ class WindowGrid:
         return len(self.places)
 
     def spread(self, axis: int, column: Int64) -> Int64:
-        """Return a column of an axis' pairs, shape [outputs, taps], as one of all combinations, shape [points]."""
-        return np.asarray(column.ravel()[self.places[:, axis]])
+        """Return a column of an axis' pairs, shape [pairs], as one of all combinations, shape [points]."""
+        return np.asarray(column[self.places[:, axis]])
 
     def trips(self, loop: Loop) -> Int64:
         """Return the trips of a loop over tiles, shape [points]."""

@@ -1,0 +1,162 @@
+"""What a caller asks of I/O bounds: single shapes and buffer sizes as texts. Imports nothing heavy."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from dfcompile.bounds.einsum.convolution import Convolution
+from dfcompile.bounds.einsum.plain import PlainEinsum
+from dfcompile.bounds.einsum.products import gemm, shared_product
+from dfcompile.bounds.einsum.window import WindowAxis
+from dfcompile.errors import UserError, nearest
+
+LARGEST: Final = 2**63 - 1
+LEAST_WORDS: Final = 3  # of a buffer: one of each operand and of the result
+_UNITS: Final = {"B": 1, "kB": 2**10, "KiB": 2**10, "MB": 2**20, "MiB": 2**20, "GB": 2**30, "GiB": 2**30}
+_NAMED: Final = ("stride", "dilation", "pad", "groups", "batch")
+
+CountedShape = tuple[int, PlainEinsum | Convolution]  # equal operations, and what each computes
+
+
+def parse_buffers(text: str, word_bytes: int) -> tuple[int, ...]:
+    """Read buffer sizes as bytes; without a unit they are bytes; ``kB`` is 1,024 bytes, as ``KiB`` is.
+
+    Raises:
+        UserError: another form, a size below three words or above 2**63, or one size twice.
+
+    >>> parse_buffers("64KiB,1MiB", 4)
+    (65536, 1048576)
+    """
+    found = tuple(_buffer(word.strip(), word_bytes) for word in text.split(","))
+    twice = next((word for word, size in zip(text.split(","), found, strict=True) if found.count(size) > 1), None)
+    if twice is not None:
+        raise UserError(f"--buffer: {twice.strip()!r} given twice against once")
+    return found
+
+
+def _buffer(word: str, word_bytes: int) -> int:
+    match = re.fullmatch(r"(-?\d{1,30}) ?([A-Za-z]*)", word, re.ASCII)
+    if match is None:
+        raise UserError(f"--buffer: found {word!r} against a size such as 65536, 64KiB or 1MiB")
+    unit = match[2] or "B"
+    if unit not in _UNITS:
+        raise UserError(f"--buffer: found unit {unit!r} in {word!r} against {', '.join(_UNITS)}{nearest(unit, _UNITS)}")
+    size = int(match[1]) * _UNITS[unit]
+    if size > LARGEST:
+        raise UserError(f"--buffer: found {word!r} against less than 2^63 bytes")
+    if size < LEAST_WORDS * word_bytes:
+        raise UserError(f"--buffer: found {word!r} against at least {LEAST_WORDS} words of {word_bytes} bytes")
+    return size
+
+
+def parse_word(text: str) -> int:
+    """Read the bytes of a word.
+
+    Raises:
+        UserError: it is no number from 1 to 16.
+    """
+    if not re.fullmatch(r"\d{1,2}", text, re.ASCII) or not 1 <= int(text) <= 16:
+        raise UserError(f"--word: found {text!r} against 1 to 16 bytes")
+    return int(text)
+
+
+def parse_within(text: str) -> float:
+    """Read how many times the least traffic is still well enough.
+
+    Raises:
+        UserError: it is no number of 1 or more.
+    """
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII) or float(text) < 1:
+        raise UserError(f"--within: found {text!r} against a number of 1 or more, such as 1.1")
+    return float(text)
+
+
+def parse_gemm(text: str) -> CountedShape:
+    """Read ``M,K,N``.
+
+    Raises:
+        UserError: another form, or a size that is not from 1 to 2**63 - 1.
+    """
+    m, k, n = _sizes("--gemm", text.split(","), "M,K,N")
+    return 1, gemm(m, k, n)
+
+
+def parse_bmm(text: str) -> CountedShape:
+    """Read ``H,M,K,N``: heads with operands of their own; ``,shared`` or ``,groups=G``: one B for all, for each group.
+
+    Raises:
+        UserError: another form, a size out of range, or groups that do not divide the heads.
+    """
+    form = "H,M,K,N or H,M,K,N,shared or H,M,K,N,groups=G"
+    words = text.split(",")
+    heads, m, k, n = _sizes("--bmm", words[:4], form)
+    match words[4:]:
+        case []:
+            return heads, gemm(m, k, n)
+        case ["shared"]:
+            return 1, shared_product(heads, m, k, n)
+        case [last] if last.startswith("groups="):
+            (groups,) = _sizes("--bmm", [last.removeprefix("groups=")], "groups=G")
+            if heads % groups:
+                raise UserError(f"--bmm: found {heads} heads against a multiple of {groups} groups")
+            return groups, shared_product(heads // groups, m, k, n)
+    raise UserError(f"--bmm: found {text!r} against {form}")
+
+
+def parse_conv(text: str) -> CountedShape:
+    """Read ``C,K,PxQ,RxS`` with ``,stride=1,dilation=1,pad=0,groups=1,batch=1`` where they are others.
+
+    Channels and filters are those of all groups; the image has as many axes as the window, and is the result's.
+
+    Raises:
+        UserError: another form, a size out of range, or groups that do not divide the channels.
+    """
+    form = "C,K,PxQ,RxS[,stride=N,dilation=N,pad=N,groups=N,batch=N]"
+    words = text.split(",")
+    if len(words) < 4:
+        raise UserError(f"--conv: found {text!r} against {form}")
+    channels, filters = _sizes("--conv", words[:2], form)
+    outputs, taps = (_sizes("--conv", word.split("x"), form) for word in words[2:4])
+    if len(outputs) != len(taps):
+        raise UserError(f"--conv: found {len(outputs)} axes of the result against {len(taps)} of the window")
+    named = {"stride": 1, "dilation": 1, "pad": 0, "groups": 1, "batch": 1} | _named(words[4:], form)
+    if channels % named["groups"] or filters % named["groups"]:
+        raise UserError(f"--conv: found {channels} channels, {filters} filters against multiples of {named['groups']}")
+    axes = tuple(
+        _axis(p, r, named["stride"], named["dilation"], named["pad"]) for p, r in zip(outputs, taps, strict=True)
+    )
+    groups = named["groups"]
+    return 1, Convolution(named["batch"], groups, channels // groups, filters // groups, axes)
+
+
+def _axis(outputs: int, taps: int, stride: int, dilation: int, pad: int) -> WindowAxis:
+    span = WindowAxis(outputs, taps, stride, dilation).span
+    if 2 * pad >= span:
+        raise UserError(f"--conv: found pad={pad} against less than half of the {span} words that windows span")
+    return WindowAxis(outputs, taps, stride, dilation, pad, span - 2 * pad)
+
+
+def _named(words: Sequence[str], form: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or name not in _NAMED:
+            raise UserError(f"--conv: found {word!r} against {form}{nearest(name, _NAMED)}")
+        if name in found:
+            raise UserError(f"--conv: {name!r} given twice against once")
+        found[name] = 0 if name == "pad" and value == "0" else _sizes("--conv", [value], form)[0]
+    return found
+
+
+def _sizes(option: str, words: Sequence[str], form: str) -> tuple[int, ...]:
+    count = form.split(" ", maxsplit=1)[0].split("[", maxsplit=1)[0].count(",") + 1
+    found = []
+    for word in words:
+        if not re.fullmatch(r"-?\d{1,30}", word.strip(), re.ASCII):
+            raise UserError(f"{option}: found {word!r} against a number ({form})")
+        if not 1 <= int(word) <= LARGEST:
+            raise UserError(f"{option}: found {word.strip()} against a size from 1 to 2^63 - 1")
+        found.append(int(word))
+    if option != "--conv" and len(found) != count:
+        raise UserError(f"{option}: found {len(found)} sizes against {form}")
+    return tuple(found)

@@ -1,0 +1,226 @@
+"""I/O bounds of a model or of one shape: what ``dfcompile bounds`` does."""
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from dfcompile.api.bound_requests import CountedShape, parse_buffers
+from dfcompile.bounds.curve import Curve, front, total
+from dfcompile.bounds.die import Die, best_share
+from dfcompile.bounds.einsum.convolution import Convolution
+from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
+from dfcompile.bounds.fusion.epilogues import with_epilogues
+from dfcompile.bounds.fusion.residency import ResidencyPlan, least_residency
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
+from dfcompile.bounds.tilings import Rules
+from dfcompile.canonical_dag import TensorRole
+from dfcompile.dfmodel_backend import System, load_system
+from dfcompile.errors import InfeasibleError
+from dfcompile.frontend import ReadOptions, read_model
+from dfcompile.operator_shapes import bounded_model
+from dfcompile.options import ShowStage, parse_dims, parse_shapes, show_nothing
+from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, WholeRow, size_text
+
+DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
+
+
+def bound_shape(
+    shape: CountedShape,
+    *,
+    buffers: str | None = None,
+    word_bytes: int = 4,
+    rules: Rules | None = None,
+    within: float | None = None,
+) -> BoundsReport:
+    """Return the bounds of a product or a convolution.
+
+    Args:
+        shape: from `dfcompile.api.bound_requests`.
+        buffers: sizes; all powers of two between the least and the maximal effectual one, and that, if none are given.
+        word_bytes: of each operand and of the result.
+        rules: how traffic is counted.
+        within: smallest buffer to be found that moves at most so many times the least.
+
+    Raises:
+        UserError: a size has another form or is too large.
+    """
+    count, einsum = shape
+    rules = Rules() if rules is None else rules
+    operator = _operator(count, einsum, word_bytes)
+    curve = operator.curve(rules)
+    sizes = _powers(curve, word_bytes) if buffers is None else parse_buffers(buffers, word_bytes)
+    rows = tuple(_row(operator, curve, size, rules, within) for size in sizes)
+    name = operator.name if count == 1 else f"{count} x {operator.name}"
+    return BoundsReport(
+        name, rows, (), within, _notes(rules, rows), ((name, _in_bytes(curve, word_bytes)),), 2 * operator.macs
+    )
+
+
+def bound_model(
+    model: Path,
+    *,
+    buffers: str | None = None,
+    rules: Rules | None = None,
+    within: float | None = None,
+    shapes: tuple[str, ...] = (),
+    dims: tuple[str, ...] = (),
+    per: tuple[str, ...] = ("operator", "model"),
+    show: ShowStage = show_nothing,
+) -> BoundsReport:
+    """Return the bounds of a model and of its operators.
+
+    Args:
+        model: file.
+        buffers: sizes; a few common ones if none are given.
+        rules: how traffic is counted.
+        within: smallest buffer to be found that moves at most so many times the least.
+        shapes: sizes of inputs that the model leaves open, as on the command line.
+        dims: sizes of symbolic dimensions.
+        per: ``operator``, ``model``: of what rows are made.
+        show: gives a context that lasts as long as a stage.
+
+    Raises:
+        UserError: the model cannot be read, or a size has another form.
+    """
+    rules = Rules() if rules is None else rules
+    sizes = parse_buffers(DEFAULT_BUFFERS if buffers is None else buffers, 1)
+    with show(f"reading {model}"):
+        read = read_model(model, ReadOptions(shapes=parse_shapes(shapes), dims=parse_dims(dims)))
+    bounded = bounded_model(read.program)
+    curves = [(op, op.curve(rules)) for op in bounded.operators]
+    rows = tuple(_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
+    whole = tuple(whole_row(bounded, size, rules) for size in sizes) if "model" in per else ()
+    alone = [_in_bytes(curve, op.element_bytes) for op, curve in curves]
+    slopes = ((f"{bounded.name}, each operator alone", total(alone)),) if alone else ()
+    return BoundsReport(
+        bounded.name, rows if "operator" in per else (), whole, within, _notes(rules, rows), slopes, _work(bounded)
+    )
+
+
+def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
+    """Return what a model moves at least with a buffer."""
+    unfused: int | None = 0
+    for op in model.operators:
+        words = op.curve(rules).at(size // op.element_bytes)
+        unfused = None if unfused is None or words is None else unfused + words * op.element_bytes
+    plan: ResidencyPlan | None
+    try:
+        plan = least_residency(with_epilogues(model), size, rules)
+    except InfeasibleError:
+        plan = None
+    return WholeRow(size, compulsory_bytes(model), None if plan is None else plan.traffic_bytes, unfused, plan)
+
+
+def compulsory_bytes(model: BoundedModel) -> int:
+    """Return what every run of a model moves: what is read of its inputs and parameters, and its outputs."""
+    read: dict[str, int] = {}
+    for op in model.operators:
+        for operand in op.reads:
+            read[operand.tensor] = max(read.get(operand.tensor, 0), operand.words)
+    return sum(
+        (tensor.words if tensor.role is TensorRole.OUTPUT else read.get(tensor.name, 0)) * tensor.element_bytes
+        for tensor in model.tensors
+        if tensor.role is not TensorRole.INTERMEDIATE
+    )
+
+
+def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) -> BoundedOperator:
+    contracted = einsum.contracted
+    if isinstance(einsum, PlainEinsum):
+        words = tuple(einsum.words(tensor) for tensor in einsum.tensors if not tensor.is_result)
+    else:
+        words = (einsum.touched_words, contracted.compulsory_words - contracted.result_words - einsum.touched_words)
+    reads = tuple(Operand(name, count * size) for name, size in zip(("a", "b"), words, strict=True))
+    writes = (Operand("c", count * contracted.result_words),)
+    op_type = "product" if isinstance(einsum, PlainEinsum) else "convolution"
+    return BoundedOperator(einsum.name, op_type, count, einsum, reads, writes, word_bytes)
+
+
+def _row(op: BoundedOperator, curve: Curve, size: int, rules: Rules, within: float | None) -> BoundRow:
+    words = size // op.element_bytes
+    moved = curve.at(words)
+    # The float is exact for the factor that was typed; the product is rounded down to whole words.
+    enough = None if within is None else curve.size_within(int(Fraction(str(within)) * curve.least_traffic))
+    return BoundRow(
+        operator=op.name,
+        op_type=op.op_type,
+        buffer_bytes=size,
+        proved_bytes=op.proved(words) * op.element_bytes,
+        tiling_bytes=None if moved is None else moved * op.element_bytes,
+        compulsory_bytes=op.compulsory_words * op.element_bytes,
+        effectual_buffer_bytes=curve.maximal_effectual_size * op.element_bytes,
+        within_buffer_bytes=None if enough is None else enough * op.element_bytes,
+        operations=2 * op.macs,
+        is_floor=op.is_floor,
+        tiling=_tiling(op, curve, words, rules),
+    )
+
+
+def _tiling(op: BoundedOperator, curve: Curve, words: int, rules: Rules) -> str:
+    """Return the tile of each rank, and of products the innermost loops."""
+    step = curve.step_at(words)
+    if step < 0 or not curve.tilings.shape[1] or not isinstance(op.shape, PlainEinsum | Convolution):
+        return "each word once" if op.is_floor else ""
+    tiles = tuple(curve.tilings[step].tolist())
+    text = " ".join(f"{rank}={tile}" for rank, tile in zip(op.shape.ranks, tiles, strict=True))
+    loops = innermost_loops(op.shape, tiles, rules) if isinstance(op.shape, PlainEinsum) else ()
+    return f"{text}, {' '.join(loops)} innermost" if loops else text
+
+
+def _powers(curve: Curve, word_bytes: int) -> tuple[int, ...]:
+    """Return the powers of two from the least to the maximal effectual size, and that, in bytes."""
+    least, most = curve.least_size * word_bytes, curve.maximal_effectual_size * word_bytes
+    powers = [1 << power for power in range((least - 1).bit_length(), most.bit_length()) if 1 << power < most]
+    return (*powers, most)
+
+
+def _in_bytes(curve: Curve, word_bytes: int) -> Curve:
+    return front(curve.sizes * word_bytes, curve.traffic * word_bytes)
+
+
+def _notes(rules: Rules, rows: tuple[BoundRow, ...]) -> tuple[str, ...]:
+    first = "" if rules.elides_first_read else ", first visits of results read"
+    said = [f"tiles: {rules.tiles}, halo: {rules.halo}{first}; proved: no schedule of the operator alone moves less"]
+    if any(row.is_floor for row in rows):
+        said.append("each word once: no tiling is known, the figures are floors")
+    return tuple(said)
+
+
+def _work(model: BoundedModel) -> int:
+    return sum(2 * op.macs for op in model.operators)
+
+
+def with_machine(found: BoundsReport, system: str) -> tuple[BoundsReport, int | None]:
+    """Return bounds with what they mean for a machine, and the SRAM of its chip; ``None`` if that is not limited.
+
+    Raises:
+        UserError: there is no such machine, or its file is not right.
+    """
+    chip = load_system(system).one_chip
+    sram = int(chip.accelerator.sram_bytes) or None
+    notes = list(found.notes)
+    for name, curve in found.curves:
+        moved = None if sram is None else curve.at(sram)
+        if sram is not None and moved is not None:
+            share = Fraction(moved, curve.least_traffic)
+            notes.append(f"{name} with {size_text(sram)} of SRAM: {moved:,} bytes, {float(share):.3g} x the least")
+    if sram is not None and found.curves and found.operations:
+        notes.append(_die_note(found.curves[0][1], found.operations, chip))
+    return replace(found, notes=tuple(notes)), sram
+
+
+def _die_note(curve: Curve, operations: int, chip: System) -> str:
+    cores = chip.accelerator.cores
+    die = Die(
+        area_pes=Fraction(1, 2) * Fraction(int(chip.accelerator.sram_bytes), 1024) + cores,
+        operations_per_ns_per_pe=Fraction(chip.accelerator.peak_gflops) / cores,
+        bytes_per_ns=Fraction(chip.dram_gb_per_s),
+    )
+    best = best_share(curve, operations, die)
+    share = best.buffer_bytes / 1024 / 2 / float(die.area_pes)
+    return (
+        f"die of {float(die.area_pes):,.0f} PE areas (0.5 x kB of SRAM + PEs [asa23]): best with "
+        f"{size_text(best.buffer_bytes)} of SRAM, {share:.1%} of it, and {float(best.pes):,.0f} PEs: "
+        f"{float(best.time_ns):,.4g} ns"
+    )

@@ -1,0 +1,207 @@
+"""Which tensors of a graph stay on the chip: exact over orders of the operators and over all sets that fit."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator
+from dfcompile.bounds.tilings import Rules
+from dfcompile.canonical_dag import TensorRole
+from dfcompile.errors import InfeasibleError
+
+MOST_STATES = 4_000  # of as many operators that are done; above, fewer are looked at, and the result says so
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorShare:
+    """What an operator moves in a plan.
+
+    Attributes:
+        name: of the operator.
+        traffic_bytes: that it moves.
+        free_bytes: of the buffer, beside what is held for others.
+    """
+
+    name: str
+    traffic_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResidencyPlan:
+    """An order of the operators and the tensors that stay on the chip from their producer to their last reader.
+
+    Attributes:
+        size_bytes: of the buffer.
+        traffic_bytes: of all operators.
+        kept: names of the tensors, in the order in which they are made.
+        operators: in the order of the plan.
+        is_exact: whether no other order and no other set of tensors moves less.
+    """
+
+    size_bytes: int
+    traffic_bytes: int
+    kept: tuple[str, ...]
+    operators: tuple[OperatorShare, ...]
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What was decided: the bytes moved so far, and the last decision with the state before it."""
+
+    traffic: int
+    before: "tuple[int, int] | None"
+    operator: int
+    cost: int
+    free: int
+    made: int  # mask of the tensors that this operator keeps
+
+
+_Layer = dict[tuple[int, int], _State]  # by operators that are done, and tensors that are held; both masks
+
+
+def least_residency(model: BoundedModel, size_bytes: int, rules: Rules) -> ResidencyPlan:
+    """Return the plan that moves least with a buffer of ``size_bytes``.
+
+    Operators run one after the other. Each tensor between them either stays on the chip from when it is made until its
+    last reader has run, for all its readers at once, or is written and read by each. An operator has what is left
+    of the buffer for its tiles. The states are the sets of operators that are done, closed under what they need, with
+    the tensors that are held; of equal states the one that moved less goes on.
+
+    Raises:
+        InfeasibleError: the buffer is too small for the smallest tiles of an operator.
+    """
+    search = _Search(model, size_bytes, rules)
+    layers = search.layers(orders=True)
+    if layers is None:
+        layers = search.layers(orders=False)
+    assert layers is not None
+    return search.plan(layers)
+
+
+class _Search:
+    """The states, layer by layer; a layer has all with as many operators done."""
+
+    def __init__(self, model: BoundedModel, size_bytes: int, rules: Rules) -> None:
+        self.model, self.size, self.rules = model, size_bytes, rules
+        self.is_exact = True
+        self.sizes = {tensor.name: tensor.words * tensor.element_bytes for tensor in model.tensors}
+        outputs = {tensor.name for tensor in model.tensors if tensor.role is TensorRole.OUTPUT}
+        made = [operand.tensor for op in model.operators for operand in op.writes]
+        self.number = {name: number for number, name in enumerate(made)}
+        self.names = tuple(made)
+        self.readers = [0] * len(made)
+        maker = {operand.tensor: at for at, op in enumerate(model.operators) for operand in op.writes}
+        self.needs = [0] * len(model.operators)
+        for at, op in enumerate(model.operators):
+            for operand in op.reads:
+                if operand.tensor in self.number:
+                    self.readers[self.number[operand.tensor]] |= 1 << at
+                    self.needs[at] |= 1 << maker[operand.tensor]
+        self.written = [self.sizes[name] if name in outputs else 0 for name in made]
+        self.memo: dict[tuple[int, int, int], int | None] = {}
+
+    def layers(self, *, orders: bool) -> list[_Layer] | None:
+        """Return the states after 0, 1, … operators; ``None`` if there are too many for all orders."""
+        found: list[_Layer] = [{(0, 0): _State(0, None, -1, 0, 0, 0)}]
+        self.is_exact = orders
+        for step in range(len(self.model.operators)):
+            layer: _Layer = {}
+            for key, state in found[-1].items():
+                for at in self._ready(key[0]) if orders else (step,):
+                    for after, following in self._moves(key, state, at):
+                        known = layer.get(after)
+                        if known is None or following.traffic < known.traffic:
+                            layer[after] = following
+            if not layer:
+                raise self._too_small(step)
+            if len(layer) > MOST_STATES:
+                if orders:
+                    return None
+                best = sorted(layer, key=lambda key: (layer[key].traffic, key))[:MOST_STATES]
+                layer = {key: layer[key] for key in best}
+            found.append(layer)
+        return found
+
+    def _ready(self, done: int) -> Iterator[int]:
+        for at, needed in enumerate(self.needs):
+            if not done >> at & 1 and needed & ~done == 0:
+                yield at
+
+    def _moves(self, key: tuple[int, int], state: _State, at: int) -> Iterator[tuple[tuple[int, int], _State]]:
+        """Yield the states after an operator: each set of its results is held that fits."""
+        done, held = key
+        op = self.model.operators[at]
+        used = sum(self.sizes[self.names[number]] for number in _bits(held))
+        done |= 1 << at
+        results = [self.number[operand.tensor] for operand in op.writes]
+        keepable = [number for number in results if self.readers[number]]
+        for choice in range(1 << len(keepable)):
+            made = sum(1 << number for place, number in enumerate(keepable) if choice >> place & 1)
+            free = self.size - used - sum(self.sizes[self.names[number]] for number in _bits(made))
+            cost = self._cost(at, held, made, free)
+            if cost is None:
+                continue
+            after = held | made
+            for number in _bits(after):
+                if self.readers[number] & ~done == 0:
+                    after &= ~(1 << number)
+            yield (done, after), _State(state.traffic + cost, key, at, cost, free, made)
+
+    def _cost(self, at: int, held: int, made: int, free: int) -> int | None:
+        """Return the bytes that an operator moves with some of its tensors held, and ``free`` bytes for its tiles."""
+        op = self.model.operators[at]
+        mine = sum(
+            1 << self.number[operand.tensor]
+            for operand in {operand.tensor: operand for operand in (*op.reads, *op.writes)}.values()
+            if operand.tensor in self.number
+        )
+        kept = (held | made) & mine
+        if free < 0:
+            return None
+        key = (at, kept, free)
+        if key not in self.memo:
+            curve = op.curve(self.rules, frozenset(self.names[number] for number in _bits(kept)))
+            words = curve.at(free // op.element_bytes)
+            written = sum(self.written[number] for number in _bits(made))
+            self.memo[key] = None if words is None else words * op.element_bytes + written
+        return self.memo[key]
+
+    def _too_small(self, step: int) -> InfeasibleError:
+        least = {op.name: _least_bytes(op, self.rules) for op in self.model.operators}
+        name = max(least, key=lambda found: least[found])
+        return InfeasibleError(
+            f"buffer: {self.size} bytes against {least[name]} bytes that operator {name!r} takes at least",
+            limit=f"step {step}",
+            enough=least[name],
+        )
+
+    def plan(self, layers: list[_Layer]) -> ResidencyPlan:
+        """Return the plan of the best last state."""
+        key = min(layers[-1], key=lambda found: (layers[-1][found].traffic, found))
+        total = layers[-1][key].traffic
+        shares: list[OperatorShare] = []
+        kept: list[str] = []
+        for layer in reversed(layers[1:]):
+            state = layer[key]
+            shares.append(OperatorShare(self.model.operators[state.operator].name, state.cost, state.free))
+            kept.extend(self.names[number] for number in reversed(list(_bits(state.made))))
+            assert state.before is not None
+            key = state.before
+        return ResidencyPlan(self.size, total, tuple(reversed(kept)), tuple(reversed(shares)), self.is_exact)
+
+
+def _least_bytes(op: BoundedOperator, rules: Rules) -> int:
+    return op.curve(rules).least_size * op.element_bytes
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def traffic_by_operator(plan: ResidencyPlan) -> Mapping[str, int]:
+    """Return the bytes that each operator moves in a plan, by name."""
+    return {share.name: share.traffic_bytes for share in plan.operators}

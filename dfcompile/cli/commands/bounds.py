@@ -1,0 +1,101 @@
+"""``dfcompile bounds``: the least traffic of operators and models for every buffer size."""
+
+from pathlib import Path
+
+import click
+
+from dfcompile.cli.completion import complete_from, complete_system
+from dfcompile.cli.strict_command import StrictCommand, joined, target_of
+from dfcompile.errors import UserError
+from dfcompile.host.outputs import check_targets, output_width, write_text
+
+_PER = ("operator", "model")
+
+
+@click.command(name="bounds", cls=StrictCommand)
+@click.argument("model", type=click.Path(path_type=Path), required=False)
+@click.option("--gemm", metavar="M,K,N", help="One product of matrices instead of a model.")
+@click.option("--bmm", metavar="H,M,K,N[,shared|,groups=G]",
+              help="Products of H heads: each with operands of its own, or one B for all or for each of G groups.",
+              )  # fmt: skip
+@click.option("--conv", metavar="C,K,PxQ,RxS[,stride=N…]",
+              help="One convolution: channels, filters, image of the result, window; then stride, dilation, pad, "
+              "groups, batch.")  # fmt: skip
+@click.option("--buffer", "buffers", multiple=True, metavar="SIZE[,SIZE…]", help="Buffer sizes: 64KiB,1MiB.")
+@click.option("--per", multiple=True, shell_complete=complete_from(*_PER), metavar="NAME[,NAME]",
+              help="Tables of a model: operator, model; both by default.")  # fmt: skip
+@click.option(
+    "--word", default="4", show_default=True, metavar="BYTES", help="Size of a word of --gemm, --bmm, --conv."
+)
+@click.option("--tiles", default="integer", show_default=True, shell_complete=complete_from("integer", "divisors"),
+              metavar="NAME", help="Tile sizes that are tried: integer or divisors.")  # fmt: skip
+@click.option("--halo", default="true", show_default=True, shell_complete=complete_from("true", "forget"),
+              metavar="NAME", help="What windows find again: true, or forget as Timeloop does.")  # fmt: skip
+@click.option("--first-read", is_flag=True, help="Count the first visit to a tile of the result as a read.")
+@click.option("--within", metavar="FACTOR", help="Find the smallest buffer that moves at most so many times the least.")
+@click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…",
+              help="Size of a model input that the model leaves open.")  # fmt: skip
+@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a symbolic dimension of the inputs.")
+@click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
+              help="The machine whose SRAM is marked and whose die is shared.")  # fmt: skip
+@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Draw traffic over buffer size there.")
+@click.option("--format", "format_", default="table", show_default=True, metavar="NAME",
+              shell_complete=complete_from("table", "json", "csv"), help="table, json or csv.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write there, not to stdout (-).")  # fmt: skip
+def bounds(
+    *,
+    model: Path | None,
+    gemm: str | None,
+    bmm: str | None,
+    conv: str | None,
+    buffers: tuple[str, ...],
+    per: tuple[str, ...],
+    word: str,
+    tiles: str,
+    halo: str,
+    first_read: bool,
+    within: str | None,
+    shapes: tuple[str, ...],
+    dims: tuple[str, ...],
+    system: str | None,
+    svg: Path | None,
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Say how little a model, a product or a convolution can move, for every buffer size."""
+    output = target_of(output)
+    check_targets((output, svg))
+    given = [name for name, value in (("MODEL", model), ("--gemm", gemm), ("--bmm", bmm), ("--conv", conv)) if value]
+    if len(given) != 1:
+        raise UserError(f"bounds: found {' and '.join(given) or 'nothing'} against one of MODEL, --gemm, --bmm, --conv")
+
+    from dfcompile.report.traffic_bounds import bounds_text, check_bounds_format
+
+    form = check_bounds_format(format_)
+
+    from dfcompile.api.bound_requests import parse_bmm, parse_conv, parse_gemm, parse_within, parse_word
+    from dfcompile.api.bound_traffic import bound_model, bound_shape, with_machine
+    from dfcompile.api.requests import one_of
+    from dfcompile.bounds.tilings import Halo, Rules, Tiles
+    from dfcompile.cli.progress import show_stage
+    from dfcompile.visualization.ski_slopes import slopes_to_svg
+
+    rules = Rules(one_of("tiles", tiles, tuple(Tiles)), one_of("halo", halo, tuple(Halo)), not first_read)
+    factor = None if within is None else parse_within(within)
+    sizes = joined(buffers) if buffers else None
+    if model is not None:
+        rows = tuple(dict.fromkeys(one_of("per", each, _PER) for each in joined(per or _PER).split(",")))
+        found = bound_model(
+            model, buffers=sizes, rules=rules, within=factor, shapes=shapes, dims=dims, per=rows, show=show_stage
+        )
+    else:
+        text = gemm or bmm or conv or ""
+        shape = (parse_gemm if gemm else parse_bmm if bmm else parse_conv)(text)
+        found = bound_shape(shape, buffers=sizes, word_bytes=parse_word(word), rules=rules, within=factor)
+    sram = None
+    if system is not None:
+        found, sram = with_machine(found, system)
+    if svg is not None:
+        write_text(slopes_to_svg(found.subject, found.curves, sram), svg)
+    write_text(bounds_text(found, form, output_width()), output)

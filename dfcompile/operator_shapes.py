@@ -1,0 +1,191 @@
+"""Reads the shapes of a model's operators for their I/O bounds: products, windows, rows."""
+
+from collections.abc import Callable
+from math import prod
+
+from dfcompile.bounds.einsum.attention import Attention
+from dfcompile.bounds.einsum.convolution import Convolution
+from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.rows import Rows
+from dfcompile.bounds.einsum.window import WindowAxis
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand, Shape
+from dfcompile.canonical_dag import TensorRole
+from dfcompile.frontend import Coverage, Program, scalar_type
+from dfcompile.lowering.node import Operator
+from dfcompile.lowering.program_nodes import onnx_operators
+from dfcompile.lowering.tensor import Tensor
+from dfcompile.lowering.windows import windows_of
+
+_PRODUCTS = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul", "Gemm"})
+_CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv"})
+_NORMALISATIONS = frozenset({
+    "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization",
+    "SkipSimplifiedLayerNormalization", "RMSNormalization", "GroupNormalization", "InstanceNormalization",
+    "MeanVarianceNormalization", "LpNormalization",
+})  # fmt: skip
+_SOFTMAXES = frozenset({"Softmax", "LogSoftmax", "Hardmax"})
+_SELECTIONS = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split"})  # read as much as they write
+
+
+def bounded_model(program: Program) -> BoundedModel:
+    """Return the operators of a program of level 0 as their bounds see them; views are their arrays themselves."""
+    roles = {port.array: TensorRole.INPUT for port in program.inputs}
+    roles |= dict.fromkeys(program.parameters, TensorRole.PARAMETER)
+    roles |= {port.array: TensorRole.OUTPUT for port in program.outputs}
+    views = {node.name for node in program.nodes if node.coverage is Coverage.VIEW}
+    root: dict[str, str] = {}
+    tensors: dict[str, BoundedTensor] = {}
+    operators = []
+    for op in onnx_operators(program):
+        if op.origin in views and op.inputs and op.inputs[0] is not None:
+            source = _root(op.inputs[0], root)
+            root |= {result.name: source for result in op.results()}
+            continue
+        for tensor in (*op.operands(), *op.results()):
+            name = _root(tensor, root)
+            role = roles.get(name, TensorRole.INTERMEDIATE)
+            tensors.setdefault(name, BoundedTensor(name, prod(tensor.shape), _bytes(tensor), role))
+        operators.append(_operator(op, root))
+    outputs = {root[name] for name in root if roles.get(name) is TensorRole.OUTPUT}
+    found = tuple(
+        BoundedTensor(t.name, t.words, t.element_bytes, TensorRole.OUTPUT)
+        if t.name in outputs and t.role is TensorRole.INTERMEDIATE
+        else t
+        for t in tensors.values()
+    )
+    return BoundedModel(program.name, tuple(operators), found)
+
+
+def _bytes(tensor: Tensor) -> int:
+    return int(scalar_type(tensor.dtype).bytes)
+
+
+def _root(tensor: Tensor, root: dict[str, str]) -> str:
+    return root.get(tensor.name, tensor.name)
+
+
+def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
+    for types, read in _READERS:
+        if op.op_type in types:
+            found = read(op)
+            if found is not None:
+                count, shape, operands = found
+                break
+    else:
+        operands = tuple(sorted(op.operands(), key=lambda tensor: -prod(tensor.shape)))
+        count, shape = 1, _rows(op)
+    written = sum(prod(result.shape) for result in op.results())
+    reads: dict[str, int] = {}
+    for place, tensor in enumerate(operands):
+        words = prod(tensor.shape)
+        if tensor is op.inputs[0] and op.op_type in _SELECTIONS:
+            words = min(words, written)
+        if place == 0 and op.op_type in _CONVOLUTIONS:
+            words = shape.touched_words if isinstance(shape, Convolution) else _touched(op, words)
+        reads.setdefault(_root(tensor, root), words)
+    return BoundedOperator(
+        name=op.origin,
+        op_type=op.op_type,
+        count=count,
+        shape=shape if len(reads) == len(operands) or isinstance(shape, Rows) else None,
+        reads=tuple(Operand(name, words) for name, words in reads.items()),
+        writes=tuple(Operand(_root(result, root), prod(result.shape)) for result in op.results()),
+        element_bytes=_bytes(op.results()[0]),
+    )
+
+
+def _touched(op: Operator, words: int) -> int:
+    """Return the words that windows of one word read."""
+    x, y = op.input(0), op.output()
+    return min(words, x.shape[0] * x.shape[1] * prod(y.shape[2:]))
+
+
+_Found = tuple[int, Shape, tuple[Tensor, ...]]
+
+
+def _product(op: Operator) -> _Found | None:
+    """Return a product of matrices; broadcast dimensions of one operand are more rows or columns."""
+    quantised = op.op_type == "QLinearMatMul"
+    a, b = op.input(0), op.input(3 if quantised else 1)
+    rest = tuple(t for t in op.operands() if t is not a and t is not b)
+    if op.op_type == "Gemm":
+        flips = op.integer("transA", 0), op.integer("transB", 0)
+        (m, k), n = (a.shape[:: -1 if flips[0] else 1]), b.shape[0 if flips[1] else 1]
+        return 1, gemm(m, k, n), (a, b, *rest)
+    if a.rank < 2 or b.rank < 2 or op.op_type == "FusedMatMul":
+        return None
+    rank = max(a.rank, b.rank) - 2
+    left, right = ((1,) * (rank - t.rank + 2) + t.shape[:-2] for t in (a, b))
+    count, rows, columns = 1, a.shape[-2], b.shape[-1]
+    for mine, theirs in zip(left, right, strict=True):
+        if mine == theirs:
+            count *= mine
+        elif theirs == 1:
+            rows *= mine
+        else:
+            columns *= theirs
+    return count, gemm(rows, a.shape[-1], columns), (a, b, *rest)
+
+
+def _convolution(op: Operator) -> _Found | None:
+    """Return a convolution; one whose windows are single words that lie side by side is a product of matrices."""
+    x, w, y = op.input(0), op.input(1), op.output()
+    windows = windows_of(op, w.shape[2:])
+    groups = op.integer("group", 1)
+    axes = tuple(
+        WindowAxis(outputs, taps, stride, dilation, padding, size)
+        for outputs, taps, stride, dilation, padding, size in zip(
+            y.shape[2:], w.shape[2:], windows.strides, windows.dilations, windows.pads_begin, x.shape[2:], strict=True
+        )
+    )
+    rest = tuple(t for t in op.operands() if t is not x and t is not w)
+    filters = w.shape[0] // groups
+    if all(axis.taps == 1 and axis.padding == 0 for axis in axes):  # only the words that are read count
+        return groups, gemm(x.shape[0] * prod(y.shape[2:]), w.shape[1], filters), (x, w, *rest)
+    return 1, Convolution(x.shape[0], groups, w.shape[1], filters, axes), (x, w, *rest)
+
+
+def _attention(op: Operator) -> _Found | None:
+    """Return attention whose operands are split into heads already; heads that share keys are more rows."""
+    q, k, v = (op.input(place) for place in range(3))
+    if op.op_type != "Attention" or q.rank != 4 or len(op.results()) != 1 or len(op.operands()) > 4:
+        return None
+    batch, heads, rows, width = q.shape
+    shape = Attention(rows * (heads // k.shape[1]), k.shape[2], width, v.shape[3])
+    return batch * k.shape[1], shape, (q, k, v, *op.operands()[3:])
+
+
+_READERS: tuple[tuple[frozenset[str], Callable[[Operator], _Found | None]], ...] = (
+    (_PRODUCTS, _product),
+    (_CONVOLUTIONS, _convolution),
+    (frozenset({"Attention"}), _attention),
+)
+
+
+def _rows(op: Operator) -> Shape:
+    """Return how an operator goes over its rows; ``None`` of one whose traffic is not known."""
+    if not op.operands() or not op.results():
+        return None
+    x, y = op.operands()[0], op.results()[0]
+    if op.op_type in _SOFTMAXES:
+        return Rows(x.shape[op.integer("axis", -1)] if x.rank else 1, passes=2)
+    if op.op_type in _NORMALISATIONS:
+        return Rows(_normalised(op, x), passes=2)
+    if op.op_type.startswith("Reduce") or op.op_type == "GlobalAveragePool":
+        return Rows()
+    is_elementwise = len(op.results()) == 1 and all(
+        prod(t.shape) == prod(y.shape) or _is_broadcast(t.shape, y.shape) for t in op.operands()
+    )
+    return Rows() if is_elementwise and max(prod(t.shape) for t in op.operands()) == prod(y.shape) else None
+
+
+def _normalised(op: Operator, x: Tensor) -> int:
+    if op.op_type in ("GroupNormalization", "InstanceNormalization"):
+        groups = op.integer("num_groups", x.shape[1]) if op.op_type == "GroupNormalization" else x.shape[1]
+        return prod(x.shape[1:]) // groups
+    return prod(x.shape[op.integer("axis", -1) % x.rank :])
+
+
+def _is_broadcast(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    aligned = (1,) * (len(whole) - len(shape)) + shape
+    return len(aligned) == len(whole) and all(mine in (1, theirs) for mine, theirs in zip(aligned, whole, strict=True))

@@ -1,0 +1,237 @@
+"""The report of I/O bounds: tables, JSON or CSV."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from dfcompile.bounds.curve import Curve
+from dfcompile.bounds.fusion.residency import ResidencyPlan
+from dfcompile.errors import UserError, nearest
+from dfcompile.host.printable import json_text, printable
+from dfcompile.report.plain_values import Json, rounded
+from dfcompile.report.text_tables import Column, Table, folded, page
+
+SCHEMA: Final = "dfcompile-bounds/1"
+FORMATS: Final = ("table", "json", "csv")
+_UNITS: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+
+
+def check_bounds_format(name: str) -> str:
+    """Return the name of a form in which bounds are reported.
+
+    Raises:
+        UserError: it is none.
+    """
+    if name not in FORMATS:
+        raise UserError(f"--format {name!r}: unknown for bounds{nearest(name, FORMATS)}")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class BoundRow:
+    """What an operator moves at least with a buffer.
+
+    Attributes:
+        operator: name.
+        op_type: such as ``Conv``.
+        buffer_bytes: size of the buffer.
+        proved_bytes: that every schedule of the operator alone moves.
+        tiling_bytes: that the best tiling moves; ``None`` if the buffer is too small for any.
+        compulsory_bytes: that move with any buffer.
+        effectual_buffer_bytes: above which no tiling moves less.
+        within_buffer_bytes: smallest buffer that moves at most ``within`` times the least; ``None`` if nobody asked.
+        operations: additions and multiplications.
+        is_floor: no tiling is known; the figures say that each word moves once.
+        tiling: tile of each rank and the innermost loops.
+    """
+
+    operator: str
+    op_type: str
+    buffer_bytes: int
+    proved_bytes: int
+    tiling_bytes: int | None
+    compulsory_bytes: int
+    effectual_buffer_bytes: int
+    within_buffer_bytes: int | None
+    operations: int
+    is_floor: bool
+    tiling: str
+
+    @property
+    def intensity(self) -> float | int | None:
+        """Operations per byte that the best tiling moves."""
+        return rounded(Fraction(self.operations, self.tiling_bytes)) if self.tiling_bytes else None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRow:
+    """What a model moves at least with a buffer.
+
+    Attributes:
+        buffer_bytes: size of the buffer.
+        compulsory_bytes: inputs and parameters once, outputs once: proved.
+        fused_bytes: with the best order and the best tensors held between operators; ``None``: no tiling fits.
+        unfused_bytes: with each operator alone; ``None``: no tiling fits.
+        plan: of the fused figure.
+    """
+
+    buffer_bytes: int
+    compulsory_bytes: int
+    fused_bytes: int | None
+    unfused_bytes: int | None
+    plan: ResidencyPlan | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsReport:
+    """I/O bounds of a model or of one shape.
+
+    Attributes:
+        subject: name of the model or the shape.
+        operators: rows, by operator, then buffer.
+        whole: rows of a model, by buffer; empty of one shape.
+        within: of ``within_buffer_bytes``; ``None`` if nobody asked.
+        notes: what is said of it all.
+        curves: in bytes, by name: of a shape, or of all operators of a model, each alone.
+        operations: additions and multiplications of products.
+    """
+
+    subject: str
+    operators: tuple[BoundRow, ...]
+    whole: tuple[WholeRow, ...]
+    within: float | None
+    notes: tuple[str, ...]
+    curves: tuple[tuple[str, Curve], ...]
+    operations: int
+
+
+def bounds_text(report: BoundsReport, form: str, width: int) -> str:
+    """Return bounds in one of the `FORMATS`."""
+    if form == "json":
+        return json_text(bounds_record(report), indent=2) + "\n"
+    if form == "csv":
+        return _csv(bounds_rows(report))
+    return _table(report, width)
+
+
+def bounds_rows(report: BoundsReport) -> list[dict[str, Json]]:
+    """Return a row per operator and buffer."""
+    return [
+        {
+            "operator": row.operator,
+            "type": row.op_type,
+            "buffer_bytes": row.buffer_bytes,
+            "proved_bytes": row.proved_bytes,
+            "tiling_bytes": row.tiling_bytes,
+            "compulsory_bytes": row.compulsory_bytes,
+            "effectual_buffer_bytes": row.effectual_buffer_bytes,
+            "within_buffer_bytes": row.within_buffer_bytes,
+            "operations": row.operations,
+            "operations_per_byte": row.intensity,
+            "is_floor": row.is_floor,
+            "tiling": row.tiling,
+        }
+        for row in report.operators
+    ]
+
+
+def bounds_record(report: BoundsReport) -> dict[str, Json]:
+    """Return all of a report as plain values."""
+    return {
+        "schema": SCHEMA,
+        "subject": report.subject,
+        "within": None if report.within is None else rounded(report.within),
+        "operators": list(bounds_rows(report)),
+        "whole": [
+            {
+                "buffer_bytes": row.buffer_bytes,
+                "compulsory_bytes": row.compulsory_bytes,
+                "fused_bytes": row.fused_bytes,
+                "unfused_bytes": row.unfused_bytes,
+                "is_exact": None if row.plan is None else row.plan.is_exact,
+                "kept": None if row.plan is None else list(row.plan.kept),
+                "operators": None
+                if row.plan is None
+                else [
+                    {"operator": share.name, "traffic_bytes": share.traffic_bytes, "free_bytes": share.free_bytes}
+                    for share in row.plan.operators
+                ],
+            }
+            for row in report.whole
+        ],
+        "notes": list(report.notes),
+        "operations": report.operations,
+        "curves": [
+            {"name": name, "buffer_bytes": list(curve.sizes.tolist()), "traffic_bytes": list(curve.traffic.tolist())}
+            for name, curve in report.curves
+        ],
+    }
+
+
+def _csv(rows: Sequence[Mapping[str, Json]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: printable(value) if isinstance(value, str) else value for name, value in row.items()}
+                     for row in rows)  # fmt: skip
+    return text.getvalue()
+
+
+def _table(report: BoundsReport, width: int) -> str:
+    lines: list[str] = []
+    if report.whole:
+        lines += _whole(report.whole, width)
+    if report.operators:
+        lines += _operators(report, width)
+    lines += [line for note in report.notes for line in folded(note, width, "  ")]
+    return page(lines)
+
+
+def _whole(rows: Sequence[WholeRow], width: int) -> list[str]:
+    columns = (
+        Column("proved\nbytes", tuple(f"{row.compulsory_bytes:,}" for row in rows)),
+        Column("with tensors\nheld, bytes", tuple(_bytes(row.fused_bytes) for row in rows)),
+        Column("each operator\nalone, bytes", tuple(_bytes(row.unfused_bytes) for row in rows)),
+        Column("tensors\nheld", tuple("-" if row.plan is None else str(len(row.plan.kept)) for row in rows)),
+        Column("exact", tuple("-" if row.plan is None else "yes" if row.plan.is_exact else "no" for row in rows)),
+    )
+    return Table("whole model", (Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows)),), columns).lines(
+        width
+    )
+
+
+def _operators(report: BoundsReport, width: int) -> list[str]:
+    rows = report.operators
+    columns = [
+        Column("type", tuple(row.op_type for row in rows), is_text=True),
+        Column("proved\nbytes", tuple(f"{row.proved_bytes:,}" for row in rows)),
+        Column("best tiling\nbytes", tuple(_bytes(row.tiling_bytes) for row in rows)),
+        Column("ops /\nbyte", tuple("-" if not row.intensity else f"{row.intensity:,.1f}" for row in rows)),
+        Column("effectual\nbuffer", tuple(size_text(row.effectual_buffer_bytes) for row in rows)),
+    ]
+    if report.within is not None:
+        texts = tuple("-" if row.within_buffer_bytes is None else size_text(row.within_buffer_bytes) for row in rows)
+        columns.append(Column(f"for {report.within:g} x\nthe least", texts))
+    columns.append(Column("tiling", tuple(row.tiling for row in rows), is_text=True))
+    labels = (
+        Column("operator", tuple(row.operator for row in rows), is_text=True),
+        Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows)),
+    )
+    return Table("operators", labels, tuple(columns)).lines(width)
+
+
+def _bytes(count: int | None) -> str:
+    return "-" if count is None else f"{count:,}"
+
+
+def size_text(size: int) -> str:
+    """Return a size in the largest unit that gives a whole number, or three digits behind the point.
+
+    >>> size_text(65536), size_text(3072 * 1024 + 512)
+    ('64 KiB', '3.000 MiB')
+    """
+    factor, unit = next(pair for pair in _UNITS if size >= pair[0] or pair[0] == 1)
+    return f"{size // factor:,} {unit}" if size % factor == 0 else f"{size / factor:,.3f} {unit}"

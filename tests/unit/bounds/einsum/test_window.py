@@ -1,0 +1,37 @@
+"""Tiles of windows that are left out are no better than those that are kept."""
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dfcompile.bounds.einsum.window import STAYS, WindowAxis, axis_tables, tables_of
+from dfcompile.bounds.tilings import Tiles
+from tests.examples import examples
+
+
+@st.composite
+def axes(draw: st.DrawFn) -> WindowAxis:
+    outputs, taps, stride, dilation = (draw(st.integers(1, most)) for most in (40, 7, 4, 4))
+    span = WindowAxis(outputs, taps, stride, dilation).span
+    padding = draw(st.integers(0, 8))
+    assume(padding < span)
+    return WindowAxis(outputs, taps, stride, dilation, padding, draw(st.integers(max(1, span - padding - 8), span)))
+
+
+@given(axes())
+@examples(300)
+def test_every_pair_of_tiles_is_met_by_one_that_is_kept(axis: WindowAxis) -> None:
+    kept = axis_tables(axis, Tiles.INTEGER)
+    every = tables_of(axis, np.arange(1, axis.outputs + 1), np.arange(1, axis.taps + 1))
+    for pair in range(every.pairs):
+        as_small = (kept.outputs <= every.outputs[pair]) & (kept.taps <= every.taps[pair])
+        as_small &= kept.footprint <= every.footprint[pair]
+        as_few = -(-axis.outputs // kept.outputs) <= -(-axis.outputs // every.outputs[pair])
+        as_few &= -(-axis.taps // kept.taps) <= -(-axis.taps // every.taps[pair])
+        as_short = kept.shared[STAYS] <= every.shared[STAYS][pair]
+        as_shared = np.ones(kept.pairs, dtype=np.bool_)
+        for roles, column in kept.shared.items():
+            if roles != STAYS:
+                as_shared &= column >= every.shared[roles][pair]
+
+        assert (as_small & as_few & as_short & as_shared).any()

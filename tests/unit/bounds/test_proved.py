@@ -1,0 +1,86 @@
+"""Proved bounds lie below every tiling, and hold in numbers that are easily known."""
+
+from math import isqrt
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
+from dfcompile.bounds.einsum.plain import plain_curve
+from dfcompile.bounds.einsum.products import gemm, shared_product
+from dfcompile.bounds.einsum.window import WindowAxis
+from dfcompile.bounds.proved import cube_root, proved_words
+from dfcompile.bounds.tilings import Halo, Rules, Tiles
+from tests.examples import examples
+
+rules = st.builds(Rules, st.sampled_from(Tiles), st.sampled_from(Halo), st.booleans())
+
+
+@given(st.integers(1, 4), st.integers(1, 60), st.integers(1, 60), st.integers(1, 60), rules)
+@examples(300)
+def test_no_tiling_of_a_product_is_below_the_proof(heads: int, m: int, k: int, n: int, rules: Rules) -> None:
+    einsum = gemm(m, k, n) if heads == 1 else shared_product(heads, m, k, n)
+    curve = plain_curve(einsum, rules)
+    for size, traffic in zip(curve.sizes.tolist(), curve.traffic.tolist(), strict=True):
+        least = proved_words(einsum.contracted, size, elides_first_read=rules.elides_first_read)
+
+        assert least <= traffic
+
+
+@st.composite
+def axes(draw: st.DrawFn) -> WindowAxis:
+    outputs, taps, stride, dilation, padding = (draw(st.integers(1, most)) for most in (9, 4, 3, 3, 3))
+    span = WindowAxis(outputs, taps, stride, dilation).span
+    padding = min(padding - 1, span - 1)
+    return WindowAxis(outputs, taps, stride, dilation, padding, draw(st.integers(1, span - padding)))
+
+
+@given(
+    st.builds(
+        Convolution,
+        st.integers(1, 3),
+        st.integers(1, 2),
+        st.integers(1, 8),
+        st.integers(1, 8),
+        st.lists(axes(), min_size=1, max_size=2).map(tuple),
+    ),
+    rules,
+)
+@examples(300)
+def test_no_tiling_of_a_convolution_is_below_the_proof(shape: Convolution, rules: Rules) -> None:
+    curve = convolution_curve(shape, rules)
+    contracted = shape.contracted
+    for size, traffic in zip(curve.sizes.tolist(), curve.traffic.tolist(), strict=True):
+        least = proved_words(contracted, size, elides_first_read=rules.elides_first_read)
+
+        assert least <= traffic
+
+
+@given(axes())
+@examples(100)
+def test_the_reuse_of_a_word_is_no_less_than_the_pairs_that_read_it(axis: WindowAxis) -> None:
+    taken: dict[int, int] = {}
+    for output in range(axis.outputs):
+        for tap in range(axis.taps):
+            place = output * axis.stride + tap * axis.dilation - axis.padding
+            if 0 <= place < (axis.size or axis.span):
+                taken[place] = taken.get(place, 0) + 1
+
+    assert max(taken.values(), default=1) <= axis.reuse
+    assert axis.touched == len(taken)
+    assert axis.products == sum(taken.values())
+
+
+def test_large_products_come_near_twice_their_work_over_the_root_of_the_buffer() -> None:
+    size, extent = 2**20, 2**14
+    least = proved_words(gemm(extent, extent, extent).contracted, size)
+    known = 2 * extent**3 // isqrt(size) - 2 * size  # [smith19]
+
+    assert known <= least <= 1.001 * 2 * extent**3 / isqrt(size)
+
+
+@given(st.integers(0, 10**60))
+def test_cube_roots_are_exact(number: int) -> None:
+    root = cube_root(number)
+
+    assert root**3 <= number < (root + 1) ** 3
