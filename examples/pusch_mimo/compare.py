@@ -10,10 +10,10 @@ from pathlib import Path
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.canonical_dag.extraction.scopes import read_lowered
+from dfcompile.dfmodel_backend import load_system
 from dfcompile.exploration.job import Job, run_job
 from dfcompile.exploration.objectives import KB_BYTES, Machine, Objective, figures_of
 from dfcompile.exploration.pareto import pareto_set
-from dfcompile.dfmodel_backend import load_system
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 

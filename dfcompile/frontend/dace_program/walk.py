@@ -19,6 +19,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.accesses import Accesses
 from dfcompile.frontend.dace_program.emission import Emission, Operation, Read
 from dfcompile.frontend.dace_program.library import Call, Operand, library_call
+from dfcompile.frontend.dace_program.parts import part_of, seen_as
 from dfcompile.frontend.dace_program.places import (
     Affine,
     Container,
@@ -132,7 +133,7 @@ class Walk:
             source = self._window(sdfg, scope, viewed.data)
             subset = edge.data.subset if edge.data.data == viewed.data else edge.data.other_subset
             shape = self._shape(node.desc(sdfg), scope, node.data)
-            scope.arrays[node.data] = self._seen(source, subset, shape, scope, node.data)
+            scope.arrays[node.data] = seen_as(source, subset, shape, scope.symbols, node.data)
 
     def _nodes(
         self,
@@ -206,7 +207,9 @@ class Walk:
             shape = self._shape(node.sdfg.arrays[connector], inner, connector)
             # DaCe's parser hands over whole arrays, whatever part of them the memlet names.
             whole = shape == outer.shape
-            inner.arrays[connector] = outer if whole else self._seen(outer, edge.data.subset, shape, scope, connector)
+            inner.arrays[connector] = (
+                outer if whole else seen_as(outer, edge.data.subset, shape, scope.symbols, connector)
+            )
         self.region(node.sdfg, node.sdfg, inner)
 
     # -- operations
@@ -221,7 +224,7 @@ class Walk:
             of_source = edge.data.data == edge.src.data
             subsets = edge.data.subset, edge.data.other_subset
             from_, to = (
-                self._part(window, subset, scope)
+                part_of(window, subset, scope.symbols)
                 for window, subset in zip((source, target), subsets if of_source else reversed(subsets), strict=True)
             )
             if from_.shape != to.shape:
@@ -264,11 +267,12 @@ class Walk:
         operands: dict[str, Operand] = {}
         for edge in state.in_edges(node):
             window = self._window(sdfg, scope, edge.data.data)
-            part = self._part(window, edge.data.subset, scope, keeps_ones=True)
+            part = part_of(window, edge.data.subset, scope.symbols, keeps_ones=True)
             self._accesses.read(part.container, part.indices)
             operands[edge.dst_conn or ""] = Operand.of(_value(part.container), part)
         (out,) = state.out_edges(node)
-        target = self._part(self._window(sdfg, scope, out.data.data), out.data.subset, scope, keeps_ones=True)
+        written = self._window(sdfg, scope, out.data.data)
+        target = part_of(written, out.data.subset, scope.symbols, keeps_ones=True)
         what = Operation(node.name.strip("_"), self._line)
         declared = Declared(target.shape, target.container.dtype)
         found = library_call(self._emission, node, Call(what, operands, declared, scope.loops))
@@ -319,48 +323,6 @@ class Walk:
             indices.append(index)
         return tuple(indices)
 
-    def _part(
-        self, window: Window, subset: "dace.subsets.Subset | None", scope: Scope, *, keeps_ones: bool = False
-    ) -> Window:
-        """Return the window of a memlet, without dimensions in which it is one element.
-
-        Args:
-            window: of which it is a part.
-            subset: of the memlet; all if there is none.
-            scope: of the memlet.
-            keeps_ones: a dimension in which the window has one element itself stays.
-        """
-        indices, sizes = self._ranges(subset, window, scope)
-        kept = [axis for axis, size in enumerate(sizes) if size > 1 or (keeps_ones and window.shape[axis] == 1)]
-        return _renumbered(window, indices, kept, tuple(sizes[axis] for axis in kept))
-
-    def _seen(
-        self, window: Window, subset: "dace.subsets.Subset | None", shape: tuple[int, ...], scope: Scope, name: str
-    ) -> Window:
-        """Return a window under another shape: that of the subset with other dimensions of extent 1."""
-        indices, sizes = self._ranges(subset, window, scope)
-        wide = [axis for axis, size in enumerate(sizes) if size > 1]
-        if [sizes[axis] for axis in wide] != [extent for extent in shape if extent > 1]:
-            raise UserError(f"{name!r} sees {sizes} elements as {list(shape)} against the same dimensions")
-        numbers = [number for number, extent in enumerate(shape) if extent > 1]
-        return _renumbered(window, indices, wide, shape, numbers)
-
-    def _ranges(
-        self, subset: "dace.subsets.Subset | None", window: Window, scope: Scope
-    ) -> tuple[list[Affine], list[int]]:
-        if subset is None:
-            return [{f"d{axis}": 1} if size > 1 else {} for axis, size in enumerate(window.shape)], list(window.shape)
-        indices, sizes = list[Affine](), list[int]()
-        for axis, (begin, end, step) in enumerate(subset.ndrange()):
-            first, last = affine_of(begin, scope.symbols), affine_of(end, scope.symbols)
-            stride = constant_of(step, scope.symbols)
-            length = None if first is None or last is None else difference(last, first)
-            if first is None or length is None or not stride or length // stride < 0:
-                raise UserError(f"part [{subset}] depends on data against a part of constant size")
-            sizes.append(length // stride + 1)
-            indices.append({**first, f"d{axis}": stride} if sizes[-1] > 1 else first)
-        return indices, sizes
-
     def _fresh(self, shape: Sequence[int]) -> tuple[tuple[Loop, ...], tuple[Affine, ...]]:
         """Return new loops over a shape, and the index of each of its dimensions."""
         loops = [self._loop(extent) if extent > 1 else None for extent in shape]
@@ -380,19 +342,6 @@ def _value(container: Container) -> Place:
     if container.value is None:
         raise UserError(f"{container.name!r} is read before it is written")
     return container.value
-
-
-def _renumbered(
-    window: Window,
-    indices: Sequence[Affine],
-    kept: Sequence[int],
-    shape: tuple[int, ...],
-    numbers: Sequence[int] | None = None,
-) -> Window:
-    """Return a part of a window whose dimensions are some of the window's, under new numbers."""
-    found = range(len(kept)) if numbers is None else numbers
-    names = {f"d{axis}": f"d{number}" for axis, number in zip(kept, found, strict=True)}
-    return window.part([{names.get(key, key): step for key, step in index.items()} for index in indices], shape)
 
 
 def _reduction(memlet: dace.Memlet) -> str:

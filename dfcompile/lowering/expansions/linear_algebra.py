@@ -7,7 +7,7 @@ from dfcompile.lowering.expressions import is_complex
 from dfcompile.lowering.operators import Eliminate, Factor, MatMul, TriangularSolve
 
 
-@onnx_expansion("linalg.matmul", "matmul", source="numpy", default=True)
+@onnx_expansion("linalg.matmul", "matmul", source="ben-nun19", default=True)
 def matmul(op: Operator, build: CanonicalFragment) -> None:
     """``C = A @ B`` of matrices or vectors: a MatMul, a vector being a matrix of one row or column."""
     a, b, c = op.input(0), op.input(1), op.output()

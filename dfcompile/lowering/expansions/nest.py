@@ -39,7 +39,7 @@ def nest(op: CanonicalNode[Nest], build: MapFragment) -> None:
     )
 
 
-@onnx_expansion("dace.Map", "map", source="dace", default=True)
+@onnx_expansion("dace.Map", "map", source="ben-nun19", default=True)
 def dace_map(op: Operator, build: CanonicalFragment) -> None:
     """A map of a ``@dace.program`` with one tasklet: one task, or one per iteration of the user's map around it."""
     kind = op.text("reduction", "")
