@@ -17,19 +17,43 @@ class FileKind:
     Attributes:
         suffix: such as ``.onnx``, in lower case.
         read: gives the model of a file that exists; raises UserErrors.
+        content: what the file holds, where files of one suffix may hold different things; else empty.
+        claims: whether a file that exists holds that; ``None`` of what has no other content.
     """
 
     suffix: str
     read: Callable[[Path, ReadOptions], Model]
+    content: str = ""
+    claims: Callable[[Path], bool] | None = None
 
     def __post_init__(self) -> None:
+        if bool(self.content) is not (self.claims is not None):
+            raise ValueError(f"kind of model file {self.suffix!r}: found one of content and claims against both")
         if not self.suffix.startswith(".") or self.suffix != self.suffix.lower():
             raise ValueError(f"kind of model file {self.suffix!r}: found this suffix against one such as '.onnx'")
+
+    @property
+    def name(self) -> str:
+        """The suffix, and the content if that is not told by it."""
+        return f"{self.suffix} ({self.content})" if self.content else self.suffix
 
     @property
     def module(self) -> str:
         """Import path of the module that reads files of this kind."""
         return self.read.__module__
+
+    def is_of(self, path: Path) -> bool:
+        """Whether a file that exists holds the content of this kind.
+
+        Raises:
+            UserError: the file cannot be read.
+            PluginError: a plug-in's test raises anything else.
+        """
+        with faults_of("front end", f"{self.module}.{self.read.__name__}"):
+            try:
+                return self.claims is not None and bool(self.claims(path))
+            except OSError as error:
+                raise UserError(f"{path}: {error.strerror or error}") from error
 
     def model(self, path: Path, options: ReadOptions) -> Model:
         """Return the model in a file.

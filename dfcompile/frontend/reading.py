@@ -1,6 +1,6 @@
 """Reading a model file of any known kind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -18,7 +18,7 @@ FILE_KINDS: Final = PluginKind(
     type=FileKind,
     package="dfcompile.frontend.file_kinds",
     group="dfcompile.frontend",
-    key=lambda kind: kind.suffix,
+    key=lambda kind: kind.name,
 )
 
 _NO_OPTIONS = ReadOptions()
@@ -34,15 +34,29 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
         RegistrationError: two plug-ins read files of one suffix.
     """
     known = FILE_KINDS.collect()
-    kinds = known.by_name
-    kind = kinds.get(path.suffix.lower())
-    if kind is None:
+    kinds = [kind for kind in known.by_name.values() if kind.suffix == path.suffix.lower()]
+    if not kinds:
         found = repr(path.suffix) if path.suffix else "no suffix"
         hint = "; a canonical DAG is given to 'dfcompile schedule'" if path.suffix.lower() in DAG_SUFFIXES else ""
+        suffixes = dict.fromkeys(kind.suffix for kind in known.by_name.values())
         broken = "".join(f"; {fault}" for fault in known.faults)
-        raise UserError(f"{path}: {found} against a model file ({', '.join(kinds)}{hint}{broken})")
+        raise UserError(f"{path}: {found} against a model file ({', '.join(suffixes)}{hint}{broken})")
     if not path.exists():
         raise UserError(f"{path}: no such file")
     if not path.is_file():
         raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no regular file'} against a model file")
-    return kind.model(path, options)
+    return _kind_of(path, kinds).model(path, options)
+
+
+def _kind_of(path: Path, kinds: Sequence[FileKind]) -> FileKind:
+    """Return the kind whose content a file has, else the one that has no other content.
+
+    Raises:
+        UserError: none or several have it.
+    """
+    claimed = [kind for kind in kinds if kind.is_of(path)]
+    found = claimed or [kind for kind in kinds if kind.claims is None]
+    if len(found) != 1:
+        names = ", ".join(kind.name for kind in found or kinds)
+        raise UserError(f"{path}: holds {'several' if found else 'none'} of {names} against one")
+    return found[0]

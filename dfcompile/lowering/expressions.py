@@ -114,6 +114,29 @@ def is_real(dtype: str) -> bool:
     return element_kind(dtype) in "fc"
 
 
+def is_complex(dtype: str) -> bool:
+    """Whether a data type holds complex numbers."""
+    return element_kind(dtype) == "c"
+
+
+def conjugate(source: str, dtype: str) -> str:
+    """Return the conjugate of an expression; of a real one itself.
+
+    >>> conjugate("a", "complex64"), conjugate("a", "float64")
+    ('conj(a)', 'a')
+    """
+    return f"conj({source})" if is_complex(dtype) else source
+
+
+def real_type(dtype: str) -> str:
+    """Return the data type of the size of a number.
+
+    >>> real_type("complex64"), real_type("float64")
+    ('float32', 'float64')
+    """
+    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+
+
 def sum_dtype(dtype: str) -> str:
     """Return the data type of an array of sums on which more is computed: half precision overflows at 65504.
 

@@ -136,6 +136,27 @@ class Operator(Node):
             raise self.unsupported(f"attribute {name!r} is {found!r} against a list of integers")
         return tuple(item for item in found if isinstance(item, int))
 
+    def items(self, name: str) -> tuple[AttributeValue, ...]:
+        """Return a list attribute, whatever is in it.
+
+        Raises:
+            UnsupportedOpError: it is missing or no list.
+        """
+        found = self.attributes.get(name)
+        if not isinstance(found, list | tuple):
+            raise self.unsupported(f"attribute {name!r} is {found!r} against a list")
+        return tuple(found)
+
+    def texts(self, found: AttributeValue, name: str) -> tuple[str, ...]:
+        """Return texts, those of (an item of) an attribute.
+
+        Raises:
+            UnsupportedOpError: they are no list of texts.
+        """
+        if not isinstance(found, list | tuple) or not all(isinstance(item, str) for item in found):
+            raise self.unsupported(f"attribute {name!r} has {found!r} against a list of texts")
+        return tuple(item for item in found if isinstance(item, str))
+
     def static_integers(self, position: int, name: str) -> tuple[int, ...] | None:
         """Return the values of an operand that fixes the structure (axes, shape …); ``None`` if it is omitted.
 

@@ -10,7 +10,9 @@ from dfcompile.lowering.operators.copy import Copy
 from dfcompile.lowering.operators.elementwise import Elementwise
 from dfcompile.lowering.operators.field_kinds import AtLeast, Axes, Axis, Count, Extents
 from dfcompile.lowering.operators.gather import Gather, Lookup, LookupElements
+from dfcompile.lowering.operators.linear_algebra import Eliminate, Factor, TriangularSolve
 from dfcompile.lowering.operators.matmul import MatMul
+from dfcompile.lowering.operators.nest import Nest
 from dfcompile.lowering.operators.pad import Pad, PadMode
 from dfcompile.lowering.operators.reduce import Reduce
 from dfcompile.lowering.operators.sample import Sample
@@ -31,12 +33,15 @@ __all__ = [
     "Copy",
     "Count",
     "Elementwise",
+    "Eliminate",
     "Extents",
+    "Factor",
     "Gather",
     "Im2col",
     "Lookup",
     "LookupElements",
     "MatMul",
+    "Nest",
     "Pad",
     "PadMode",
     "Reduce",
@@ -44,6 +49,7 @@ __all__ = [
     "Sample",
     "Scatter",
     "TransposedConvolution",
+    "TriangularSolve",
     "Update",
     "Window",
 ]
@@ -52,8 +58,8 @@ SHIPPED: Mapping[str, type[CanonicalOperator]] = MappingProxyType(
     {
         operator.__name__: operator
         for operator in (
-            Col2im, Concat, Convolution, Copy, Elementwise, Gather, Im2col, Lookup, LookupElements, MatMul, Pad, Reduce,
-            Sample, Scatter, TransposedConvolution, Update, Window,
+            Col2im, Concat, Convolution, Copy, Elementwise, Eliminate, Factor, Gather, Im2col, Lookup, LookupElements,
+            MatMul, Nest, Pad, Reduce, Sample, Scatter, TransposedConvolution, TriangularSolve, Update, Window,
         )
     }
 )  # fmt: skip

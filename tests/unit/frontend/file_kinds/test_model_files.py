@@ -235,9 +235,10 @@ def test_long_vectors_that_are_read_take_no_memory(body: str, dtype: str, write_
 
 
 def test_file_kinds_are_plugins() -> None:
-    kinds = {plugin.value.suffix: plugin.origin for plugin in FILE_KINDS.collect().plugins}
+    kinds = {plugin.value.name: plugin.origin for plugin in FILE_KINDS.collect().plugins}
 
     assert kinds == {
         ".onnx": "dfcompile.frontend.file_kinds.onnx_file",
         ".py": "dfcompile.frontend.file_kinds.python_file",
+        ".py (@dace.program)": "dfcompile.frontend.file_kinds.dace_file",
     }

@@ -1,0 +1,73 @@
+"""Accesses: iterations of a map that depend on each other are found, since a map is divided operation by operation."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.dace_program.places import Affine, Container
+
+
+@dataclass(slots=True)
+class _Touched:
+    """What a map reads and writes of one container that is outside of it."""
+
+    name: str
+    reads: list[tuple[Affine, ...]] = field(default_factory=list)
+    writes: list[tuple[Affine, ...]] = field(default_factory=list)
+
+
+class Accesses:
+    """What the maps around the present operation have touched."""
+
+    def __init__(self) -> None:
+        self._maps: list[tuple[frozenset[str], dict[int, _Touched]]] = []
+
+    @contextmanager
+    def within(self, loops: Sequence[str]) -> Iterator[None]:
+        """Have a map around the body.
+
+        Raises:
+            UserError: an iteration reads what another one writes.
+        """
+        self._maps.append((frozenset(loops), {}))
+        yield
+        names, touched = self._maps.pop()
+        for each in touched.values():
+            _check(each, names)
+
+    def read(self, container: Container, indices: tuple[Affine, ...]) -> None:
+        """Remember what an operation reads."""
+        for touched in self._around(container):
+            touched.reads.append(indices)
+
+    def write(self, container: Container, indices: tuple[Affine, ...]) -> None:
+        """Remember what an operation writes."""
+        for touched in self._around(container):
+            touched.writes.append(indices)
+
+    def _around(self, container: Container) -> Iterator[_Touched]:
+        own = {loop.name for loop in container.loops}
+        for loops, touched in self._maps:
+            if not loops & own:  # else every iteration has a container of its own
+                yield touched.setdefault(id(container), _Touched(container.name))
+
+
+def _check(touched: _Touched, loops: frozenset[str]) -> None:
+    for write in touched.writes:
+        for other in (*touched.reads, *touched.writes):
+            for index, its in zip(write, other, strict=True):
+                moves = loops & ({*index} | {*its})
+                if moves and _part(index, moves) != _part(its, moves):
+                    raise UserError(
+                        f"iterations of the map depend on each other through {touched.name!r} against independent ones"
+                    )
+        if touched.reads and not any(loops & {*index} for index in write):
+            raise UserError(
+                f"all iterations of the map write and read the same elements of {touched.name!r} against their own"
+            )
+
+
+def _part(index: Affine, loops: frozenset[str]) -> tuple[tuple[str, int], ...]:
+    """Return an index without the loops of other maps, which take all their values."""
+    return tuple(sorted((name, factor) for name, factor in index.items() if name in loops or not name))

@@ -1,0 +1,215 @@
+"""Concrete programs: a ``@dace.program`` with sizes in the place of its symbols."""
+
+import ast
+import inspect
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import dace
+import numpy as np
+from dace.config import set_temporary
+from dace.frontend.python.parser import DaceProgram
+
+from dfcompile.errors import UserError, nearest
+from dfcompile.frontend.model import Array
+from dfcompile.frontend.torch.python_module import PythonModule, line_in
+
+_DECORATOR = "program"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a program.
+
+    Attributes:
+        name: of the parameter.
+        shape: in elements; empty of a scalar.
+        dtype: numpy name.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConcreteProgram:
+    """A program all of whose sizes are known.
+
+    Attributes:
+        path: of the user's file.
+        arguments: in order.
+        function: the user's, with sizes in the place of symbols: it runs in NumPy.
+    """
+
+    path: Path
+    arguments: tuple[Argument, ...]
+    function: types.FunctionType
+
+    def parsed(self) -> dace.SDFG:
+        """Return the program as DaCe parses it, nothing simplified.
+
+        Raises:
+            UserError: DaCe does not understand it; the message has the user's line.
+        """
+        try:
+            with set_temporary("compiler", "lineinfo", value="inspect"):  # nodes know their lines
+                return dace.program(self.function).to_sdfg(simplify=False)
+        except Exception as error:  # of whatever kind DaCe's parser raises
+            reason = " ".join(str(error).split("\n")[0].split()) or type(error).__name__
+            raise UserError(
+                f"{self.path}{_line_of(self.path, error)}: DaCe cannot parse the program: {reason}"
+            ) from error
+
+
+def defines_program(path: Path) -> bool:
+    """Whether a Python file defines a function decorated with ``dace.program``; it is read, not run."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    imports = {
+        alias.name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")])
+    }
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    return "dace" in imports and any(_is_program(each) for node in functions for each in node.decorator_list)
+
+
+def _is_program(decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    if isinstance(called, ast.Attribute):
+        return called.attr == _DECORATOR
+    return isinstance(called, ast.Name) and called.id == _DECORATOR
+
+
+def concrete_program(module: PythonModule, dims: Mapping[str, int]) -> ConcreteProgram:
+    """Return the program that a file defines.
+
+    Args:
+        module: the file, run.
+        dims: size of each symbol by its name.
+
+    Raises:
+        UserError: there are several programs and none is named like the file, a symbol has no size, a size is of no
+            symbol or less than 1, or an argument has no type.
+    """
+    path, program = module.path, _program(module)
+    function = program.f
+    symbols = {value.name for value in vars(module.module).values() if isinstance(value, dace.symbol)}
+    _check_dims(path, dims, symbols)
+    annotations = {name: _annotation(path, name, hint) for name, hint in function.__annotations__.items()}
+    used = {str(symbol) for hint in annotations.values() for extent in hint.shape for symbol in _symbols(extent)}
+    used |= {name for name in function.__code__.co_names if name in symbols}
+    for name in sorted(used - set(dims)):
+        raise UserError(f"{path}: symbol {name!r} of the program has no size (--dim {name}=…)")
+    globals_ = {
+        name: dims[value.name] if isinstance(value, dace.symbol) and value.name in dims else value
+        for name, value in function.__globals__.items()
+    }
+    found = types.FunctionType(
+        function.__code__, globals_, function.__name__, function.__defaults__, function.__closure__
+    )
+    found.__module__ = function.__module__
+    arguments = []
+    for name in inspect.signature(function).parameters:
+        if name not in annotations:
+            raise UserError(f"{path}: argument {name!r} has no type against one such as dace.float32[N]")
+        arguments.append(_argument(name, annotations[name], dims))
+    found.__annotations__ = {each.name: _typed(each) for each in arguments}
+    return ConcreteProgram(path, tuple(arguments), found)
+
+
+def _program(module: PythonModule) -> DaceProgram:
+    known = {name: value for name, value in vars(module.module).items() if isinstance(value, DaceProgram)}
+    own = {name: value for name, value in known.items() if value.f.__module__ == module.module.__name__}
+    if len(own) == 1:
+        return next(iter(own.values()))
+    if module.path.stem in own:
+        return own[module.path.stem]
+    raise UserError(
+        f"{module.path}: found {len(own)} programs ({', '.join(own)}) against one, or one named {module.path.stem!r}"
+    )
+
+
+def _check_dims(path: Path, dims: Mapping[str, int], symbols: set[str]) -> None:
+    for name, size in dims.items():
+        if name not in symbols:
+            raise UserError(f"{path}: --dim {name}: the program has no symbol of that name{nearest(name, symbols)}")
+        if size < 1:
+            raise UserError(f"{path}: --dim {name}={size}: against a size of at least 1")
+
+
+def _annotation(path: Path, name: str, hint: object) -> dace.data.Data:
+    if isinstance(hint, dace.typeclass):
+        return dace.data.Scalar(hint)
+    if isinstance(hint, dace.data.Scalar) or type(hint) is dace.data.Array:
+        return hint
+    raise UserError(f"{path}: argument {name!r} is {hint!r} against a type such as dace.float32[N]")
+
+
+def _symbols(extent: object) -> "set[dace.symbolic.symbol]":
+    return set(extent.free_symbols) if hasattr(extent, "free_symbols") else set()
+
+
+def _argument(name: str, hint: dace.data.Data, dims: Mapping[str, int]) -> Argument:
+    dtype = np.dtype(hint.dtype.type).name
+    if isinstance(hint, dace.data.Scalar):
+        return Argument(name, (), dtype)
+    values = {symbol: dims[str(symbol)] for extent in hint.shape for symbol in _symbols(extent)}
+    shape = tuple(int(dace.symbolic.evaluate(extent, values)) for extent in hint.shape)
+    return Argument(name, shape, dtype)
+
+
+def _typed(argument: Argument) -> dace.data.Data:
+    dtype = dace.dtypes.dtype_to_typeclass(np.dtype(argument.dtype).type)
+    return dace.data.Array(dtype, argument.shape) if argument.shape else dace.data.Scalar(dtype)
+
+
+def _line_of(path: Path, error: BaseException) -> str:
+    """Return ``:12`` if the error, or what caused it, is about line 12 of the file."""
+    found: BaseException | None = error
+    while found is not None:
+        node = getattr(found, "node", None)
+        line = getattr(node, "lineno", None)
+        if isinstance(line, int):
+            return f":{line}"
+        found = found.__cause__ or found.__context__
+    return line_in(path, error)
+
+
+def example_values(module: PythonModule, program: ConcreteProgram, dims: Mapping[str, int]) -> Mapping[str, Array]:
+    """Return the user's inputs by argument; none if the file has no ``example_inputs``.
+
+    That is a function whose parameters are symbols, or none, which returns a mapping of arguments' names to arrays.
+
+    Raises:
+        UserError: it raises, or returns anything else.
+    """
+    function = getattr(module.module, "example_inputs", None)
+    if function is None:
+        return {}
+    wanted = list(inspect.signature(function).parameters)
+    for name in wanted:
+        if name not in dims:
+            raise UserError(f"{program.path}: parameter {name!r} of example_inputs is no symbol with a size")
+    try:
+        found = function(**{name: dims[name] for name in wanted})
+    except Exception as error:
+        raise UserError(f"{program.path}{line_in(program.path, error)}: {type(error).__name__}: {error}") from error
+    if not isinstance(found, Mapping):
+        raise UserError(f"{program.path}: example_inputs gives {type(found).__name__} against a dict of arrays")
+    values = {}
+    for argument in program.arguments:
+        if argument.name in found:
+            value = np.asarray(found[argument.name])
+            if (value.shape, value.dtype.name) != (argument.shape, argument.dtype):
+                has = f"{value.dtype.name}{list(value.shape)}"
+                wants = f"{argument.dtype}{list(argument.shape)}"
+                raise UserError(f"{program.path}: example_inputs gives {argument.name!r} as {has} against {wants}")
+            values[argument.name] = value
+    return values

@@ -1,0 +1,145 @@
+"""Emission: operators of level 0 are collected, each with a name that has the line of the user's file."""
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, text_of
+from dfcompile.frontend.dace_program.steps import MAP, Declared, Step
+from dfcompile.frontend.dace_program.tasklets import with_names
+from dfcompile.frontend.sdfg.identifiers import safe_identifier
+from dfcompile.frontend.sdfg.operator_node import AttributeValue
+
+Read = tuple[str, tuple[Affine, ...]]  # an array of level 0, and one index per dimension, of loops
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one operation of the user's is called.
+
+    Attributes:
+        label: short, such as ``inv``.
+        line: of the user's file; 0 if it is not known.
+    """
+
+    label: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Loops around one expression.
+
+    Attributes:
+        loops: outer to inner.
+        reads: one per operand ``a``, ``b`` … of the expression.
+        write: index of the result's dimensions, of loops.
+        expression: of operands and of loops by their names.
+        reduction: ``SUM`` and the like, how values that are written to one element become one; empty: none.
+        base: array of the result's shape, whose elements are kept where none is written.
+    """
+
+    loops: tuple[Loop, ...]
+    reads: tuple[Read, ...]
+    write: tuple[Affine, ...]
+    expression: str
+    reduction: str = ""
+    base: str = ""
+
+
+class Emission:
+    """The steps and arrays so far; the one mutable class of this room beside the walk."""
+
+    def __init__(self, reserved: Sequence[str]) -> None:
+        self.arrays: dict[str, Declared] = {}
+        self.constants: dict[str, npt.NDArray[np.generic]] = {}
+        self.steps: list[Step] = []
+        self._names = set(reserved)
+
+    def declare(self, name: str, shape: tuple[int, ...], dtype: str) -> None:
+        """Add an array that nothing here writes: an argument."""
+        self.arrays[name] = Declared(shape, dtype)
+
+    def constant(self, value: npt.NDArray[np.generic]) -> str:
+        """Add a constant and return its array; equal ones are one."""
+        for name, known in self.constants.items():
+            if known.dtype == value.dtype and known.shape == value.shape and known.tobytes() == value.tobytes():
+                return name
+        name = self._free("constant")
+        self.declare(name, value.shape, value.dtype.name)
+        self.constants[name] = value
+        return name
+
+    def operator(
+        self,
+        what: Operation,
+        op_type: str,
+        inputs: Sequence[str],
+        result: Declared,
+        attributes: Mapping[str, AttributeValue],
+    ) -> str:
+        """Add an operator and return the array that it writes."""
+        label = safe_identifier(f"{what.label}_line{what.line}" if what.line else what.label)
+        name = self._free(label)
+        array = self._free(f"{name}_result")
+        self.arrays[array] = result
+        self.steps.append(Step(name, op_type, tuple(inputs), array, attributes))
+        return array
+
+    def nest(self, what: Operation, nest: Nest, result: Declared) -> str:
+        """Add loops around an expression and return the array that they write."""
+        names = {loop.name: f"i{number}" for number, loop in enumerate(nest.loops)}
+        inner = [loop for loop in nest.loops if not loop.is_task and loop.extent > 1]
+        attributes: dict[str, AttributeValue] = {
+            "expression": with_names(ast.parse(nest.expression, mode="eval").body, names),
+            "extents": [loop.extent for loop in nest.loops],
+            "spatial": sum(loop.is_task for loop in nest.loops) if inner else 0,
+            "reads": [[text_of(index, names) for index in indices] for _, indices in nest.reads],
+            "write": [text_of(index, names) for index in nest.write],
+        }
+        if nest.reduction:
+            attributes["reduction"] = nest.reduction
+        if nest.base:
+            attributes["has_base"] = 1
+        operands = [array for array, _ in nest.reads]
+        return self.operator(what, MAP, [*operands, nest.base] if nest.base else operands, result, attributes)
+
+    def materialised(self, what: Operation, place: Place, loops: Sequence[Loop], like: Container) -> str:
+        """Return an array that has a value as it is, one per iteration of some loops; a copy unless there is one."""
+        own = [Loop(f"{like.name}.d{axis}", extent) for axis, extent in enumerate(like.shape)]
+        declared = Declared((*(loop.extent for loop in loops), *like.shape), like.dtype)
+        wanted = [*({loop.name: 1} for loop in loops), *({f"d{axis}": 1} for axis in range(len(like.shape)))]
+        if self.arrays[place.array] == declared and _is_as(place.indices, wanted, declared.shape):
+            return place.array
+        names = {f"d{axis}": loop.name for axis, loop in enumerate(own)}
+        read = tuple({names.get(name, name): factor for name, factor in index.items()} for index in place.indices)
+        every = (*loops, *own)
+        write = tuple({loop.name: 1} for loop in every)
+        return self.nest(what, Nest(every, ((place.array, read),), write, "a"), declared)
+
+    def owned(self, what: Operation, container: Container, taken: Collection[str]) -> str:
+        """Return the array that has the last value of a container and is nobody else's: an output of the program."""
+        assert container.value is not None
+        array = self.materialised(what, container.value, (), container)
+        if array in taken or array in self.constants or array not in {step.output for step in self.steps}:
+            own = tuple(Loop(f"d{axis}", extent) for axis, extent in enumerate(container.shape))
+            index: tuple[Affine, ...] = tuple({loop.name: 1} for loop in own)
+            return self.nest(what, Nest(own, ((array, index),), index, "a"), self.arrays[array])
+        return array
+
+    def _free(self, name: str) -> str:
+        found, number = name, 1
+        while found in self._names:
+            number += 1
+            found = f"{name}_{number}"
+        self._names.add(found)
+        return found
+
+
+def _is_as(indices: Sequence[Affine], wanted: Sequence[Affine], shape: Sequence[int]) -> bool:
+    """Whether indices are those wanted; along a dimension of extent 1 there is one index alone."""
+    pairs = zip(indices, wanted, shape, strict=True)
+    return all(extent == 1 or dict(index) == dict(other) for index, other, extent in pairs)

@@ -1,0 +1,151 @@
+"""Library calls: NumPy's products, reductions and linear algebra as DaCe's library nodes have them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import dace
+from dace.sdfg.nodes import CodeNode
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.dace_program.emission import Emission, Nest, Operation
+from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, Window, dimensions, substituted
+from dfcompile.frontend.dace_program.steps import Declared
+from dfcompile.frontend.sdfg.operator_node import AttributeValue
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What a call is given: where the elements of the window stand, and its shape."""
+
+    place: Place
+    shape: tuple[int, ...]
+    dtype: str
+
+    @staticmethod
+    def of(value: Place, window: Window) -> "Operand":
+        """Return a window of a container that has a value."""
+        at = substituted(value.indices, dimensions(window.indices))
+        return Operand(Place(value.array, at), window.shape, window.container.dtype)
+
+    @property
+    def loops(self) -> frozenset[str]:
+        """Names of the loops that it depends on."""
+        names = {name for index in self.place.indices for name in index if name}
+        return frozenset(names - {f"d{axis}" for axis in range(len(self.shape))})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a library within the maps around it.
+
+    Attributes:
+        what: its name.
+        operands: by connector.
+        result: shape and element type of the result.
+        loops: around it.
+    """
+
+    what: Operation
+    operands: Mapping[str, Operand]
+    result: Declared
+    loops: tuple[Loop, ...]
+
+
+def library_call(emission: Emission, node: CodeNode, call: Call) -> Place:
+    """Emit a call, and return where its result stands: indices of the loops around and of its own dimensions.
+
+    Raises:
+        UserError: the library has no such function here, or not with these options.
+    """
+    name = type(node).__name__
+    if name not in _CALLS:
+        raise UserError(f"{name} of DaCe's libraries against {', '.join(sorted(_CALLS))}")
+    return _CALLS[name](emission, node, call)
+
+
+def _product(emission: Emission, node: CodeNode, call: Call) -> Place:
+    if (node.alpha, node.beta, node.transA, node.transB) != (1, 0, False, False):
+        raise UserError("a product with alpha, beta or transposition against a @ b")
+    a, b = call.operands["_a"], call.operands["_b"]
+    return _batched(emission, call, "linalg.matmul", [a, b], {"ranks": [len(a.shape), len(b.shape)]})
+
+
+def _inverse(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
+    return _batched(emission, call, "linalg.inv", [call.operands["_ain"]], {})
+
+
+def _solution(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
+    a, b = call.operands["_ain"], call.operands["_bin"]
+    return _batched(emission, call, "linalg.solve", [a, b], {"vector": int(len(b.shape) == 1)})
+
+
+def _factor(emission: Emission, node: CodeNode, call: Call) -> Place:
+    if not node.lower:
+        raise UserError("an upper factor of Cholesky against the lower one")
+    (operand,) = call.operands.values()
+    return _batched(emission, call, "linalg.cholesky", [operand], {})
+
+
+def _transposed(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
+    """Return the same elements seen with rows for columns: nothing is moved until somebody needs them in order."""
+    (operand,) = call.operands.values()
+    rank = len(operand.shape)
+    order: dict[str, Affine] = {f"d{axis}": {f"d{rank - 1 - axis}": 1} for axis in range(rank)}
+    return Place(operand.place.array, substituted(operand.place.indices, order))
+
+
+def _reduced(emission: Emission, node: CodeNode, call: Call) -> Place:
+    (operand,) = call.operands.values()
+    rank = len(operand.shape)
+    axes = range(rank) if node.axes is None else [axis % rank for axis in node.axes]
+    kind = str(dace.frontend.operations.detect_reduction_type(node.wcr)).rpartition(".")[2].upper()
+    if kind not in ("SUM", "PRODUCT", "MAX", "MIN"):
+        raise UserError(f"reduction {node.wcr} against a sum, a product, the largest or the smallest")
+    around = tuple(loop for loop in call.loops if loop.name in operand.loops)
+    own = [Loop(f"reduced{axis}", extent) for axis, extent in enumerate(operand.shape)]
+    order = [loop for axis, loop in enumerate(own) if axis not in axes]
+    kept = tuple(order)
+    order += [own[axis] for axis in axes]
+    at: dict[str, Affine] = {f"d{axis}": {loop.name: 1} for axis, loop in enumerate(own)}
+    read = operand.place.array, substituted(operand.place.indices, at)
+    lead: tuple[Affine, ...] = tuple({loop.name: 1} for loop in around)
+    inner: tuple[Affine, ...] = tuple({loop.name: 1} for loop in kept)
+    # The result may have dimensions of extent 1 where there was a reduced one.
+    shape = tuple(loop.extent for loop in kept) or (1,)
+    nest = Nest((*around, *order), (read,), (*lead, *(inner or ({},))), "a", kind)
+    declared = Declared((*(loop.extent for loop in around), *shape), call.result.dtype)
+    array = emission.nest(call.what, nest, declared)
+    wide = [axis for axis, extent in enumerate(call.result.shape) if extent > 1]
+    places = [axis for axis, extent in enumerate(shape) if extent > 1]
+    by_axis: dict[int, Affine] = {place: {f"d{axis}": 1} for place, axis in zip(places, wide, strict=True)}
+    return Place(array, (*lead, *(by_axis.get(axis, {}) for axis in range(len(shape)))))
+
+
+def _batched(
+    emission: Emission, call: Call, op_type: str, operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
+) -> Place:
+    """Emit an operator over all iterations of the loops that its operands depend on: they become leading dimensions."""
+    names = frozenset[str]().union(*(operand.loops for operand in operands))
+    loops = tuple(loop for loop in call.loops if loop.name in names)
+    inputs = []
+    for operand in operands:
+        own = loops if operand.loops else ()
+        like = Container("operand", operand.shape, operand.dtype)
+        inputs.append(emission.materialised(call.what, operand.place, own, like))
+    declared = Declared((*(loop.extent for loop in loops), *call.result.shape), call.result.dtype)
+    array = emission.operator(call.what, op_type, inputs, declared, attributes)
+    own_places: tuple[Affine, ...] = tuple({f"d{axis}": 1} for axis in range(len(call.result.shape)))
+    return Place(array, (*({loop.name: 1} for loop in loops), *own_places))
+
+
+_CALLS: Mapping[str, Callable[[Emission, CodeNode, Call], Place]] = MappingProxyType(
+    {
+        "Cholesky": _factor,
+        "Inv": _inverse,
+        "MatMul": _product,
+        "Reduce": _reduced,
+        "Solve": _solution,
+        "Transpose": _transposed,
+    }
+)

@@ -1,0 +1,180 @@
+"""Places: where the elements of what a program computes stand, as affine indices of the loops around."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypeAlias
+
+import sympy
+
+Affine: TypeAlias = Mapping[str, int]  # factor of each loop or dimension and, under the empty name, the constant
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A parameter of a map, counted from 0.
+
+    Attributes:
+        name: unique in the program.
+        extent: iterations.
+        is_task: the user's own map, around more than one operation: its iterations are independent tasks.
+    """
+
+    name: str
+    extent: int
+    is_task: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The value of a container: element ``d0, d1 …`` of it stands at ``indices`` of an array of level 0.
+
+    Attributes:
+        array: written once.
+        indices: one per dimension of the array, of the loops around the container and of ``d0``, ``d1`` …
+    """
+
+    array: str
+    indices: tuple[Affine, ...]
+
+
+@dataclass(slots=True)
+class Container:
+    """An array of the program with the value that it has at this point: DaCe's arrays are written many times.
+
+    Attributes:
+        name: the user's, or DaCe's.
+        shape: in elements.
+        dtype: numpy name.
+        loops: around its allocation; it exists once per iteration of these.
+        value: ``None`` before it is written.
+        is_written: whether the program has written to it.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    loops: tuple[Loop, ...] = ()
+    value: Place | None = None
+    is_written: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A container under one of its names: a view, or what a nested program sees of it.
+
+    Attributes:
+        container: that is seen.
+        indices: one per dimension of the container, of loops and of the window's own dimensions ``d0``, ``d1`` …
+        shape: of the window.
+    """
+
+    container: Container
+    indices: tuple[Affine, ...]
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def whole(container: Container) -> "Window":
+        """Return a container as it is."""
+        return Window(container, own_dimensions(len(container.shape)), container.shape)
+
+    def at(self, indices: Sequence[Affine]) -> tuple[Affine, ...]:
+        """Return the indices of the container at indices of the window."""
+        return substituted(self.indices, dimensions(indices))
+
+    def part(self, indices: Sequence[Affine], shape: tuple[int, ...]) -> "Window":
+        """Return the window of a part; the indices are of its own dimensions."""
+        return Window(self.container, self.at(indices), shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What names mean at a point of the program.
+
+    Attributes:
+        arrays: what each array is.
+        symbols: value of each symbol.
+        loops: of the maps around, outer to inner.
+        outer: those of them that are around the whole (nested) program.
+    """
+
+    arrays: dict[str, Window] = field(default_factory=dict)
+    symbols: dict[str, Affine] = field(default_factory=dict)
+    loops: tuple[Loop, ...] = ()
+    outer: tuple[Loop, ...] = ()
+
+
+def own_dimensions(rank: int) -> tuple[Affine, ...]:
+    """Return the index of each dimension of something that is read as it is."""
+    return tuple({f"d{axis}": 1} for axis in range(rank))
+
+
+def dimensions(indices: Sequence[Affine]) -> dict[str, Affine]:
+    """Return what to put in the place of own dimensions."""
+    return {f"d{axis}": index for axis, index in enumerate(indices)}
+
+
+def substituted(indices: Sequence[Affine], values: Mapping[str, Affine]) -> tuple[Affine, ...]:
+    """Return indices with values in the place of names.
+
+    >>> substituted([{"d0": 2, "": 1}], {"d0": {"n": 1, "": 3}})
+    ({'n': 2, '': 7},)
+    """
+    return tuple(_substituted(index, values) for index in indices)
+
+
+def _substituted(index: Affine, values: Mapping[str, Affine]) -> Affine:
+    total: dict[str, int] = {}
+    for name, factor in index.items():
+        for inner, value in values.get(name, {name: 1}).items():
+            total[inner] = total.get(inner, 0) + factor * value
+    return {name: factor for name, factor in total.items() if factor}
+
+
+def affine_of(expression: object, symbols: Mapping[str, Affine]) -> Affine | None:
+    """Return an index as DaCe has it, of loops; ``None`` if it is not affine or names an unknown symbol.
+
+    Args:
+        expression: an integer or an expression of SymPy.
+        symbols: value of each symbol.
+    """
+    if isinstance(expression, int):
+        return {"": expression} if expression else {}
+    found = sympy.sympify(expression).expand()
+    total: dict[str, int] = {}
+    for term, factor in found.as_coefficients_dict().items():
+        value = {"": 1} if term == 1 else symbols.get(str(term)) if term.is_Symbol else None
+        if value is None or int(factor) != factor:
+            return None
+        for name, step in value.items():
+            total[name] = total.get(name, 0) + int(factor) * step
+    return {name: factor for name, factor in total.items() if factor}
+
+
+def constant_of(expression: object, symbols: Mapping[str, Affine]) -> int | None:
+    """Return an expression that is a constant, or ``None``."""
+    found = affine_of(expression, symbols)
+    return None if found is None or set(found) - {""} else found.get("", 0)
+
+
+def difference(last: Affine, first: Affine) -> int | None:
+    """Return how far one index is behind another, or ``None`` if that depends on a loop."""
+    total = {name: last.get(name, 0) - first.get(name, 0) for name in (*last, *first)}
+    return None if any(step for name, step in total.items() if name) else total.get("", 0)
+
+
+def text_of(index: Affine, names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return an index as source, with other names for some loops.
+
+    >>> text_of({"p0": 1, "p1": -2, "": 3}, {"p0": "i0"})
+    'i0 - 2*p1 + 3'
+    """
+    terms = [(factor, names.get(name, name)) for name, factor in index.items() if name]
+    if index.get("") or not terms:
+        terms.append((index.get("", 0), ""))
+    source = ""
+    for factor, name in terms:
+        size = name if abs(factor) == 1 and name else f"{abs(factor)}*{name}" if name else str(abs(factor))
+        sign = "-" if factor < 0 else "+"
+        source += f" {sign} {size}" if source else f"-{size}" if factor < 0 else size
+    return source

@@ -1,0 +1,353 @@
+"""The walk through a program as DaCe parsed it: state after state, map after map, each operation on its own.
+
+A map around several operations is divided: each of them becomes one operator over all iterations of the maps around
+it. Iterations of a map are independent of each other in DaCe, so that nothing changes but the order; what one
+iteration keeps for itself gets a dimension for each of these loops.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import dace
+import numpy as np
+from dace.sdfg.nodes import AccessNode, CodeNode, MapEntry, MapExit, NestedSDFG, Node, Tasklet
+from dace.sdfg.state import SDFGState
+from dace.sdfg.utils import dfs_topological_sort
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.dace_program.accesses import Accesses
+from dfcompile.frontend.dace_program.emission import Emission, Operation, Read
+from dfcompile.frontend.dace_program.library import Call, Operand, library_call
+from dfcompile.frontend.dace_program.parts import part_of, seen_as
+from dfcompile.frontend.dace_program.places import (
+    Affine,
+    Container,
+    Loop,
+    Place,
+    Scope,
+    Window,
+    affine_of,
+    constant_of,
+    difference,
+    dimensions,
+    substituted,
+    text_of,
+)
+from dfcompile.frontend.dace_program.steps import Declared
+from dfcompile.frontend.dace_program.tasklets import assigned_expression, evaluated, names_in, with_names
+from dfcompile.frontend.dace_program.writing import Leaf, write
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_REDUCTIONS = {
+    dace.dtypes.ReductionType.Sum: "SUM",
+    dace.dtypes.ReductionType.Product: "PRODUCT",
+    dace.dtypes.ReductionType.Max: "MAX",
+    dace.dtypes.ReductionType.Min: "MIN",
+}
+
+
+class Walk:
+    """Goes through a parsed program, and has the values of its arrays where it is."""
+
+    def __init__(self, path: Path, emission: Emission) -> None:
+        self._path = path
+        self._emission = emission
+        self._accesses = Accesses()
+        self._line = 0
+        self._loops = 0
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Name the user's file and line in errors of the body."""
+        try:
+            yield
+        except UserError as error:
+            where = f"{self._path}:{self._line}" if self._line else f"{self._path}"
+            raise UserError(f"{where}: {error}") from error
+
+    def region(self, sdfg: dace.SDFG, region: "dace.sdfg.state.ControlFlowRegion", scope: Scope) -> None:
+        """Go through the states of a program one after another.
+
+        Raises:
+            UserError: there is a loop, a branch or a node that cannot be taken apart.
+        """
+        block = region.start_block
+        while block is not None:
+            if isinstance(block, SDFGState):
+                self._state(sdfg, block, scope)
+            elif type(block) is dace.sdfg.state.ControlFlowRegion:
+                self.region(sdfg, block, scope)
+            else:
+                self._refuse_control_flow(block)
+            block = self._next(region, block, scope)
+
+    def _next(
+        self, region: "dace.sdfg.state.ControlFlowRegion", block: "dace.sdfg.state.ControlFlowBlock", scope: Scope
+    ) -> "dace.sdfg.state.ControlFlowBlock | None":
+        edges = region.out_edges(block)
+        if not edges:
+            return None
+        if len(edges) > 1 or not edges[0].data.is_unconditional():
+            raise UserError("a branch that depends on data against one sequence of operations")
+        for name, value in edges[0].data.assignments.items():
+            found = affine_of(dace.symbolic.pystr_to_symbolic(value), scope.symbols)
+            if found is None:
+                scope.symbols.pop(name, None)  # whoever uses it is refused
+            else:
+                scope.symbols[name] = found
+        return edges[0].dst
+
+    def _refuse_control_flow(self, block: "dace.sdfg.state.ControlFlowBlock") -> None:
+        self._move_to(getattr(block, "debuginfo", None))
+        if isinstance(block, dace.sdfg.state.LoopRegion):
+            self._line = self._line_of_label(block.label)
+            raise UserError(
+                f"a loop over {block.loop_variable or 'a condition'!r} that carries state from one iteration to the "
+                "next against independent iterations (dace.map[…]; a fixed number: dace.unroll(range(…)))"
+            )
+        self._line = self._line_of_label(block.label)
+        raise UserError("a branch that depends on data against one sequence of operations (use np.where)")
+
+    def _line_of_label(self, label: str) -> int:
+        """Return the line that DaCe writes behind the name of a region, such as ``for_33``."""
+        numbers = [part for part in label.split("_")[1:] if part.isdecimal()]
+        return int(numbers[0]) if numbers else self._line
+
+    # -- states and maps
+
+    def _state(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope) -> None:
+        inside = state.scope_children()
+        order = {node: number for number, node in enumerate(dfs_topological_sort(state))}
+        self._views(sdfg, state, scope, order)
+        self._nodes(sdfg, state, scope, sorted(inside[None], key=order.__getitem__), inside, order)
+
+    def _views(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, order: dict[Node, int]) -> None:
+        for node in sorted(state.data_nodes(), key=order.__getitem__):
+            if not isinstance(node.desc(sdfg), dace.data.View):
+                continue
+            edge = dace.sdfg.utils.get_view_edge(state, node)
+            if edge is None:
+                raise UserError(f"view {node.data!r} of nothing against a view of an array")
+            viewed = edge.src if edge.dst is node else edge.dst
+            source = self._window(sdfg, scope, viewed.data)
+            subset = edge.data.subset if edge.data.data == viewed.data else edge.data.other_subset
+            shape = self._shape(node.desc(sdfg), scope, node.data)
+            scope.arrays[node.data] = seen_as(source, subset, shape, scope.symbols, node.data)
+
+    def _nodes(
+        self,
+        sdfg: dace.SDFG,
+        state: SDFGState,
+        scope: Scope,
+        nodes: Sequence[Node],
+        inside: "dict[Node | None, list[Node]]",
+        order: dict[Node, int],
+    ) -> None:
+        for node in nodes:
+            self._move_to(getattr(node, "debuginfo", None))
+            if isinstance(node, AccessNode):
+                self._copies(sdfg, state, scope, node)
+            elif isinstance(node, MapEntry):
+                children = sorted(inside[node], key=order.__getitem__)
+                self._map(sdfg, state, scope, (node, children), (inside, order))
+            elif isinstance(node, NestedSDFG):
+                self._nested(sdfg, state, scope, node)
+            elif isinstance(node, Tasklet):
+                self._tasklet(sdfg, state, scope, node)
+            elif isinstance(node, CodeNode):
+                self._library(sdfg, state, scope, node)
+            elif not isinstance(node, MapExit):
+                raise UserError(f"{type(node).__name__} {node.label!r} against maps, NumPy and numpy.linalg")
+
+    def _map(
+        self,
+        sdfg: dace.SDFG,
+        state: SDFGState,
+        scope: Scope,
+        node: tuple[MapEntry, list[Node]],
+        graph: "tuple[dict[Node | None, list[Node]], dict[Node, int]]",
+    ) -> None:
+        entry, children = node
+        is_task = any(isinstance(child, NestedSDFG) for child in children)
+        loops, symbols = list[Loop](), dict(scope.symbols)
+        for parameter, (begin, end, step) in zip(entry.map.params, entry.map.range.ranges, strict=True):
+            first, last = affine_of(begin, symbols), affine_of(end, symbols)
+            stride = constant_of(step, symbols)
+            length = None if first is None or last is None else difference(last, first)
+            if first is None or length is None or not stride:
+                raise UserError(f"range {begin}:{end + 1} of {parameter!r} depends on data or on another loop")
+            extent = length // stride + 1
+            if extent < 1:
+                return
+            symbols[parameter] = first
+            if extent > 1:
+                loops.append(self._loop(extent, is_task=is_task))
+                symbols[parameter] = {**first, loops[-1].name: stride}
+        inner = Scope(scope.arrays, symbols, (*scope.loops, *loops), scope.outer)
+        for child in children:
+            if isinstance(child, AccessNode) and child.desc(sdfg).transient and child.data not in scope.arrays:
+                self._allocate(sdfg, inner, child.data, inner.loops)
+        with self._accesses.within([loop.name for loop in loops]):
+            self._nodes(sdfg, state, inner, children, *graph)
+
+    def _nested(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: NestedSDFG) -> None:
+        symbols = {}
+        for name, value in node.symbol_mapping.items():
+            found = affine_of(dace.symbolic.pystr_to_symbolic(str(value)), scope.symbols)
+            if found is not None:
+                symbols[str(name)] = found
+        inner = Scope({}, symbols, scope.loops, scope.loops)
+        ends = [(edge, edge.dst_conn) for edge in state.in_edges(node)]
+        ends += [(edge, edge.src_conn) for edge in state.out_edges(node)]
+        for edge, connector in ends:
+            if edge.data.is_empty() or connector in inner.arrays:
+                continue
+            outer = self._window(sdfg, scope, edge.data.data)
+            shape = self._shape(node.sdfg.arrays[connector], inner, connector)
+            # DaCe's parser hands over whole arrays, whatever part of them the memlet names.
+            whole = shape == outer.shape
+            inner.arrays[connector] = (
+                outer if whole else seen_as(outer, edge.data.subset, shape, scope.symbols, connector)
+            )
+        self.region(node.sdfg, node.sdfg, inner)
+
+    # -- operations
+
+    def _copies(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: AccessNode) -> None:
+        """Copy from other arrays; a view is none, and moves nothing."""
+        for edge in state.in_edges(node):
+            is_view = "views" in (edge.dst_conn, edge.src_conn)
+            if not isinstance(edge.src, AccessNode) or edge.data.is_empty() or is_view:
+                continue
+            source, target = (self._window(sdfg, scope, end.data) for end in (edge.src, node))
+            of_source = edge.data.data == edge.src.data
+            subsets = edge.data.subset, edge.data.other_subset
+            from_, to = (
+                part_of(window, subset, scope.symbols)
+                for window, subset in zip((source, target), subsets if of_source else reversed(subsets), strict=True)
+            )
+            if from_.shape != to.shape:
+                raise UserError(f"a copy of {list(from_.shape)} elements to {list(to.shape)} against one shape")
+            loops, index = self._fresh(to.shape)
+            leaf = Leaf(Operation("copy", self._line), (*scope.loops, *loops), (self._read(from_, index),))
+            self._write(leaf, to, index)
+
+    def _tasklet(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: Tasklet) -> None:
+        edges = [edge for edge in state.out_edges(node) if not edge.data.is_empty()]
+        if len(edges) != 1:
+            raise UserError(f"an operation with {len(edges)} results against one")
+        expression = assigned_expression(node, edges[0].src_conn)
+        reads: list[Read] = []
+        names: dict[str, str] = {}
+        for edge in sorted(state.in_edges(node), key=lambda edge: edge.dst_conn or ""):
+            if edge.data.is_empty():
+                continue
+            window = self._window(sdfg, scope, edge.data.data)
+            names[edge.dst_conn] = _LETTERS[len(reads) % len(_LETTERS)]
+            reads.append(self._read(window, self._element(edge.data.subset, scope)))
+        if len(reads) > len(_LETTERS):
+            raise UserError(f"an operation of {len(reads)} operands against {len(_LETTERS)} at most")
+        memlet = edges[0].data
+        used = {name for name in names_in(expression) - set(names) if name in scope.symbols}
+        names |= {name: f"({text_of(scope.symbols[name])})" for name in used}
+        loops = frozenset(loop for name in used for loop in scope.symbols[name] if loop)
+        source = with_names(expression, names)
+        target = self._window(sdfg, scope, memlet.data)
+        if not reads:
+            along = tuple(loop for loop in scope.loops if loop.name in loops)
+            values = evaluated(source, along, target.container.dtype)
+            index: tuple[Affine, ...] = tuple({loop.name: 1} for loop in along) or ({},)
+            reads, source, loops = [(self._emission.constant(values), index)], "a", frozenset()
+        what = Operation(node.label.strip("_"), self._line)
+        leaf = Leaf(what, scope.loops, tuple(reads), source, loops, _reduction(memlet))
+        self._write(leaf, target, self._element(memlet.subset, scope))
+
+    def _library(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: CodeNode) -> None:
+        operands: dict[str, Operand] = {}
+        for edge in state.in_edges(node):
+            window = self._window(sdfg, scope, edge.data.data)
+            part = part_of(window, edge.data.subset, scope.symbols, keeps_ones=True)
+            self._accesses.read(part.container, part.indices)
+            operands[edge.dst_conn or ""] = Operand.of(_value(part.container), part)
+        (out,) = state.out_edges(node)
+        written = self._window(sdfg, scope, out.data.data)
+        target = part_of(written, out.data.subset, scope.symbols, keeps_ones=True)
+        what = Operation(node.name.strip("_"), self._line)
+        declared = Declared(target.shape, target.container.dtype)
+        found = library_call(self._emission, node, Call(what, operands, declared, scope.loops))
+        loops, index = self._fresh(target.shape)
+        read = found.array, substituted(found.indices, dimensions(index))
+        self._write(Leaf(what, (*scope.loops, *loops), (read,)), target, index)
+
+    # -- names, reads and writes
+
+    def _read(self, window: Window, indices: Sequence[Affine]) -> Read:
+        at = window.at(indices)
+        self._accesses.read(window.container, at)
+        value = _value(window.container)
+        return value.array, substituted(value.indices, dimensions(at))
+
+    def _write(self, leaf: Leaf, window: Window, indices: Sequence[Affine]) -> None:
+        at = window.at(indices)
+        self._accesses.write(window.container, at)
+        write(self._emission, leaf, window.container, at)
+
+    def container(self, sdfg: dace.SDFG, scope: Scope, name: str) -> Container:
+        """Return what the program keeps under a name at a point."""
+        return self._window(sdfg, scope, name).container
+
+    def _window(self, sdfg: dace.SDFG, scope: Scope, name: str) -> Window:
+        if name not in scope.arrays:
+            self._allocate(sdfg, scope, name, scope.outer)
+        return scope.arrays[name]
+
+    def _allocate(self, sdfg: dace.SDFG, scope: Scope, name: str, loops: tuple[Loop, ...]) -> None:
+        descriptor = sdfg.arrays[name]
+        shape = self._shape(descriptor, scope, name)
+        scope.arrays[name] = Window.whole(Container(name, shape, np.dtype(descriptor.dtype.type).name, loops))
+
+    def _shape(self, descriptor: dace.data.Data, scope: Scope, name: str) -> tuple[int, ...]:
+        found = [constant_of(extent, scope.symbols) for extent in descriptor.shape]
+        if any(extent is None for extent in found):
+            text = ", ".join(map(str, descriptor.shape))
+            raise UserError(f"array {name!r}: shape [{text}] depends on data or on a loop against constants")
+        return tuple(extent for extent in found if extent is not None)
+
+    def _element(self, subset: "dace.subsets.Subset", scope: Scope) -> tuple[Affine, ...]:
+        indices = []
+        for begin, end, _ in subset.ndrange():
+            index = affine_of(begin, scope.symbols)
+            if index is None or affine_of(end, scope.symbols) != index:
+                raise UserError(f"index [{subset}] against single elements at affine functions of the loops")
+            indices.append(index)
+        return tuple(indices)
+
+    def _fresh(self, shape: Sequence[int]) -> tuple[tuple[Loop, ...], tuple[Affine, ...]]:
+        """Return new loops over a shape, and the index of each of its dimensions."""
+        loops = [self._loop(extent) if extent > 1 else None for extent in shape]
+        index: tuple[Affine, ...] = tuple({} if loop is None else {loop.name: 1} for loop in loops)
+        return tuple(loop for loop in loops if loop is not None), index
+
+    def _loop(self, extent: int, *, is_task: bool = False) -> Loop:
+        self._loops += 1
+        return Loop(f"loop{self._loops}", extent, is_task)
+
+    def _move_to(self, debuginfo: "dace.dtypes.DebugInfo | None") -> None:
+        if debuginfo is not None and debuginfo.filename and Path(debuginfo.filename).name == self._path.name:
+            self._line = debuginfo.start_line
+
+
+def _value(container: Container) -> Place:
+    if container.value is None:
+        raise UserError(f"{container.name!r} is read before it is written")
+    return container.value
+
+
+def _reduction(memlet: dace.Memlet) -> str:
+    if memlet.wcr is None:
+        return ""
+    kind = dace.frontend.operations.detect_reduction_type(memlet.wcr)
+    if kind not in _REDUCTIONS:
+        raise UserError(f"reduction {memlet.wcr} against a sum, a product, the largest or the smallest")
+    return _REDUCTIONS[kind]

@@ -1,0 +1,47 @@
+"""Python files that hold a ``@dace.program``: numerical programs written in NumPy, run with the user's rights."""
+
+from pathlib import Path
+
+import numpy as np
+
+from dfcompile.errors import UserError
+from dfcompile.frontend.dace_program.concrete import concrete_program, defines_program, example_values
+from dfcompile.frontend.dace_program.importing import program_of_steps, steps_of
+from dfcompile.frontend.dace_program.reference import NumpyReference
+from dfcompile.frontend.file_kind import FileKind
+from dfcompile.frontend.model import Array, Model
+from dfcompile.frontend.options import ReadOptions
+from dfcompile.frontend.torch.python_module import running
+
+
+def read_dace_program(path: Path, options: ReadOptions) -> Model:
+    """Return the program that a Python file defines with ``@dace.program``.
+
+    Its symbols get their sizes from ``--dim``. Arguments that it reads are inputs; those that it writes, and what it
+    returns, are outputs. A function ``example_inputs``, whose parameters are symbols, gives inputs by name.
+
+    Raises:
+        UserError: the file raises, a symbol has no size, or the program has something that cannot be compiled; the
+            message has the user's line.
+    """
+    for name in options.shapes:
+        raise UserError(f"{path}: --shape {name}: against sizes of the program's symbols (--dim NAME=SIZE)")
+    with running(path) as module:
+        program = concrete_program(module, options.dims)
+        steps = steps_of(program)
+        values = example_values(module, program, options.dims)
+    found = program_of_steps(path.stem, steps)
+    examples = tuple(_frozen(values[port.name]) for port in found.inputs if port.name in values)
+    if examples and len(examples) < len(found.inputs):
+        missing = next(port.name for port in found.inputs if port.name not in values)
+        raise UserError(f"{path}: example_inputs gives no {missing!r} against all inputs")
+    return Model(found, NumpyReference(program, found.inputs, found.outputs), examples)
+
+
+def _frozen(value: Array) -> Array:
+    found = np.array(value)
+    found.flags.writeable = False
+    return found
+
+
+DACE_PROGRAM = FileKind(".py", read_dace_program, content="@dace.program", claims=defines_program)

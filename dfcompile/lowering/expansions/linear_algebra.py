@@ -1,0 +1,112 @@
+"""NumPy's linear algebra: products, inverses, solutions, factors of batches of matrices; real and complex."""
+
+import numpy as np
+
+from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
+from dfcompile.lowering.expressions import is_complex
+from dfcompile.lowering.operators import Eliminate, Factor, MatMul, TriangularSolve
+
+
+@onnx_expansion("linalg.matmul", "matmul", source="ben-nun19", default=True)
+def matmul(op: Operator, build: CanonicalFragment) -> None:
+    """``C = A @ B`` of matrices or vectors: a MatMul, a vector being a matrix of one row or column."""
+    a, b, c = op.input(0), op.input(1), op.output()
+    of_a, of_b = op.integers("ranks")
+    batch = (a if a.rank - of_a >= b.rank - of_b else b).shape
+    batch = batch[: len(batch) - (of_a if a.rank - of_a >= b.rank - of_b else of_b)]
+    left = a if of_a == 2 else build.view(a, "row", (*a.shape[:-1], 1, a.shape[-1]))
+    right = b if of_b == 2 else build.view(b, "column", (*b.shape, 1))
+    shape = (*batch, left.shape[-2], right.shape[-1])
+    if shape == c.shape:
+        build.add(MatMul(), [left, right], c)
+        return
+    product = build.array("product", shape, c.dtype)
+    build.add(MatMul(), [left, right], product)
+    build.view_as(product, c)
+
+
+@onnx_expansion("linalg.inv", "gauss-jordan", source="higham02", default=True)
+def inverse_by_elimination(op: Operator, build: CanonicalFragment) -> None:
+    """``X = inverse(A)``: elimination of ``[A | I]`` with exchange of rows; of any regular matrix."""
+    build.add(Eliminate(), [op.input(0), _identity(op, build)], op.output(), step="eliminate")
+
+
+@onnx_expansion("linalg.inv", "lu", source="higham02")
+def inverse_by_factors(op: Operator, build: CanonicalFragment) -> None:
+    """``X = inverse(U) @ inverse(L)``: factors, two triangular systems; no exchange of rows."""
+    _solved_by_factors(op, build, _identity(op, build), op.output())
+
+
+@onnx_expansion("linalg.inv", "cholesky", source="higham02")
+def inverse_by_cholesky(op: Operator, build: CanonicalFragment) -> None:
+    """``X = conj(Y') @ Y`` with ``L @ Y = I``: factor, forward substitution, product; if Hermitian."""
+    a, x = op.input(0), op.output()
+    factor, half = build.array("factor", a.shape), build.array("half", a.shape)
+    build.add(Factor("cholesky", checks=True), [a], factor, step="factor")
+    build.add(TriangularSolve(), [factor, _identity(op, build)], half, step="substitute")
+    left = half
+    if is_complex(a.dtype):
+        left = build.array("conjugate", a.shape)
+        build.elementwise("conj(a)", [half], left, step="conjugate")
+    build.add(MatMul(transpose_a=True), [left, half], x, step="product")
+
+
+@onnx_expansion("linalg.solve", "gauss-jordan", source="higham02", default=True)
+def solution_by_elimination(op: Operator, build: CanonicalFragment) -> None:
+    """``A @ X = B``: elimination of ``[A | B]`` with exchange of rows; of any regular matrix."""
+    sides, x = _sides(op, build)
+    build.add(Eliminate(), [op.input(0), sides], x, step="eliminate")
+    _finish(op, build, x)
+
+
+@onnx_expansion("linalg.solve", "lu", source="higham02")
+def solution_by_factors(op: Operator, build: CanonicalFragment) -> None:
+    """``A @ X = B``: factors, two triangular systems; no exchange of rows."""
+    sides, x = _sides(op, build)
+    _solved_by_factors(op, build, sides, x)
+    _finish(op, build, x)
+
+
+@onnx_expansion("linalg.solve", "cholesky", source="higham02")
+def solution_by_cholesky(op: Operator, build: CanonicalFragment) -> None:
+    """``A @ X = B``: factor, forward and backward substitution; of Hermitian positive matrices."""
+    a = op.input(0)
+    sides, x = _sides(op, build)
+    factor, half = build.array("factor", a.shape), build.array("half", x.shape)
+    build.add(Factor("cholesky", checks=True), [a], factor, step="factor")
+    build.add(TriangularSolve(), [factor, sides], half, step="forward")
+    build.add(TriangularSolve(upper=True, adjoint=True), [factor, half], x, step="backward")
+    _finish(op, build, x)
+
+
+@onnx_expansion("linalg.cholesky", "schur", source="higham02", default=True)
+def cholesky(op: Operator, build: CanonicalFragment) -> None:
+    """``A = L @ conj(L')`` by Schur complements; as in NumPy the part of A above its diagonal is not looked at."""
+    build.add(Factor("cholesky"), [op.input(0)], op.output())
+
+
+def _solved_by_factors(op: Operator, build: CanonicalFragment, sides: Tensor, x: Tensor) -> None:
+    a = op.input(0)
+    factors, half = build.array("factors", a.shape), build.array("half", x.shape)
+    build.add(Factor("lu"), [a], factors, step="factor")
+    build.add(TriangularSolve(unit=True), [factors, sides], half, step="forward")
+    build.add(TriangularSolve(upper=True), [factors, half], x, step="backward")
+
+
+def _identity(op: Operator, build: CanonicalFragment) -> Tensor:
+    a = op.input(0)
+    build.check_parameter(a.shape[-2:])
+    return build.parameter("identity", np.eye(a.shape[-1], dtype=a.dtype))
+
+
+def _sides(op: Operator, build: CanonicalFragment) -> tuple[Tensor, Tensor]:
+    """Return the right-hand sides as matrices, and where the solution goes."""
+    b, x = op.input(1), op.output()
+    if not op.integer("vector", 0):
+        return b, x
+    return build.view(b, "sides", (*b.shape, 1)), build.array("solution", (*x.shape, 1), x.dtype)
+
+
+def _finish(op: Operator, build: CanonicalFragment, x: Tensor) -> None:
+    if x is not op.output():
+        build.view_as(x, op.output())

@@ -1,0 +1,212 @@
+"""Realistic input data: what the antennas of a 5G base station receive in the uplink, subcarrier by subcarrier.
+
+Every user's signal arrives over many paths. Their delays and powers are the tables of 3GPP TR 38.901 (section 7.7.2:
+TDL-A, TDL-B, TDL-C); each path fades (Rayleigh), and what neighbouring antennas see is alike (exponential
+correlation). A channel that differs from subcarrier to subcarrier is the Fourier transform of these paths. Other
+cells' users interfere over channels of the same kind.
+
+With Sionna (``pip install sionna-no-rt``) the paths are its own: its TDL model, its sum of sinusoids. Without, they
+are drawn here. Either way the same numbers come for the same seed.
+"""
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+Complex = npt.NDArray[np.complex128]
+Real = npt.NDArray[np.float64]
+
+SPACING_HZ = 30e3  # between subcarriers: numerology 1, as most cells have it at 3.5 GHz
+CARRIER_HZ = 3.5e9
+
+# 3GPP TR 38.901, tables 7.7.2-1 to 7.7.2-3: delay of each path in delay spreads, power in dB.
+PROFILES: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = MappingProxyType(
+    {
+        "A": (
+            (
+                0, 0.3819, 0.4025, 0.5868, 0.4610, 0.5375, 0.6708, 0.5750, 0.7618, 1.5375, 1.8978, 2.2242, 2.1718,
+                2.4942, 2.5119, 3.0582, 4.0810, 4.4579, 4.5695, 4.7966, 5.0066, 5.3043, 9.6586,
+            ),
+            (
+                -13.4, 0, -2.2, -4, -6, -8.2, -9.9, -10.5, -7.5, -15.9, -6.6, -16.7, -12.4, -15.2, -10.8, -11.3, -12.7,
+                -16.2, -18.3, -18.9, -16.6, -19.9, -29.7,
+            ),
+        ),
+        "B": (
+            (
+                0, 0.1072, 0.2155, 0.2095, 0.2870, 0.2986, 0.3752, 0.5055, 0.3681, 0.3697, 0.5700, 0.5283, 1.1021,
+                1.2756, 1.5474, 1.7842, 2.0169, 2.8294, 3.0219, 3.6187, 4.1067, 4.2790, 4.7834,
+            ),
+            (
+                0, -2.2, -4, -3.2, -9.8, -1.2, -3.4, -5.2, -7.6, -3, -8.9, -9, -4.8, -5.7, -7.5, -1.9, -7.6, -12.2,
+                -9.8, -11.4, -14.9, -9.2, -11.3,
+            ),
+        ),
+        "C": (
+            (
+                0, 0.2099, 0.2219, 0.2329, 0.2176, 0.6366, 0.6448, 0.6560, 0.6584, 0.7935, 0.8213, 0.9336, 1.2285,
+                1.3083, 2.1704, 2.7105, 4.2589, 4.6003, 5.4902, 5.6077, 6.3065, 6.6374, 7.0427, 8.6523,
+            ),
+            (
+                -4.4, -1.2, -3.5, -5.2, -2.5, 0, -2.2, -3.9, -7.4, -7.1, -10.7, -11.1, -5.1, -6.8, -8.7, -13.2, -13.9,
+                -13.9, -15.8, -17.1, -16, -15.7, -21.6, -22.8,
+            ),
+        ),
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """What the air is like.
+
+    Attributes:
+        profile: ``A``, ``B`` or ``C`` of the tables above.
+        delay_spread_s: root mean square of the delays: 100 ns in a street, 300 ns and more among hills.
+        antenna_correlation: of neighbouring antennas, from 0 to below 1.
+        snr_db: power of one layer at one antenna against thermal noise.
+        interferers: users of other cells on the same subcarriers.
+        interference_db: power of each of them at one antenna against thermal noise.
+    """
+
+    profile: str = "A"
+    delay_spread_s: float = 100e-9
+    antenna_correlation: float = 0.3
+    snr_db: float = 15.0
+    interferers: int = 2
+    interference_db: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.profile not in PROFILES:
+            raise ValueError(f"profile {self.profile!r} against one of {', '.join(PROFILES)}")
+        if not 0 <= self.antenna_correlation < 1:
+            raise ValueError(f"antenna correlation {self.antenna_correlation} against 0 to below 1")
+        if self.delay_spread_s <= 0 or self.interferers < 0:
+            raise ValueError(f"delay spread {self.delay_spread_s} s, {self.interferers} interferers against positive")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """One OFDM symbol of a PUSCH at the base station, thermal noise of power 1 at every antenna.
+
+    Attributes:
+        channel: ``H[n, r, l]``, from layer l to antenna r on subcarrier n.
+        covariance: ``K[n, r, r]`` of interference and noise.
+        signal: ``y[n, r]``, received.
+        symbols: ``s[n, l]``, sent: QPSK of power 1.
+        bits: ``[n, l, 2]``, that the symbols stand for.
+    """
+
+    channel: npt.NDArray[np.complex64]
+    covariance: npt.NDArray[np.complex64]
+    signal: npt.NDArray[np.complex64]
+    symbols: npt.NDArray[np.complex64]
+    bits: npt.NDArray[np.int8]
+
+
+_USUAL = Setting()
+
+
+def received(subcarriers: int, antennas: int, layers: int, seed: int, setting: Setting = _USUAL) -> Grid:
+    """Return a received grid; Sionna makes its channels where that is installed."""
+    generator = np.random.default_rng(seed)
+    make = sionna_channels if has_sionna() else channels
+    every = make(subcarriers, antennas, layers + setting.interferers, seed, setting)
+    own = 10 ** (setting.snr_db / 20) * every[..., :layers]
+    other = 10 ** (setting.interference_db / 20) * every[..., layers:]
+    bits = generator.integers(0, 2, (subcarriers, layers, 2), dtype=np.int8)
+    symbols = qpsk(bits)
+    noise = complex_normal(generator, (subcarriers, antennas))
+    sent_elsewhere = qpsk(generator.integers(0, 2, (subcarriers, setting.interferers, 2), dtype=np.int8))
+    signal = _applied(own, symbols) + _applied(other, sent_elsewhere) + noise
+    covariance = other @ np.conj(np.swapaxes(other, 1, 2)) + np.eye(antennas)
+    return Grid(*(value.astype(np.complex64) for value in (own, covariance, signal, symbols)), bits)
+
+
+def channels(subcarriers: int, antennas: int, users: int, seed: int, setting: Setting = _USUAL) -> Complex:
+    """Return ``H[n, r, u]`` of mean power 1: paths of the profile that fade on their own, correlated antennas."""
+    generator = np.random.default_rng([seed, users])
+    delays, powers = paths(setting)
+    gains = complex_normal(generator, (len(delays), antennas, users)) * np.sqrt(powers)[:, None, None]
+    correlated = np.einsum("rq,pqu->pru", square_root(correlation(antennas, setting.antenna_correlation)), gains)
+    return np.einsum("np,pru->nru", _rotations(subcarriers, delays), correlated)
+
+
+def sionna_channels(subcarriers: int, antennas: int, users: int, seed: int, setting: Setting = _USUAL) -> Complex:
+    """Return the same by Sionna's TDL model: one transmitter per user, correlated antennas of the receiver."""
+    import torch
+    from sionna.phy import config
+    from sionna.phy.channel import cir_to_ofdm_channel
+    from sionna.phy.channel.tr38901 import TDL
+
+    config.seed = seed
+    matrix = torch.as_tensor(correlation(antennas, setting.antenna_correlation), dtype=torch.complex64)
+    model = TDL(
+        setting.profile, setting.delay_spread_s, CARRIER_HZ, num_rx_ant=antennas, num_tx_ant=1, rx_corr_mat=matrix
+    )
+    gains, delays = model(batch_size=users, num_time_steps=1, sampling_frequency=SPACING_HZ)
+    frequencies = torch.arange(subcarriers, dtype=torch.float32) * SPACING_HZ
+    found = cir_to_ofdm_channel(frequencies, gains, delays)
+    return np.asarray(found.cpu())[:, 0, :, 0, 0, 0, :].transpose(2, 1, 0).astype(np.complex128)
+
+
+def has_sionna() -> bool:
+    """Return whether Sionna is installed."""
+    return importlib.util.find_spec("sionna") is not None
+
+
+def paths(setting: Setting) -> tuple[Real, Real]:
+    """Return the delay of each path in seconds, and its power; these add up to 1."""
+    delays, decibels = PROFILES[setting.profile]
+    powers = 10 ** (np.array(decibels) / 10)
+    return np.array(delays) * setting.delay_spread_s, powers / powers.sum()
+
+
+def delay_spread(setting: Setting) -> float:
+    """Return the root mean square of the delays of a profile, in seconds: what was asked for."""
+    delays, powers = paths(setting)
+    return float(np.sqrt(powers @ delays**2 - (powers @ delays) ** 2))
+
+
+def frequency_correlation(setting: Setting, distance: int) -> complex:
+    """Return how alike the channel is on subcarriers so far apart: the Fourier transform of the powers."""
+    delays, powers = paths(setting)
+    return complex(powers @ np.exp(-2j * np.pi * delays * SPACING_HZ * distance))
+
+
+def correlation(antennas: int, between_neighbours: float) -> Real:
+    """Return the correlation of antennas in a row: it falls with the power of their distance."""
+    places = np.arange(antennas)
+    return between_neighbours ** np.abs(places[:, None] - places[None, :]).astype(np.float64)
+
+
+def square_root(matrix: Real) -> Real:
+    """Return the factor that gives uncorrelated numbers a correlation."""
+    return np.linalg.cholesky(matrix)
+
+
+def qpsk(bits: npt.NDArray[np.int8]) -> Complex:
+    """Return symbols of power 1, one per pair of bits (3GPP TS 38.211, section 5.1.3)."""
+    return ((1 - 2 * bits[..., 0]) + 1j * (1 - 2 * bits[..., 1])) / np.sqrt(2)
+
+
+def bits_of(symbols: npt.NDArray[np.complexfloating]) -> npt.NDArray[np.int8]:
+    """Return the bits that are most likely behind estimates of symbols."""
+    return np.stack([symbols.real < 0, symbols.imag < 0], axis=-1).astype(np.int8)
+
+
+def complex_normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Complex:
+    """Return complex numbers of mean power 1, each part normal."""
+    return (generator.standard_normal(shape) + 1j * generator.standard_normal(shape)) / np.sqrt(2)
+
+
+def _rotations(subcarriers: int, delays: Real) -> Complex:
+    return np.exp(-2j * np.pi * SPACING_HZ * np.arange(subcarriers)[:, None] * delays[None, :])
+
+
+def _applied(matrices: Complex, vectors: Complex) -> Complex:
+    return (matrices @ vectors[..., None])[..., 0]

@@ -1,0 +1,97 @@
+"""Programs written with ``@dace.program``: lowered, compiled and run, against NumPy in double precision."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dfcompile.canonical_dag.extraction import extract
+from dfcompile.frontend import Model, ReadOptions, read_model, reference_answer
+from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering.execution.compiled_run import run_program
+from tests.written_programs import ProgramWriter
+
+TABLE = registered_expansions()
+EXAMPLE = Path(__file__).parents[2] / "examples" / "pusch_mimo" / "mimo.py"
+
+SYSTEM = """
+@dace.program
+def given(A: dace.TYPE[N, M, M], b: dace.TYPE[N, M, 2], x: dace.TYPE[N, M, 2], f: dace.TYPE[N, M, M]):
+    for n in dace.map[0:N]:
+        f[n] = np.linalg.cholesky(A[n])
+        x[n] = np.linalg.solve(A[n], b[n]) + np.linalg.inv(A[n]) @ b[n]
+
+def example_inputs(N, M):
+    generator = np.random.default_rng(3)
+    def drawn(*shape):
+        real = generator.standard_normal(shape)
+        return real + 1j * generator.standard_normal(shape) if "TYPE".startswith("c") else real
+    root = drawn(N, M, M)
+    matrices = root @ np.conj(np.swapaxes(root, 1, 2)) + np.eye(M)
+    return {"A": matrices.astype(np.TYPE), "b": drawn(N, M, 2).astype(np.TYPE)}
+"""
+
+STENCIL = """
+@dace.program
+def given(A: dace.float64[N, M], B: dace.float64[N, M]):
+    B[1:-1, 1:-1] = 0.25 * (A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:])
+    return np.sum(B * B), np.max(B, axis=1)
+"""
+
+# Jacobi's method, three steps of it: A = D + R, x = (b - R x) / D.
+JACOBI = """
+@dace.program
+def given(A: dace.float64[N, M, M], b: dace.float64[N, M], x: dace.float64[N, M]):
+    d = np.zeros((N, M), dtype=np.float64)
+    for n, i in dace.map[0:N, 0:M]:
+        d[n, i] = A[n, i, i]
+    for n in dace.map[0:N]:
+        z = b[n] / d[n]
+        for step in dace.unroll(range(3)):
+            z = z + (b[n] - A[n] @ z) / d[n]
+        x[n] = z
+
+def example_inputs(N, M):
+    generator = np.random.default_rng(4)
+    return {"A": generator.standard_normal((N, M, M)) + 9 * np.eye(M), "b": generator.standard_normal((N, M))}
+"""
+
+
+def relative_errors(model: Model, *choices: Choice) -> list[float]:
+    """Return the error of each output of the lowered program, as a part of its size."""
+    maps = lower_to_maps(lower_to_canonical(model.program, TABLE, choices), TABLE, choices)
+    extract(maps.sdfg, parameters=tuple(maps.parameters))  # one state, only map scopes, canonical
+    inputs = model.example_feeds(seed=0)
+    expected = reference_answer(model, inputs).outputs
+    ports = zip(maps.inputs, inputs, strict=True)
+    found = run_program(maps, {port.name: value for port, value in ports}, optimised=False)
+    return [
+        float(np.linalg.norm(found[port.name] - value) / np.linalg.norm(value))
+        for port, value in zip(maps.outputs, expected, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("way", ["cholesky", "gauss-jordan", "lu"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float64"])
+def test_linear_algebra(way: str, dtype: str, write_program: ProgramWriter) -> None:
+    model = read_model(write_program(SYSTEM.replace("TYPE", dtype)), ReadOptions(dims={"N": 3, "M": 5}))
+
+    errors = relative_errors(model, Choice("linalg.inv", way), Choice("linalg.solve", way))
+
+    assert max(errors) <= (1e-4 if dtype == "complex64" else 1e-10)
+
+
+@pytest.mark.parametrize("way", ["cholesky", "gauss-jordan", "lu"])
+def test_detection_of_generated_data(way: str) -> None:
+    model = read_model(EXAMPLE, ReadOptions(dims={"N": 4, "R": 16, "L": 4}))
+
+    (error,) = relative_errors(model, Choice("linalg.inv", way))
+
+    assert error <= 1e-4
+
+
+@pytest.mark.parametrize("text", [STENCIL, JACOBI])
+def test_other_programs(text: str, write_program: ProgramWriter) -> None:
+    model = read_model(write_program(text), ReadOptions(dims={"N": 7, "M": 6}))
+
+    assert max(relative_errors(model)) <= 1e-14

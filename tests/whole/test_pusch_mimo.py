@@ -1,0 +1,92 @@
+"""The example of PUSCH detection: data as the profile asked for, physics as theory has it, linear cost."""
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import dfcompile as df
+
+FOLDER = Path(__file__).parents[2] / "examples" / "pusch_mimo"
+
+
+@pytest.fixture
+def data(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("data")
+
+
+@pytest.fixture
+def physics(data: ModuleType) -> ModuleType:
+    assert data
+    return importlib.import_module("physics")
+
+
+@pytest.mark.parametrize("profile", ["A", "B", "C"])
+@pytest.mark.parametrize("spread_s", [30e-9, 300e-9])
+def test_delay_spread_is_what_was_asked_for(profile: str, spread_s: float, data: ModuleType) -> None:
+    setting = data.Setting(profile=profile, delay_spread_s=spread_s)
+
+    assert data.delay_spread(setting) == pytest.approx(spread_s, rel=1e-3)
+
+
+@pytest.mark.parametrize("profile", ["A", "B", "C"])
+def test_channels_are_alike_as_the_profile_says(profile: str, data: ModuleType) -> None:
+    setting = data.Setting(profile=profile, antenna_correlation=0.5)
+    drawn = data.channels(101, 8, 4000, seed=1, setting=setting)
+
+    assert np.mean(np.abs(drawn) ** 2) == pytest.approx(1, abs=0.02)
+    for distance in (10, 50, 100):
+        found = np.mean(drawn[distance] * np.conj(drawn[0]))
+        assert found == pytest.approx(data.frequency_correlation(setting, distance), abs=0.02)
+    between = np.einsum("nru,nqu->rq", drawn, np.conj(drawn)) / (drawn.shape[0] * drawn.shape[2])
+    np.testing.assert_allclose(between, data.correlation(8, 0.5), atol=0.06)
+
+
+def test_the_same_seed_gives_the_same_grid(data: ModuleType) -> None:
+    one, other, third = (data.received(8, 4, 2, seed=seed) for seed in (5, 5, 6))
+
+    assert np.array_equal(one.signal, other.signal)
+    assert not np.array_equal(one.signal, third.signal)
+    np.testing.assert_allclose(one.covariance, np.conj(np.swapaxes(one.covariance, 1, 2)))
+
+
+def test_settings_that_are_none(data: ModuleType) -> None:
+    with pytest.raises(ValueError, match=r"profile 'Z' against one of A, B, C"):
+        data.Setting(profile="Z")
+    with pytest.raises(ValueError, match=r"antenna correlation 1\.0 against 0 to below 1"):
+        data.Setting(antenna_correlation=1.0)
+
+
+@pytest.mark.parametrize(("antennas", "layers", "snr_db"), [(2, 1, 0.0), (4, 1, 5.0), (8, 4, 0.0), (64, 8, -10.0)])
+def test_errors_are_as_theory_has_them(antennas: int, layers: int, snr_db: float, physics: ModuleType) -> None:
+    """One layer against the closed form of maximum ratio combining, several against the SINR of their channels."""
+    found = physics.measured(snr_db, antennas, layers, count=40_000 // (antennas * layers), seed=1)
+
+    assert max(found.deviations) < 5
+
+
+def test_one_layer_in_closed_form(physics: ModuleType) -> None:
+    """One antenna: ``(1 - sqrt(g / (1 + g))) / 2``; the ratio of many falls on the mean."""
+    assert physics.combining_errors(10.0, 1) == pytest.approx((1 - (5 / 6) ** 0.5) / 2)
+
+
+def test_cost_is_linear_in_subcarriers() -> None:
+    """910 times as many subcarriers on 36 tasks per step: 910 times the cycles and I/O, in as many tasks."""
+    few, many = (
+        df.compile(
+            FOLDER / "mimo.py",
+            pes=[64],
+            dims={"N": subcarriers, "R": 4, "L": 2},
+            expand=["linalg.inv=lu"],
+            granularity="pieces=36",
+        )
+        .report.results[0]
+        .schedule
+        for subcarriers in (36, 32_760)
+    )
+
+    assert many.io_elements == 910 * few.io_elements
+    assert many.makespan_cycles == pytest.approx(910 * few.makespan_cycles, rel=0.02)
