@@ -18,7 +18,7 @@ from dfcompile.lowering import (
     known_alternatives,
     lower_to_maps,
 )
-from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound
+from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound, least_work
 from dfcompile.lowering.shares.program_share import SharedProgram
 from dfcompile.options import Aim, Choice, Options, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan, plan_of
@@ -43,6 +43,7 @@ class Point:
         chips: at hand.
         attained: what the lowering's own tasks take, on as many of ``chips`` as are best.
         selection: how the variant was chosen; ``None`` if the user named its expansions.
+        least_work: of every operator, by any known expansion; ``None`` where ``expansion_bound`` is.
     """
 
     variant: Variant
@@ -53,6 +54,7 @@ class Point:
     chips: int
     attained: backend.TaskMapping
     selection: Selection | None
+    least_work: Mapping[str, int] | None = None
 
     @property
     def shown_schedule(self) -> tuple[CanonicalDag, Schedule]:
@@ -101,6 +103,7 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
         lowerings.outline(plan.fixed)
     alternatives = _alternatives(model, plan, show)
     choice = None if alternatives is None else _automatic_choice(plan, lowerings, alternatives)
+    work = None if alternatives is None else least_work(alternatives)
     points: list[Point] = []
     for schedule in plan.schedules:
         bound = _bound(alternatives, schedule.pes, plan)
@@ -110,7 +113,8 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
         if selection is not None and selection.is_taken:
             variants = (lowerings.chosen(selection.sketch.candidate, str(schedule.pes)),)
         for variant in variants:
-            points.extend(_points((variant, selection), schedule, bound, plan, show))
+            made = _points((variant, selection), schedule, bound, plan, show)
+            points.extend(replace(point, least_work=None if bound is None else work) for point in made)
     found = tuple(dict.fromkeys(point.variant for point in points))
     left_out = () if alternatives is None else alternatives.left_out
     return Exploration(options, model, found, tuple(points), (*plan.warnings, *left_out))

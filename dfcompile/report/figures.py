@@ -9,6 +9,7 @@ from dfcompile.report.automatic_figures import AutomaticSummary
 from dfcompile.report.figure import figure, record
 from dfcompile.report.json_schema import schema_of
 from dfcompile.report.mapping_figures import MappingSummary
+from dfcompile.report.operator_figures import OperatorGapSummary
 from dfcompile.report.plain_values import Json
 
 FORMAT: Final = "dfcompile-report/2"
@@ -167,6 +168,12 @@ class ExpansionsSummary:
         cell=".1%",
     )
     hints: tuple[HintSummary, ...] = figure(meaning="expansions that may save at least a twentieth of the makespan")
+    operators: tuple[OperatorGapSummary, ...] = figure(
+        meaning="what separates the makespan from the ideal, the least work of all operators shared by the PEs; all "
+        "four figures of all operators together are makespan × PEs; absent in a deadlock and of steady times",
+        is_optional=True,
+        default=(),
+    )
 
 
 @record

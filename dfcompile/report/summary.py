@@ -26,8 +26,10 @@ from dfcompile.report.mapping_figures import (
     PhaseSummary,
     TimePartsSummary,
 )
+from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
-from dfcompile.scheduler.evaluation import ScheduleFigures, makespan_gap
+from dfcompile.scheduler.evaluation import makespan_gap
+from dfcompile.scheduler.operator_times import operator_times
 from dfcompile.variants import Variant
 
 NS_PER_S = 1e9
@@ -58,7 +60,7 @@ def _result(point: Point) -> Result:
         pes=point.pes,
         expansions=variant.expansions,
         schedule=schedule_summary(point.scheduled, variant.scheduling.depths),
-        over_expansions=None if bound is None else _over_expansions(bound, variant, point.scheduled.figures),
+        over_expansions=None if bound is None else _over_expansions(bound, point),
         automatic=None
         if point.selection is None
         else automatic_summary(point.selection, point.scheduled.figures.makespan_cycles),
@@ -72,7 +74,8 @@ def _verification(variant: Variant) -> VerificationSummary | None:
     return None if found is None else VerificationSummary(found.absolute, found.relative)
 
 
-def _over_expansions(bound: ExpansionBound, variant: Variant, figures: ScheduleFigures) -> ExpansionsSummary:
+def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
+    variant, figures = point.variant, point.scheduled.figures
     hints = tuple(
         HintSummary(
             expand=(f"{hint.op_type}={hint.name}",)
@@ -85,7 +88,10 @@ def _over_expansions(bound: ExpansionBound, variant: Variant, figures: ScheduleF
         for hint in expansion_hints(bound, variant.maps.chosen, figures.makespan_cycles or 0)
     )
     gap = makespan_gap(bound.cycles, figures.makespan_cycles, is_exact=figures.is_exact)
-    return ExpansionsSummary(bound.cycles, gap, hints)
+    gaps: tuple[OperatorGapSummary, ...] = ()
+    if point.least_work is not None and figures.makespan_cycles is not None and figures.is_exact:
+        gaps = operator_gaps(operator_times(variant.dag, point.scheduled.schedule), point.least_work)
+    return ExpansionsSummary(bound.cycles, gap, hints, gaps)
 
 
 def _mapping(point: Point) -> MappingSummary:

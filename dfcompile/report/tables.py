@@ -15,6 +15,7 @@ from dfcompile.report.figures import (
     Result,
 )
 from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary
+from dfcompile.report.operator_figures import gap_note
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
 BEST = "*"
@@ -117,6 +118,11 @@ def _variation(result: Result) -> Mapping[str, str]:
 def _compared_label(report: Report, result: Result) -> str:
     found = {key: _variation(result).get(key, "-") for key in _compared(report)}
     return " ".join(f"{key}={name}" for key, name in found.items())
+
+
+def _where(report: Report, result: Result) -> str:
+    """Return what tells a result from the others."""
+    return " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)
 
 
 def _scheduled_makespan(result: Result) -> str:
@@ -248,14 +254,11 @@ def _choice_notes(report: Report) -> Iterator[str]:
 
 
 def _hint(report: Report, result: Result, hint: HintSummary) -> str:
-    where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)
     rules = " ".join(f"--expand {rule}" for rule in hint.expand[:NAMED_RULES])
     more = f" … ({len(hint.expand)} rules)" if len(hint.expand) > NAMED_RULES else ""
     operators = "an operator that takes" if hint.operators == 1 else f"{hint.operators} operators that take"
-    return (
-        f"hint on {where}: {rules}{more} may be better for {operators} at least {hint.hinted_bound_cycles:,} cycles "
-        f"instead of {hint.chosen_bound_cycles:,}"
-    )
+    cycles = f"{hint.hinted_bound_cycles:,} cycles instead of {hint.chosen_bound_cycles:,}"
+    return f"hint on {_where(report, result)}: {rules}{more} may be better for {operators} at least {cycles}"
 
 
 def _span(kernels: Sequence[str]) -> str:
@@ -279,6 +282,9 @@ def _expansion_notes(report: Report) -> Iterator[str]:
         if id(result) in best and result.automatic is not None:
             yield from automatic_notes(result, result.automatic)
     for result, found in over:
+        if id(result) in best and found.operators and result.schedule.makespan_cycles is not None:
+            yield gap_note(_where(report, result), result.pes, result.schedule.makespan_cycles, found.operators)
+    for result, found in over:
         yield from (_hint(report, result, hint) for hint in found.hints if id(result) in best)
 
 
@@ -294,8 +300,7 @@ def report_notes(report: Report) -> Iterator[str]:
     yield from _expansion_notes(report)
     for result in report.results:
         if result.simulation is not None and result.simulation.deadlock:
-            where = " ".join(word for word in (f"{result.pes} PEs", _compared_label(report, result)) if word)
-            yield f"deadlock on {where}: {'; '.join(result.simulation.deadlock)}"
+            yield f"deadlock on {_where(report, result)}: {'; '.join(result.simulation.deadlock)}"
     yield from _choice_notes(report)
     seen: dict[str, tuple[float, float]] = {}
     for result in report.results:

@@ -31,6 +31,7 @@ from dfcompile.report.mapping_figures import (
     PhaseSummary,
     TimePartsSummary,
 )
+from dfcompile.report.operator_figures import OperatorGapSummary
 from dfcompile.report.report_format import AnyReport
 
 HOSTILE = "conv|1\n\x1b[31m"  # a name that breaks lines and tables, and colours a terminal
@@ -51,7 +52,12 @@ def _result(pes: int, cycles: int) -> Result:
         pes,
         {f"{HOSTILE}:MatMul": "mv"},
         _schedule(pes, cycles),
-        ExpansionsSummary(500, Fraction(cycles, 500) - 1, (HintSummary((f"{HOSTILE}:MatMul=op",), 1, 700, 500),)),
+        ExpansionsSummary(
+            500,
+            Fraction(cycles, 500) - 1,
+            (HintSummary((f"{HOSTILE}:MatMul=op",), 1, 700, 500),),
+            (OperatorGapSummary(HOSTILE, 500 * pes, 100, 200, (cycles - 500) * pes - 300),),
+        ),
         mapping=_mapping(),
         verification=VerificationSummary(1e-8, 2e-8),
     )

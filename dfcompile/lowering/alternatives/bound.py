@@ -100,20 +100,24 @@ def expansion_bound(alternatives: KnownAlternatives, pes: int) -> ExpansionBound
 def divided_bound(alternatives: KnownAlternatives, pes: int) -> ExpansionBound:
     """Return what every lowering takes at least on P processing elements, into however many tasks scopes are divided.
 
+    See `least_work`.
+    """
+    return ExpansionBound(-(-sum(least_work(alternatives).values()) // pes), ())
+
+
+def least_work(alternatives: KnownAlternatives) -> Mapping[str, int]:
+    """Return the work of every operator that no lowering falls below, into however many tasks scopes are divided.
+
     Of each operator the expansion of least work counts. A task that reads from memory does all its iterations, however
     they are divided, and so does one that reads an element twice, which no stream brings again; one that takes streams
     from many in turn may read a slice from each, and then what it writes is all that is sure.
-
-    Args:
-        alternatives: of the model.
-        pes: number of processing elements.
     """
     made = {array for op in alternatives.operators for array in op.outputs.values()}
-    work = 0
+    work: dict[str, int] = {}
     for op in alternatives.operators:
         streams = {f"x{at}" for at, array in op.inputs.items() if array in made}
-        work += min(_divided_work(each, streams) for each in op.expansions)
-    return ExpansionBound(-(-work // pes), ())
+        work[op.origin] = work.get(op.origin, 0) + min(_divided_work(each, streams) for each in op.expansions)
+    return work
 
 
 def _divided_work(alternative: OnnxAlternative, streams: set[str]) -> int:
