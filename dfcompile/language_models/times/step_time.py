@@ -111,7 +111,8 @@ def _part_time(part: str, count: int, members: list[TimedKernel], transfers: Tra
             return PartTime(part, count, serial, memory, 0.0, beside, serial + beside)
         case Transfers.ASYNC:
             taken = max(serial, memory)
-            return PartTime(part, count, serial, memory, beside - (taken - serial), taken - serial, taken)
+            exposed = min(beside, taken - serial)
+            return PartTime(part, count, serial, memory, beside - exposed, exposed, taken)
         case Transfers.PREFETCH:
             first = max(serial, memory)
             reads = math.fsum(_read_s(one) for one in members)
