@@ -16,6 +16,7 @@ from dfcompile.cli.commands.design import is_design_call, solve_design_file
 from dfcompile.cli.commands.explore import explore
 from dfcompile.cli.commands.generate import generate
 from dfcompile.cli.commands.lists import list_expansions, list_ops, list_passes, list_plugins, list_systems
+from dfcompile.cli.commands.llm import llm
 from dfcompile.cli.commands.schedule import schedule_dag_file
 from dfcompile.cli.completion import PROGRAM, complete, completed
 from dfcompile.cli.endings import exit_status
@@ -30,6 +31,7 @@ COMMANDS: Final[Mapping[str, click.Command]] = {
     for command in (
         list_expansions, list_passes, list_ops, list_systems, list_plugins, generate, schedule_dag_file, explore,
         bounds,
+        llm,
     )
 }  # fmt: skip
 

@@ -66,7 +66,7 @@ def relative_errors(model: Model, *choices: Choice) -> list[float]:
     ports = zip(maps.inputs, inputs, strict=True)
     found = run_program(maps, {port.name: value for port, value in ports}, optimised=False)
     return [
-        float(np.linalg.norm(found[port.name] - value) / np.linalg.norm(value))
+        float(np.linalg.norm(np.subtract(found[port.name], value)) / np.linalg.norm(value))
         for port, value in zip(maps.outputs, expected, strict=True)
     ]
 

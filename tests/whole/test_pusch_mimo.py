@@ -89,4 +89,6 @@ def test_cost_is_linear_in_subcarriers() -> None:
     )
 
     assert many.io_elements == 910 * few.io_elements
+    assert many.makespan_cycles is not None
+    assert few.makespan_cycles is not None
     assert many.makespan_cycles == pytest.approx(910 * few.makespan_cycles, rel=0.02)

@@ -1,0 +1,76 @@
+"""Bytes that a chip holds: weights by their formats, and caches by their blocks."""
+
+from dfcompile.language_models.formats import Precision
+from dfcompile.language_models.model import DenseMlp, Experts, Layer, Model
+from dfcompile.language_models.steps.batch import Batch
+
+
+def layer_weight_bytes(
+    layer: Layer, hidden: int, precision: Precision, *, expert_ranks: int = 1, expert_split: int = 1
+) -> int:
+    """Bytes of a layer: matrices by their class, biases and norms as activations; experts of one chip alone."""
+    attention, mlp = layer.attention, layer.mlp
+    matrices = attention.weights(hidden)
+    rest = attention.parameters(hidden) - matrices + layer.norm_parameters(hidden)
+    held = precision.attention.bytes_of(matrices)
+    if isinstance(mlp, DenseMlp):
+        matrices = hidden * (mlp.opening + mlp.width)
+        rest += mlp.parameters(hidden) - matrices
+        held += precision.mlp.bytes_of(matrices)
+    else:
+        held += _expert_bytes(mlp, hidden, precision, expert_ranks, expert_split)
+        rest += mlp.count * mlp.router_bias
+    return held + precision.activations.bytes_of(rest)
+
+
+def _expert_bytes(mlp: Experts, hidden: int, precision: Precision, ranks: int, split: int) -> int:
+    width, held = mlp.width // split, mlp.count // ranks
+    biases = mlp.bias * held * (2 * width + hidden)
+    shared = mlp.shared.parameters(hidden) if mlp.shared is not None else 0
+    return (
+        held * precision.experts.bytes_of(3 * hidden * width)
+        + precision.activations.bytes_of(biases)
+        + precision.mlp.bytes_of(shared)
+        + precision.router.bytes_of(mlp.count * hidden)
+    )
+
+
+def embedding_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
+    """Bytes of the tables that are looked up, shared by a tensor group."""
+    table = -(-model.vocabulary // tensor) * model.hidden
+    return precision.embedding.bytes_of(table + model.positions * model.hidden)
+
+
+def head_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
+    """Bytes of the head and of the last norm; the head may be the embedding."""
+    matrix = 0 if model.tied else precision.head.bytes_of(-(-model.vocabulary // tensor) * model.hidden)
+    return matrix + precision.activations.bytes_of(model.hidden * (1 + model.norm_biases))
+
+
+def weight_bytes(model: Model, precision: Precision) -> int:
+    """Bytes of all weights."""
+    layers = sum(kind.count * layer_weight_bytes(kind.layer, model.hidden, precision) for kind in model.kinds)
+    return layers + embedding_bytes(model, precision) + head_bytes(model, precision)
+
+
+def layer_kv_bytes(layer: Layer, batch: Batch, precision: Precision, *, block: int = 1, shared_prefix: int = 0) -> int:
+    """Bytes of the cache of a layer after a step: each sequence takes whole blocks of tokens.
+
+    A prefix that all sequences share is held once.
+    """
+    tokens = 0
+    for group in batch.groups:
+        kept = layer.attention.reach.kept(group.context)
+        shared = min(shared_prefix, kept) // block * block
+        tokens += group.count * (-(-(kept - shared) // block) * block)
+    longest = max(layer.attention.reach.kept(group.context) for group in batch.groups)
+    tokens += min(shared_prefix, longest) // block * block
+    return precision.kv.bytes_of(tokens * layer.attention.kv_elements)
+
+
+def kv_bytes(model: Model, batch: Batch, precision: Precision, *, block: int = 1, shared_prefix: int = 0) -> int:
+    """Bytes of the caches of all layers after a step."""
+    return sum(
+        kind.count * layer_kv_bytes(kind.layer, batch, precision, block=block, shared_prefix=shared_prefix)
+        for kind in model.kinds
+    )

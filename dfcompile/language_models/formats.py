@@ -1,0 +1,124 @@
+"""Number formats of tensors, with their scales: bytes are exact."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final
+
+from dfcompile.errors import UserError, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """How the elements of a tensor are stored.
+
+    Attributes:
+        name: in options and reports.
+        bits: of an element.
+        group: elements that share a scale; 0 without scales.
+        scale_bits: of a scale, and of its zero point if it has one.
+    """
+
+    name: str
+    bits: int
+    group: int = 0
+    scale_bits: int = 0
+
+    def bytes_of(self, elements: int) -> int:
+        """Whole bytes that so many elements and their scales take."""
+        scales = -(-elements // self.group) * self.scale_bits if self.group else 0
+        return -(-(elements * self.bits + scales) // 8)
+
+
+FORMATS: Final[Mapping[str, NumberFormat]] = MappingProxyType(
+    {
+        form.name: form
+        for form in (
+            NumberFormat("fp32", 32),
+            NumberFormat("bf16", 16),
+            NumberFormat("fp16", 16),
+            NumberFormat("fp8", 8),
+            NumberFormat("int8", 8),
+            NumberFormat("int4", 4, group=128, scale_bits=16),
+            NumberFormat("mxfp4", 4, group=32, scale_bits=8),  # OCP MX: 4.25 bits
+            NumberFormat("nvfp4", 4, group=16, scale_bits=8),  # 4.5 bits
+        )
+    }
+)
+WEIGHT_CLASSES: Final = ("attention", "mlp", "experts", "router", "embedding", "head")
+_WORDS: Final = ("w", "a", "kv", *WEIGHT_CLASSES)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """The format of each class of tensors."""
+
+    attention: NumberFormat
+    mlp: NumberFormat
+    experts: NumberFormat
+    router: NumberFormat
+    embedding: NumberFormat
+    head: NumberFormat
+    activations: NumberFormat
+    kv: NumberFormat
+
+    def product(self, weights: NumberFormat) -> str:
+        """Name of the format in which weights multiply activations: that of the wider operand."""
+        return weights.name if weights.bits > self.activations.bits else self.activations.name
+
+    @property
+    def summary(self) -> str:
+        """What is what, as `--dtype` has it."""
+        named = {word: getattr(self, word).name for word in WEIGHT_CLASSES}
+        most = max(dict.fromkeys(named.values()), key=list(named.values()).count)
+        odd = [f"{word}={name}" for word, name in named.items() if name != most]
+        return ",".join((f"w={most}", *odd, f"a={self.activations.name}", f"kv={self.kv.name}"))
+
+
+def number_format(name: str, where: str = "--dtype") -> NumberFormat:
+    """Return the format of a name.
+
+    Raises:
+        UserError: there is none; the message has the nearest one.
+    """
+    if name not in FORMATS:
+        raise UserError(f"{where}: unknown number format {name!r}{nearest(name, FORMATS)}")
+    return FORMATS[name]
+
+
+def uniform(form: NumberFormat) -> Precision:
+    """Return the precision in which all is of one format."""
+    return Precision(form, form, form, form, form, form, form, form)
+
+
+def with_dtypes(precision: Precision, text: str) -> Precision:
+    """Return a precision with what ``w=fp8,kv=fp8,head=bf16`` changes; one format alone is for all.
+
+    Raises:
+        UserError: an unknown class or format, or a class twice.
+    """
+    if "=" not in text:
+        return uniform(number_format(text))
+    asked: dict[str, NumberFormat] = {}
+    for part in text.split(","):
+        word, _, name = part.strip().partition("=")
+        if word not in _WORDS:
+            raise UserError(f"--dtype: unknown class of tensors {word!r}{nearest(word, _WORDS)}")
+        if word in asked:
+            raise UserError(f"--dtype: found {word!r} twice against once")
+        asked[word] = number_format(name)
+    if "w" in asked:
+        every = asked["w"]
+        precision = replace(
+            precision, attention=every, mlp=every, experts=every, router=every, embedding=every, head=every
+        )
+    return Precision(
+        attention=asked.get("attention", precision.attention),
+        mlp=asked.get("mlp", precision.mlp),
+        experts=asked.get("experts", precision.experts),
+        router=asked.get("router", precision.router),
+        embedding=asked.get("embedding", precision.embedding),
+        head=asked.get("head", precision.head),
+        activations=asked.get("a", precision.activations),
+        kv=asked.get("kv", precision.kv),
+    )

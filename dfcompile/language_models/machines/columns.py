@@ -1,0 +1,59 @@
+"""Columns that a spreadsheet of devices may have."""
+
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from dfcompile.language_models.machines.units import Quantity
+
+PLAIN: Final[Mapping[str, Quantity]] = MappingProxyType(
+    {
+        "name": Quantity.TEXT,
+        "source": Quantity.TEXT,
+        "compat": Quantity.TEXT,
+        "cores": Quantity.COUNT,
+        "frequency": Quantity.FREQUENCY,
+        "memory.capacity": Quantity.BYTES,
+        "memory.bandwidth": Quantity.BANDWIDTH,
+        "memory.energy": Quantity.ENERGY_PER_BYTE,
+        "array": Quantity.EXTENTS,
+        "eff.compute": Quantity.SHARE,
+        "eff.memory": Quantity.SHARE,
+        "launch": Quantity.TIME,
+        "tdp": Quantity.POWER,
+        "idle": Quantity.POWER,
+        "price": Quantity.MONEY,
+    }
+)
+NAMED: Final = (
+    (re.compile(r"macs_per_cycle_per_core\.(\w+)"), Quantity.COUNT),
+    (re.compile(r"peak\.(\w+)"), Quantity.RATE),
+    (re.compile(r"memory\.(\w+)\.capacity"), Quantity.BYTES),
+    (re.compile(r"memory\.(\w+)\.bandwidth"), Quantity.BANDWIDTH),
+    (re.compile(r"memory\.(\w+)\.shared_by"), Quantity.COUNT),
+    (re.compile(r"memory\.(\w+)\.energy"), Quantity.ENERGY_PER_BYTE),
+    (re.compile(r"link\.(\w+)\.bandwidth"), Quantity.BANDWIDTH),
+    (re.compile(r"link\.(\w+)\.latency"), Quantity.TIME),
+    (re.compile(r"link\.(\w+)\.topology"), Quantity.TEXT),
+    (re.compile(r"link\.(\w+)\.size"), Quantity.COUNT),
+    (re.compile(r"link\.(\w+)\.energy"), Quantity.ENERGY_PER_BYTE),
+    (re.compile(r"energy\.mac\.(\w+)"), Quantity.ENERGY),
+)
+KNOWN: Final = (*PLAIN, "macs_per_cycle_per_core.bf16", "peak.bf16", "memory.L2.capacity", "link.NAME.bandwidth")
+
+
+def quantity_of(key: str) -> Quantity | None:
+    """Return what a key measures, or none if it is not known."""
+    if key in PLAIN:
+        return PLAIN[key]
+    return next((quantity for pattern, quantity in NAMED if pattern.fullmatch(key)), None)
+
+
+def names_in(keys: Mapping[str, object], prefix: str, suffix: str = "") -> Iterator[str]:
+    """Yield the middle of keys ``prefix.NAME`` or ``prefix.NAME.suffix``, each once, in order."""
+    pattern = re.compile(rf"{re.escape(prefix)}\.(\w+){re.escape(suffix)}")
+    for key in keys:
+        found = pattern.fullmatch(key)
+        if found is not None:
+            yield found[1]

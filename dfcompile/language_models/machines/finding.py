@@ -1,0 +1,134 @@
+"""Finds a device: shipped ones, spreadsheets ``FILE:NAME``, and the system files of all other commands."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from dfcompile.errors import UserError
+from dfcompile.host.inputs import read_bytes, read_text
+from dfcompile.host.reasons import reason_of
+from dfcompile.language_models.machines.device import Device, LinkLevel, MemoryLevel
+from dfcompile.language_models.machines.sheet import Sheet, csv_rows, sheet_of
+from dfcompile.language_models.machines.workbook import workbook_rows
+
+LARGEST_BYTES = 2**24
+SHIPPED_FILES = ("devices.csv", "notebook_devices.csv")
+SHEETS = (".csv", ".tsv", ".xlsx", ".json", ".toml")
+_PACKAGE = "dfcompile.language_models.machines"
+
+
+def shipped_devices() -> Mapping[str, Device]:
+    """Return the devices that come with dfcompile, by name."""
+    found: dict[str, Device] = {}
+    for name in SHIPPED_FILES:
+        found.update(sheet_of(csv_rows(files(_PACKAGE).joinpath(name).read_text(encoding="utf-8")), name).devices)
+    return found
+
+
+def find_device(asked: str, multiplies: tuple[str, ...] = ("bf16", "fp16")) -> tuple[Device, tuple[str, ...]]:
+    """Find a device, and return warnings about its file.
+
+    Args:
+        asked: a shipped device's name, a spreadsheet's ``FILE`` or ``FILE:NAME``, or a system file or its name.
+        multiplies: number formats that the one rate of a system file holds for.
+
+    Raises:
+        UserError: there is none of that name, or its file is wrong.
+    """
+    shipped = {name.lower(): device for name, device in shipped_devices().items()}
+    if asked.lower() in shipped and not Path(asked).exists():
+        return shipped[asked.lower()], ()
+    path, name = _split(asked)
+    if path is not None:
+        sheet = read_sheet(path)
+        return sheet.find(name, str(path)), sheet.warnings
+    return _of_system_file(asked, multiplies)
+
+
+def _split(asked: str) -> tuple[Path | None, str]:
+    """Return the spreadsheet's path and the device's name, if it is one; a path may have colons itself."""
+    if Path(asked).suffix.lower() in SHEETS:
+        return Path(asked), ""
+    before, colon, name = asked.rpartition(":")
+    if colon and Path(before).suffix.lower() in SHEETS:
+        return Path(before), name
+    return None, ""
+
+
+def read_sheet(path: Path) -> Sheet:
+    """Read a spreadsheet: CSV, TSV, XLSX, or the same keys in JSON or TOML, per device.
+
+    Raises:
+        UserError: it cannot be read, or `sheet_of`.
+    """
+    where = path.name
+    try:
+        if path.suffix.lower() == ".xlsx":
+            return sheet_of(workbook_rows(read_bytes(path, LARGEST_BYTES), where), where)
+        text = read_text(path, LARGEST_BYTES)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
+        raise UserError(f"spreadsheet {str(path)!r}: cannot be read: {reason}") from error
+    match path.suffix.lower():
+        case ".json":
+            return sheet_of(_rows_of(_json(text, where), where), where)
+        case ".toml":
+            return sheet_of(_rows_of(_toml(text, where), where), where)
+    return sheet_of(csv_rows(text), where)
+
+
+def _json(text: str, where: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}: not JSON: {str(error).splitlines()[0]}") from error
+
+
+def _toml(text: str, where: str) -> object:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UserError(f"{where}: not TOML: {str(error).splitlines()[0]}") from error
+
+
+def _rows_of(document: object, where: str) -> list[list[str]]:
+    """Return ``{name: {"cores": 8, "frequency [GHz]": 2.5}}`` as a sheet with a column per device."""
+    if not isinstance(document, dict) or not all(isinstance(inner, dict) for inner in document.values()):
+        raise UserError(f"{where}: found no mapping of devices to their keys")
+    keys = list(dict.fromkeys(str(key) for inner in document.values() for key in inner))
+    rows = [["name", *(str(name) for name in document)]]
+    return rows + [[key, *(str(inner.get(key, "")) for inner in document.values())] for key in keys]
+
+
+def _of_system_file(asked: str, multiplies: tuple[str, ...]) -> tuple[Device, tuple[str, ...]]:
+    from dfcompile.dfmodel_backend.machine.system_file import load_system
+
+    try:
+        system = load_system(asked)
+    except UserError as error:
+        raise UserError(f"{error}; spreadsheets end in {', '.join(SHEETS)}, shipped devices are "
+                        f"{', '.join(shipped_devices())}") from error  # fmt: skip
+    chip, network = system.accelerator, system.network
+    levels = (MemoryLevel("SRAM", int(chip.sram_bytes)),) if chip.sram_bytes else ()
+    kinds = network.kind.split("_")
+    device = Device(
+        name=system.name,
+        macs_per_s=dict.fromkeys(multiplies, chip.peak_gflops * 1e9 / 2),
+        bytes_per_s=system.dram_gb_per_s * 1e9,
+        capacity_bytes=int(system.dram_capacity_bytes),
+        levels=levels,
+        cores=chip.cores,
+        frequency_hz=chip.frequency_ghz * 1e9,
+        granule=(chip.lanes_per_core, 1, chip.stages_per_core),
+        links=tuple(
+            LinkLevel(kind, one.chips, one.link_bandwidth_gb_per_s * 1e9)
+            for kind, one in zip(kinds, network.dimensions, strict=bool(network.dimensions))
+        ),
+        link_latency_s=network.link_latency_ns * 1e-9,
+        tdp_w=chip.power_w,
+        usd=chip.price_usd,
+        notes=(f"system {system.name}: its file gives one rate, taken for {', '.join(multiplies)}",),
+    )
+    return device, system.warnings

@@ -1,0 +1,166 @@
+"""Degrees of parallelism, and which chips of the network a group has."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dfcompile.errors import InfeasibleError
+from dfcompile.language_models.machines.device import LinkLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """How many chips share what.
+
+    Groups lie in the network in this order, the first ones next to each other: tensor, sequence, data, pipeline.
+    Experts are spread over chips of the first three.
+
+    Attributes:
+        tensor: chips that share heads, columns and vocabulary.
+        sequence: chips that share the context of a sequence.
+        data: replicas, each with sequences of its own.
+        pipeline: stages of layers.
+        expert: chips over which experts are spread.
+        micro_batches: parts of a replica's sequences that follow each other through the stages.
+    """
+
+    tensor: int = 1
+    sequence: int = 1
+    data: int = 1
+    pipeline: int = 1
+    expert: int = 1
+    micro_batches: int = 1
+
+    @property
+    def chips(self) -> int:
+        """All chips."""
+        return self.tensor * self.sequence * self.data * self.pipeline
+
+    @property
+    def stage_chips(self) -> int:
+        """Chips of one stage."""
+        return self.tensor * self.sequence * self.data
+
+    @property
+    def expert_split(self) -> int:
+        """Chips that share the columns of each expert: those of the tensor group that hold no other experts."""
+        return self.tensor // math.gcd(self.tensor, self.expert)
+
+    @property
+    def expert_group(self) -> int:
+        """Chips that hold every expert once."""
+        return self.expert * self.expert_split
+
+    @property
+    def name(self) -> str:
+        """Degrees above 1 as text."""
+        words = (
+            ("TP", self.tensor), ("SP", self.sequence), ("DP", self.data), ("PP", self.pipeline), ("EP", self.expert),
+        )  # fmt: skip
+        shown = [f"{word}{count}" for word, count in words if count > 1]
+        if self.pipeline > 1:
+            shown.append(f"{self.micro_batches} micro-batches")
+        return " ".join(shown) or "one chip"
+
+
+def divisors(number: int) -> tuple[int, ...]:
+    """Return the divisors of a number, the smallest first."""
+    low = [one for one in range(1, math.isqrt(number) + 1) if number % one == 0]
+    return tuple(low + [number // one for one in reversed(low) if one * one != number])
+
+
+def all_degrees(chips: int, *, experts: int, layers: int, sequences: int) -> Iterator[Degrees]:
+    """Yield every choice for so many chips; micro-batches are one, or a multiple of the stages.
+
+    Args:
+        chips: of the machine.
+        experts: of the model; 0 without.
+        layers: of the model.
+        sequences: of a step.
+    """
+    for tensor in divisors(chips):
+        for sequence in divisors(chips // tensor):
+            for data in divisors(chips // tensor // sequence):
+                pipeline = chips // tensor // sequence // data
+                if data > sequences or pipeline > layers:
+                    continue
+                for expert in _expert_degrees(tensor, sequence * data, experts):
+                    for parts in _micro_batches(pipeline, -(-sequences // data)):
+                        yield Degrees(tensor, sequence, data, pipeline, expert, parts)
+
+
+def _expert_degrees(tensor: int, beside: int, experts: int) -> Iterator[int]:
+    if not experts:
+        yield 1
+        return
+    for expert in divisors(tensor * beside):
+        spread = expert // math.gcd(tensor, expert)
+        if experts % expert == 0 and beside % spread == 0:
+            yield expert
+
+
+def _micro_batches(pipeline: int, sequences: int) -> Iterator[int]:
+    yield 1
+    if pipeline > 1:
+        yield from (parts for parts in (pipeline, 2 * pipeline, 4 * pipeline) if parts <= sequences)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Chips of a group along each dimension of the network that it has several in."""
+
+    links: tuple[LinkLevel, ...]
+
+    @property
+    def chips(self) -> int:
+        """Of the group."""
+        return math.prod(link.chips for link in self.links)
+
+
+def used_links(links: tuple[LinkLevel, ...], chips: int, where: str) -> tuple[LinkLevel, ...]:
+    """Return the part of a network that so many chips use: as few dimensions as possible, inner ones first.
+
+    Raises:
+        InfeasibleError: no part of the network has so many chips.
+    """
+    if chips == 1:
+        return ()
+    most = tuple(link.chips for link in links)
+    found = sorted(_extents(chips, most), key=lambda one: (sum(count > 1 for count in one), [-count for count in one]))
+    if not found:
+        sizes = " x ".join(map(str, most)) or "1"
+        raise InfeasibleError(f"system {where!r}: found {chips} chips against parts of its {sizes}")
+    return tuple(
+        LinkLevel(link.kind, count, link.bytes_per_s) for link, count in zip(links, found[0], strict=True) if count > 1
+    )
+
+
+def group_of(links: tuple[LinkLevel, ...], stride: int, chips: int) -> Group | None:
+    """Return the group of so many chips, each ``stride`` after the one before; none if it lies across dimensions."""
+    found: list[LinkLevel] = []
+    for link in links:
+        skipped = math.gcd(stride, link.chips)
+        if stride > 1 and skipped != min(stride, link.chips):
+            return None
+        stride //= skipped
+        room = link.chips // skipped
+        if stride > 1 or room == 1 or chips == 1:
+            continue
+        taken = math.gcd(chips, room)
+        if taken != min(chips, room):
+            return None
+        chips //= taken
+        found.append(LinkLevel(link.kind, taken, link.bytes_per_s))
+        if taken < room:
+            break
+    return Group(tuple(link for link in found if link.chips > 1)) if chips == 1 else None
+
+
+def _extents(chips: int, most: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    if not most:
+        yield from [()] if chips == 1 else []
+        return
+    for count in divisors(chips):
+        if count <= most[0]:
+            for rest in _extents(chips // count, most[1:]):
+                yield (count, *rest)

@@ -1,0 +1,290 @@
+"""A step on several chips: what every chip computes, what they exchange, and whether all fits."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from dfcompile.errors import InfeasibleError
+from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_kv_bytes, layer_weight_bytes
+from dfcompile.language_models.formats import Precision
+from dfcompile.language_models.machines.device import Device
+from dfcompile.language_models.model import Attention, Experts, Layer, Model
+from dfcompile.language_models.parallel.collectives import Collectives
+from dfcompile.language_models.parallel.degrees import Degrees, Group, group_of, used_links
+from dfcompile.language_models.parallel.shares import (
+    expert_share,
+    share_of_batch,
+    share_of_layer,
+    vocabulary_share,
+)
+from dfcompile.language_models.parallel.stages import balanced
+from dfcompile.language_models.steps.batch import Batch, live
+from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.kernel import Kernel
+from dfcompile.language_models.steps.share import WHOLE
+from dfcompile.language_models.steps.step import ends_kernels, layer_kernels
+from dfcompile.language_models.times.calibrated import AllReduce
+from dfcompile.language_models.times.kernel_time import Timer
+from dfcompile.language_models.times.step_time import StepTime, Transfers, timed_step
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is asked: a model, a batch, a device and how it is counted.
+
+    Attributes:
+        model: that is run.
+        batch: of all chips.
+        device: one chip.
+        precision: formats.
+        choices: how the step is counted.
+        timer: how kernels are timed.
+        fitted: all-reduce, if it was measured.
+        transfers: of the cache.
+        block: tokens of a block of the cache.
+    """
+
+    model: Model
+    batch: Batch
+    device: Device
+    precision: Precision
+    choices: StepChoices
+    timer: Timer
+    fitted: AllReduce | None = None
+    transfers: Transfers = Transfers.ASYNC
+    block: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A step under degrees of parallelism.
+
+    Attributes:
+        degrees: of parallelism.
+        exec_s: from the first to the last token of the step; of decodes, between two tokens of a sequence.
+        kernels: of the chip, with times of one micro-batch.
+        compute_s: of the kernels of the slowest stage.
+        exchange_s: of collectives of the slowest stage.
+        stage_layers: of each stage.
+        weight_bytes: of the fullest chip.
+        kv_bytes: of the fullest chip.
+        link_bytes: that a chip sends in the step.
+    """
+
+    degrees: Degrees
+    exec_s: float
+    kernels: StepTime
+    compute_s: float
+    exchange_s: float
+    stage_layers: tuple[int, ...]
+    weight_bytes: int
+    kv_bytes: int
+    link_bytes: float
+
+    @property
+    def held_bytes(self) -> int:
+        """Of the fullest chip."""
+        return self.weight_bytes + self.kv_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _LayerCost:
+    kernels: tuple[Kernel, ...]
+    exec_s: float
+    exchange_s: float
+    link_bytes: float
+    weight_bytes: int
+    kv_bytes: int
+
+    @property
+    def whole_s(self) -> float:
+        return self.exec_s + self.exchange_s
+
+
+class Deployments:
+    """Deployments of one case; what two of them have in common is counted once."""
+
+    def __init__(self, case: Case, chips: int) -> None:
+        self._case = case
+        self._links = used_links(case.device.links, chips, case.device.name)
+        innermost = self._links[0].chips if self._links else 1
+        self._collectives = Collectives(case.device.link_latency_s, case.fitted, innermost)
+        self._costs = lru_cache(maxsize=None)(self._layer_cost)
+
+    def deployed(self, degrees: Degrees) -> Deployment:
+        """Return the step under some degrees.
+
+        Raises:
+            InfeasibleError: a dimension does not divide, a group lies across the network, or memory does not suffice.
+        """
+        case = self._case
+        batch = share_of_batch(case.batch, degrees)
+        by_layer = {kind.layer: self._costs(kind.layer, degrees, batch) for kind in case.model.kinds}
+        costs = [by_layer[layer] for layer in case.model.layers]
+        first, last = self._ends(degrees, batch)
+        seconds = [cost.whole_s for cost in costs]
+        seconds[0] += first.exec_s
+        seconds[-1] += last.whole_s
+        ends = balanced(seconds, degrees.pipeline)
+        starts = (0, *ends[:-1])
+        sent = self._sent_s(degrees, batch)
+        stages = [math.fsum(seconds[start:end]) + sent for start, end in zip(starts, ends, strict=True)]
+        slowest = max(range(len(stages)), key=stages.__getitem__)
+        held = [
+            self._held(costs[start:end], first if not start else None, last if end == len(costs) else None)
+            for start, end in zip(starts, ends, strict=True)
+        ]
+        weights, caches = max(held, key=sum)
+        self._check_capacity(weights, caches, degrees)
+        here = costs[starts[slowest] : ends[slowest]]
+        shown = self._timed(by_layer, costs[starts[slowest] : ends[slowest]], first, last)
+        return Deployment(
+            degrees=degrees,
+            exec_s=self._step_s(stages, degrees),
+            kernels=shown,
+            compute_s=math.fsum(cost.exec_s for cost in here),
+            exchange_s=math.fsum(cost.exchange_s for cost in here) + last.exchange_s + sent,
+            stage_layers=tuple(end - start for start, end in zip(starts, ends, strict=True)),
+            weight_bytes=weights,
+            kv_bytes=caches,
+            link_bytes=degrees.micro_batches * (math.fsum(cost.link_bytes for cost in here) + last.link_bytes),
+        )
+
+    def _step_s(self, stages: Sequence[float], degrees: Degrees) -> float:
+        """Return the seconds of a step: micro-batches follow each other.
+
+        Of decodes the first micro-batch starts again when the last has begun and it is through; prompts pass once.
+        """
+        parts = degrees.micro_batches
+        if parts == 1:
+            return math.fsum(stages)
+        if self._case.batch.is_decode:
+            return max(math.fsum(stages), parts * max(stages))
+        return math.fsum(stages) + (parts - 1) * max(stages)
+
+    def _layer_cost(self, layer: Layer, degrees: Degrees, batch: Batch) -> _LayerCost:
+        case = self._case
+        share = share_of_layer(layer, degrees)
+        experts = WHOLE
+        if isinstance(layer.mlp, Experts):
+            experts = expert_share(layer.mlp, batch, degrees, case.choices)
+        made = layer_kernels(share, case.model.hidden, "layer", 1, batch, case.precision, case.choices, experts)
+        taken = timed_step(made, case.device, case.timer, case.transfers).exec_s
+        exchange_s, link_bytes = self._exchanges(layer, share, degrees, batch)
+        held = layer_weight_bytes(
+            share, case.model.hidden, case.precision,
+            expert_ranks=degrees.expert, expert_split=degrees.expert_split,
+        )  # fmt: skip
+        kept = layer_kv_bytes(share, batch, case.precision, block=case.block, shared_prefix=case.choices.shared_prefix)
+        return _LayerCost(made, taken, exchange_s, link_bytes, held, kept * degrees.micro_batches)
+
+    def _exchanges(self, layer: Layer, share: Layer, degrees: Degrees, batch: Batch) -> tuple[float, float]:
+        """Return seconds and bytes of what a layer exchanges: sums over tensor groups, tokens to experts, caches."""
+        case, tokens = self._case, batch.tokens
+        amount = case.precision.activations.bytes_of(tokens * case.model.hidden)
+        tensor = self._group(1, degrees.tensor)
+        reduces = 2
+        seconds, sent = 0.0, 0.0
+        if isinstance(layer.mlp, Experts) and degrees.expert > 1:
+            spread = degrees.expert_group // degrees.tensor
+            if spread > 1:
+                group = self._group(degrees.tensor, spread)
+                routed = amount * layer.mlp.chosen / math.gcd(degrees.tensor, degrees.expert)
+                seconds += 2 * self._collectives.all_to_all(group, routed * spread)
+                sent += 2 * routed * (spread - 1) / spread
+        seconds += reduces * self._collectives.all_reduce(tensor, amount)
+        sent += reduces * 2 * amount * (degrees.tensor - 1) / degrees.tensor
+        around = self._group(degrees.tensor, degrees.sequence)
+        moved = self._context_bytes(share, batch, degrees)
+        seconds += self._collectives.all_gather(around, moved)
+        return seconds, sent + moved * (degrees.sequence - 1) / degrees.sequence
+
+    def _context_bytes(self, share: Layer, batch: Batch, degrees: Degrees) -> float:
+        """Bytes that chips of a sequence group show each other: keys and values of prompts, results of decodes."""
+        if degrees.sequence == 1:
+            return 0.0
+        case, attention, total = self._case, share.attention, 0
+        for group in batch.groups:
+            if group.decodes:
+                width = attention.v_dim if isinstance(attention, Attention) else attention.kv_rank
+                total += (
+                    case.precision.activations.bytes_of(group.count * attention.heads * (width + 2)) * degrees.sequence
+                )
+            else:
+                context = live(attention.reach, group.past, group.new) * degrees.sequence
+                total += case.precision.kv.bytes_of(context * group.count * attention.kv_elements)
+        return float(total)
+
+    def _ends(self, degrees: Degrees, batch: Batch) -> tuple[_LayerCost, _LayerCost]:
+        """Return embedding and head of one chip."""
+        case, vocabulary = self._case, vocabulary_share(self._case.model, degrees)
+        embedding, *head = ends_kernels(case.model, batch, case.precision, vocabulary)
+        looked = timed_step([embedding], case.device, case.timer, case.transfers).exec_s
+        found = timed_step(head, case.device, case.timer, case.transfers).exec_s if head else 0.0
+        tensor = self._group(1, degrees.tensor)
+        logits = case.precision.activations.bytes_of(batch.head_rows * case.model.vocabulary)
+        gathered = self._collectives.all_gather(tensor, logits) if head else 0.0
+        sent = logits * (degrees.tensor - 1) / degrees.tensor if head else 0.0
+        tables = embedding_bytes(case.model, case.precision, degrees.tensor)
+        matrix = head_bytes(case.model, case.precision, degrees.tensor)
+        if case.model.tied and degrees.pipeline > 1:
+            matrix += tables  # the last stage has a copy of the embedding
+        return (
+            _LayerCost((embedding,), looked, 0.0, 0.0, tables, 0),
+            _LayerCost(tuple(head), found, gathered, sent, matrix, 0),
+        )
+
+    def _held(self, costs: Sequence[_LayerCost], first: _LayerCost | None, last: _LayerCost | None) -> tuple[int, int]:
+        weights = sum(cost.weight_bytes for cost in (*costs, *(one for one in (first, last) if one is not None)))
+        return weights, sum(cost.kv_bytes for cost in costs)
+
+    def _check_capacity(self, weights: int, caches: int, degrees: Degrees) -> None:
+        """Check that the fullest chip holds its weights and caches, if the device says what it holds.
+
+        Raises:
+            InfeasibleError: it does not; the message has the largest part of the batch that would fit.
+        """
+        capacity = self._case.device.capacity_bytes
+        if not capacity or weights + caches <= capacity:
+            return
+        sequences = self._case.batch.sequences
+        room = max(0, capacity - weights)
+        fitting = sequences * room // caches if caches else 0
+        gib = 2**30
+        raise InfeasibleError(
+            f"system {self._case.device.name!r}: found {weights / gib:.1f} GiB of weights and {caches / gib:.1f} GiB "
+            f"of caches on a chip ({degrees.name}) against {capacity / gib:.1f} GiB (the largest batch that fits is "
+            f"about {fitting} of {sequences} sequences)",
+            "capacity",
+            float(weights + caches),
+        )
+
+    def _sent_s(self, degrees: Degrees, batch: Batch) -> float:
+        if degrees.pipeline == 1:
+            return 0.0
+        group = self._group(degrees.stage_chips, degrees.pipeline)
+        amount = self._case.precision.activations.bytes_of(batch.tokens * self._case.model.hidden)
+        return self._collectives.send(group.links, amount / degrees.tensor)
+
+    def _group(self, stride: int, chips: int) -> Group:
+        if chips == 1:
+            return Group(())
+        found = group_of(self._links, stride, chips)
+        if found is None:
+            sizes = " x ".join(str(link.chips) for link in self._links)
+            raise InfeasibleError(f"degrees: found a group of {chips} chips that lies across the network of {sizes}")
+        return found
+
+    def _timed(
+        self, by_layer: dict[Layer, _LayerCost], here: Sequence[_LayerCost], first: _LayerCost, last: _LayerCost
+    ) -> StepTime:
+        """Return the kernels of the slowest stage, as many of each kind as it has, and of embedding and head."""
+        case = self._case
+        kernels: list[Kernel] = []
+        for kind in case.model.kinds:
+            cost = by_layer[kind.layer]
+            count = sum(one is cost for one in here)
+            kernels += [replace(kernel, part=kind.name, count=count) for kernel in cost.kernels if count]
+        kernels += [*first.kernels, *last.kernels]
+        return timed_step(kernels, case.device, case.timer, case.transfers)

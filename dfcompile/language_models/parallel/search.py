@@ -1,0 +1,70 @@
+"""Which degrees of parallelism are best for a step: all are looked at."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+from dfcompile.errors import InfeasibleError
+from dfcompile.language_models.model import Experts
+from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
+from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
+
+
+@unique
+class Aim(StrEnum):
+    """What is to be small."""
+
+    TIME = "time"  # of the step
+    COST = "cost"  # chips times time per token
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best deployment, and how many degrees were looked at and were not possible."""
+
+    best: Deployment
+    tried: int
+    infeasible: int
+
+
+def candidates(case: Case, chips: int) -> Iterable[Degrees]:
+    """Yield every choice of degrees for a case."""
+    experts = max((layer.mlp.count for layer in case.model.layers if isinstance(layer.mlp, Experts)), default=0)
+    return all_degrees(chips, experts=experts, layers=len(case.model.layers), sequences=case.batch.sequences)
+
+
+def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed: Degrees | None = None) -> Found:
+    """Return the deployment of the least time, or cost, on one of some numbers of chips; ties go to fewer groups.
+
+    Raises:
+        InfeasibleError: no degrees are possible; the message is that of those that need least.
+    """
+    best: tuple[tuple[float, ...], Deployment] | None = None
+    nearest: InfeasibleError | None = None
+    tried = infeasible = 0
+    for count in chips:
+        deployments = Deployments(case, count)
+        for degrees in (fixed,) if fixed is not None else candidates(case, count):
+            tried += 1
+            try:
+                one = deployments.deployed(degrees)
+            except InfeasibleError as error:
+                infeasible += 1
+                nearest = error if nearest is None else min(nearest, error, key=lambda known: known.enough)
+                continue
+            key = order(one, aim)
+            if best is None or key < best[0]:
+                best = key, one
+    if best is None:
+        raise nearest or InfeasibleError("degrees: found none for so many chips")
+    return Found(best[1], tried, infeasible)
+
+
+def order(one: Deployment, aim: Aim) -> tuple[float, ...]:
+    """Return what deployments are compared by."""
+    degrees = one.degrees
+    measure = one.exec_s * degrees.chips if aim is Aim.COST else one.exec_s
+    return (
+        measure, degrees.pipeline, degrees.sequence, degrees.expert, degrees.tensor, degrees.data,
+        degrees.micro_batches,
+    )  # fmt: skip

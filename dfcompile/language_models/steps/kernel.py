@@ -1,0 +1,82 @@
+"""A kernel of a step: what it multiplies, and the bytes of every operand."""
+
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+
+@unique
+class KernelKind(StrEnum):
+    """What the operands are: matrices or vectors of activations or weights, or bytes that only move."""
+
+    MATRIX_WEIGHTS = "Ma_Mw"
+    VECTOR_WEIGHTS = "Va_Mw"
+    MATRIX_GROUPED = "Ma_Mqa"
+    VECTOR_GROUPED = "Va_Mqa"
+    VECTOR = "Vector"
+    GATHER = "Gather"
+    KV_STORE = "Async_KVCache"
+    COLLECTIVE = "Collective"
+
+
+@unique
+class Work(StrEnum):
+    """Which efficiency of a calibrated device counts."""
+
+    GEMM = "gemm"
+    PREFILL_ATTENTION = "attn_context"
+    DECODE_ATTENTION = "attn_decode"
+    VECTOR = "vector"
+    TRANSFER = "transfer"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel of a chip; ``count`` layers have one each.
+
+    Attributes:
+        kind: what the operands are.
+        work: which efficiency counts.
+        name: of the kernel.
+        part: the kind of layer it belongs to, or embedding or head.
+        count: how often it runs in a step.
+        m: rows of the first operand.
+        k: columns of the first, rows of the second.
+        n: columns of the second.
+        batch: products of that size.
+        macs: multiply-accumulates of one run.
+        weight_bytes: read.
+        act_in_bytes: activations read.
+        act_out_bytes: activations written.
+        kv_read_bytes: of the cache.
+        kv_write_bytes: to the cache.
+        rate: number format in which it multiplies.
+        distinct: matrices of weights that the rows are spread over: expected experts.
+    """
+
+    kind: KernelKind
+    work: Work
+    name: str
+    part: str
+    count: int
+    m: int
+    k: int
+    n: int
+    batch: int = 1
+    macs: int = 0
+    weight_bytes: int = 0
+    act_in_bytes: int = 0
+    act_out_bytes: int = 0
+    kv_read_bytes: int = 0
+    kv_write_bytes: int = 0
+    rate: str = "bf16"
+    distinct: float = 1.0
+
+    @property
+    def bytes(self) -> int:
+        """Of all operands, once."""
+        return self.weight_bytes + self.act_in_bytes + self.act_out_bytes + self.kv_read_bytes + self.kv_write_bytes
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it may run beside other kernels of its layer."""
+        return self.kind is KernelKind.KV_STORE

@@ -1,0 +1,122 @@
+"""Kernels of multi-head latent attention, naive or absorbed [deepseek24]."""
+
+from collections.abc import Iterator
+
+from dfcompile.language_models.formats import Precision
+from dfcompile.language_models.model import LatentAttention
+from dfcompile.language_models.steps.attention_kernels import (
+    attention_name,
+    attention_work,
+    grouped_kind,
+    kv_bytes_read,
+    kv_store,
+    product_kind,
+    projection,
+)
+from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
+from dfcompile.language_models.steps.choices import Latent, StepChoices
+from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
+
+
+def latent_kernels(
+    attention: LatentAttention,
+    hidden: int,
+    part: str,
+    count: int,
+    batch: Batch,
+    precision: Precision,
+    choices: StepChoices,
+) -> Iterator[Kernel]:
+    """Yield projections, the cache's growth and the attention of each group of sequences."""
+    tokens, queries = batch.tokens, attention.heads * attention.qk_dim
+    if attention.q_rank:
+        yield projection(part, count, "q_a_proj", tokens, hidden, attention.q_rank, precision)
+        yield projection(part, count, "q_b_proj", tokens, attention.q_rank, queries, precision)
+    else:
+        yield projection(part, count, "q_proj", tokens, hidden, queries, precision)
+    yield projection(part, count, "kv_a_proj", tokens, hidden, attention.kv_elements, precision)
+    yield kv_store(part, count, 1, attention.kv_elements, tokens, precision)
+    for group in batch.groups:
+        if is_absorbed(group, choices):
+            yield from _absorbed(attention, part, count, group, precision, choices)
+        else:
+            yield from _naive(attention, part, count, group, precision, choices)
+    yield projection(part, count, "o_proj", tokens, attention.heads * attention.v_dim, hidden, precision)
+
+
+def is_absorbed(group: Sequences, choices: StepChoices) -> bool:
+    """Whether queries are brought to the latents, rather than latents to keys and values."""
+    match choices.latent:
+        case Latent.AUTO:
+            return group.decodes
+        case Latent.NAIVE:
+            return False
+        case Latent.ABSORBED:
+            return True
+
+
+def core_macs(attention: LatentAttention, group: Sequences, *, absorbed: bool, causal: bool = True) -> int:
+    """Multiply-accumulates of attention and of what makes its operands, for all sequences of a group."""
+    seen = pairs(attention.reach, group.past, group.new, causal=causal) * group.count
+    if absorbed:
+        moved = group.new * group.count * attention.heads * attention.kv_rank * (attention.nope + attention.v_dim)
+        return moved + attention.heads * (2 * attention.kv_rank + attention.rope) * seen
+    made = live(attention.reach, group.past, group.new) * group.count * attention.kv_rank * attention.expanded
+    return made + attention.heads * (attention.qk_dim + attention.v_dim) * seen
+
+
+def _naive(
+    attention: LatentAttention, part: str, count: int, group: Sequences, precision: Precision, choices: StepChoices
+) -> Iterator[Kernel]:
+    """Keys and values of the whole context are made again of their latents."""
+    tokens, heads, activations = live(attention.reach, group.past, group.new), attention.heads, precision.activations
+    rows, queries = tokens * group.count, group.new * group.count * heads
+    made = activations.bytes_of(rows * (attention.expanded + attention.rope))
+    yield Kernel(
+        KernelKind.MATRIX_WEIGHTS, Work.GEMM, "kv_b_proj", part, count, rows, attention.kv_rank, attention.expanded,
+        macs=rows * attention.kv_rank * attention.expanded,
+        weight_bytes=precision.attention.bytes_of(attention.kv_rank * attention.expanded),
+        act_out_bytes=made,
+        kv_read_bytes=kv_bytes_read(attention.kv_elements, tokens, group, precision, choices),
+        rate=precision.product(precision.attention),
+    )  # fmt: skip
+    seen = pairs(attention.reach, group.past, group.new, causal=choices.causal) * group.count
+    yield Kernel(
+        grouped_kind(group), attention_work(group), attention_name(group), part, count,
+        group.new, attention.qk_dim, tokens, group.count * heads,
+        macs=heads * (attention.qk_dim + attention.v_dim) * seen,
+        act_in_bytes=activations.bytes_of(queries * attention.qk_dim) + made,
+        act_out_bytes=activations.bytes_of(queries * attention.v_dim),
+        rate=activations.name,
+    )  # fmt: skip
+
+
+def _absorbed(
+    attention: LatentAttention, part: str, count: int, group: Sequences, precision: Precision, choices: StepChoices
+) -> Iterator[Kernel]:
+    """All heads share one key and value per token: its latent."""
+    tokens, heads, rank = live(attention.reach, group.past, group.new), attention.heads, attention.kv_rank
+    rows, activations = group.new * group.count, precision.activations
+
+    def per_head(name: str, k: int, n: int) -> Kernel:
+        return Kernel(
+            product_kind(rows), Work.GEMM, name, part, count, rows, k, n, heads,
+            macs=rows * heads * k * n,
+            weight_bytes=precision.attention.bytes_of(heads * k * n),
+            act_in_bytes=activations.bytes_of(rows * heads * k),
+            act_out_bytes=activations.bytes_of(rows * heads * n),
+            rate=precision.product(precision.attention),
+        )  # fmt: skip
+
+    yield per_head("q_absorb", attention.nope, rank)
+    seen = pairs(attention.reach, group.past, group.new, causal=choices.causal) * group.count
+    yield Kernel(
+        grouped_kind(group), attention_work(group), attention_name(group), part, count,
+        group.new * heads, attention.kv_elements, tokens, group.count,
+        macs=heads * (attention.kv_elements + rank) * seen,
+        act_in_bytes=activations.bytes_of(rows * heads * attention.kv_elements),
+        act_out_bytes=activations.bytes_of(rows * heads * rank),
+        kv_read_bytes=kv_bytes_read(attention.kv_elements, tokens, group, precision, choices),
+        rate=precision.product(precision.kv),
+    )  # fmt: skip
+    yield per_head("v_up", rank, attention.v_dim)

@@ -1,0 +1,117 @@
+"""A step of a model: every kernel of every layer, of the embedding and of the head."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from dfcompile.language_models.formats import Precision
+from dfcompile.language_models.model import Experts, LatentAttention, Layer, Model
+from dfcompile.language_models.steps.attention_kernels import attention_kernels, projection
+from dfcompile.language_models.steps.batch import Batch
+from dfcompile.language_models.steps.choices import Fusion, StepChoices
+from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
+from dfcompile.language_models.steps.latent_kernels import latent_kernels
+from dfcompile.language_models.steps.mlp_kernels import between_products, dense_kernels, expert_kernels, is_shown
+from dfcompile.language_models.steps.share import WHOLE, ExpertShare
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The kernels of a step, those of a layer kind one after the other."""
+
+    batch: Batch
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates."""
+        return sum(kernel.count * kernel.macs for kernel in self.kernels)
+
+    @property
+    def bytes(self) -> int:
+        """Of all operands of all kernels."""
+        return sum(kernel.count * kernel.bytes for kernel in self.kernels)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Of weights, as often as they are read."""
+        return sum(kernel.count * kernel.weight_bytes for kernel in self.kernels)
+
+    @property
+    def kv_read_bytes(self) -> int:
+        """Of caches that are read."""
+        return sum(kernel.count * kernel.kv_read_bytes for kernel in self.kernels)
+
+
+def layer_kernels(
+    layer: Layer,
+    hidden: int,
+    part: str,
+    count: int,
+    batch: Batch,
+    precision: Precision,
+    choices: StepChoices,
+    share: ExpertShare = WHOLE,
+) -> tuple[Kernel, ...]:
+    """Return the kernels of one layer, in order."""
+    made = list(_layer(layer, hidden, part, count, batch, precision, choices, share))
+    shown = [kernel for kernel in made if is_shown(kernel, choices.fusion)]
+    return tuple(_within(shown, choices.fusion, precision.activations.bytes_of(batch.tokens * hidden)))
+
+
+def _layer(
+    layer: Layer,
+    hidden: int,
+    part: str,
+    count: int,
+    batch: Batch,
+    precision: Precision,
+    choices: StepChoices,
+    share: ExpertShare,
+) -> Iterator[Kernel]:
+    attention, mlp = layer.attention, layer.mlp
+    if isinstance(attention, LatentAttention):
+        yield from latent_kernels(attention, hidden, part, count, batch, precision, choices)
+    else:
+        yield from attention_kernels(attention, hidden, part, count, batch, precision, choices)
+    if isinstance(mlp, Experts):
+        yield from expert_kernels(mlp, hidden, part, count, batch.tokens, precision, choices, share)
+    else:
+        yield from dense_kernels(mlp, hidden, part, count, batch.tokens, precision)
+    yield between_products(layer, hidden, part, count, batch.tokens, precision)
+
+
+def _within(kernels: list[Kernel], fusion: Fusion, border_bytes: int) -> Iterator[Kernel]:
+    """Yield kernels whose activations reach memory at the borders of the layer alone, if all is fused."""
+    if fusion is not Fusion.FULL:
+        yield from kernels
+        return
+    last = len(kernels) - 1
+    for number, kernel in enumerate(kernels):
+        yield replace(
+            kernel,
+            act_in_bytes=border_bytes if number == 0 else 0,
+            act_out_bytes=border_bytes if number == last else 0,
+        )
+
+
+def ends_kernels(model: Model, batch: Batch, precision: Precision, vocabulary: int) -> Iterator[Kernel]:
+    """Yield the look-up of embeddings and, if a token needs logits, the head; ``vocabulary`` is the chip's part."""
+    hidden, tokens = model.hidden, batch.tokens
+    tables = 2 if model.positions else 1
+    yield Kernel(
+        KernelKind.GATHER, Work.VECTOR, "embedding", "embedding", 1, tokens, 1, hidden,
+        weight_bytes=precision.embedding.bytes_of(tokens * hidden * tables),
+        act_out_bytes=precision.activations.bytes_of(tokens * hidden),
+        rate=precision.activations.name,
+    )  # fmt: skip
+    if batch.head_rows:
+        yield projection("head", 1, "lm_head", batch.head_rows, hidden, vocabulary, precision, "head")
+
+
+def step_of(model: Model, batch: Batch, precision: Precision, choices: StepChoices) -> Step:
+    """Return all kernels of a step on one chip."""
+    kernels: list[Kernel] = []
+    for kind in model.kinds:
+        kernels += layer_kernels(kind.layer, model.hidden, kind.name, kind.count, batch, precision, choices)
+    kernels += ends_kernels(model, batch, precision, model.vocabulary)
+    return Step(batch, tuple(kernels))

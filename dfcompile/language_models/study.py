@@ -1,0 +1,275 @@
+"""A study: a model, a device and steps become figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.language_models.configuration.reading import model_of, read_configuration
+from dfcompile.language_models.energy import Energy, energy_of, is_known
+from dfcompile.language_models.footprint import weight_bytes
+from dfcompile.language_models.formats import Precision, with_dtypes
+from dfcompile.language_models.machines.device import Device
+from dfcompile.language_models.machines.finding import find_device
+from dfcompile.language_models.model import Experts, Model
+from dfcompile.language_models.parallel.degrees import Degrees
+from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
+from dfcompile.language_models.parallel.search import Aim, Found, best_degrees
+from dfcompile.language_models.parameters import Parameters, kv_elements_per_token, parameters_of
+from dfcompile.language_models.quantisation import precision_of
+from dfcompile.language_models.steps.batch import Batch
+from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.step import step_of
+from dfcompile.language_models.times.calibrated import Calibration, find_calibration
+from dfcompile.language_models.times.kernel_time import TimeModel, Timer, roofline
+from dfcompile.language_models.times.step_time import Transfers
+from dfcompile.language_models.times.tiled import bound, tiled
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked.
+
+    Attributes:
+        config: file, folder or name of a configuration.
+        system: file or name of a device.
+        batches: one per step.
+        chips: numbers of chips that may be used.
+        degrees: of parallelism; none: searched.
+        aim: what the search makes small.
+        dtypes: what the configuration's formats are replaced by; empty: nothing.
+        choices: how steps are counted.
+        time: by which the search and the table count.
+        efficiency: name or file of a calibration; empty: none.
+        transfers: of the cache.
+        overlap: whether all kernels of a step overlap: a bound.
+        block: tokens of a block of the cache.
+        multiplies: number formats of a system file's one rate.
+        oversubscribed: whether more than the memory holds is let pass.
+        usd_per_chip_hour: 0: not known.
+    """
+
+    config: str
+    system: str
+    batches: tuple[Batch, ...]
+    chips: tuple[int, ...] = (1,)
+    degrees: Degrees | None = None
+    aim: Aim = Aim.TIME
+    dtypes: str = ""
+    choices: StepChoices = field(default_factory=StepChoices)
+    time: TimeModel = TimeModel.ROOFLINE
+    efficiency: str = ""
+    transfers: Transfers = Transfers.ASYNC
+    overlap: bool = False
+    block: int = 1
+    multiplies: tuple[str, ...] = ("bf16", "fp16")
+    oversubscribed: bool = False
+    usd_per_chip_hour: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepStudy:
+    """A step and its figures.
+
+    Attributes:
+        batch: of the step.
+        deployment: that was chosen, with its time.
+        exec_s: of the step: the deployment's, or more if the power is limited.
+        times: of the same deployment under each way of counting.
+        tried: degrees that were looked at.
+        infeasible: of them.
+        macs: of the step, on all chips together.
+        weight_bytes: that the whole model reads in the step.
+        energy: if the device says what costs energy.
+        usd_per_million_tokens: 0 where no price is known.
+    """
+
+    batch: Batch
+    deployment: Deployment
+    exec_s: float
+    times: Mapping[TimeModel, float]
+    tried: int
+    infeasible: int
+    macs: int
+    weight_bytes: int
+    energy: Energy | None
+    usd_per_million_tokens: float
+
+    @property
+    def made_tokens(self) -> int:
+        """Tokens that the step takes in or makes."""
+        return self.batch.tokens
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Of all sequences."""
+        return self.made_tokens / self.exec_s
+
+    @property
+    def tokens_per_s_per_sequence(self) -> float:
+        """Of one sequence in the mean."""
+        return self.tokens_per_s / self.batch.sequences
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A model on a device, step by step."""
+
+    request: Request
+    model: Model
+    parameters: Parameters
+    precision: Precision
+    device: Device
+    calibration: Calibration | None
+    weight_bytes: int
+    kv_bytes_per_token: int
+    steps: tuple[StepStudy, ...]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def study_of(request: Request) -> Study:
+    """Study a model.
+
+    Raises:
+        UserError: configuration, device, formats or steps are wrong.
+        InfeasibleError: a step fits on no degrees; the message has the largest batch that would.
+    """
+    configuration = read_configuration(request.config)
+    model = model_of(configuration)
+    precision, notes = precision_of(configuration.values, configuration.where)
+    if request.dtypes:
+        precision, notes = with_dtypes(precision, request.dtypes), ()
+    device, warnings = find_device(request.system, request.multiplies)
+    _check(model, request)
+    calibration = find_calibration(request.efficiency) if request.efficiency else None
+    held = replace(device, capacity_bytes=0) if request.oversubscribed else device
+    steps = tuple(_step(request, model, batch, held, precision, calibration) for batch in request.batches)
+    return Study(
+        request=request,
+        model=model,
+        parameters=parameters_of(model),
+        precision=precision,
+        device=device,
+        calibration=calibration,
+        weight_bytes=weight_bytes(model, precision),
+        kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
+        steps=steps,
+        notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration)),
+        warnings=warnings,
+    )
+
+
+def _check(model: Model, request: Request) -> None:
+    """Check that contexts are within what the model was made for, and that a histogram is of its experts."""
+    for batch in request.batches:
+        if model.most_context and batch.longest > model.most_context:
+            raise UserError(
+                f"{batch.name}: found a context of {batch.longest} tokens against at most {model.most_context} of "
+                f"{model.name}"
+            )
+    shares = request.choices.expert_shares
+    counts = {layer.mlp.count for layer in model.layers if isinstance(layer.mlp, Experts)}
+    if shares and counts != {len(shares)}:
+        raise UserError(f"--expert-histogram: found {len(shares)} experts against {sorted(counts) or 'none'}")
+    if request.time is TimeModel.CALIBRATED and not request.efficiency:
+        raise UserError("--time calibrated: found no --efficiency, which says by what")
+
+
+def timer_of(time: TimeModel, calibration: Calibration | None) -> Timer:
+    """Return how kernels are timed under a way of counting."""
+    match time:
+        case TimeModel.BOUND:
+            return bound
+        case TimeModel.ROOFLINE:
+            return roofline
+        case TimeModel.TILING:
+            return tiled
+        case TimeModel.CALIBRATED:
+            assert calibration is not None
+            return calibration.seconds
+
+
+def _step(
+    request: Request,
+    model: Model,
+    batch: Batch,
+    device: Device,
+    precision: Precision,
+    calibration: Calibration | None,
+) -> StepStudy:
+    case = Case(
+        model, batch, device, precision, request.choices, timer_of(request.time, calibration),
+        calibration.all_reduce if calibration is not None and request.time is TimeModel.CALIBRATED else None,
+        request.transfers, request.block,
+    )  # fmt: skip
+    found = best_degrees(case, request.chips, request.aim, request.degrees)
+    best = found.best
+    times = _times(case, best.degrees, calibration)
+    exec_s = best.kernels.overlap_s if request.overlap and best.degrees.chips == 1 else best.exec_s
+    energy = None
+    if is_known(device):
+        energy = energy_of(
+            best.kernels, device, exec_s, best.degrees.chips, best.degrees.micro_batches, best.link_bytes
+        )
+        exec_s = energy.exec_s
+    return _figures(request, batch, model, precision, found, times, exec_s, energy)
+
+
+def _figures(
+    request: Request,
+    batch: Batch,
+    model: Model,
+    precision: Precision,
+    found: Found,
+    times: Mapping[TimeModel, float],
+    exec_s: float,
+    energy: Energy | None,
+) -> StepStudy:
+    whole = step_of(model, batch, precision, request.choices)
+    hours = exec_s * found.best.degrees.chips / 3600
+    return StepStudy(
+        batch=batch,
+        deployment=found.best,
+        exec_s=exec_s,
+        times=times,
+        tried=found.tried,
+        infeasible=found.infeasible,
+        macs=whole.macs,
+        weight_bytes=whole.weight_bytes,
+        energy=energy,
+        usd_per_million_tokens=request.usd_per_chip_hour * hours / batch.tokens * 1e6,
+    )
+
+
+def _times(case: Case, degrees: Degrees, calibration: Calibration | None) -> dict[TimeModel, float]:
+    """Return the time of a deployment under each way of counting; a tiling that does not fit has none."""
+    ways = [way for way in TimeModel if way is not TimeModel.CALIBRATED or calibration is not None]
+    found: dict[TimeModel, float] = {}
+    for way in ways:
+        fitted = calibration.all_reduce if calibration is not None and way is TimeModel.CALIBRATED else None
+        one = replace(case, timer=timer_of(way, calibration), fitted=fitted)
+        try:
+            found[way] = Deployments(one, degrees.chips).deployed(degrees).exec_s
+        except InfeasibleError:
+            if way is not TimeModel.TILING:
+                raise
+    return found
+
+
+def _notes(request: Request, device: Device, calibration: Calibration | None) -> Sequence[str]:
+    notes = [
+        "rotations, norms of queries and keys, and the last norm are part of the products beside them",
+        "experts: routing is independent from token to token; weights are those of the expected number of experts",
+        "bound: the formula of [smith19] on the chip's outermost memory; dfcompile's own curves are not part of it yet",
+    ]
+    if calibration is not None:
+        notes.append(f"calibrated by {calibration.name}: {calibration.error}; {calibration.source}")
+    if not device.capacity_bytes:
+        notes.append(f"system {device.name}: its memory's capacity is not known: nothing was checked against it")
+    if request.oversubscribed:
+        notes.append("--allow-oversubscribed: nothing was checked against the memory's capacity")
+    if request.overlap:
+        notes.append("--overlap full: the times of one chip are the larger of all computing and all bytes, a bound")
+    if not is_known(device):
+        notes.append(f"system {device.name}: it gives no energies, so that there are no figures of energy")
+    return notes

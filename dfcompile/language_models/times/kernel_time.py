@@ -1,0 +1,58 @@
+"""What a kernel takes on a device, under one named way of counting."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+from dfcompile.language_models.machines.device import Device
+from dfcompile.language_models.steps.kernel import Kernel
+
+
+@unique
+class TimeModel(StrEnum):
+    """How time is counted; every figure says by which."""
+
+    BOUND = "bound"  # the least traffic that any tiling has, at peak rates
+    ROOFLINE = "roofline"  # every operand once, at peak rates
+    TILING = "tiling"  # the best tiling with whole granules, double buffers and accumulators
+    CALIBRATED = "calibrated"  # fitted on public measurements
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """Seconds of one run of a kernel.
+
+    Attributes:
+        compute_s: of the multiply-adders.
+        memory_s: of the memory that limits it.
+        exec_s: of both together.
+        bound: Compute, Memory or Async.
+        traffic_bytes: that reach the memory; none where every operand moves once.
+        tile: extents, where there is a tiling.
+    """
+
+    compute_s: float
+    memory_s: float
+    exec_s: float
+    bound: str
+    traffic_bytes: int | None = None
+    tile: str = ""
+
+
+Timer = Callable[[Kernel, Device], KernelTime]
+
+
+def slower_of(compute_s: float, memory_s: float, *, is_async: bool = False) -> KernelTime:
+    """Return the time of a kernel whose computing and traffic overlap perfectly; a tie is of the memory."""
+    bound = "Async" if is_async else "Compute" if compute_s > memory_s else "Memory"
+    return KernelTime(compute_s, memory_s, max(compute_s, memory_s), bound)
+
+
+def roofline(kernel: Kernel, device: Device) -> KernelTime:
+    """Return the time of every operand moving once, at the device's peak rates.
+
+    Raises:
+        UserError: the device has no rate for the kernel's number format.
+    """
+    compute = kernel.macs / device.rate(kernel.rate) if kernel.macs else 0.0
+    return slower_of(compute, kernel.bytes / device.bytes_per_s, is_async=kernel.is_async)

@@ -1,0 +1,132 @@
+"""The time of a step: layers one after the other, transfers of the cache beside them where there is room."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum, unique
+from itertools import groupby
+
+from dfcompile.language_models.machines.device import Device
+from dfcompile.language_models.steps.kernel import Kernel
+from dfcompile.language_models.times.kernel_time import KernelTime, Timer
+
+
+@unique
+class Transfers(StrEnum):
+    """When new keys and values reach the cache, and when old ones are read."""
+
+    SYNC = "sync"  # after the kernels of the layer
+    ASYNC = "async"  # beside them, as far as the memory has time
+    PREFETCH = "prefetch"  # reads of the next layer's cache as well
+
+
+@dataclass(frozen=True, slots=True)
+class TimedKernel:
+    """A kernel with its time."""
+
+    kernel: Kernel
+    time: KernelTime
+
+
+@dataclass(frozen=True, slots=True)
+class PartTime:
+    """Seconds of one layer of a kind, or of embedding or head.
+
+    Attributes:
+        part: which.
+        count: layers of the kind.
+        serial_s: kernels one after the other, without those beside.
+        memory_s: all bytes, those of transfers beside as well.
+        hidden_s: of transfers that find room.
+        exposed_s: of transfers that do not.
+        exec_s: of one layer.
+    """
+
+    part: str
+    count: int
+    serial_s: float
+    memory_s: float
+    hidden_s: float
+    exposed_s: float
+    exec_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """Seconds of a step.
+
+    Attributes:
+        kernels: with their times.
+        parts: what the layers of each kind take.
+        exec_s: of the step.
+        compute_s: of all multiply-adders.
+        memory_s: of all bytes.
+    """
+
+    kernels: tuple[TimedKernel, ...]
+    parts: tuple[PartTime, ...]
+    exec_s: float
+    compute_s: float
+    memory_s: float
+
+    @property
+    def overlap_s(self) -> float:
+        """If all kernels of a step overlapped: no schedule is faster under these rates."""
+        return max(self.compute_s, self.memory_s)
+
+
+def timed_step(
+    kernels: Sequence[Kernel], device: Device, timer: Timer, transfers: Transfers = Transfers.ASYNC
+) -> StepTime:
+    """Return the time of the kernels of a step, those of a part following each other.
+
+    Raises:
+        UserError: the device has no rate for a number format.
+    """
+    timed = tuple(TimedKernel(kernel, timer(kernel, device)) for kernel in kernels)
+    parts = tuple(
+        _part_time(part, count, list(members), transfers)
+        for (part, count), members in groupby(timed, key=lambda one: (one.kernel.part, one.kernel.count))
+    )
+    return StepTime(
+        timed,
+        parts,
+        math.fsum(part.count * part.exec_s for part in parts),
+        math.fsum(one.kernel.count * one.time.compute_s for one in timed),
+        math.fsum(one.kernel.count * one.time.memory_s for one in timed),
+    )
+
+
+def _part_time(part: str, count: int, members: list[TimedKernel], transfers: Transfers) -> PartTime:
+    """Return what one layer takes: ``max(kernels, all bytes)``, never the first term alone.
+
+    A read of the cache that is prefetched is taken off its kernel and put among the transfers; the first layer has
+    nothing before it to hide it behind, so that its time counts in full once.
+    """
+    serial = math.fsum(one.time.exec_s for one in members if not one.kernel.is_async)
+    beside = math.fsum(one.time.memory_s for one in members if one.kernel.is_async)
+    memory = math.fsum(one.time.memory_s for one in members)
+    match transfers:
+        case Transfers.SYNC:
+            return PartTime(part, count, serial, memory, 0.0, beside, serial + beside)
+        case Transfers.ASYNC:
+            taken = max(serial, memory)
+            exposed = min(beside, taken - serial)
+            return PartTime(part, count, serial, memory, beside - exposed, exposed, taken)
+        case Transfers.PREFETCH:
+            first = max(serial, memory)
+            reads = math.fsum(_read_s(one) for one in members)
+            lighter = math.fsum(_without_read(one) for one in members if not one.kernel.is_async)
+            later = min(first, max(lighter, memory))
+            taken = (first + (count - 1) * later) / count
+            exposed = max(0.0, taken - lighter)
+            return PartTime(part, count, lighter, memory, beside + reads - exposed, exposed, taken)
+
+
+def _read_s(one: TimedKernel) -> float:
+    """Seconds of the memory for the cache that a kernel reads, at the pace of its other bytes."""
+    return one.time.memory_s * one.kernel.kv_read_bytes / one.kernel.bytes if one.kernel.bytes else 0.0
+
+
+def _without_read(one: TimedKernel) -> float:
+    return max(one.time.compute_s, one.time.memory_s - _read_s(one), one.time.exec_s - _read_s(one))

@@ -1,0 +1,157 @@
+"""Times of kernels under real tilings, memory by memory, and under the least traffic of any tiling."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dfcompile.errors import InfeasibleError
+from dfcompile.language_models.machines.device import Device, MemoryLevel
+from dfcompile.language_models.steps.kernel import Kernel, Work
+from dfcompile.language_models.times.kernel_time import KernelTime, roofline, slower_of
+from dfcompile.language_models.times.tiling import Memory, Product, Tile, best_tile, lower_bound_bytes
+
+ATTENTION = (Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Traffic into a memory on the chip, and what it comes from."""
+
+    name: str
+    traffic_bytes: float
+    bytes_per_s: float
+    tile: str
+
+
+def product_of(kernel: Kernel) -> Product:
+    """Return one of the products that a kernel is: rows of one expert, or of one element of its batch."""
+    rows = math.ceil(kernel.m / kernel.distinct)
+    outer = kernel.batch
+    return Product(
+        rows,
+        kernel.k,
+        kernel.n,
+        a_bytes=kernel.act_in_bytes / (kernel.m * kernel.k * outer),
+        b_bytes=kernel.weight_bytes / (kernel.k * kernel.n * outer * kernel.distinct),
+        c_bytes=kernel.act_out_bytes / (kernel.m * kernel.n * outer),
+    )
+
+
+def is_plain_product(kernel: Kernel) -> bool:
+    """Whether a kernel multiplies with weights, and its activations are not fused away."""
+    return kernel.work is Work.GEMM and kernel.act_in_bytes > 0 and kernel.act_out_bytes > 0 and kernel.weight_bytes > 0
+
+
+def bound(kernel: Kernel, device: Device) -> KernelTime:
+    """Return the time that no tiling is below: peak rates, and the least traffic of the chip's memory.
+
+    Raises:
+        UserError: the device has no rate for the kernel's number format.
+    """
+    lowest = roofline(kernel, device)
+    if not (is_plain_product(kernel) and device.cache_bytes) or kernel.distinct > 1:
+        return lowest
+    traffic = kernel.batch * lower_bound_bytes(product_of(kernel), device.cache_bytes)
+    return slower_of(lowest.compute_s, max(lowest.memory_s, traffic / device.bytes_per_s))
+
+
+def tiled(kernel: Kernel, device: Device) -> KernelTime:
+    """Return the time of the best tiling found: whole granules, waves over cores, and every memory on the chip.
+
+    Attention keeps a panel of queries and streams keys and values past it. Everything else moves once.
+
+    Raises:
+        UserError: the device has no rate for the kernel's number format.
+        InfeasibleError: a memory on the chip does not hold a granule.
+    """
+    lowest = roofline(kernel, device)
+    compute = lowest.compute_s * padding(kernel, device) / device.compute_efficiency
+    bandwidth = device.bytes_per_s * device.memory_efficiency
+    traffic, tile, inner = float(kernel.bytes), "", 0.0
+    if is_plain_product(kernel) and device.levels:
+        found = list(level_traffic(kernel, device))
+        # Rounding of bytes per element may be a hair below what moves once.
+        traffic, tile = max(float(kernel.bytes), found[0].traffic_bytes), found[0].tile
+        inner = max((one.traffic_bytes / one.bytes_per_s for one in found[1:]), default=0.0)
+    elif kernel.work in ATTENTION and device.levels:
+        traffic += kernel.kv_read_bytes * (_query_passes(kernel, device) - 1)
+    memory = max(traffic / bandwidth, inner)
+    one = slower_of(compute, memory, is_async=kernel.is_async)
+    launch = 0.0 if kernel.is_async else device.launch_s
+    return KernelTime(one.compute_s, one.memory_s, one.exec_s + launch, one.bound, round(traffic), tile)
+
+
+def padding(kernel: Kernel, device: Device) -> float:
+    """Return how much longer arrays of a granule take than the multiply-accumulates alone: edges, fill, waves."""
+    gm, gk, gn = device.granule
+    if kernel.work is Work.VECTOR or not kernel.macs or device.granule == (1, 1, 1):
+        return 1.0
+    rows = math.ceil(kernel.m / kernel.distinct)
+    m, k, n = (-(-extent // granule) * granule for extent, granule in ((rows, gm), (kernel.k, gk), (kernel.n, gn)))
+    passes = (m // gm) * (n // gn) * kernel.batch * kernel.distinct
+    waves = math.ceil(passes / device.cores) * device.cores / passes
+    filled = 1 + (gm + gn) / (k + gm + gn) if m * n > gm * gn else 1.0
+    return m * k * n / (rows * kernel.k * kernel.n) * waves * filled
+
+
+def level_traffic(kernel: Kernel, device: Device) -> Iterator[Level]:
+    """Yield the traffic into each memory on the chip, outermost first: its tile is the next one's product.
+
+    Raises:
+        InfeasibleError: a memory does not hold a granule.
+    """
+    product, times, source = product_of(kernel), kernel.batch * kernel.distinct, ("memory", device.bytes_per_s)
+    for level in device.levels:
+        product, split, shared = _per_instance(product, level, device)
+        tile = _tile(product, level, device)
+        # Instances that share an operand get it broadcast: it leaves the memory above once.
+        traffic = times * (split * tile.traffic_bytes - (split - 1) * shared)
+        yield Level(level.name, traffic, source[1], tile.name)
+        counts = (-(-product.m // tile.m), -(-product.k // tile.k), -(-product.n // tile.n))
+        times, source = times * split * math.prod(counts), (level.name, level.bytes_per_s)
+        product = Product(
+            min(tile.m, product.m), min(tile.k, product.k), min(tile.n, product.n),
+            product.a_bytes, product.b_bytes, product.c_bytes,
+        )  # fmt: skip
+
+
+def _per_instance(product: Product, level: MemoryLevel, device: Device) -> tuple[Product, int, float]:
+    """Return the product of one instance of a memory, over how many it is split, and the bytes that all share."""
+    instances = device.cores // level.shared_by if level.shared_by else 1
+    if instances <= 1:
+        return product, 1, 0.0
+    if product.m >= product.n:
+        split = min(instances, product.m)
+        rows = -(-product.m // split)
+        return (
+            Product(rows, product.k, product.n, product.a_bytes, product.b_bytes, product.c_bytes),
+            -(-product.m // rows),
+            product.k * product.n * product.b_bytes,
+        )
+    split = min(instances, product.n)
+    columns = -(-product.n // split)
+    return (
+        Product(product.m, product.k, columns, product.a_bytes, product.b_bytes, product.c_bytes),
+        -(-product.n // columns),
+        product.m * product.k * product.a_bytes,
+    )
+
+
+def _tile(product: Product, level: MemoryLevel, device: Device) -> Tile:
+    found = best_tile(product, Memory(level.capacity_bytes, device.granule))
+    if found is None:
+        raise InfeasibleError(
+            f"system {device.name!r}: memory {level.name!r} of {level.capacity_bytes} bytes holds no tile of "
+            f"{'x'.join(map(str, device.granule))} of a product of depth {product.k}"
+        )
+    return found
+
+
+def _query_passes(kernel: Kernel, device: Device) -> int:
+    """How often keys and values stream past panels of queries; once if those of a head stay."""
+    per_head = kernel.kv_read_bytes / kernel.batch
+    if not per_head or per_head <= device.cache_bytes / 2:
+        return 1
+    row = (kernel.act_in_bytes + 2 * kernel.act_out_bytes) / (kernel.m * kernel.batch)
+    rows = max(1, int(device.cache_bytes / 2 / row)) if row else kernel.m
+    return -(-kernel.m // rows)

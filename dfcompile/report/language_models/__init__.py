@@ -1,0 +1,1 @@
+"""Reports of `dfcompile llm`."""

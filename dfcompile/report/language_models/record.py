@@ -1,0 +1,159 @@
+"""A study of a language model as plain values: JSON, and the rows of CSV; integers stay exact."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+
+from dfcompile.host.printable import json_text
+from dfcompile.language_models.energy import activity
+from dfcompile.language_models.study import StepStudy, Study
+from dfcompile.language_models.times.step_time import TimedKernel
+from dfcompile.report.plain_values import Json, rounded
+
+Record = dict[str, Json]
+
+
+def study_record(study: Study) -> Record:
+    """Return all of a study; times in seconds, sizes in bytes or elements."""
+    model, parameters, device = study.model, study.parameters, study.device
+    return {
+        "model": {
+            "name": model.name,
+            "model_type": model.model_type,
+            "layers": [{"kind": kind.name, "count": kind.count} for kind in model.kinds],
+            "parameters": parameters.total,
+            "active_parameters": parameters.active,
+            "active_parameters_without_input_embedding": parameters.active_without_lookup,
+            "weight_bytes": study.weight_bytes,
+            "kv_bytes_per_token": study.kv_bytes_per_token,
+            "formats": study.precision.summary,
+        },
+        "system": {
+            "name": device.name,
+            "macs_per_s": {form: rounded(rate) for form, rate in device.macs_per_s.items()},
+            "bytes_per_s": rounded(device.bytes_per_s),
+            "capacity_bytes": device.capacity_bytes or None,
+        },
+        "counted_by": study.request.time.value,
+        "steps": [step_record(study, step) for step in study.steps],
+        "notes": list(study.notes),
+        "warnings": list(study.warnings),
+    }
+
+
+def step_record(study: Study, step: StepStudy) -> Record:
+    """Return a step with its kernels."""
+    return {**step_figures(study, step), "parts": _parts(step), "kernels": kernel_records(study, step)}
+
+
+def step_figures(study: Study, step: StepStudy) -> Record:
+    """Return the figures of a step."""
+    one, device = step.deployment, study.device
+    peak = device.rate(study.precision.activations.name)
+    chips = one.degrees.chips
+    record: Record = {
+        "step": step.batch.name,
+        "tokens": step.batch.tokens,
+        "sequences": step.batch.sequences,
+        "chips": chips,
+        "degrees": one.degrees.name,
+        "degrees_tried": step.tried,
+        "degrees_infeasible": step.infeasible,
+        "macs": step.macs,
+        "weight_read_bytes": step.weight_bytes,
+        "time_s": rounded(step.exec_s),
+        **{f"{way.value}_s": rounded(seconds) for way, seconds in step.times.items()},
+        "full_overlap_s": rounded(one.kernels.overlap_s) if chips == 1 else None,
+        "exchange_s": rounded(one.exchange_s),
+        "stage_layers": list(one.stage_layers),
+        "tokens_per_s": rounded(step.tokens_per_s),
+        "tokens_per_s_per_sequence": rounded(step.tokens_per_s_per_sequence),
+        "mac_utilisation": rounded(step.macs / (chips * peak * step.exec_s)),
+        "memory_utilisation": rounded(one.degrees.micro_batches * one.kernels.memory_s / step.exec_s),
+        "chip_weight_bytes": one.weight_bytes,
+        "chip_kv_bytes": one.kv_bytes,
+    }
+    if step.usd_per_million_tokens:
+        record["usd_per_million_tokens"] = rounded(step.usd_per_million_tokens)
+    if step.energy is not None:
+        record["energy_j"] = rounded(step.energy.total_j)
+        record["energy_j_per_token"] = rounded(step.energy.total_j / step.batch.tokens)
+        record["chip_power_w"] = rounded(step.energy.power_w)
+        record["is_throttled"] = step.energy.is_throttled
+    return record
+
+
+def _parts(step: StepStudy) -> list[Json]:
+    return [
+        {
+            "part": part.part,
+            "count": part.count,
+            "time_s": rounded(part.exec_s),
+            "memory_s": rounded(part.memory_s),
+            "transfers_hidden_s": rounded(part.hidden_s),
+            "transfers_exposed_s": rounded(part.exposed_s),
+        }
+        for part in step.deployment.kernels.parts
+    ]
+
+
+def kernel_records(study: Study, step: StepStudy) -> list[Json]:
+    """Return the kernels of a chip, each with its bytes, times and how busy it keeps the chip."""
+    return [_kernel_record(study, one) for one in step.deployment.kernels.kernels]
+
+
+def _kernel_record(study: Study, one: TimedKernel) -> Record:
+    kernel, time, frequency = one.kernel, one.time, study.device.frequency_hz
+    busy = activity(kernel, time, study.device)
+    return {
+        "kind": kernel.kind.value,
+        "name": kernel.name,
+        "part": kernel.part,
+        "count": kernel.count,
+        "m": kernel.m,
+        "k": kernel.k,
+        "n": kernel.n,
+        "batch": kernel.batch,
+        "macs": kernel.macs,
+        "weight_bytes": kernel.weight_bytes,
+        "act_in_bytes": kernel.act_in_bytes,
+        "act_out_bytes": kernel.act_out_bytes,
+        "kv_read_bytes": kernel.kv_read_bytes,
+        "kv_write_bytes": kernel.kv_write_bytes,
+        "bytes": kernel.bytes,
+        "tile": time.tile or None,
+        "compute_s": rounded(time.compute_s),
+        "memory_s": rounded(time.memory_s),
+        "time_s": rounded(time.exec_s),
+        "time_cycles": rounded(time.exec_s * frequency) if frequency else None,
+        "bound": time.bound,
+        "mac_activity": rounded(busy.macs),
+        "memory_activity": rounded(busy.memory),
+    }
+
+
+def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = ()) -> str:
+    """Return a study as JSON."""
+    record: Record = study_record(study)
+    if sweep:
+        record["sweep"] = [dict(row) for row in sweep]
+    return json_text(record, indent=2) + "\n"
+
+
+def study_csv(study: Study) -> str:
+    """Return the kernels of all steps as CSV."""
+    rows: list[Record] = []
+    for step in study.steps:
+        for one in kernel_records(study, step):
+            assert isinstance(one, dict)
+            rows.append({"system": study.device.name, "step": step.batch.name, **one})
+    return rows_csv(rows)
+
+
+def rows_csv(rows: Sequence[Mapping[str, Json]]) -> str:
+    """Return rows as CSV, headings being the names of the first one; what is none is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: "" if value is None else value for key, value in row.items()} for row in rows)
+    return text.getvalue()

@@ -1,0 +1,144 @@
+"""``dfcompile llm``: its report in every format, and one line for what cannot be."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dfcompile.cli.main import main
+
+DATA = Path(__file__).parents[3] / "data" / "llm"
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["llm", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_table_has_every_kernel_and_says_how_it_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "--prefill", "8192", "--decode", "8448x256", "-v")
+
+    for word in ("bound", "roofline", "tiling", "counted by roofline", "lm_head", "514.1", "819.9", "assumptions"):
+        assert word in text
+    assert "time to first token: 514.1 ms (roofline)" in text
+    assert "time per output token: 819.9 ms (roofline)" in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_json_has_exact_integers_and_the_same_bytes_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--config", "llama-3.1-405b", "--prefill", "131072x4096", "--format", "json")
+    texts = {run(capsys, *words) for _ in range(2)}
+    record = json.loads(texts.pop())
+
+    assert not texts
+    pairs = 131_072 * 131_073 // 2
+    assert sum(one["count"] * one["macs"] for one in record["steps"][0]["kernels"]) == record["steps"][0]["macs"]
+    assert 4096 * 126 * 128 * 256 * pairs > 2**53
+    assert any(one["macs"] == 4096 * 128 * 256 * pairs for one in record["steps"][0]["kernels"])
+
+
+def test_csv_has_the_rows_of_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "--system", "JGS", "--decode", "8448x256", "--format", "csv")
+    found = list(csv.DictReader(text.splitlines()))
+    reference = [
+        row
+        for row in csv.DictReader((DATA / "default_mode_kernels.csv").read_text().splitlines())
+        if (row["arch"], row["scenario"]) == ("JGS", "decode_ctx8448_b256")
+    ]
+
+    assert [(row["name"], row["macs"]) for row in found] == [(row["name"], row["macs"]) for row in reference]
+    for one, other in zip(found, reference, strict=True):
+        assert float(one["time_s"]) == pytest.approx(float(other["time_s"]), rel=1e-11)
+
+
+def test_compat_prints_the_notebook(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--compat", "notebook") == (DATA / "notebook_nvl_ax.txt").read_text()
+    assert run(capsys, "--compat", "notebook", "--system", "JGS") == (DATA / "notebook_jgs.txt").read_text()
+
+
+def test_a_sweep_says_what_a_change_brings(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--system", "h100-sxm", "--decode", "8448x1", "--sweep", "batch=1,4,400", "--format", "csv")
+    rows = list(csv.DictReader(run(capsys, *words).splitlines()))
+
+    assert [row["value"] for row in rows] == ["1", "4", "400"]
+    assert float(rows[1]["tokens_per_s"]) > float(rows[0]["tokens_per_s"])
+    assert rows[2]["degrees"] == "does not fit"
+
+
+def test_calibrated_times_are_named_with_their_error(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "--system", "a100-sxm", "--decode", "512", "--efficiency", "a100", "-v")
+
+    assert "counted by calibrated" in text
+    assert "mean 10.6 % on 17 published latencies" in " ".join(text.split())
+
+
+def test_degrees_are_searched_or_given(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--config", "llama-3.1-70b", "--system", "h100-sxm", "--chips", "8", "--decode", "4096x64")
+    searched = json.loads(run(capsys, *words, "--format", "json"))["steps"][0]
+    given = json.loads(run(capsys, *words, "--degrees", "tp=4,dp=2", "--format", "json"))["steps"][0]
+
+    assert searched["degrees"] == "TP8"
+    assert searched["degrees_tried"] > 20
+    assert given["degrees"] == "TP4 DP2"
+    assert given["time_s"] >= searched["time_s"]
+
+
+BAD = (
+    ("found no step", ()),
+    ("found '0' against|found 0 against", ("--decode", "8448x0")),
+    ("unknown number format 'fp9'", ("--prefill", "8", "--dtype", "fp9")),
+    ("no such file or known system", ("--prefill", "8", "--system", "nothing")),
+    ("no such file, folder, shipped name", ("--prefill", "8", "--config", "nothing")),
+    ("found a context of 200000 tokens against at most 131072", ("--prefill", "200000")),
+    ("found no rate for fp32", ("--prefill", "8", "--dtype", "fp32")),
+    ("largest batch that fits", ("--decode", "8448x256", "--system", "h100-sxm")),
+    ("found 16 chips against parts of its 8", ("--decode", "8", "--system", "h100-sxm", "--chips", "16")),
+    ("--sweep: unknown change 'bach' \\(did you mean 'batch'", ("--decode", "8", "--sweep", "bach=1")),
+    ("unknown degree 'xp'", ("--decode", "8", "--degrees", "xp=1")),
+    ("against a whole number", ("--decode", "8", "--chips", "0")),
+    ("which says by what", ("--decode", "8", "--time", "calibrated")),
+    ("no such file or calibration", ("--decode", "8", "--efficiency", "b100")),
+    ("which its last cell has not", ("--compat", "notebook", "--decode", "8")),
+    ("found no numbers above 0|cannot be read", ("--decode", "8", "--expert-histogram", "missing")),
+    ("unknown architecture", ("--decode", "8", "--config", "CONFIG")),
+)
+
+
+@pytest.mark.parametrize(("message", "words"), BAD)
+def test_bad_input_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, message: str, words: tuple[str, ...]
+) -> None:
+    import re
+
+    config = tmp_path / "config.json"
+    config.write_text('{"model_type": "mamba"}')
+    status = main(["llm", *(str(config) if word == "CONFIG" else word for word in words)])
+    error = capsys.readouterr().err
+
+    assert status == 1
+    assert re.search(message, error), error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_neither_torch_nor_numpy_is_imported_for_one_chip() -> None:
+    code = (
+        "import sys; from dfcompile.cli.main import main; main(['llm', '--decode', '64', '-o', sys.argv[1]]); "
+        "print([name for name in ('torch', 'transformers', 'onnx', 'dace', 'numpy', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "/dev/null"], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_neither_torch_nor_transformers_is_imported_for_a_system_file() -> None:
+    code = (
+        "import sys; from dfcompile.cli.main import main; "
+        "main(['llm', '--system', 'h100', '--chips', '4', '--decode', '64x8', '-o', sys.argv[1]]); "
+        "print([name for name in ('torch', 'transformers', 'onnx', 'dace') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "/dev/null"], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"

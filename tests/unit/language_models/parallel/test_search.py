@@ -1,0 +1,193 @@
+"""Degrees: the search against trying everything, shares against the whole."""
+
+import itertools
+import math
+import random
+
+import pytest
+
+from dfcompile.errors import InfeasibleError
+from dfcompile.language_models.configuration.reading import Configuration, model_of, read_model
+from dfcompile.language_models.formats import FORMATS, uniform
+from dfcompile.language_models.machines.device import Device, LinkLevel
+from dfcompile.language_models.machines.finding import find_device
+from dfcompile.language_models.model import Experts
+from dfcompile.language_models.parallel.degrees import Degrees, divisors, group_of
+from dfcompile.language_models.parallel.deployment import Case, Deployments
+from dfcompile.language_models.parallel.search import Aim, best_degrees
+from dfcompile.language_models.parallel.shares import share_of_batch, share_of_layer
+from dfcompile.language_models.parallel.stages import balanced
+from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
+from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.step import layer_kernels
+from dfcompile.language_models.times.kernel_time import roofline
+
+BF16 = uniform(FORMATS["bf16"])
+
+
+def drawn_case(draw: random.Random) -> tuple[Case, int]:
+    kv = draw.choice([1, 2, 4])
+    fields: dict[str, object] = {
+        "model_type": draw.choice(["llama", "qwen3_moe"]),
+        "hidden_size": 64 * draw.randint(1, 8),
+        "intermediate_size": 64 * draw.randint(1, 8),
+        "moe_intermediate_size": 32,
+        "num_experts": draw.choice([4, 8]),
+        "num_experts_per_tok": 2,
+        "num_hidden_layers": draw.randint(1, 6),
+        "num_attention_heads": kv * draw.choice([1, 2, 4]),
+        "num_key_value_heads": kv,
+        "head_dim": 16,
+        "vocab_size": 1000,
+    }
+    text = f"{draw.randint(2, 300)}x{draw.randint(1, 16)}"
+    links = draw.choice([(8,), (4, 2), (2, 2, 2), (2, 4)])
+    device = Device(
+        "drawn",
+        {"bf16": 1e12},
+        draw.choice([1e10, 1e11]),
+        capacity_bytes=draw.choice([0, 0, 400_000, 3_000_000]),
+        links=tuple(LinkLevel(draw.choice(["r", "sw", "fc"]), count, draw.choice([1e9, 1e11])) for count in links),
+        link_latency_s=draw.choice([0.0, 1e-6]),
+    )
+    batch = draw.choice([prefill_batch, decode_batch])(text)
+    model = model_of(Configuration("drawn", "drawn", fields))
+    return Case(model, batch, device, BF16, StepChoices(), roofline), draw.choice([1, 2, 4, 8])
+
+
+def by_trying_everything(case: Case, chips: int) -> float | None:
+    """Every product of degrees, each with a fresh count: the least time."""
+    best: float | None = None
+    moe = [layer.mlp.count for layer in case.model.layers if isinstance(layer.mlp, Experts)]
+    for tensor, sequence, data, pipeline in itertools.product(range(1, chips + 1), repeat=4):
+        if tensor * sequence * data * pipeline != chips:
+            continue
+        if data > case.batch.sequences or pipeline > len(case.model.layers):
+            continue
+        for expert in range(1, chips + 1 if moe else 2):
+            one = Degrees(tensor, sequence, data, pipeline, expert)
+            if one.stage_chips % expert or (moe and moe[0] % expert) or one.stage_chips % one.expert_group:
+                continue
+            for parts in {1, pipeline, 2 * pipeline, 4 * pipeline} if pipeline > 1 else {1}:
+                if parts > 1 and parts > -(-case.batch.sequences // data):
+                    continue
+                degrees = Degrees(tensor, sequence, data, pipeline, expert, parts)
+                try:
+                    taken = Deployments(case, chips).deployed(degrees).exec_s
+                except InfeasibleError:
+                    continue
+                best = taken if best is None else min(best, taken)
+    return best
+
+
+def test_the_search_is_as_good_as_trying_everything() -> None:
+    draw, solved = random.Random(), 0
+    while solved < 50:
+        case, chips = drawn_case(draw)
+        expected = by_trying_everything(case, chips)
+        if expected is None:
+            with pytest.raises(InfeasibleError):
+                best_degrees(case, (chips,))
+            continue
+        assert best_degrees(case, (chips,)).best.exec_s == expected
+        solved += 1
+
+
+def test_stages_are_balanced_as_well_as_possible() -> None:
+    draw = random.Random()
+    for _ in range(200):
+        costs = [draw.choice([1.0, 2.0, draw.random()]) for _ in range(draw.randint(1, 9))]
+        stages = draw.randint(1, len(costs))
+        cuts = [
+            (*inner, len(costs)) for inner in itertools.combinations(range(1, len(costs)), stages - 1)
+        ]  # fmt: skip
+        found = balanced(costs, stages)
+
+        assert len(found) == stages
+        assert found[-1] == len(costs)
+        assert largest(costs, found) == pytest.approx(min(largest(costs, ends) for ends in cuts))
+
+
+def largest(costs: list[float], ends: tuple[int, ...]) -> float:
+    starts = (0, *ends[:-1])
+    assert all(start < end for start, end in zip(starts, ends, strict=True))
+    return max(math.fsum(costs[start:end]) for start, end in zip(starts, ends, strict=True))
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "deepseek-v3", "gpt-oss-20b"])
+def test_shares_of_a_tensor_group_add_up(name: str) -> None:
+    model, batch = read_model(name), decode_batch("512x16")
+    for layer in dict.fromkeys(model.layers):
+        share = share_of_layer(layer, Degrees(tensor=4))
+        whole, part = (
+            sum(
+                kernel.macs
+                for kernel in layer_kernels(one, model.hidden, "", 1, batch, BF16, StepChoices())
+                if not kernel.name.startswith(("q_a", "kv_a", "router", "expert"))
+            )
+            for one in (layer, share)
+        )
+
+        assert 4 * part == whole
+
+
+def test_heads_that_are_fewer_than_chips_are_copied() -> None:
+    layer = read_model("llama-3.1-8b").layers[0]
+
+    assert share_of_layer(layer, Degrees(tensor=16)).attention.kv_elements == 256
+    with pytest.raises(InfeasibleError, match="found attention heads 32, which 3 chips do not divide"):
+        share_of_layer(layer, Degrees(tensor=3))
+    with pytest.raises(InfeasibleError, match="found MLP width 13824, which 40 chips do not divide"):
+        share_of_layer(read_model("llama-2-13b").layers[0], Degrees(tensor=40))
+
+
+def test_the_cache_of_a_sequence_is_shared_by_its_chips() -> None:
+    (group,) = share_of_batch(decode_batch("8192x8"), Degrees(sequence=4, data=2)).groups
+    (piece,) = share_of_batch(prefill_batch("8192x2"), Degrees(sequence=4)).groups
+
+    assert (group.context, group.count) == (2048, 4)
+    assert (piece.new, piece.past) == (2048, 3072)
+
+
+def test_trap_t22_what_does_not_fit_is_an_error_with_the_largest_batch() -> None:
+    device, _ = find_device("a100-sxm")
+    case = Case(read_model("llama-3.1-8b"), decode_batch("8448x256"), device, BF16, StepChoices(), roofline)
+
+    with pytest.raises(
+        InfeasibleError, match=r"264\.0 GiB of caches on a chip \(one chip\) against 74\.5 GiB \(the"
+    ) as caught:
+        best_degrees(case, (1,))
+    fitting = int(str(caught.value).rpartition("about ")[2].split()[0])
+    for count, fits in ((fitting, True), (fitting + 2, False)):
+        case = Case(read_model("llama-3.1-8b"), decode_batch(f"8448x{count}"), device, BF16, StepChoices(), roofline)
+        if fits:
+            assert best_degrees(case, (1,)).best.held_bytes <= device.capacity_bytes
+        else:
+            with pytest.raises(InfeasibleError):
+                best_degrees(case, (1,))
+
+
+def test_cost_may_choose_fewer_chips_than_time() -> None:
+    device, _ = find_device("h100-sxm")
+    case = Case(read_model("llama-3.1-8b"), decode_batch("2048x64"), device, BF16, StepChoices(), roofline)
+    quick = best_degrees(case, (1, 2, 4, 8), Aim.TIME).best
+    cheap = best_degrees(case, (1, 2, 4, 8), Aim.COST).best
+
+    assert quick.degrees.chips == 8
+    assert cheap.exec_s * cheap.degrees.chips <= quick.exec_s * quick.degrees.chips
+    assert cheap.degrees.chips < 8
+
+
+def test_groups_lie_along_the_network() -> None:
+    links = (LinkLevel("sw", 8, 1.0), LinkLevel("r", 4, 1.0))
+    extents = {
+        (stride, chips): None if found is None else [(link.kind, link.chips) for link in found.links]
+        for stride, chips in ((1, 4), (1, 16), (8, 4), (4, 4), (1, 3))
+        for found in [group_of(links, stride, chips)]
+    }
+
+    assert extents == {
+        (1, 4): [("sw", 4)], (1, 16): [("sw", 8), ("r", 2)], (8, 4): [("r", 4)], (4, 4): [("sw", 2), ("r", 2)],
+        (1, 3): None,
+    }  # fmt: skip
+    assert divisors(12) == (1, 2, 3, 4, 6, 12)

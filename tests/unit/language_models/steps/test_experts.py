@@ -1,0 +1,72 @@
+"""Expected experts and loads, against drawing them."""
+
+import math
+import random
+
+import pytest
+
+from dfcompile.language_models.steps.experts import (
+    chosen_shares,
+    expected_distinct,
+    expected_distinct_uniform,
+    rank_imbalance,
+    rank_imbalance_of,
+)
+
+TABLE = (  # experts, chosen, and how many of 1, 8, 32, 128 tokens touch: specs/llm.md, P3
+    (8, 2, (2, 7.20, 8.00, 8)),
+    (128, 8, (8, 51.6, 111.8, 128.0)),
+    (256, 8, (8, 57.4, 163.3, 251.6)),
+    (128, 4, (4, 28.7, 81.7, 125.8)),
+    (128, 1, (1, 7.8, 28.4, 81.1)),
+)
+
+
+@pytest.mark.parametrize(("experts", "chosen", "expected"), TABLE)
+def test_trap_t8_distinct_experts_of_published_models(experts: int, chosen: int, expected: tuple[float, ...]) -> None:
+    found = [expected_distinct_uniform(experts, chosen, tokens) for tokens in (1, 8, 32, 128)]
+
+    assert found == pytest.approx(expected, abs=0.06)
+
+
+def test_distinct_experts_by_drawing() -> None:
+    draw, tries = random.Random(), 300
+    for _ in range(5):
+        experts, tokens = draw.choice([16, 64, 128]), draw.randint(1, 60)
+        chosen = draw.randint(1, 8)
+        seen = [len({one for _ in range(tokens) for one in draw.sample(range(experts), chosen)}) for _ in range(tries)]
+        mean = sum(seen) / tries
+        deviation = math.sqrt(sum((one - mean) ** 2 for one in seen) / tries / (tries - 1))
+
+        assert abs(mean - expected_distinct_uniform(experts, chosen, tokens)) <= 5 * deviation + 1e-9
+
+
+def test_skew_touches_fewer_and_groups_change_nothing() -> None:
+    draw = random.Random()
+    for _ in range(50):
+        weights = [draw.expovariate(1) for _ in range(32)]
+        shares = chosen_shares(weights, 4)
+
+        assert math.fsum(shares) == pytest.approx(4)
+        assert max(shares) <= 1
+        assert expected_distinct(shares, 20) <= expected_distinct_uniform(32, 4, 20) + 1e-9
+
+
+def test_the_fullest_rank_by_drawing() -> None:
+    draw, tries = random.Random(), 200
+    for experts, chosen, tokens, ranks in ((64, 4, 256, 8), (128, 8, 512, 16), (32, 2, 1024, 4)):
+        held, found = experts // ranks, []
+        for _ in range(tries):
+            loads = [0] * ranks
+            for _ in range(tokens):
+                for expert in draw.sample(range(experts), chosen):
+                    loads[expert // held] += 1
+            found.append(max(loads) * ranks / (tokens * chosen))
+        mean = sum(found) / tries
+
+        assert rank_imbalance(experts, chosen, tokens, ranks) == pytest.approx(mean, rel=0.02)
+
+
+def test_measured_loads_of_ranks() -> None:
+    assert rank_imbalance_of((1.0, 1.0, 2.0, 4.0), 2) == 1.5
+    assert rank_imbalance(8, 2, 10, 1) == 1.0
