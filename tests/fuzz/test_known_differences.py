@@ -259,6 +259,35 @@ def test_neighbour_without_weight_is_not_read_at_a_border() -> None:
     assert session.run({"x": x, "p": place}).results["y"].item() == 3
 
 
+def test_steps_of_what_is_not_finite_are_the_largest_below_a_zero_point() -> None:
+    graph = (
+        "g (float[2,5,4] x, float[2,3,4] s) => (int8[2,5,4] y) <int8[2,3,4] z = {"
+        + ", ".join("7, -7" for _ in range(12))
+        + "}> { y = QuantizeLinear<axis=1, block_size=2>(x, s, z) }"
+    )
+    model = model_from_text(graph)
+    model.opset_import[0].version = 21
+    model.ir_version = 10
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    scales = np.ones((2, 3, 4), np.float32)
+
+    for element in (np.nan, -np.inf):
+        x = np.full((2, 5, 4), element, np.float32)
+        assert {*session.run({"x": x, "s": scales}).results["y"].reshape(-1).tolist()} == {-128, 127}
+
+
+def test_rank_of_what_is_undefined_is_none() -> None:
+    graph = "g (float[3] x) => (float[1] y, int64[1] i) <int64[1] k = {1}> { y, i = TopK(x, k) }"
+    session = load(model_from_text(graph).SerializeToString())
+    assert isinstance(session, Session)
+
+    def first(*x: float) -> int:
+        return int(session.run({"x": np.array(x, np.float32)}).results["i"][0])
+
+    assert (first(np.nan, 1, 2), first(1, np.nan, 2), first(1, 2, np.nan)) not in {(0, 1, 2), (2, 2, 1)}
+
+
 def test_deviation_of_which_the_square_is_zero() -> None:
     x = np.array([[1e-40, 0.0]], np.float32)  # the variance underflows, not so the distance from the mean
 

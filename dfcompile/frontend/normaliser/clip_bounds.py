@@ -2,7 +2,9 @@
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, shape_inference
+from onnx import TensorProto, helper
+
+from dfcompile.frontend.onnx.inference import inferred_graph
 
 _SINCE = 11  # version of the operator in which bounds are operands, and what is omitted does not bound
 _LARGEST = float(np.finfo(np.float32).max)
@@ -37,6 +39,6 @@ def _missing(node: onnx.NodeProto) -> list[str]:
 
 def element_types(proto: onnx.ModelProto) -> dict[str, int]:
     """Return ONNX's element type of each value of a model, as far as it can be inferred."""
-    graph = shape_inference.infer_shapes(proto).graph
+    graph = inferred_graph(proto)
     types = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.value_info)}
     return types | {tensor.name: tensor.data_type for tensor in graph.initializer}

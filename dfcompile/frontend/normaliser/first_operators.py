@@ -145,6 +145,8 @@ def _inferred(
     node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], constants: Mapping[str, Constant]
 ) -> Mapping[str, onnx.TypeProto]:
     operands = {name: types[name] for name in node.input if name in types}
+    if any(name and name not in types for name in node.input):
+        return {}
     told = {
         name: numpy_helper.from_array(constants[name], name)
         for name in operands

@@ -11,6 +11,7 @@ from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.einsum_result import einsum_result
 from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
 from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.inference import inferred_graph
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.operand_results import operand_result
 from dfcompile.frontend.onnx.window_results import window_result
@@ -79,15 +80,10 @@ def infer_types(draft: Draft, *, strict: bool = False) -> Mapping[str, TensorTyp
 
 def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: bool) -> dict[str, TensorType]:
     try:
-        inferred = shape_inference.infer_shapes(proto, check_type=strict, strict_mode=strict, data_prop=follow)
+        graph = inferred_graph(proto, strict=strict, follow=follow)
     except (shape_inference.InferenceError, ValueError) as error:
         raise UserError(_explained(str(error))) from error
-    except MemoryError as error:
-        raise UserError(
-            "model: sizes in it are so large that inferring its shapes needs more memory than there is"
-        ) from error
     types = {name: TensorType(str(value.dtype), value.shape) for name, value in draft.constants.items()}
-    graph = inferred.graph
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.name not in types and value.type.WhichOneof("value") is not None:
             types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), _shape(value))
@@ -126,11 +122,11 @@ def _has_long_vectors(proto: onnx.ModelProto) -> bool:
     if not followed:
         return False
     try:
-        inferred = shape_inference.infer_shapes(proto)
+        graph = inferred_graph(proto)
     except (shape_inference.InferenceError, ValueError):
         return False  # the inference proper says what is wrong
     names = {name for node in followed for name in (*node.input, *node.output)}
-    values = (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output)
+    values = (*graph.input, *graph.value_info, *graph.output)
     shapes = [_shape(value) for value in values if value.name in names]
     return any(shape is not None and len(shape) == 1 and (shape[0] or 0) > _LONGEST_VECTOR for shape in shapes)
 

@@ -10,6 +10,7 @@ from dfcompile.frontend.validation.operands import (
     check_rank,
     shape_text,
 )
+from dfcompile.frontend.validation.window_shapes import check_groups
 
 _ELLIPSIS = "..."
 
@@ -69,11 +70,13 @@ def _check_vectors(operands: Operands, matrix: int, positions: Sequence[int], ax
 
 
 def _check_integer_convolution(operands: Operands) -> None:
+    check_groups(operands, 1)
     _check_steps(operands, (2,), 1)
     _check_steps(operands, (3,), _filters(operands, 1))
 
 
 def _check_quantised_convolution(operands: Operands) -> None:
+    check_groups(operands, 3)
     _check_steps(operands, (1, 2, 6, 7), 1)
     _check_steps(operands, (4, 5), _filters(operands, 3))
 

@@ -12,19 +12,30 @@ from dfcompile.frontend.validation.operands import (
 )
 
 
+def check_groups(operands: Operands, filters: int) -> None:
+    """The channels of the data are those of the filters of all groups, and each group has as many filters.
+
+    Raises:
+        UserError: they are not.
+    """
+    data, weights, group = operands.shape(0), operands.shape(filters), operands.integer("group", 1)
+    if data is None or weights is None or len(data) < 2 or len(weights) < 2:
+        return
+    if group < 1 or data[1] != weights[1] * group:
+        raise operands.wrong(
+            f"input {operands.name(0)} has {data[1]} channels against weights for {weights[1] * group} (groups {group})"
+        )
+    if weights[0] % group:
+        raise operands.wrong(f"{weights[0]} filters against a multiple of {group} groups")
+
+
 def _check_convolution(operands: Operands) -> None:
     data, weights = operands.shape(0), operands.shape(1)
     if data is None or weights is None:
         return
     check_rank(operands, 1, len(data))
     check_least_rank(operands, 0, 3)
-    group = operands.integer("group", 1)
-    if data[1] != weights[1] * group:
-        raise operands.wrong(
-            f"input {operands.name(0)} has {data[1]} channels against weights for {weights[1] * group} (groups {group})"
-        )
-    if weights[0] % group:
-        raise operands.wrong(f"{weights[0]} filters against a multiple of {group} groups")
+    check_groups(operands, 1)
     _check_kernel(operands, weights)
     _check_windows(operands, len(data) - 2)
     check_vector(operands, 2, weights[0], "filters")

@@ -17,16 +17,14 @@ _DYNAMIC_STEPS = 255  # between the least and the largest number
 
 def quantize_linear(op: Operator, build: CanonicalFragment) -> None:
     """``Y = saturate(round(X / scale) + zero_point)``, half to even: one element-wise task."""
-    zero_point, y = op.optional_input(2), op.output()
+    y = op.output()
     precision = op.integer("precision", 0)
     if precision not in _PRECISIONS:
         raise op.unsupported(f"attribute 'precision' is {precision} against 1, 10 or 16 (float, float16, bfloat16)")
     value = quotient("a", "b")
     if _PRECISIONS[precision]:
         value = f"dace.float32({_PRECISIONS[precision]}({value}))"
-    operands = [op.input(0), op.input(1)]
-    if zero_point is not None and not is_zero(zero_point):
-        operands.append(zero_point)
+    operands = [op.input(0), op.input(1), *_shifts(op)]
     saturate = op.integer("saturate", 1) != 0
     source = quantised(value, "c" if len(operands) > 2 else "", y.dtype, saturate=saturate)
     _add(op, build, source, operands)
@@ -34,10 +32,8 @@ def quantize_linear(op: Operator, build: CanonicalFragment) -> None:
 
 def dequantize_linear(op: Operator, build: CanonicalFragment) -> None:
     """``Y = (X - zero_point) * scale``: one element-wise task; one that unpacks constants of less than a byte."""
-    x, zero_point = op.input(0), op.optional_input(2)
-    operands = [unpacked(build, x), op.input(1)]
-    if zero_point is not None and not is_zero(zero_point):
-        operands.append(zero_point)
+    x = op.input(0)
+    operands = [unpacked(build, x), op.input(1), *_shifts(op)]
     _add(op, build, real_number("a", "c" if len(operands) > 2 else "", "b", x.dtype), operands)
 
 
@@ -109,6 +105,16 @@ def _real_of_code(code: str) -> str:
     above = f"({size} - 2.0 if {size} < 6 else 2.0 * {size} - 8.0)"
     real = f"(0.5 * {size} if {size} < 4 else {above})"
     return f"-{real} if ({code}) > 7 else {real}"
+
+
+def _shifts(op: Operator) -> list[Tensor]:
+    """Return the zero point, unless there is none or it is zero everywhere."""
+    scale, zero_point = op.input(1), op.optional_input(2)
+    if zero_point is None:
+        return []
+    if zero_point.shape != scale.shape and not zero_point.elements == scale.elements == 1:
+        raise op.unsupported(f"a zero point {zero_point} against one of the shape of the scale {scale}")
+    return [] if is_zero(zero_point) else [zero_point]
 
 
 def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Tensor]) -> None:

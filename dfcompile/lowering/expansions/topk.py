@@ -1,4 +1,4 @@
-"""ONNX TopK: the largest or smallest elements along an axis, in order, with their positions."""
+"""ONNX TopK: the largest or smallest elements along an axis, in order, with their positions; a NaN comes last."""
 
 from dataclasses import dataclass
 from math import prod
@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
+from dfcompile.lowering.expressions import is_real
 from dfcompile.lowering.operators import Concat
 
 _FEW_STEPS = 32  # one after another; beyond, elements are ranked, which takes the square of their number
@@ -50,30 +51,58 @@ def selection(op: Operator, build: CanonicalFragment) -> None:
     if wanted.k > _MOST_STEPS:
         raise op.unsupported(f"K is {wanted.k} against at most {_MOST_STEPS} steps (--expand TopK=rank)")
     kind, sign = (Reduction.MAX, "<") if wanted.is_largest else (Reduction.MIN, ">")
+    none, finds_nan = kind.initial(x.dtype), is_real(x.dtype)
     positions = build.parameter("positions", np.arange(n, dtype=np.int64).reshape(n, 1))
     values, places = list[Tensor](), list[Tensor]()
     for step in range(wanted.k):
         value = build.array("value", (x.shape[0], 1, x.shape[2]))
         place = build.array("place", value.shape, "int64")
+        # A NaN at c is found as the place n + c: behind all numbers, each of which is at less than n.
         if step == 0:
-            build.reduce(kind, [x], value, [1], step="value")
-            build.reduce(Reduction.MIN, [x, value, positions], place, [1], f"c if a == b else {n}", step="place")
+            first = f"c if a == b else n + c if a != a else {2 * n}" if finds_nan else f"c if a == b else {n}"
+            build.reduce(kind, [x], value, [1], f"a if a == a else {none}" if finds_nan else "a", step="value")
+            build.reduce(
+                Reduction.MIN, [x, value, positions], place, [1], first.replace("n + c", f"{n} + c"), step="place"
+            )
         else:
             last, at = values[-1], places[-1]
-            comes_after = f"a {sign} b or (a == b and c > d)"
-            left = f"a if {comes_after} else {kind.initial(x.dtype)}"
-            build.reduce(kind, [x, last, positions, at], value, [1], left, step=f"value{step}")
+            left = f"a if a {sign} b or (a == b and c > d) else {none}"
             first = f"c if a == e and (a {sign} b or c > d) else {n}"
+            if finds_nan:
+                left = f"a if d < {n} and (a {sign} b or (a == b and c > d)) else {none}"
+                number = f"c if d < {n} and a == e and (a {sign} b or c > d)"
+                first = f"{number} else {n} + c if a != a and {n} + c > d else {2 * n}"
+            build.reduce(kind, [x, last, positions, at], value, [1], left, step=f"value{step}")
             build.reduce(Reduction.MIN, [x, last, positions, at, value], place, [1], first, step=f"place{step}")
         values.append(value)
         places.append(place)
-    for parts, result, name in zip((values, places), op.outputs, ("values", "places"), strict=False):
-        if result is not None and len(parts) == 1:
-            build.view_as(parts[0], result)
-        elif result is not None:
-            joined = build.array(name, (x.shape[0], wanted.k, x.shape[2]), result.dtype)
-            build.add(Concat(1), parts, joined, step=name)
-            build.view_as(joined, result)
+    wants_values, wants_places = ([*op.outputs, None][position] is not None for position in (0, 1))
+    joined_places = _joined(build, places, "places") if wants_places or finds_nan else None
+    joined_values = _joined(build, values, "values") if wants_values else None
+    if finds_nan and joined_places is not None:
+        if joined_values is not None:
+            joined_values = _told(build, f"nan if b >= {n} else a", [joined_values, joined_places], "told_values")
+        if wants_places:
+            joined_places = _told(build, f"a - {n} if a >= {n} else a", [joined_places], "told_places")
+    for found, result in zip((joined_values, joined_places), op.outputs, strict=False):
+        if result is not None and found is not None:
+            build.view_as(found, result)
+
+
+def _joined(build: CanonicalFragment, parts: list[Tensor], name: str) -> Tensor:
+    if len(parts) == 1:
+        return parts[0]
+    outer, _, inner = parts[0].shape
+    joined = build.array(name, (outer, len(parts), inner), parts[0].dtype)
+    build.add(Concat(1), parts, joined, step=name)
+    return joined
+
+
+def _told(build: CanonicalFragment, source: str, operands: list[Tensor], name: str) -> Tensor:
+    """Return results in which what was found behind all numbers is a NaN at its own place."""
+    told = build.array(name, operands[0].shape, operands[0].dtype)
+    build.elementwise(source, operands, told, step=name)
+    return told
 
 
 @onnx_expansion("TopK", "rank", default=True)
@@ -87,6 +116,8 @@ def rank(op: Operator, build: CanonicalFragment) -> None:
     other = build.parameter("other", np.arange(n, dtype=np.int64).reshape(n, 1))
     ranks = build.array("rank", x.shape, "int64")
     comes_before = f"b {'>' if wanted.is_largest else '<'} a or (b == a and d < c)"
+    if is_real(x.dtype):
+        comes_before += " or (a != a and (b == b or d < c))"
     build.reduce(Reduction.SUM, [along, against, own, other], ranks, [2], f"1 if {comes_before} else 0", step="rank")
     ranked = build.view(ranks, "ranked", against.shape)
     results = build.parameter("results", np.arange(wanted.k, dtype=np.int64).reshape(wanted.k, 1, 1))

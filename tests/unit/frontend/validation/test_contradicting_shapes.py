@@ -51,6 +51,11 @@ CONTRADICTIONS = {
     "{ [q] y = QLinearMatMul(a, s, z, b, s, t, s, z) }": "node 'q': 't' is 4 against 1 or 3 of 'b'",
     "g (uint8[1,1,4,4] x, uint8[2,1,3,3] w, uint8 z, uint8[1,1,3,3] t) => (y) "
     "{ [q] y = ConvInteger(x, w, z, t) }": "node 'q': 't' is 1×1×3×3 against one or 2 elements",
+    "g (uint8[1,2,4,4] x, uint8[2,2,3,3] w) => (y) { [q] y = ConvInteger<group=7>(x, w) }": (
+        "node 'q': input 'x' has 2 channels against weights for 14 (groups 7)"
+    ),
+    "g (uint8[1,4,4,4] x, float s, uint8 z, uint8[3,2,3,3] w) => (y) "
+    "{ [q] y = QLinearConv<group=2>(x, s, z, w, s, z, s, z) }": "node 'q': 3 filters against a multiple of 2 groups",
     # normalisations
     f"{NORMALISED} {{ [n] y = GroupNormalization<num_groups=2>(x, s, t) }}": "node 'n': 't' is 3 against 2 groups",
     f"{NORMALISED} {{ [n] y = GroupNormalization<num_groups=3>(x, s, s) }}": (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 
 from dfcompile.canonical_dag.extraction import extract
-from dfcompile.errors import UnsupportedOpError
+from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.lowering import Choice
 from tests.examples import examples
 from tests.onnx_nodes import Array, Attribute, Node, assert_same, check_node, lowered, random, scopes
@@ -90,6 +90,17 @@ def test_forms_that_contradict_themselves_are_refused(
 
     with pytest.raises(UnsupportedOpError, match=rf"node 'op': QuantizeLinear.*{found}"):
         lowered(node.model())
+
+
+@pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
+@pytest.mark.parametrize("shape", [(2,), (1,), (3, 1)])
+@pytest.mark.parametrize("step", [0, 7])
+def test_zero_point_is_of_the_shape_of_the_scale(op_type: str, shape: Sequence[int], step: int) -> None:
+    x = random((2, 3)) if op_type == "QuantizeLinear" else np.ones((2, 3), np.uint8)
+    operands = [x, np.ones(3, np.float32), np.full(shape, step, np.uint8)]
+
+    with pytest.raises(UserError, match="node 'op'"):
+        lowered(Node(op_type, operands, [1, 2], opset=25).model())
 
 
 @pytest.mark.parametrize("dtype", ["int4", "uint4", "int2", "uint2"])

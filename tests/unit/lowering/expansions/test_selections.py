@@ -26,6 +26,20 @@ def test_the_first_of_equal_elements_comes_first(dtype: str, axis: int, largest:
     assert np.array_equal(found["y0"], np.take_along_axis(values, first, axis))
 
 
+@pytest.mark.parametrize("name", ["selection", "rank"])
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_what_is_undefined_comes_last(dtype: str, largest: int, name: str) -> None:
+    values = np.array([[1, np.nan, np.inf, np.nan, -np.inf], [np.nan] * 5, [3, 2, 1, 2, np.nan]], dtype)
+    node = Node("TopK", [values, np.array([5])], [1], {"largest": largest}, results=(1, 1))
+    found = interpret(lowered(node.model(), [Choice("TopK", name)]), node.feeds)
+    first, last = ([2, 0, 4, 1, 3], [0, 1, 3, 2, 4]) if largest else ([4, 0, 2, 1, 3], [2, 1, 3, 0, 4])
+    places = [first, [0, 1, 2, 3, 4], last]
+
+    assert found["y1"].tolist() == places
+    assert np.array_equal(found["y0"], np.take_along_axis(values, np.array(places), 1), equal_nan=True)
+
+
 @pytest.mark.parametrize("k", [1, 2, 33])
 def test_few_are_selected_one_after_another_and_many_are_ranked(k: int) -> None:
     node = Node("TopK", [random((2, 40)), np.array([k])], [1], results=(1, 1))
@@ -37,7 +51,7 @@ def test_few_are_selected_one_after_another_and_many_are_ranked(k: int) -> None:
 
 @pytest.mark.parametrize("name", ["selection", "rank"])
 def test_nothing_is_computed_of_results_that_nobody_uses(name: str) -> None:
-    text = "g (float[4,6] x) => (float[4,2] y) { [t] y, i = TopK(x, k) }"
+    text = "g (int64[4,6] x) => (int64[4,2] y) { [t] y, i = TopK(x, k) }"
     program = program_from_text(text, k=np.array([2]))
     choices = [Choice("TopK", name)]
     maps = lower_to_maps(lower_to_canonical(program, TABLE, choices), TABLE, choices)
