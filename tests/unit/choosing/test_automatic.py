@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
-from dfcompile.choosing import AutomaticChoice, Makespans, Score, Sketch
+from dfcompile.choosing import AutomaticChoice, Makespans, Score, Sketch, scoring, search
 from dfcompile.choosing.candidate import granularities
 from dfcompile.choosing.search import GLANCED_SCOPES
 from dfcompile.driver import explore
@@ -86,6 +86,22 @@ def test_nothing_is_scheduled_that_a_plan_excludes(program: Program, pes: int) -
     assert len({sketch.candidate for sketch in scores.scheduled}) == len(scores.scheduled)
     assert all(max(scores.bound(each), scores.planned(each)) <= found.score for each in scores.scheduled)
     assert all(scores.of(rival.sketch) >= found.score for rival in found.rivals)
+
+
+@given(programs(), st.sampled_from([2, 16]))
+@examples(8)
+def test_the_published_choice_is_no_better_however_large_it_is(program: Program, pes: int) -> None:
+    """Where nothing else can be scheduled the published choice is, if it may be better by one part in 200."""
+    options = ScheduleOptions(pes, "best", effort=Effort.QUICK)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoring, "_SCHEDULED_TASKS", 0)
+        patch.setattr(search, "_SKETCHED_SCOPES", 0)
+        found = automatic(program).on(options)
+
+    candidate = found.sketch.candidate
+    published = makespan(program, (), Granularity(), options)
+    assert found.unseen > 0
+    assert 199 * makespan(program, candidate.choices, candidate.granularity, options) <= 200 * published
 
 
 def perceptrons() -> Program:
