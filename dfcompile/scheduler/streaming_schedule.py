@@ -137,16 +137,14 @@ def _quickly(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptio
     Where the latter can hardly be beaten gangs are not looked at.
     """
     non_streaming = schedule_non_streaming(dag, options.pes)
-    stored: ReplayedSchedule | None = None
-    if is_nearly_shortest(dag, options.pes, non_streaming.makespan_cycles):
-        stored = replayed_once(dag, through_memory(dag, options, non_streaming), _ACCESSES_QUICKLY)
-    if stored is None:
+    cycles = non_streaming.makespan_cycles
+    found: TimedSchedule | None = None
+    if not is_nearly_shortest(dag, options.pes, cycles):
         plan, steady = _planned(dag, partitioner, options, barrier=False)
-        found = _large(dag, _steady(plan, steady), options.effort)
-        if found.schedule.makespan_cycles > non_streaming.makespan_cycles:
-            stored = replayed_once(dag, through_memory(dag, options, non_streaming), _ACCESSES_QUICKLY)
-    if stored is not None:
-        found = TimedSchedule(stored.schedule, is_replayed=True)
+        if steady.makespan_cycles < cycles:
+            found = _large(dag, _steady(plan, steady), options.effort)
+    if found is None or found.schedule.makespan_cycles > cycles:
+        found = _large(dag, through_memory(dag, options, non_streaming), options.effort)
     return replace(found, non_streaming=non_streaming)
 
 
