@@ -246,3 +246,12 @@ def test_no_uniform_choice_is_better_by_another_objective(file: Path, aim: Aim) 
     for name, granularity in product(("mv", "op", "lmv", "ip"), (None, "pieces=8", "pieces=32")):
         rules = parse_expand([f"MatMul={name}"])
         assert found <= figure(Options(file, (8,), rules, granularity=granularity))
+
+
+def test_expansions_that_take_no_operator_are_not_tried() -> None:
+    """winograd4 takes no window wider than three; here all are, and a rule that names it limits the others."""
+    limited = automatic(convolutions(), (ExpansionRule("Conv", ("direct", "winograd4")),))
+
+    assert "winograd4" not in automatic(convolutions())._space(16).onnx["Conv"]
+    assert limited._space(16).onnx["Conv"] == ("direct", "winograd4")
+    assert limited._space(16).single["Conv", "winograd4"][0].name == "direct"
