@@ -1,6 +1,6 @@
 """The automatic choice: expansions and granularities of all operators together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
@@ -10,13 +10,13 @@ from dfcompile.choosing.operator_choice import candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OperatorOptions, OptionTable
 from dfcompile.choosing.scoring import MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
-from dfcompile.options import Volumes
+from dfcompile.options import Choice, Volumes
 
 _FEWEST_TASKS = 28_000  # that a choice may have, however few processing elements there are: quickly scheduled
 _TASKS_PER_ELEMENT = 48
 GLANCED_SCOPES = 300  # of a model: a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
-_SKETCHED_SCOPES = 4_000  # of all uniform choices that are sketched: a second
+_SKETCHED_SCOPES = 2_000  # of all uniform choices that are sketched: half a second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +80,7 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     Raises:
         UserError: no choice for the whole model is possible.
     """
-    operators = _operators(space, sketches, volumes, pes)
+    operators = _operators(space, space.covering(), sketches, volumes, pes)
     default = sketches.of(next(space.uniform()))
     most = max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes, 0 if default is None else default.estimate.tasks)
     affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= most]
@@ -96,12 +96,12 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
 def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:
     """Return what is fastest for each operator alone, without schedules; ``None`` of a large model, and without any.
 
-    See `select`.
+    See `select`. Every expansion of a canonical operator is looked at, but not under each one of what it comes of.
     """
     default = sketches.of(next(space.uniform()))
     if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
-    operators = _operators(space, sketches, volumes, pes)
+    operators = _operators(space, space.glancing(), sketches, volumes, pes)
     options = fastest_options(operators, max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes))
     found = sketches.of(candidate_of(operators, options, space))
     if found is None:
@@ -203,9 +203,11 @@ def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
     return cycles
 
 
-def _operators(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> tuple[OperatorOptions, ...]:
+def _operators(
+    space: Space, covering: Iterable[tuple[Choice, ...]], sketches: Sketches, volumes: Volumes, pes: int
+) -> tuple[OperatorOptions, ...]:
     table = OptionTable(space, volumes, pes)
-    for choices in space.covering():
+    for choices in covering:
         outline = sketches.outline(choices)
         if outline is not None:
             table.add(outline)

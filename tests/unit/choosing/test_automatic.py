@@ -255,3 +255,16 @@ def test_expansions_that_take_no_operator_are_not_tried() -> None:
     assert "winograd4" not in automatic(convolutions())._space(16).onnx["Conv"]
     assert limited._space(16).onnx["Conv"] == ("direct", "winograd4")
     assert limited._space(16).single["Conv", "winograd4"][0].name == "direct"
+
+
+def test_a_glance_has_every_expansion_in_few_choices() -> None:
+    space = automatic(convolutions())._space(16)
+    every = {
+        (op_type, name) for types in (space.onnx, space.canonical) for op_type, names in types.items() for name in names
+    }
+
+    found = list(space.glancing())
+
+    assert {(choice.op_type, choice.name) for choices in found for choice in choices if not choice.origin} == every
+    assert len(found) == max(len(names) for types in (space.onnx, space.canonical) for names in types.values())
+    assert len(found) < len(list(space.covering()))
