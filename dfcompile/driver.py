@@ -170,6 +170,11 @@ class _MappedScores:
         """Tasks of all choices together that are mapped."""
         return _MAPPED_TASKS
 
+    @property
+    def is_needed(self) -> bool:
+        """The mapping of the choice is made again."""
+        return False
+
     def of(self, sketch: Sketch) -> Score:
         """Return what the report says of the choice."""
         variant = self._lowerings.chosen(sketch.candidate, str(self._schedule.pes))

@@ -63,9 +63,17 @@ class Space:
         """
         for first in range(_most(self.onnx)):
             for second in range(_most(self.canonical)):
-                outer = (Choice(op_type, names[first % len(names)]) for op_type, names in self.onnx.items())
-                inner = (Choice(op_type, names[second % len(names)]) for op_type, names in self.canonical.items())
-                yield self._complete((*outer, *inner))
+                yield self._varied(first, second)
+
+    def glancing(self) -> Iterator[tuple[Choice, ...]]:
+        """Yield the least number of choices that have every expansion of every type."""
+        for number in range(max(_most(self.onnx), _most(self.canonical))):
+            yield self._varied(number, number)
+
+    def _varied(self, first: int, second: int) -> tuple[Choice, ...]:
+        outer = (Choice(op_type, names[first % len(names)]) for op_type, names in self.onnx.items())
+        inner = (Choice(op_type, names[second % len(names)]) for op_type, names in self.canonical.items())
+        return self._complete((*outer, *inner))
 
     def expansions_of(self, chosen: Iterable[ChosenExpansion]) -> dict[str, dict[str, str]]:
         """Return the expansions by operator and type, of types that offer several."""

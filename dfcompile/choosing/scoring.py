@@ -52,6 +52,11 @@ class Scores(Protocol):
         """Tasks of all choices together whose scores are looked at."""
         ...
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether what tells the score of the choice is needed anyway."""
+        ...
+
     def of(self, sketch: Sketch) -> Score:
         """Return the score of a choice."""
         ...
@@ -86,6 +91,11 @@ class Makespans:
     def most_tasks(self) -> int:
         """Tasks of all choices together whose schedules are looked at."""
         return _SCHEDULED_TASKS
+
+    @property
+    def is_needed(self) -> bool:
+        """The schedule of the choice is that of the report."""
+        return True
 
     def of(self, sketch: Sketch) -> Score:
         """Return the makespan and the FIFOs of a schedule, or what is never the least if it does not end."""
@@ -138,6 +148,11 @@ class Traffic:
     def most_tasks(self) -> int:
         """Tasks of all choices together whose canonical DAGs are made."""
         return _COUNTED_TASKS
+
+    @property
+    def is_needed(self) -> bool:
+        """The canonical DAG of the choice is made again."""
+        return False
 
     def of(self, sketch: Sketch) -> Score:
         """Return the bytes, and the cycles that a schedule takes about."""

@@ -1,6 +1,6 @@
 """The automatic choice: expansions and granularities of all operators together."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
@@ -10,11 +10,13 @@ from dfcompile.choosing.operator_choice import candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OperatorOptions, OptionTable
 from dfcompile.choosing.scoring import MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
-from dfcompile.options import Volumes
+from dfcompile.options import Choice, Volumes
 
 _FEWEST_TASKS = 28_000  # that a choice may have, however few processing elements there are: quickly scheduled
 _TASKS_PER_ELEMENT = 48
 GLANCED_SCOPES = 300  # of a model: a second
+_WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
+_SKETCHED_SCOPES = 2_000  # of all uniform choices that are sketched: half a second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +42,7 @@ class Selection:
         sketch: of the choice.
         score: of its schedule; ``None`` where no rival was scheduled.
         rivals: the uniform choices.
+        unseen: uniform choices of which only single operators were estimated: of a large model.
         operators: of the model, with the options of each shape.
         default: the published expansions with the tasks that they declare; ``None`` if there are too many of these.
         expansions: chosen, by operator and type, of types that offer several.
@@ -53,6 +56,7 @@ class Selection:
     operators: tuple[OperatorOptions, ...]
     default: Sketch | None
     expansions: Mapping[str, Mapping[str, str]]
+    unseen: int = 0
     made: MadeSchedule | None = None
     is_taken: bool = True
 
@@ -76,29 +80,28 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     Raises:
         UserError: no choice for the whole model is possible.
     """
-    operators = _operators(space, sketches, volumes, pes)
+    operators = _operators(space, space.covering(), sketches, volumes, pes)
     default = sketches.of(next(space.uniform()))
-    most = max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes)
-    affordable = (each for each in space.uniform() if _least_tasks(operators, each) <= most)
-    distinct = _distinct(map(sketches.of, affordable))
+    most = max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes, 0 if default is None else default.estimate.tasks)
+    affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= most]
+    distinct, unseen = _sketched(affordable, operators, sketches)
     uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
     descent = Descent(operators, sketches, space, most)
     own = descent.best(fastest_options(operators, most), [each for each in uniform if each.estimate.tasks <= most][:1])
-    chosen, least, rivals = _compared([*own, *uniform], scores)
-    return Selection(
-        chosen, least, rivals[-len(uniform) :], operators, default, space.expansions_of(chosen.outline.chosen)
-    )
+    chosen, least, rivals = _compared([*own, *uniform], default, scores)
+    expansions = space.expansions_of(chosen.outline.chosen)
+    return Selection(chosen, least, rivals[-len(uniform) :], operators, default, expansions, unseen)
 
 
 def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:
     """Return what is fastest for each operator alone, without schedules; ``None`` of a large model, and without any.
 
-    See `select`.
+    See `select`. Every expansion of a canonical operator is looked at, but not under each one of what it comes of.
     """
     default = sketches.of(next(space.uniform()))
     if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
-    operators = _operators(space, sketches, volumes, pes)
+    operators = _operators(space, space.glancing(), sketches, volumes, pes)
     options = fastest_options(operators, max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes))
     found = sketches.of(candidate_of(operators, options, space))
     if found is None:
@@ -113,18 +116,22 @@ def _least_tasks(operators: Sequence[OperatorOptions], candidate: Candidate) -> 
     return 0 if pieces is None else pieces * sum(len(each.origins) for each in operators) // 2
 
 
-def _compared(sketches: Sequence[Sketch], scores: Scores) -> tuple[Sketch, Score | None, tuple[Rival, ...]]:
+def _compared(
+    sketches: Sequence[Sketch], default: Sketch | None, scores: Scores
+) -> tuple[Sketch, Score | None, tuple[Rival, ...]]:
     """Return the best of those that there is time to schedule; the first, if that is for none of the others.
 
     Always the choice is looked at that may be best by what is known of it, from a bound to a plan to a schedule: so
-    none is scheduled that a plan excludes.
+    none is scheduled that a plan excludes. Where the schedule of the choice is needed anyway, there is time for the
+    first and for the published one, however large they are; for the latter only if its bound is worth mentioning.
 
     Returns:
         The choice, its score if that was needed, and the others.
     """
     first, *others = sketches
+    published = next((number for number, each in enumerate(sketches) if scores.is_needed and each is default), 0)
     left = scores.most_tasks - first.estimate.tasks
-    if all(each.estimate.tasks > left for each in others):
+    if not scores.is_needed and all(each.estimate.tasks > left for each in others):
         return first, None, tuple(Rival(each, None, is_excluded=False) for each in others)
     known = [scores.bound(each) for each in sketches]
     heap = [(bound, number, False) for number, bound in enumerate(known)]
@@ -133,16 +140,17 @@ def _compared(sketches: Sequence[Sketch], scores: Scores) -> tuple[Sketch, Score
     chosen = 0
     while heap and not (scored and heap[0][0] > scored[chosen]):
         _, number, is_planned = heappop(heap)
-        sketch = sketches[number]
-        tasks = sketch.estimate.tasks if number else 0  # the first has its share
-        if tasks > left:
+        is_given = not number or (number == published and _is_worth_it(known[number], scored.get(chosen)))
+        tasks = 0 if is_given else sketches[number].estimate.tasks
+        if tasks > max(left, 0):
             continue
         if not is_planned:
-            known[number] = max(known[number], scores.planned(sketch))
+            known[number] = max(known[number], scores.planned(sketches[number]))
             heappush(heap, (known[number], number, True))
             continue
-        left -= tasks
-        scored[number] = scores.of(sketch)
+        same = [scored[other] for other in scored if sketches[other] is sketches[number]]
+        left -= 0 if same else tasks
+        scored[number] = same[0] if same else scores.of(sketches[number])
         chosen = min(scored, key=lambda each: (scored[each], each))
     least = scored[chosen]
     rivals = (
@@ -152,20 +160,54 @@ def _compared(sketches: Sequence[Sketch], scores: Scores) -> tuple[Sketch, Score
     return sketches[chosen], least, tuple(rivals)
 
 
-def _distinct(sketches: Iterator[Sketch | None]) -> Iterator[Sketch]:
-    """Yield sketches of different lowerings."""
-    seen = set()
-    for sketch in sketches:
+def _is_worth_it(bound: Score, least: Score | None) -> bool:
+    """Return whether a choice of which a bound is known may be better by more than one part in so many."""
+    return least is None or not bound or (least[0] - bound[0]) * _WORTH_SCHEDULING > least[0]
+
+
+def _sketched(
+    candidates: Sequence[Candidate], operators: Sequence[OperatorOptions], sketches: Sketches
+) -> tuple[list[Sketch], int]:
+    """Return sketches of different lowerings, and of how many candidates there are none.
+
+    The first one, the defaults, is sketched; of the others of a large model those that look best by their operators.
+    """
+    found: dict[object, Sketch] = {}
+    scopes = 0
+    for number, candidate in enumerate([*candidates[:1], *sorted(candidates[1:], key=_alone(operators))]):
+        if scopes > _SKETCHED_SCOPES:
+            return list(found.values()), len(candidates) - number
+        sketch = sketches.of(candidate)
         if sketch is not None:
-            key = sketch.outline.chosen, sketch.candidate.granularity
-            if key not in seen:
-                seen.add(key)
-                yield sketch
+            scopes += len(sketch.outline.graph.scopes)
+            found.setdefault((sketch.outline.chosen, candidate.granularity), sketch)
+    return list(found.values()), 0
 
 
-def _operators(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> tuple[OperatorOptions, ...]:
+def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
+    """Return what tells about how long all operators take one after another under a uniform choice."""
+
+    def cycles(candidate: Candidate) -> int:
+        names = {choice.op_type: choice.name for choice in candidate.choices if not choice.origin}
+        total = 0
+        for each in operators:
+            pieces = candidate.granularity.pieces_of(each.origins[0])
+            fitting = [
+                option.alone.cycles
+                for option in each.known
+                if option.pieces == pieces and all(names.get(of, name) == name for of, name in option.expansions)
+            ]
+            total += min(fitting, default=0) * len(each.origins)
+        return total
+
+    return cycles
+
+
+def _operators(
+    space: Space, covering: Iterable[tuple[Choice, ...]], sketches: Sketches, volumes: Volumes, pes: int
+) -> tuple[OperatorOptions, ...]:
     table = OptionTable(space, volumes, pes)
-    for choices in space.covering():
+    for choices in covering:
         outline = sketches.outline(choices)
         if outline is not None:
             table.add(outline)

@@ -25,8 +25,12 @@ def space_of(
     """
     fixed = tuple(Choice(rule.op_type, rule.names[0], rule.origin) for rule in rules if len(rule.names) == 1)
     limits = {rule.op_type: rule.names for rule in rules if not rule.origin}
-    onnx = {op.op_type for op in known.operators}
-    canonical = {inner.op_type for op in known.operators for each in op.expansions for inner in each.operators}
+    onnx: dict[str, set[str]] = {}
+    canonical: dict[str, set[str]] = {}
+    for op in known.operators:
+        onnx.setdefault(op.op_type, set()).update(_names(op))
+        for inner in (inner for each in op.expansions for inner in each.operators):
+            canonical.setdefault(inner.op_type, set()).update(inner.scopes)
     of_model = _several(table, ONNX, onnx, limits)
     return Space(
         onnx=of_model,
@@ -40,12 +44,13 @@ def space_of(
 
 
 def _several(
-    table: ExpansionTable, dialect: str, present: set[str], limits: Mapping[str, Sequence[str]]
+    table: ExpansionTable, dialect: str, taken: Mapping[str, set[str]], limits: Mapping[str, Sequence[str]]
 ) -> Mapping[str, tuple[str, ...]]:
+    """Return the expansions of each type that has several; those that take no operator only where a rule names them."""
     found = {}
-    for op_type in sorted(present):
+    for op_type in sorted(taken):
         registered = table.by_operator.get((dialect, op_type), {})
-        names = tuple(name for name in registered if name in limits.get(op_type, registered))
+        names = tuple(name for name in registered if name in limits.get(op_type, taken[op_type]))
         if len(names) > 1:
             found[op_type] = names
     return found

@@ -43,7 +43,8 @@ class RivalsSummary:
     scheduled: int = figure(unit="choices", meaning="whose schedules were compared with that of the automatic choice")
     excluded: int = figure(unit="choices", meaning="of which it is proved that they are no better")
     estimated: int = figure(
-        unit="choices", meaning="that were left to their estimates: their schedules would have taken too long"
+        unit="choices",
+        meaning="that were left to their estimates, or to those of their operators: more would have taken too long",
     )
 
 

@@ -38,7 +38,7 @@ def _rivals(selection: Selection, makespan_cycles: int | None) -> RivalsSummary:
         )
         for rival in selection.rivals
     )
-    return RivalsSummary(scheduled, excluded, len(selection.rivals) - scheduled - excluded)
+    return RivalsSummary(scheduled, excluded, selection.unseen + len(selection.rivals) - scheduled - excluded)
 
 
 def _expand(taken: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

@@ -79,8 +79,8 @@ class Scheduling:
             UserError: no partitioner has the name, or a time does not fit in 64 bits.
             VerificationError: the checker rejects the schedule, or its times are not those of its assignment.
         """
-        baseline = self._baseline(options.pes)
         timed = timed_schedule(self._dag, options) if known is None else known
+        baseline = self._baseline(options.pes, timed.non_streaming)
         found, ends = timed.schedule, not timed.deadlock
         _check_limit(found, options.max_fifo)
         if found.timing.is_exact or options.fifos in {None, "rule"}:
@@ -100,9 +100,9 @@ class Scheduling:
             self._bounds[pes] = lower_bound_cycles(self._dag, pes)
         return self._bounds[pes]
 
-    def _baseline(self, pes: int) -> NonStreamingSchedule:
+    def _baseline(self, pes: int, known: NonStreamingSchedule | None) -> NonStreamingSchedule:
         if pes not in self._baselines:
-            self._baselines[pes] = schedule_non_streaming(self._dag, pes)
+            self._baselines[pes] = schedule_non_streaming(self._dag, pes) if known is None else known
             check_non_streaming(self._dag, self._baselines[pes])
         return self._baselines[pes]
 

@@ -10,16 +10,18 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError, ReplayTooLargeError, VerificationError
 from dfcompile.options import Effort, Fifos
 from dfcompile.plugins import faults_of, is_own
+from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules, is_replayable, replayed_once
 from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
 from dfcompile.scheduler.listing.listed_schedules import is_listable, listed_schedule, with_minimal_fifos
+from dfcompile.scheduler.listing.through_memory import is_nearly_shortest, through_memory
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.replayed import replay_of
-from dfcompile.scheduler.schedules import Schedule
+from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 from dfcompile.scheduler.simulation import Wait
 from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_sample
 from dfcompile.scheduler.steady_schedule import QUICK_NODES, Plan
@@ -45,6 +47,7 @@ class TimedSchedule:
         bound_cycles: what every schedule takes at least, as far as it was proved on the way; 0 if nothing was.
         is_replayed: whether the times are those of a replay of just this schedule; those of elements in flight come
             from one with larger FIFOs.
+        non_streaming: the schedule in which nothing streams, if that was made on the way.
     """
 
     schedule: Schedule
@@ -52,6 +55,7 @@ class TimedSchedule:
     steady_error: Fraction | None = None
     bound_cycles: int = 0
     is_replayed: bool = False
+    non_streaming: NonStreamingSchedule | None = None
 
 
 def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Partitioner] | None = None) -> Schedule:
@@ -89,10 +93,13 @@ def timed_schedule(
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
     if partitioner.lists and not barrier and is_listable(dag, options):
         return _listed(dag, partitioner, options)
+    is_quick = options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None
+    if is_quick and partitioner.lists and not barrier and options.timing.is_exact:
+        return _quickly(dag, partitioner, options)
     own = _planned(dag, partitioner, options, barrier=barrier)
     if not options.timing.is_exact:
         return TimedSchedule(_steady(own[0], own[1]))
-    if options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None and not barrier:
+    if is_quick and not barrier:
         return _large(dag, _steady(own[0], own[1]), options.effort)
     try:
         rivals = _rivals(dag, partitioner, options, own)
@@ -122,6 +129,23 @@ def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOption
         planned = [each for each in planned if each[1].makespan_cycles <= cycles]
     shortest = min((listed.found, *_exact(planned, "in-flight")), key=lambda found: found.order)
     return TimedSchedule(_with_fifos(dag, shortest, options).schedule, bound_cycles=listed.bound)
+
+
+def _quickly(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions) -> TimedSchedule:
+    """Return a large schedule of gangs, or the one in which nothing streams if that is shorter.
+
+    Where the latter can hardly be beaten gangs are not looked at.
+    """
+    non_streaming = schedule_non_streaming(dag, options.pes)
+    cycles = non_streaming.makespan_cycles
+    found: TimedSchedule | None = None
+    if not is_nearly_shortest(dag, options.pes, cycles):
+        plan, steady = _planned(dag, partitioner, options, barrier=False)
+        if steady.makespan_cycles < cycles:
+            found = _large(dag, _steady(plan, steady), options.effort)
+    if found is None or found.schedule.makespan_cycles > cycles:
+        found = _large(dag, through_memory(dag, options, non_streaming), options.effort)
+    return replace(found, non_streaming=non_streaming)
 
 
 def _with_fifos(dag: CanonicalDag, found: ReplayedSchedule, options: ScheduleOptions) -> ReplayedSchedule:

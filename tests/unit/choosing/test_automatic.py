@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
-from dfcompile.choosing import AutomaticChoice, Makespans, Score, Sketch
+from dfcompile.choosing import AutomaticChoice, Makespans, Score, Sketch, scoring, search
 from dfcompile.choosing.candidate import granularities
 from dfcompile.choosing.search import GLANCED_SCOPES
 from dfcompile.driver import explore
@@ -86,6 +86,22 @@ def test_nothing_is_scheduled_that_a_plan_excludes(program: Program, pes: int) -
     assert len({sketch.candidate for sketch in scores.scheduled}) == len(scores.scheduled)
     assert all(max(scores.bound(each), scores.planned(each)) <= found.score for each in scores.scheduled)
     assert all(scores.of(rival.sketch) >= found.score for rival in found.rivals)
+
+
+@given(programs(), st.sampled_from([2, 16]))
+@examples(8)
+def test_the_published_choice_is_no_better_however_large_it_is(program: Program, pes: int) -> None:
+    """Where nothing else can be scheduled the published choice is, if it may be better by one part in 200."""
+    options = ScheduleOptions(pes, "best", effort=Effort.QUICK)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoring, "_SCHEDULED_TASKS", 0)
+        patch.setattr(search, "_SKETCHED_SCOPES", 0)
+        found = automatic(program).on(options)
+
+    candidate = found.sketch.candidate
+    published = makespan(program, (), Granularity(), options)
+    assert found.unseen > 0
+    assert 199 * makespan(program, candidate.choices, candidate.granularity, options) <= 200 * published
 
 
 def perceptrons() -> Program:
@@ -230,3 +246,25 @@ def test_no_uniform_choice_is_better_by_another_objective(file: Path, aim: Aim) 
     for name, granularity in product(("mv", "op", "lmv", "ip"), (None, "pieces=8", "pieces=32")):
         rules = parse_expand([f"MatMul={name}"])
         assert found <= figure(Options(file, (8,), rules, granularity=granularity))
+
+
+def test_expansions_that_take_no_operator_are_not_tried() -> None:
+    """winograd4 takes no window wider than three; here all are, and a rule that names it limits the others."""
+    limited = automatic(convolutions(), (ExpansionRule("Conv", ("direct", "winograd4")),))
+
+    assert "winograd4" not in automatic(convolutions())._space(16).onnx["Conv"]
+    assert limited._space(16).onnx["Conv"] == ("direct", "winograd4")
+    assert limited._space(16).single["Conv", "winograd4"][0].name == "direct"
+
+
+def test_a_glance_has_every_expansion_in_few_choices() -> None:
+    space = automatic(convolutions())._space(16)
+    every = {
+        (op_type, name) for types in (space.onnx, space.canonical) for op_type, names in types.items() for name in names
+    }
+
+    found = list(space.glancing())
+
+    assert {(choice.op_type, choice.name) for choices in found for choice in choices if not choice.origin} == every
+    assert len(found) == max(len(names) for types in (space.onnx, space.canonical) for names in types.values())
+    assert len(found) < len(list(space.covering()))

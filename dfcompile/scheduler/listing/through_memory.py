@@ -1,0 +1,60 @@
+"""The schedule in which nothing streams, as a streaming schedule: known for nothing, and short where work is fine.
+
+Where operators are cut into about as many equal tasks as there are elements, a stream from one task to the next gains
+next to nothing, and keeps an element for as long as its producer runs.
+"""
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag, topological_order
+from dfcompile.options import Timing
+from dfcompile.scheduler.options import ScheduleOptions
+from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
+
+_NEARLY = 1000  # no other schedule is shorter by one part in so many
+
+
+def through_memory(dag: CanonicalDag, options: ScheduleOptions, found: NonStreamingSchedule) -> Schedule:
+    """Return a non-streaming schedule as one without FIFOs; each node is a block of its own.
+
+    Args:
+        dag: the graph.
+        options: P, and the name of the partitioner.
+        found: its non-streaming schedule.
+    """
+    place = np.empty(dag.nodes_count, dtype=np.int64)
+    place[topological_order(dag)] = np.arange(dag.nodes_count)
+    block = np.empty(dag.nodes_count, dtype=np.int32)
+    block[np.lexsort((place, found.start))] = np.arange(dag.nodes_count)
+    awaited = np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)
+    first_out = np.where(dag.is_computational & (dag.volume_out > 0), found.start + awaited, found.end)
+    nothing = np.zeros(dag.edges_count, dtype=np.bool_), np.zeros(dag.edges_count, dtype=np.int64)
+    for column in (block, first_out, *nothing):
+        column.setflags(write=False)
+    return Schedule(
+        pes=options.pes,
+        partition=options.partition,
+        barrier=False,
+        timing=Timing.STEADY,
+        block=block,
+        pe=found.pe,
+        start=found.start,
+        first_out=first_out,
+        last_out=found.end,
+        streamed=nothing[0],
+        fifo_capacity=nothing[1],
+        makespan_cycles=found.makespan_cycles,
+    )
+
+
+def is_nearly_shortest(dag: CanonicalDag, pes: int, cycles: int) -> bool:
+    """Return whether a makespan is hardly longer than all work shared by P.
+
+    >>> from dfcompile.generators.canonical_dags import chain
+    >>> dag = chain(3, 64, 1)
+    >>> work = sum(dag.work.tolist())
+    >>> is_nearly_shortest(dag, 1, work), is_nearly_shortest(dag, 2, work)
+    (True, False)
+    """
+    shared = -(-sum(dag.work.tolist()) // pes)
+    return bool((cycles - shared) * _NEARLY <= shared)

@@ -1,0 +1,57 @@
+"""Large schedules: that in which nothing streams is taken where it is shorter."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.options import Effort
+from dfcompile.scheduler import ScheduleOptions, schedule_non_streaming, streaming_schedule
+from dfcompile.scheduler.checker import check
+from dfcompile.scheduler.replayed import replay_of
+from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
+from tests.examples import examples
+from tests.strategies import canonical_dags
+
+
+def large(dag: CanonicalDag, pes: int) -> TimedSchedule:
+    """Schedule a graph as if it were too large for lists."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streaming_schedule, "QUICK_NODES", -1)
+        patch.setattr(streaming_schedule, "is_listable", lambda *_: False)
+        return timed_schedule(dag, ScheduleOptions(pes, "best", effort=Effort.QUICK))
+
+
+@given(canonical_dags(), st.integers(1, 5))
+@examples(100)
+def test_a_large_schedule_is_no_longer_than_without_streams(dag: CanonicalDag, pes: int) -> None:
+    found = large(dag, pes)
+
+    check(dag, found.schedule)
+    assert found.is_replayed
+    assert found.schedule.makespan_cycles <= schedule_non_streaming(dag, pes).makespan_cycles
+    assert found.schedule.makespan_cycles == simulate(dag, replay_of(found.schedule)).makespan_cycles
+
+
+def layers(width: int, volume: int) -> CanonicalDag:
+    """Return two rows of tasks; each streams to one whose input is a tenth of the work before it."""
+    builder = DagBuilder("layers")
+    first, second = builder.add_scope("first"), builder.add_scope("second")
+    memory = builder.add_memory(builder.add_scope("in"))
+    for number in range(width):
+        task, follower = builder.add_task(first, number), builder.add_task(second, number)
+        builder.add_edge(memory, task, volume)
+        builder.add_edge(task, follower, volume // 10)
+        builder.add_edge(follower, builder.add_memory(builder.add_scope(f"out{number}")), volume // 10)
+    return builder.finish()
+
+
+def test_followers_that_would_keep_an_element_idle_do_not_stream() -> None:
+    """Eight long tasks and eight short ones on four elements: 2 x 100 and 2 x 10 cycles; in pairs they take 400."""
+    dag = layers(8, 100)
+
+    found = large(dag, 4).schedule
+
+    assert not found.streamed.any()
+    assert found.makespan_cycles == 220
