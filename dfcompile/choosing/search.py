@@ -12,7 +12,7 @@ from dfcompile.choosing.scoring import MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.options import Choice, Volumes
 
-_FEWEST_TASKS = 28_000  # that a choice may have, however few processing elements there are: quickly scheduled
+FEWEST_TASKS = 28_000  # that a choice may have, however few processing elements there are: quickly scheduled
 _TASKS_PER_ELEMENT = 48
 GLANCED_SCOPES = 300  # of a model: a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
@@ -82,7 +82,7 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     """
     operators = _operators(space, space.covering(), sketches, volumes, pes)
     default = sketches.of(next(space.uniform()))
-    most = max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes, 0 if default is None else default.estimate.tasks)
+    most = max(FEWEST_TASKS, _TASKS_PER_ELEMENT * pes, 0 if default is None else default.estimate.tasks)
     affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= most]
     distinct, unseen = _sketched(affordable, operators, sketches)
     uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
@@ -102,7 +102,7 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
     if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
     operators = _operators(space, space.glancing(), sketches, volumes, pes)
-    options = fastest_options(operators, max(_FEWEST_TASKS, _TASKS_PER_ELEMENT * pes))
+    options = fastest_options(operators, max(FEWEST_TASKS, _TASKS_PER_ELEMENT * pes))
     found = sketches.of(candidate_of(operators, options, space))
     if found is None:
         return None

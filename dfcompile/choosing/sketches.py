@@ -35,6 +35,7 @@ class Sketches:
     def __init__(self, outline_of: OutlineOf, volumes: Volumes, pes: int) -> None:
         self._outline_of, self._volumes, self._pes = outline_of, volumes, pes
         self._found: dict[Candidate, Sketch | None] = {}
+        self._estimates: dict[tuple[object, ...], Estimate] = {}  # by what candidates give: several may give the same
 
     def of(self, candidate: Candidate) -> Sketch | None:
         """Return the sketch of a candidate; ``None`` if an operator has a form that its expansion does not take."""
@@ -53,8 +54,11 @@ class Sketches:
         outline = self.outline(candidate.choices)
         if outline is None:
             return None
-        try:
-            flow = flow_of(outline.graph, ExtractionOptions(self._volumes, candidate.granularity))
-        except UserError:
-            return None  # more tasks than a canonical DAG can hold
-        return Sketch(candidate, outline, estimate(flow, self._pes))
+        key = outline.chosen, candidate.granularity
+        if key not in self._estimates:
+            try:
+                flow = flow_of(outline.graph, ExtractionOptions(self._volumes, candidate.granularity))
+            except UserError:
+                return None  # more tasks than a canonical DAG can hold
+            self._estimates[key] = estimate(flow, self._pes)
+        return Sketch(candidate, outline, self._estimates[key])

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.errors import ReplayTooLargeError
 from dfcompile.scheduler import Partitioner, Schedule, ScheduleOptions, collect_partitioners, schedule
 from dfcompile.scheduler.replayed import replayed
 
@@ -57,21 +58,36 @@ class PartSchedules:
     def replayed(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterator[Schedule]:
         """Yield schedules with the times of their replay: as planned, and as asked for where that is another way.
 
-        Of a large part the second is yielded where it is known, or where no FIFOs of the first fit.
+        Of a large part the second is yielded where it is known, or where no FIFOs of the first fit. What is too large
+        to be replayed is passed over where another way is not.
+
+        Raises:
+            ReplayTooLargeError: the replays of all that fit are too large.
         """
-        shape, is_found = _shape(part), False
+        shape, is_found, too_large = _shape(part), False, None
         for asked in dict.fromkeys((self.planning, self.scheduling)):
             only_known = is_found and part.nodes_count > _REPLAYED_BOTH_WAYS
             for options in _with_smaller_fifos(asked):
                 key = shape, options
                 if only_known and key not in self._replayed:
                     continue
-                if fits(found := self._plan(part, key)):
-                    if key not in self._replayed:
-                        self._replayed[key] = replayed(part, found)
-                    is_found = True
-                    yield self._replayed[key]
-                    break
+                if not fits(found := self._plan(part, key)):
+                    continue
+                try:
+                    timed = self._replay(part, found, key)
+                except ReplayTooLargeError as error:
+                    too_large = error
+                    continue
+                is_found = True
+                yield timed
+                break
+        if too_large is not None and not is_found:
+            raise too_large
+
+    def _replay(self, part: CanonicalDag, found: Schedule, key: _Key) -> Schedule:
+        if key not in self._replayed:
+            self._replayed[key] = replayed(part, found)
+        return self._replayed[key]
 
     def _plan(self, part: CanonicalDag, key: _Key) -> Schedule:
         if key not in self._planned:

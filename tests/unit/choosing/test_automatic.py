@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
 from dfcompile.choosing import AutomaticChoice, Makespans, Score, Sketch, scoring, search
 from dfcompile.choosing.candidate import granularities
-from dfcompile.choosing.search import GLANCED_SCOPES
+from dfcompile.choosing.search import FEWEST_TASKS, GLANCED_SCOPES
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
@@ -51,6 +51,13 @@ def uniform(program: Program, options: ScheduleOptions) -> int:
         for conv, matmul in product(("im2col", "direct"), ("mv", "op", "lmv", "ip"))
         for granularity in granularities(options.pes)
     )
+
+
+def test_a_rival_is_scheduled_however_many_tasks_a_choice_for_few_elements_has() -> None:
+    """SqueezeNet on 16 elements took 4 % more than the best uniform choice, which had been left to its estimate."""
+    makespans = Makespans(Volumes.EXACT, ScheduleOptions(16), lambda dag: dag)
+
+    assert makespans.most_tasks >= 2 * FEWEST_TASKS
 
 
 @given(programs(), st.sampled_from([1, 2, 5, 16]), st.sampled_from(["best", "sb-rlx"]))

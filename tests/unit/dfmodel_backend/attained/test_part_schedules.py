@@ -2,8 +2,10 @@
 
 import pytest
 
+from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.dfmodel_backend.attained import part_schedules
 from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
+from dfcompile.errors import ReplayTooLargeError
 from dfcompile.generators.canonical_dags import cholesky
 from dfcompile.scheduler import Schedule, ScheduleOptions, schedule
 from dfcompile.scheduler.replayed import replayed
@@ -35,3 +37,24 @@ def test_a_large_part_whose_known_schedule_does_not_fit_is_not_scheduled_again(m
 
 def test_the_known_schedule_of_a_large_part_is_yielded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names_of(monkeypatch, DAG.nodes_count - 1, only="sb-lts") == ["sb-lts"]
+
+
+def names_of_replayable(monkeypatch: pytest.MonkeyPatch, too_large: set[str]) -> list[str]:
+    """Return how the schedules of a part were made where replays of some are too large."""
+
+    def limited(dag: CanonicalDag, found: Schedule) -> Schedule:
+        if found.partition in too_large:
+            raise ReplayTooLargeError(f"simulation of {found.partition}")
+        return replayed(dag, found)
+
+    monkeypatch.setattr(part_schedules, "replayed", limited)
+    return [found.partition for found in PartSchedules(ASKED, PLANNED).replayed(DAG, lambda _: True)]
+
+
+def test_what_is_too_large_for_a_replay_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names_of_replayable(monkeypatch, {"sb-rlx"}) == ["sb-lts"]
+
+
+def test_it_is_said_where_everything_is_too_large_for_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ReplayTooLargeError, match="simulation of sb-lts"):
+        names_of_replayable(monkeypatch, {"sb-rlx", "sb-lts"})
