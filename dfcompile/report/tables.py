@@ -17,6 +17,7 @@ from dfcompile.report.figures import (
 from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary
 from dfcompile.report.operator_figures import gap_note
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
+from dfcompile.report.traffic_summary import worst
 
 BEST = "*"
 MOST_CONFIGURATIONS = 12  # of one mapping, in the table; JSON has all
@@ -60,6 +61,9 @@ def _attained_tables(report: Report) -> Iterator[Table]:
     mappings = [result.mapping for result in attained.results if result.mapping is not None]
     labels = [*_labels(attained), *_chips_column([mapping.chips_available for mapping in mappings])]
     yield Table("where the time goes", tuple(labels), table_columns("parts", [mapping.parts for mapping in mappings]))
+    traffic = [result.traffic for result in attained.results if result.traffic is not None]
+    if len(traffic) == len(mappings):
+        yield Table("traffic", tuple(labels), table_columns("traffic", traffic, TRAFFIC))
     yield _configuration_table(attained)
     if any(mapping.exchanges for mapping in mappings):
         yield _exchange_table(attained)
@@ -162,6 +166,7 @@ SIMULATION: Final = (
     Derived("error\n%", _replay_error, after="simulation.makespan_cycles"),
 )
 MAPPING: Final = (Derived("proof", _proof, after="ideal_time_s", is_text=True),)
+TRAFFIC: Final = (Derived("excess in", worst, after="ratio", is_text=True),)
 SEVERAL_CHIPS: Final = (Derived("chips\nused", _chips),)
 
 
