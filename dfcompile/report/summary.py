@@ -42,11 +42,9 @@ def summarize(exploration: Exploration) -> Report:
     """Return the report of a run."""
     first = exploration.variants[0]
     bounds = TrafficBounds(bounded_model(exploration.model.program))
-    system = backend.load_system(exploration.options.system)
-    sram = {point.pes: system.with_cores(point.pes).accelerator.sram_bytes for point in exploration.points}
     return Report(
         model=_model(first.maps.name, first.maps.nodes),
-        results=tuple(_result(point, bounds.beside(point, sram[point.pes])) for point in exploration.points),
+        results=tuple(_result(point, bounds.beside(point)) for point in exploration.points),
         assumptions=_assumptions(exploration.options, exploration.points),
         warnings=exploration.warnings,
     )

@@ -13,7 +13,6 @@ from dfcompile.errors import InfeasibleError
 from dfcompile.report.traffic_figures import OperatorTrafficSummary, TrafficSummary
 
 MOST_STATES = 200  # of a plan in a report: below a second
-MOST_WORST = 3  # operators that the table names
 ELSEWHERE = "(other)"  # what no operator of the model moves
 
 
@@ -24,14 +23,9 @@ class TrafficBounds:
         self._model, self._merged = model, with_epilogues(model)
         self._plans: dict[int, ResidencyPlan | None] = {}
 
-    def beside(self, point: Point, sram_bytes: float) -> TrafficSummary:
-        """Return what a mapping moves beside the least.
-
-        Args:
-            point: with the mapping.
-            sram_bytes: of a chip; 0: unlimited.
-        """
-        size = int(sram_bytes) * point.attained.chips
+    def beside(self, point: Point) -> TrafficSummary:
+        """Return what the mapping of a point moves beside the least."""
+        size = int(point.sram_bytes) * point.attained.chips
         plan = self._plan(size or self._unlimited)
         moved, proved = point.attained.dram_bytes, self._model.compulsory_bytes
         least = None if plan is None else plan.traffic_bytes
@@ -104,12 +98,3 @@ def _neighbours(dag: CanonicalDag) -> tuple[dict[str, str], dict[str, dict[str, 
         if reader.kernel != NO_KERNEL:
             readers.setdefault(writer.name, {})[dag.kernels[reader.kernel].origin] = None
     return makers, readers
-
-
-def worst(traffic: TrafficSummary) -> str:
-    """Return the operators with most of the excess, as tables show them."""
-    excess = traffic.moved_bytes - (traffic.least_bytes or 0)
-    if excess <= 0 or traffic.least_bytes is None:
-        return "-"
-    found = [op for op in traffic.operators[:MOST_WORST] if op.excess_bytes > 0]
-    return ", ".join(f"{op.operator} {op.excess_bytes / excess:.0%}" for op in found)
