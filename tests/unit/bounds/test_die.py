@@ -13,4 +13,4 @@ def test_memory_is_bought_as_long_as_traffic_takes_longer_than_compute() -> None
     die = Die(area_pes=Fraction(5), operations_per_ns_per_pe=Fraction(1), bytes_per_ns=Fraction(10))
     best = best_share(curve, 400, die)
 
-    assert (best.buffer_bytes, best.pes, best.time_ns) == (2048, 4, 100)
+    assert (best.buffer_bytes, int(best.pes), int(best.time_ns)) == (2048, 4, 100)
