@@ -68,6 +68,7 @@ models: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.command_line
+	$(BIN)/python -m benchmarks.bounds
 	$(BIN)/python -m benchmarks.designs
 	$(BIN)/python -m benchmarks.scheduler
 

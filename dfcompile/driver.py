@@ -43,6 +43,7 @@ class Point:
         chips: at hand.
         attained: what the lowering's own tasks take, on as many of ``chips`` as are best.
         selection: how the variant was chosen; ``None`` if the user named its expansions.
+        sram_bytes: of a chip; 0: unlimited.
         least_work: of every operator, by any known expansion; ``None`` where ``expansion_bound`` is.
     """
 
@@ -54,6 +55,7 @@ class Point:
     chips: int
     attained: backend.TaskMapping
     selection: Selection | None
+    sram_bytes: float
     least_work: Mapping[str, int] | None = None
 
     @property
@@ -227,7 +229,8 @@ def _points(
         with show(f"mapping on {chips} chips of {pes} cores"):
             mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
             fastest = attained.fastest(chips)
-        yield Point(variant, pes, found, bound, mapping, chips, fastest, selection)
+        sram_bytes = system.accelerator.sram_bytes
+        yield Point(variant, pes, found, bound, mapping, chips, fastest, selection, sram_bytes)
 
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from math import prod
 
+import numpy as np
+
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
 from dfcompile.bounds.einsum.products import gemm
@@ -24,6 +26,7 @@ _NORMALISATIONS = frozenset({
     "MeanVarianceNormalization", "LpNormalization",
 })  # fmt: skip
 _SOFTMAXES = frozenset({"Softmax", "LogSoftmax", "Hardmax"})
+_WITH_SETTINGS = frozenset({"Resize", "Upsample", "Pad", "OneHot", "Clip", "Trilu"})  # operands after the first
 _SELECTIONS = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split"})  # read as much as they write
 
 
@@ -41,7 +44,7 @@ def bounded_model(program: Program) -> BoundedModel:
             source = _root(op.inputs[0], root)
             root |= {result.name: source for result in op.results()}
             continue
-        for tensor in (*op.operands(), *op.results()):
+        for tensor in (*_moving(op, op.operands()), *op.results()):
             name = _root(tensor, root)
             role = roles.get(name, TensorRole.INTERMEDIATE)
             tensors.setdefault(name, BoundedTensor(name, prod(tensor.shape), _bytes(tensor), role))
@@ -54,6 +57,15 @@ def bounded_model(program: Program) -> BoundedModel:
         for t in tensors.values()
     )
     return BoundedModel(program.name, tuple(operators), found)
+
+
+def _moving(op: Operator, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Return the operands that move: not constant integers, such as axes, sizes and indices, which tasks may know."""
+    if op.op_type in _PRODUCTS | _CONVOLUTIONS:
+        return tensors
+    if op.op_type in _WITH_SETTINGS:
+        return tensors[:1]
+    return tuple(t for t in tensors if not (t.value is not None and np.issubdtype(t.value.dtype, np.integer)))
 
 
 def _bytes(tensor: Tensor) -> int:
@@ -72,7 +84,7 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
                 count, shape, operands = found
                 break
     else:
-        operands = tuple(sorted(op.operands(), key=lambda tensor: -prod(tensor.shape)))
+        operands = tuple(sorted(_moving(op, op.operands()), key=lambda tensor: -prod(tensor.shape)))
         count, shape = 1, _rows(op)
     written = sum(prod(result.shape) for result in op.results())
     reads: dict[str, int] = {}

@@ -14,7 +14,6 @@ from dfcompile.bounds.fusion.epilogues import with_epilogues
 from dfcompile.bounds.fusion.residency import ResidencyPlan, least_residency
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.bounds.tilings import Rules
-from dfcompile.canonical_dag import TensorRole
 from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
@@ -109,20 +108,7 @@ def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
         plan = least_residency(with_epilogues(model), size, rules)
     except InfeasibleError:
         plan = None
-    return WholeRow(size, compulsory_bytes(model), None if plan is None else plan.traffic_bytes, unfused, plan)
-
-
-def compulsory_bytes(model: BoundedModel) -> int:
-    """Return what every run of a model moves: what is read of its inputs and parameters, and its outputs."""
-    read: dict[str, int] = {}
-    for op in model.operators:
-        for operand in op.reads:
-            read[operand.tensor] = max(read.get(operand.tensor, 0), operand.words)
-    return sum(
-        (tensor.words if tensor.role is TensorRole.OUTPUT else read.get(tensor.name, 0)) * tensor.element_bytes
-        for tensor in model.tensors
-        if tensor.role is not TensorRole.INTERMEDIATE
-    )
+    return WholeRow(size, model.compulsory_bytes, None if plan is None else plan.traffic_bytes, unfused, plan)
 
 
 def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) -> BoundedOperator:

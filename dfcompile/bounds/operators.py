@@ -43,6 +43,7 @@ class BoundedOperator:
         reads: operands.
         writes: results.
         element_bytes: of a word.
+        within: names of operators that run as its result is made.
     """
 
     name: str
@@ -52,6 +53,7 @@ class BoundedOperator:
     reads: tuple[Operand, ...]
     writes: tuple[Operand, ...]
     element_bytes: int
+    within: tuple[str, ...] = ()
 
     @property
     def compulsory_words(self) -> int:
@@ -127,6 +129,30 @@ class BoundedModel:
     name: str
     operators: tuple[BoundedOperator, ...]
     tensors: tuple[BoundedTensor, ...]
+
+    @property
+    def compulsory_bytes(self) -> int:
+        """What every run moves: what is read of inputs and parameters, and outputs.
+
+        Parameters of a single word are left out: they may be part of the program.
+        """
+        read: dict[str, int] = {}
+        for op in self.operators:
+            for operand in op.reads:
+                read[operand.tensor] = max(read.get(operand.tensor, 0), operand.words)
+        found = 0
+        for tensor in self.tensors:
+            match tensor.role:
+                case TensorRole.OUTPUT:
+                    found += tensor.words * tensor.element_bytes
+                case TensorRole.INPUT:
+                    found += read.get(tensor.name, 0) * tensor.element_bytes
+                case TensorRole.PARAMETER:
+                    words = read.get(tensor.name, 0)
+                    found += words * tensor.element_bytes if words > 1 else 0
+                case TensorRole.INTERMEDIATE:
+                    pass
+        return found
 
 
 Words: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]

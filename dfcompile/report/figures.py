@@ -11,6 +11,7 @@ from dfcompile.report.json_schema import schema_of
 from dfcompile.report.mapping_figures import MappingSummary
 from dfcompile.report.operator_figures import OperatorGapSummary
 from dfcompile.report.plain_values import Json
+from dfcompile.report.traffic_figures import TrafficSummary
 
 FORMAT: Final = "dfcompile-report/2"
 
@@ -248,6 +249,12 @@ class Result:
     mapping: MappingSummary | None = figure(
         meaning="figures of the mapping to the machine; absent from `dfcompile schedule`",
         prefix="mapping",
+        is_optional=True,
+        default=None,
+    )
+    traffic: TrafficSummary | None = figure(
+        meaning="what the mapping moves beside the least possible; absent from `dfcompile schedule`",
+        prefix="traffic",
         is_optional=True,
         default=None,
     )

@@ -6,6 +6,7 @@ from dfcompile import dfmodel_backend as backend
 from dfcompile.driver import Exploration, Point
 from dfcompile.frontend import Coverage, ModelNode
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints
+from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import Options
 from dfcompile.report.automatic_summary import automatic_summary
 from dfcompile.report.figures import (
@@ -28,6 +29,8 @@ from dfcompile.report.mapping_figures import (
 )
 from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
+from dfcompile.report.traffic_figures import TrafficSummary
+from dfcompile.report.traffic_summary import TrafficBounds
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
 from dfcompile.variants import Variant
@@ -38,9 +41,10 @@ NS_PER_S = 1e9
 def summarize(exploration: Exploration) -> Report:
     """Return the report of a run."""
     first = exploration.variants[0]
+    bounds = TrafficBounds(bounded_model(exploration.model.program))
     return Report(
         model=_model(first.maps.name, first.maps.nodes),
-        results=tuple(_result(point) for point in exploration.points),
+        results=tuple(_result(point, bounds.beside(point)) for point in exploration.points),
         assumptions=_assumptions(exploration.options, exploration.points),
         warnings=exploration.warnings,
     )
@@ -54,7 +58,7 @@ def _model(name: str, nodes: Sequence[ModelNode]) -> ModelSummary:
     return ModelSummary(name, len(nodes), sum(ways), *ways)
 
 
-def _result(point: Point) -> Result:
+def _result(point: Point, traffic: TrafficSummary) -> Result:
     variant, bound = point.variant, point.expansion_bound
     return Result(
         pes=point.pes,
@@ -65,6 +69,7 @@ def _result(point: Point) -> Result:
         if point.selection is None
         else automatic_summary(point.selection, point.scheduled.figures.makespan_cycles),
         mapping=_mapping(point),
+        traffic=traffic,
         verification=_verification(variant),
     )
 

@@ -17,10 +17,12 @@ from dfcompile.report.figures import (
 from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary
 from dfcompile.report.operator_figures import gap_note
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
+from dfcompile.report.traffic_figures import TrafficSummary
 
 BEST = "*"
 MOST_CONFIGURATIONS = 12  # of one mapping, in the table; JSON has all
 NAMED_RULES = 3  # of a hint; JSON has all
+MOST_WORST = 3  # operators that the table of traffic names; JSON has all
 NAMED_KERNELS = 2  # of a configuration: the first and the last
 
 
@@ -60,6 +62,9 @@ def _attained_tables(report: Report) -> Iterator[Table]:
     mappings = [result.mapping for result in attained.results if result.mapping is not None]
     labels = [*_labels(attained), *_chips_column([mapping.chips_available for mapping in mappings])]
     yield Table("where the time goes", tuple(labels), table_columns("parts", [mapping.parts for mapping in mappings]))
+    traffic = [result.traffic for result in attained.results if result.traffic is not None]
+    if len(traffic) == len(mappings):
+        yield Table("traffic", tuple(labels), table_columns("traffic", traffic, TRAFFIC))
     yield _configuration_table(attained)
     if any(mapping.exchanges for mapping in mappings):
         yield _exchange_table(attained)
@@ -155,6 +160,15 @@ def _proof(mapping: MappingSummary) -> str:
     return "optimal" if mapping.optimal else f"{100 * mapping.gap:.1f} % above the bound"
 
 
+def _worst(traffic: TrafficSummary) -> str:
+    """Return the operators with most of the excess, as tables show them."""
+    excess = traffic.moved_bytes - (traffic.least_bytes or 0)
+    if excess <= 0 or traffic.least_bytes is None:
+        return "-"
+    found = [op for op in traffic.operators[:MOST_WORST] if op.excess_bytes > 0]
+    return ", ".join(f"{op.operator} {op.excess_bytes / excess:.0%}" for op in found)
+
+
 SCHEDULE: Final = (Derived("gap\n%", _gap, after="schedule.non_streaming_makespan_cycles"),)
 STEADY: Final = (Derived("error of\na sample %", _steady_error, after="schedule.timing"),)
 SIMULATION: Final = (
@@ -162,6 +176,7 @@ SIMULATION: Final = (
     Derived("error\n%", _replay_error, after="simulation.makespan_cycles"),
 )
 MAPPING: Final = (Derived("proof", _proof, after="ideal_time_s", is_text=True),)
+TRAFFIC: Final = (Derived("excess in", _worst, after="ratio", is_text=True),)
 SEVERAL_CHIPS: Final = (Derived("chips\nused", _chips),)
 
 

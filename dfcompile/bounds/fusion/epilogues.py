@@ -48,7 +48,8 @@ def _merged(first: BoundedOperator, last: BoundedOperator) -> BoundedOperator:
     made = first.writes[0].tensor
     known = {operand.tensor for operand in first.reads}
     others = tuple(operand for operand in last.reads if operand.tensor != made and operand.tensor not in known)
-    return replace(first, reads=(*first.reads, *others), writes=last.writes)
+    within = (*first.within, last.name, *last.within)
+    return replace(first, reads=(*first.reads, *others), writes=last.writes, within=within)
 
 
 def _in_order(operators: list[BoundedOperator]) -> tuple[BoundedOperator, ...]:

@@ -1,6 +1,6 @@
 """Which tensors of a graph stay on the chip: exact over orders of the operators and over all sets that fit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator
@@ -60,18 +60,22 @@ class _State:
 _Layer = dict[tuple[int, int], _State]  # by operators that are done, and tensors that are held; both masks
 
 
-def least_residency(model: BoundedModel, size_bytes: int, rules: Rules) -> ResidencyPlan:
+def least_residency(
+    model: BoundedModel, size_bytes: int, rules: Rules, most_states: int = MOST_STATES
+) -> ResidencyPlan:
     """Return the plan that moves least with a buffer of ``size_bytes``.
 
     Operators run one after the other. Each tensor between them either stays on the chip from when it is made until its
     last reader has run, for all its readers at once, or is written and read by each. An operator has what is left
     of the buffer for its tiles. The states are the sets of operators that are done, closed under what they need, with
-    the tensors that are held; of equal states the one that moved less goes on.
+    the tensors that are held; of equal states the one that moved less goes on. Where there are more than
+    ``most_states`` the operators keep their order, and then those states go on that moved least: the plan is one that
+    can be run, and says that it is not exact.
 
     Raises:
         InfeasibleError: the buffer is too small for the smallest tiles of an operator.
     """
-    search = _Search(model, size_bytes, rules)
+    search = _Search(model, size_bytes, rules, most_states)
     layers = search.layers(orders=True)
     if layers is None:
         layers = search.layers(orders=False)
@@ -82,8 +86,8 @@ def least_residency(model: BoundedModel, size_bytes: int, rules: Rules) -> Resid
 class _Search:
     """The states, layer by layer; a layer has all with as many operators done."""
 
-    def __init__(self, model: BoundedModel, size_bytes: int, rules: Rules) -> None:
-        self.model, self.size, self.rules = model, size_bytes, rules
+    def __init__(self, model: BoundedModel, size_bytes: int, rules: Rules, most_states: int) -> None:
+        self.model, self.size, self.rules, self.most_states = model, size_bytes, rules, most_states
         self.is_exact = True
         self.sizes = {tensor.name: tensor.words * tensor.element_bytes for tensor in model.tensors}
         outputs = {tensor.name for tensor in model.tensors if tensor.role is TensorRole.OUTPUT}
@@ -115,10 +119,10 @@ class _Search:
                             layer[after] = following
             if not layer:
                 raise self._too_small(step)
-            if len(layer) > MOST_STATES:
+            if len(layer) > self.most_states:
                 if orders:
                     return None
-                best = sorted(layer, key=lambda key: (layer[key].traffic, key))[:MOST_STATES]
+                best = sorted(layer, key=lambda key: (layer[key].traffic, key))[: self.most_states]
                 layer = {key: layer[key] for key in best}
             found.append(layer)
         return found
@@ -200,8 +204,3 @@ def _bits(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
-
-
-def traffic_by_operator(plan: ResidencyPlan) -> Mapping[str, int]:
-    """Return the bytes that each operator moves in a plan, by name."""
-    return {share.name: share.traffic_bytes for share in plan.operators}

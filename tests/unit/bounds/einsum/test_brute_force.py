@@ -11,6 +11,7 @@ from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops, plain_curve
 from dfcompile.bounds.einsum.products import crossed_product, gemm, shared_product
 from dfcompile.bounds.einsum.window import WindowAxis
+from dfcompile.bounds.einsum.window_orders import Kept
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
 from tests.examples import examples
 from tests.unit.bounds.walks import Walked, WalkedTensor, front, points
@@ -160,6 +161,19 @@ def test_a_convolution_has_the_points_of_all_its_tilings(shape: Convolution, rul
     curve = convolution_curve(shape, rules)
 
     check(curve, by_force(walked_window(shape, padded=rules.halo is Halo.TRUE), rules))
+
+
+@given(convolutions, rules, st.sets(st.sampled_from(("I", "W", "O")), min_size=1))
+@examples(300)
+def test_a_convolution_moves_nothing_of_what_is_held(shape: Convolution, rules: Rules, moved: set[Kept]) -> None:
+    assume(shape.macs <= MOST_MACS)
+    whole = walked_window(shape, padded=rules.halo is Halo.TRUE)
+    letters: tuple[Kept, ...] = ("I", "W", "O")
+    tensors = tuple(tensor for letter, tensor in zip(letters, whole.tensors, strict=True) if letter in moved)
+    curve = convolution_curve(shape, rules, frozenset(moved))
+    expected = by_force(Walked(whole.extents, tensors), rules)
+
+    assert list(zip(curve.sizes.tolist(), curve.traffic.tolist(), strict=True)) == list(expected)
 
 
 @given(convolutions, st.booleans(), st.integers(2, 3))

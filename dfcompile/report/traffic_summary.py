@@ -1,0 +1,100 @@
+"""Sums up what mappings move beside the least possible."""
+
+from collections.abc import Iterator
+
+from dfcompile import dfmodel_backend as backend
+from dfcompile.bounds.fusion.epilogues import with_epilogues
+from dfcompile.bounds.fusion.residency import ResidencyPlan, least_residency
+from dfcompile.bounds.operators import BoundedModel
+from dfcompile.bounds.tilings import Rules
+from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
+from dfcompile.driver import Point
+from dfcompile.errors import InfeasibleError
+from dfcompile.report.traffic_figures import OperatorTrafficSummary, TrafficSummary
+
+MOST_STATES = 200  # of a plan in a report: below a second
+ELSEWHERE = "(other)"  # what no operator of the model moves
+
+
+class TrafficBounds:
+    """The plans of a model, one per size of SRAM."""
+
+    def __init__(self, model: BoundedModel) -> None:
+        self._model, self._merged = model, with_epilogues(model)
+        self._plans: dict[int, ResidencyPlan | None] = {}
+
+    def beside(self, point: Point) -> TrafficSummary:
+        """Return what the mapping of a point moves beside the least."""
+        size = int(point.sram_bytes) * point.attained.chips
+        plan = self._plan(size or self._unlimited)
+        moved, proved = point.attained.dram_bytes, self._model.compulsory_bytes
+        least = None if plan is None else plan.traffic_bytes
+        return TrafficSummary(
+            moved_bytes=moved,
+            proved_bytes=proved,
+            least_bytes=least,
+            least_is_exact=plan is not None and plan.is_exact,
+            buffer_bytes=size or None,
+            ratio=moved / least if least else None,
+            schedule_ratio=point.scheduled.figures.io_bytes / proved if proved else None,
+            operators=tuple(self._operators(point.attained, plan)),
+        )
+
+    @property
+    def _unlimited(self) -> int:
+        """A size that holds all tensors and the largest tiles."""
+        held = sum(tensor.words * tensor.element_bytes for tensor in self._model.tensors)
+        return 4 * held + 2**20
+
+    def _plan(self, size: int) -> ResidencyPlan | None:
+        if size not in self._plans:
+            try:
+                self._plans[size] = least_residency(self._merged, size, Rules(), MOST_STATES)
+            except InfeasibleError:
+                self._plans[size] = None
+        return self._plans[size]
+
+    def _operators(self, attained: backend.TaskMapping, plan: ResidencyPlan | None) -> Iterator[OperatorTrafficSummary]:
+        owner = {name: op.name for op in self._merged.operators for name in (op.name, *op.within)}
+        least = {} if plan is None else {share.name: share.traffic_bytes for share in plan.operators}
+        moved: dict[str, int] = {}
+        for origin, count in _moved_by_origin(attained):
+            name = owner.get(origin, ELSEWHERE)
+            moved[name] = moved.get(name, 0) + count
+        found = [
+            (moved.get(name, 0), least.get(name, 0), name) for name in dict.fromkeys([*owner.values(), *sorted(moved)])
+        ]
+        for count, bound, name in sorted(found, key=lambda each: (each[1] - each[0], each[2])):
+            if count or bound:
+                yield OperatorTrafficSummary(name, count, bound, count - bound)
+
+
+def _moved_by_origin(attained: backend.TaskMapping) -> Iterator[tuple[str, int]]:
+    """Yield bytes with the operator that moves them: what is written by the maker, what is read by the first reader.
+
+    On several chips all move what one does.
+    """
+    makers, readers = _neighbours(attained.machine_dag)
+    of_kernel = {kernel.name: kernel.origin for kernel in attained.machine_dag.kernels}
+    for configuration in attained.configurations:
+        present = [of_kernel.get(name, "") for name in configuration.kernels]
+        for store in configuration.stores:
+            reading = readers.get(store.name, {})
+            first = next((origin for origin in present if origin in reading), next(iter(reading), ""))
+            yield first, store.dram_read_bytes * attained.chips
+            yield makers.get(store.name, ""), store.dram_write_bytes * attained.chips
+
+
+def _neighbours(dag: CanonicalDag) -> tuple[dict[str, str], dict[str, dict[str, None]]]:
+    """Return the operator that writes each store, and those that read it; a store is an array or a scope of tasks."""
+    makers: dict[str, str] = {}
+    readers: dict[str, dict[str, None]] = {}
+    sources, targets = dag.node_scope[dag.edge_source], dag.node_scope[dag.edge_target]
+    for source, target in dict.fromkeys(zip(sources.tolist(), targets.tolist(), strict=True)):
+        writer, reader = dag.scopes[source], dag.scopes[target]
+        if writer.kernel != NO_KERNEL:
+            makers.setdefault(writer.name, dag.kernels[writer.kernel].origin)
+            makers.setdefault(reader.name, dag.kernels[writer.kernel].origin)
+        if reader.kernel != NO_KERNEL:
+            readers.setdefault(writer.name, {})[dag.kernels[reader.kernel].origin] = None
+    return makers, readers

@@ -1,0 +1,93 @@
+"""``dfcompile bounds``: what it prints, and what it refuses in one line."""
+
+import csv
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from dfcompile.cli import main as cli
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_a_product_has_a_row_per_buffer(capsys: Capture) -> None:
+    words = "bounds --gemm 64,64,64 --buffer 1KiB,64KiB --format json --within 2"
+    assert cli.main(words.split()) == 0
+    found = json.loads(capsys.readouterr().out)
+    small, large = found["operators"]
+
+    assert small["proved_bytes"] <= small["tiling_bytes"]
+    assert large["tiling_bytes"] == large["compulsory_bytes"] == 3 * 64 * 64 * 4
+    assert large["operations"] == 2 * 64**3
+    assert small["within_buffer_bytes"] <= small["effectual_buffer_bytes"] == (64 * 64 + 64 + 64) * 4
+    assert found["curves"][0]["traffic_bytes"][-1] == 3 * 64 * 64 * 4
+
+
+def test_heads_may_share_an_operand(capsys: Capture) -> None:
+    figures = []
+    for form in ("8,16,16,16", "8,16,16,16,groups=2", "8,16,16,16,shared"):
+        assert cli.main(["bounds", "--bmm", form, "--buffer", "1MiB", "--word", "2", "--format", "csv"]) == 0
+        (row,) = csv.DictReader(capsys.readouterr().out.splitlines())
+        figures.append(int(row["tiling_bytes"]))
+    own, shared = 8 * 256 * 2, 256 * 2
+
+    assert figures == [3 * own, 2 * own + 2 * shared, 2 * own + shared]
+
+
+def test_a_convolution_does_not_move_its_padding(capsys: Capture) -> None:
+    assert cli.main(["bounds", "--conv", "4,8,7x7,3x3,pad=1", "--buffer", "1MiB", "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["operators"]
+
+    assert row["tiling_bytes"] == row["proved_bytes"] == 4 * (4 * 49 + 4 * 8 * 9 + 8 * 49)
+
+
+def test_slopes_are_drawn_with_the_srams_mark(capsys: Capture, tmp_path: Path) -> None:
+    picture = tmp_path / "slopes.svg"
+    assert cli.main(["bounds", "--gemm", "256,256,256", "--system", "sn30", "--svg", str(picture)]) == 0
+    text = picture.read_text()
+
+    assert ET.fromstring(text).tag.endswith("svg")  # our own
+    assert "SRAM 640 MiB" in text
+    assert "maximal effectual buffer" in text
+    assert "of SRAM" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--gemm 0,1,1", "--gemm: found 0 against a size from 1 to 2^63 - 1"),
+        ("--gemm -4,1,1", "--gemm: found -4 against a size"),
+        ("--gemm 9223372036854775808,1,1", "found 9223372036854775808 against a size"),
+        ("--gemm 4000000000,4000000000,4000000000", "words of traffic against"),
+        ("--gemm 99999937,99999929,3", "tilings against"),
+        ("--gemm 1,2", "found 2 sizes against M,K,N"),
+        ("--gemm a,b,c", "found 'a' against a number"),
+        ("--gemm 4,4,4 --buffer 11", "'11' against at least 3 words of 4 bytes"),
+        ("--gemm 4,4,4 --buffer 0", "'0' against at least 3 words"),
+        ("--gemm 4,4,4 --buffer -8KiB", "'-8KiB' against at least 3 words"),
+        ("--gemm 4,4,4 --buffer 9007199254740993KiB", "against less than 2^63 bytes"),
+        ("--gemm 4,4,4 --buffer 8XB", "found unit 'XB'"),
+        ("--gemm 4,4,4 --buffer 1KiB,1024", "given twice against once"),
+        ("--gemm 4,4,4 --word 0", "--word: found '0' against 1 to 16 bytes"),
+        ("--gemm 4,4,4 --within 0.5", "--within: found '0.5' against a number of 1 or more"),
+        ("--gemm 4,4,4 --tiles square", "--tiles 'square': unknown"),
+        ("--gemm 4,4,4 --format xml", "--format 'xml': unknown for bounds"),
+        ("--bmm 8,4,4,4,groups=3", "8 heads against a multiple of 3 groups"),
+        ("--bmm 8,4,4,4,own", "against H,M,K,N or"),
+        ("--conv 4,4,8x8", "against C,K,PxQ,RxS"),
+        ("--conv 4,4,8x8,3", "2 axes of the result against 1 of the window"),
+        ("--conv 4,4,8x8,3x3,step=2", "found 'step=2' against"),
+        ("--conv 4,4,8x8,3x3,pad=9", "found pad=9 against less than half"),
+        ("--conv 4,6,8x8,3x3,groups=4", "against multiples of 4"),
+        ("--gemm 4,4,4 --bmm 1,1,1,1", "found --gemm and --bmm against one of"),
+        ("", "found nothing against one of"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(words: str, said: str, capsys: Capture) -> None:
+    assert cli.main(["bounds", *words.split()]) == 1
+    error = capsys.readouterr().err
+
+    assert said in error
+    assert error.count("\n") == 1
