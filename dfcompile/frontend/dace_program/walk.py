@@ -39,6 +39,7 @@ from dfcompile.frontend.dace_program.tasklets import assigned_expression, evalua
 from dfcompile.frontend.dace_program.writing import Leaf, write
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_PYTHON = "__pystate"  # what DaCe orders calls of Python by
 _REDUCTIONS = {
     dace.dtypes.ReductionType.Sum: "SUM",
     dace.dtypes.ReductionType.Product: "PRODUCT",
@@ -76,7 +77,7 @@ class Walk:
         while block is not None:
             if isinstance(block, SDFGState):
                 self._state(sdfg, block, scope)
-            elif type(block) is dace.sdfg.state.ControlFlowRegion:
+            elif _is_sequence(block):
                 self.region(sdfg, block, scope)
             else:
                 self._refuse_control_flow(block)
@@ -126,6 +127,7 @@ class Walk:
         for node in sorted(state.data_nodes(), key=order.__getitem__):
             if not isinstance(node.desc(sdfg), dace.data.View):
                 continue
+            self._move_to(node.debuginfo)
             edge = dace.sdfg.utils.get_view_edge(state, node)
             if edge is None:
                 raise UserError(f"view {node.data!r} of nothing against a view of an array")
@@ -235,6 +237,8 @@ class Walk:
 
     def _tasklet(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: Tasklet) -> None:
         edges = [edge for edge in state.out_edges(node) if not edge.data.is_empty()]
+        if any(edge.data.data == _PYTHON for edge in edges):
+            raise UserError(f"a call that DaCe leaves to Python ({node.label}) against what it can parse")
         if len(edges) != 1:
             raise UserError(f"an operation with {len(edges)} results against one")
         expression = assigned_expression(node, edges[0].src_conn)
@@ -293,10 +297,6 @@ class Walk:
         self._accesses.write(window.container, at)
         write(self._emission, leaf, window.container, at)
 
-    def container(self, sdfg: dace.SDFG, scope: Scope, name: str) -> Container:
-        """Return what the program keeps under a name at a point."""
-        return self._window(sdfg, scope, name).container
-
     def _window(self, sdfg: dace.SDFG, scope: Scope, name: str) -> Window:
         if name not in scope.arrays:
             self._allocate(sdfg, scope, name, scope.outer)
@@ -336,6 +336,12 @@ class Walk:
     def _move_to(self, debuginfo: "dace.dtypes.DebugInfo | None") -> None:
         if debuginfo is not None and debuginfo.filename and Path(debuginfo.filename).name == self._path.name:
             self._line = debuginfo.start_line
+
+
+def _is_sequence(block: "dace.sdfg.state.ControlFlowBlock") -> bool:
+    """Whether a block is one after the other, as that of a function that was called."""
+    branches = dace.sdfg.state.LoopRegion, dace.sdfg.state.ConditionalBlock
+    return isinstance(block, dace.sdfg.state.ControlFlowRegion) and not isinstance(block, branches)
 
 
 def _value(container: Container) -> Place:

@@ -141,6 +141,26 @@ REFUSED = {
         "def f(A: dace.float64[N, N]):\n    for i in dace.map[0:N]:\n        for j in dace.map[i:N]: A[i, j] = 1.0",
         r"given\.py:10: range i:8 of 'j' depends on data or on another loop",
     ),
+    "a call of Python": (
+        "def f(A: dace.float64[N, N]):\n    return np.linalg.svd(A)",
+        r"given\.py:9: a call that DaCe leaves to Python \(callback_9\)",
+    ),
+    "a size that depends on data": (
+        "def f(A: dace.float64[N], k: dace.int64):\n    return A[:k] * 2",
+        r"given\.py:9: array 'A_0': shape \[__sym_k\] depends on data",
+    ),
+    "an index that depends on data": (
+        "def f(A: dace.float64[N], k: dace.int64[N], B: dace.float64[N]):\n    for n in dace.map[0:N]: B[n] = A[k[n]]",
+        r"given\.py:9: part \[__sym_k_index\] depends on data",
+    ),
+    "another shape": (
+        "def f(A: dace.float64[N, 2]):\n    return np.reshape(A, (2, N)) * 2",
+        r"given\.py:9: 'A_0' sees \[8, 2\] elements as \[2, 8\]",
+    ),
+    "no program of DaCe's": (
+        "def f(A: dace.float64[N]):\n    return A + lambda x: x",
+        r"given\.py:9: .*invalid syntax",
+    ),
     "nothing written": (
         "def f(A: dace.float64[N]):\n    b = A * 2",
         r"given\.py: the program writes no argument and returns nothing",
