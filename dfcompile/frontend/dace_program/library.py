@@ -98,11 +98,13 @@ def _chosen(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: A
 
 
 def _inverse(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
-    return _batched(emission, call, "linalg.inv", [call.operands["_ain"]], {})
+    return _batched(emission, call, "linalg.inv", [_square(call.operands["_ain"])], {})
 
 
 def _solution(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
-    a, b = call.operands["_ain"], call.operands["_bin"]
+    a, b = _square(call.operands["_ain"]), call.operands["_bin"]
+    if len(b.shape) > 1 and a.shape[:-1] != b.shape[:-1]:
+        raise UserError(f"systems {list(a.shape)} with right-hand sides {list(b.shape)} against as many of both")
     return _batched(emission, call, "linalg.solve", [a, b], {"vector": int(len(b.shape) == 1)})
 
 
@@ -110,7 +112,14 @@ def _factor(emission: Emission, node: CodeNode, call: Call) -> Place:
     if not node.lower:
         raise UserError("an upper factor of Cholesky against the lower one")
     (operand,) = call.operands.values()
-    return _batched(emission, call, "linalg.cholesky", [operand], {})
+    return _batched(emission, call, "linalg.cholesky", [_square(operand)], {})
+
+
+def _square(operand: Operand) -> Operand:
+    if len(operand.shape) < 2 or operand.shape[-1] != operand.shape[-2]:
+        found = list(operand.shape)
+        raise UserError(f"an operand of shape {found} against square matrices (DaCe drops dimensions of extent 1)")
+    return operand
 
 
 def _transposed(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
