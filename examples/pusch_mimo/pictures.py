@@ -9,7 +9,7 @@ from physics import detect
 
 WIDTH, HEIGHT, MARGIN = 640, 300, 46
 COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#0a7ea4", "#bf3989", "#57606a")
-HERE = Path(__file__).parent / "pictures"
+HERE = Path(__file__).parent / "figures"
 
 Points = Sequence[tuple[float, float]]
 
@@ -41,7 +41,7 @@ class Chart:
 
     def line(self, points: Points, colour: str, label: str = "", row: int = 0) -> None:
         """Draw a line."""
-        path = " ".join(f"{self._at_x(x):.1f},{self._at_y(y):.1f}" for x, y in points)
+        path = " ".join(f"{self._at_x(x):.0f},{self._at_y(y):.1f}" for x, y in points)
         self._parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.4"/>')
         if label:
             self._text(self._left + self._width - 18, 48 + 15 * row, label, "end", 11, colour)
@@ -109,10 +109,10 @@ def alike() -> None:
 
 def singular_values() -> None:
     """Draw the singular values of the channels of 8 users, for uncorrelated and correlated antennas."""
-    chart = Chart("8 users, 64 antennas: singular values", ("subcarrier", 0, 600), ("dB", -10, 35))
+    chart = Chart("8 users, 64 antennas: singular values", ("subcarrier", 0, 300), ("dB", -10, 35))
     chart.frame(WIDTH)
     for row, between in enumerate((0.0, 0.9)):
-        drawn = channels(600, 64, 8, seed=2, setting=Setting(antenna_correlation=between))
+        drawn = channels(300, 64, 8, seed=2, setting=Setting(antenna_correlation=between))
         levels = 20 * np.log10(np.linalg.svd(drawn, compute_uv=False))
         for number in range(8):
             label = f"antenna correlation {between:g}" if number == 0 else ""
@@ -129,7 +129,7 @@ def constellation() -> None:
     before.dots([(float(value.real), float(value.imag)) for value in grid.signal[:, 0]], COLOURS[0])
     after = Chart("8 layers, after detection", ("in phase", -1.5, 1.5), ("quadrature", -1.5, 1.5), WIDTH // 2)
     after.frame(WIDTH // 2)
-    after.dots([(float(value.real), float(value.imag)) for value in estimates.ravel()[::4]], COLOURS[2])
+    after.dots([(float(value.real), float(value.imag)) for value in estimates.ravel()[::6]], COLOURS[2])
     save("constellation.svg", before, after)
 
 

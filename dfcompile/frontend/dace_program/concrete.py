@@ -1,8 +1,11 @@
 """Concrete programs: a ``@dace.program`` with sizes in the place of its symbols."""
 
 import ast
+import contextlib
 import inspect
+import io
 import types
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,12 +44,23 @@ class ConcreteProgram:
     Attributes:
         path: of the user's file.
         arguments: in order.
-        function: the user's, with sizes in the place of symbols: it runs in NumPy.
+        function: the user's, with sizes in the place of symbols.
     """
 
     path: Path
     arguments: tuple[Argument, ...]
     function: types.FunctionType
+
+    def plain(self) -> types.FunctionType:
+        """Return the function with programs that it calls as the functions that they are: nothing of DaCe is run."""
+        names: dict[str, object] = dict(self.function.__globals__)
+        for name, value in self.function.__globals__.items():
+            if isinstance(value, DaceProgram):
+                called = value.f
+                names[name] = types.FunctionType(
+                    called.__code__, names, called.__name__, called.__defaults__, called.__closure__
+                )
+        return types.FunctionType(self.function.__code__, names, self.function.__name__, self.function.__defaults__)
 
     def parsed(self) -> dace.SDFG:
         """Return the program as DaCe parses it, nothing simplified.
@@ -55,7 +69,13 @@ class ConcreteProgram:
             UserError: DaCe does not understand it; the message has the user's line.
         """
         try:
-            with set_temporary("compiler", "lineinfo", value="inspect"):  # nodes know their lines
+            # Nodes know their lines. What DaCe warns of or prints is an error later, or nothing.
+            with (
+                set_temporary("compiler", "lineinfo", value="inspect"),
+                warnings.catch_warnings(action="ignore"),
+                contextlib.redirect_stdout(io.StringIO()),
+                contextlib.redirect_stderr(io.StringIO()),
+            ):
                 return dace.program(self.function).to_sdfg(simplify=False)
         except Exception as error:  # of whatever kind DaCe's parser raises
             reason = " ".join(str(error).split("\n")[0].split()) or type(error).__name__
@@ -127,8 +147,10 @@ def concrete_program(module: PythonModule, dims: Mapping[str, int]) -> ConcreteP
 def _program(module: PythonModule) -> DaceProgram:
     known = {name: value for name, value in vars(module.module).items() if isinstance(value, DaceProgram)}
     own = {name: value for name, value in known.items() if value.f.__module__ == module.module.__name__}
-    if len(own) == 1:
-        return next(iter(own.values()))
+    called = {name for value in own.values() for name in value.f.__code__.co_names}
+    outer = [value for name, value in own.items() if name not in called]
+    if len(outer) == 1:
+        return outer[0]
     if module.path.stem in own:
         return own[module.path.stem]
     raise UserError(

@@ -40,9 +40,9 @@ def steps_of(program: ConcreteProgram) -> Steps:
         containers[name] = Container(name, shape, port.dtype, value=Place(name, own_dimensions(len(shape))))
         scope.arrays[name] = Window.whole(containers[name])
     with walk.located():
-        for name in sorted(name for name in sdfg.arrays if name.startswith(RETURNED)):
-            containers[name] = walk.container(sdfg, scope, name)
         walk.region(sdfg, sdfg, scope)
+    for name in sorted(name for name in scope.arrays if name.startswith(RETURNED)):
+        containers[name] = scope.arrays[name].container
     return _finished(program, emission, containers, arguments)
 
 

@@ -68,15 +68,43 @@ def _product(emission: Emission, node: CodeNode, call: Call) -> Place:
     if (node.alpha, node.beta, node.transA, node.transB) != (1, 0, False, False):
         raise UserError("a product with alpha, beta or transposition against a @ b")
     a, b = call.operands["_a"], call.operands["_b"]
-    return _batched(emission, call, "linalg.matmul", [a, b], {"ranks": [len(a.shape), len(b.shape)]})
+    leading = [max(len(operand.shape) - 2, 0) for operand in (a, b)]
+    if leading[0] != leading[1] and (a.loops or b.loops):
+        raise UserError("a product of a batch and a matrix within a map against two batches or two matrices")
+    ranks = [min(len(operand.shape), 2) for operand in (a, b)]
+    return _batched(emission, call, "linalg.matmul", [a, b], {"ranks": ranks})
+
+
+def _chosen(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
+    """``np.where``: an expression of three operands, broadcast to the result's shape."""
+    names = ("_mrg_mask", "_mrg_t", "_mrg_f")
+    operands = [call.operands[name] for name in names]
+    used = frozenset[str]().union(*(operand.loops for operand in operands))
+    around = tuple(loop for loop in call.loops if loop.name in used)
+    own = tuple(Loop(f"own{axis}", extent) for axis, extent in enumerate(call.result.shape))
+    reads = []
+    for operand in operands:
+        first = len(own) - len(operand.shape)
+        at: dict[str, Affine] = {
+            f"d{axis}": {own[first + axis].name: 1} if extent > 1 else {} for axis, extent in enumerate(operand.shape)
+        }
+        reads.append((operand.place.array, substituted(operand.place.indices, at)))
+    every = (*around, *own)
+    index: tuple[Affine, ...] = tuple({loop.name: 1} for loop in every)
+    declared = Declared(tuple(loop.extent for loop in every), call.result.dtype)
+    array = emission.nest(call.what, Nest(every, tuple(reads), index, "b if a else c"), declared)
+    places: tuple[Affine, ...] = tuple({f"d{axis}": 1} for axis in range(len(own)))
+    return Place(array, (*({loop.name: 1} for loop in around), *places))
 
 
 def _inverse(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
-    return _batched(emission, call, "linalg.inv", [call.operands["_ain"]], {})
+    return _batched(emission, call, "linalg.inv", [_square(call.operands["_ain"])], {})
 
 
 def _solution(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
-    a, b = call.operands["_ain"], call.operands["_bin"]
+    a, b = _square(call.operands["_ain"]), call.operands["_bin"]
+    if len(b.shape) > 1 and a.shape[:-1] != b.shape[:-1]:
+        raise UserError(f"systems {list(a.shape)} with right-hand sides {list(b.shape)} against as many of both")
     return _batched(emission, call, "linalg.solve", [a, b], {"vector": int(len(b.shape) == 1)})
 
 
@@ -84,7 +112,14 @@ def _factor(emission: Emission, node: CodeNode, call: Call) -> Place:
     if not node.lower:
         raise UserError("an upper factor of Cholesky against the lower one")
     (operand,) = call.operands.values()
-    return _batched(emission, call, "linalg.cholesky", [operand], {})
+    return _batched(emission, call, "linalg.cholesky", [_square(operand)], {})
+
+
+def _square(operand: Operand) -> Operand:
+    if len(operand.shape) < 2 or operand.shape[-1] != operand.shape[-2]:
+        found = list(operand.shape)
+        raise UserError(f"an operand of shape {found} against square matrices (DaCe drops dimensions of extent 1)")
+    return operand
 
 
 def _transposed(emission: Emission, node: CodeNode, call: Call) -> Place:  # noqa: ARG001  # as the others
@@ -144,6 +179,7 @@ _CALLS: Mapping[str, Callable[[Emission, CodeNode, Call], Place]] = MappingProxy
         "Cholesky": _factor,
         "Inv": _inverse,
         "MatMul": _product,
+        "MergeLibraryNode": _chosen,
         "Reduce": _reduced,
         "Solve": _solution,
         "Transpose": _transposed,

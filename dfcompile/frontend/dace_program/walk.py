@@ -39,6 +39,8 @@ from dfcompile.frontend.dace_program.tasklets import assigned_expression, evalua
 from dfcompile.frontend.dace_program.writing import Leaf, write
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_NUMBERS = frozenset(dace.dtypes.TYPECLASS_TO_STRING)
+_PYTHON = "__pystate"  # what DaCe orders calls of Python by
 _REDUCTIONS = {
     dace.dtypes.ReductionType.Sum: "SUM",
     dace.dtypes.ReductionType.Product: "PRODUCT",
@@ -76,7 +78,7 @@ class Walk:
         while block is not None:
             if isinstance(block, SDFGState):
                 self._state(sdfg, block, scope)
-            elif type(block) is dace.sdfg.state.ControlFlowRegion:
+            elif _is_sequence(block):
                 self.region(sdfg, block, scope)
             else:
                 self._refuse_control_flow(block)
@@ -117,23 +119,32 @@ class Walk:
     # -- states and maps
 
     def _state(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope) -> None:
+        self._line = self._line_of_label(state.label)  # operations of DaCe's own have no other line
         inside = state.scope_children()
         order = {node: number for number, node in enumerate(dfs_topological_sort(state))}
         self._views(sdfg, state, scope, order)
         self._nodes(sdfg, state, scope, sorted(inside[None], key=order.__getitem__), inside, order)
 
     def _views(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, order: dict[Node, int]) -> None:
+        known: set[AccessNode] = set()
         for node in sorted(state.data_nodes(), key=order.__getitem__):
-            if not isinstance(node.desc(sdfg), dace.data.View):
-                continue
-            edge = dace.sdfg.utils.get_view_edge(state, node)
-            if edge is None:
-                raise UserError(f"view {node.data!r} of nothing against a view of an array")
-            viewed = edge.src if edge.dst is node else edge.dst
-            source = self._window(sdfg, scope, viewed.data)
-            subset = edge.data.subset if edge.data.data == viewed.data else edge.data.other_subset
-            shape = self._shape(node.desc(sdfg), scope, node.data)
-            scope.arrays[node.data] = seen_as(source, subset, shape, scope.symbols, node.data)
+            self._view(sdfg, state, scope, node, known)
+
+    def _view(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: AccessNode, known: set[AccessNode]) -> None:
+        """Find out what a view sees: of one that is written to, that is behind it, and may be a view as well."""
+        if node in known or not isinstance(node.desc(sdfg), dace.data.View):
+            return
+        known.add(node)
+        self._move_to(node.debuginfo)
+        edge = dace.sdfg.utils.get_view_edge(state, node)
+        if edge is None:
+            raise UserError(f"view {node.data!r} of nothing against a view of an array")
+        viewed = edge.src if edge.dst is node else edge.dst
+        self._view(sdfg, state, scope, viewed, known)
+        source = self._window(sdfg, scope, viewed.data)
+        subset = edge.data.subset if edge.data.data == viewed.data else edge.data.other_subset
+        shape = self._shape(node.desc(sdfg), scope, node.data)
+        scope.arrays[node.data] = seen_as(source, subset, shape, scope.symbols, node.data)
 
     def _nodes(
         self,
@@ -235,6 +246,8 @@ class Walk:
 
     def _tasklet(self, sdfg: dace.SDFG, state: SDFGState, scope: Scope, node: Tasklet) -> None:
         edges = [edge for edge in state.out_edges(node) if not edge.data.is_empty()]
+        if any(edge.data.data == _PYTHON for edge in edges):
+            raise UserError(f"a call that DaCe leaves to Python ({node.label}) against what it can parse")
         if len(edges) != 1:
             raise UserError(f"an operation with {len(edges)} results against one")
         expression = assigned_expression(node, edges[0].src_conn)
@@ -293,10 +306,6 @@ class Walk:
         self._accesses.write(window.container, at)
         write(self._emission, leaf, window.container, at)
 
-    def container(self, sdfg: dace.SDFG, scope: Scope, name: str) -> Container:
-        """Return what the program keeps under a name at a point."""
-        return self._window(sdfg, scope, name).container
-
     def _window(self, sdfg: dace.SDFG, scope: Scope, name: str) -> Window:
         if name not in scope.arrays:
             self._allocate(sdfg, scope, name, scope.outer)
@@ -304,6 +313,10 @@ class Walk:
 
     def _allocate(self, sdfg: dace.SDFG, scope: Scope, name: str, loops: tuple[Loop, ...]) -> None:
         descriptor = sdfg.arrays[name]
+        if isinstance(descriptor, dace.data.View):
+            raise UserError(f"view {name!r} of nothing against a view of an array")
+        if not isinstance(descriptor, dace.data.Scalar | dace.data.Array) or descriptor.dtype not in _NUMBERS:
+            raise UserError(f"{name!r} holds {descriptor.dtype} against numbers of NumPy")
         shape = self._shape(descriptor, scope, name)
         scope.arrays[name] = Window.whole(Container(name, shape, np.dtype(descriptor.dtype.type).name, loops))
 
@@ -336,6 +349,12 @@ class Walk:
     def _move_to(self, debuginfo: "dace.dtypes.DebugInfo | None") -> None:
         if debuginfo is not None and debuginfo.filename and Path(debuginfo.filename).name == self._path.name:
             self._line = debuginfo.start_line
+
+
+def _is_sequence(block: "dace.sdfg.state.ControlFlowBlock") -> bool:
+    """Whether a block is one after the other, as that of a function that was called."""
+    branches = dace.sdfg.state.LoopRegion, dace.sdfg.state.ConditionalBlock
+    return isinstance(block, dace.sdfg.state.ControlFlowRegion) and not isinstance(block, branches)
 
 
 def _value(container: Container) -> Place:

@@ -1,10 +1,14 @@
 """A ``@dace.program`` becomes operators: one per operation, over all iterations of the maps around it."""
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Model, OperatorNode, ReadOptions, read_model, reference_answer
+from dfcompile.lowering import registered_expansions
 from tests.written_programs import ProgramWriter
 
 
@@ -116,6 +120,23 @@ def test_unrolled_loops_carry_state(write_program: ProgramWriter) -> None:
     assert [name for _, name in operators(model)] == ["Mult_line11", "Mult_line11_2", "Mult_line11_3"]
 
 
+def test_a_view_of_a_view_writes_what_it_sees(write_program: ProgramWriter) -> None:
+    model = read(
+        write_program,
+        """
+        @dace.program
+        def marked(A: dace.float64[N, 4], B: dace.float64[N, 4]):
+            for n in dace.map[0:N]:
+                row = A[n]
+                row[1] = 3.0
+                B[n] = A[n] + row
+        """,
+        N=2,
+    )
+
+    assert [port.name for port in model.program.outputs] == ["A", "B"]
+
+
 REFUSED = {
     "a loop": (
         "def f(A: dace.float64[N]):\n    for t in range(4):\n        A[:] = A * 0.5",
@@ -140,6 +161,34 @@ REFUSED = {
     "triangular loops": (
         "def f(A: dace.float64[N, N]):\n    for i in dace.map[0:N]:\n        for j in dace.map[i:N]: A[i, j] = 1.0",
         r"given\.py:10: range i:8 of 'j' depends on data or on another loop",
+    ),
+    "a call of Python": (
+        "def f(A: dace.float64[N, N]):\n    return np.linalg.svd(A)",
+        r"given\.py:9: a call that DaCe leaves to Python \(callback_9\)",
+    ),
+    "a size that depends on data": (
+        "def f(A: dace.float64[N], k: dace.int64):\n    return A[:k] * 2",
+        r"given\.py:9: array 'A_0': shape \[__sym_k\] depends on data",
+    ),
+    "an index that depends on data": (
+        "def f(A: dace.float64[N], k: dace.int64[N], B: dace.float64[N]):\n    for n in dace.map[0:N]: B[n] = A[k[n]]",
+        r"given\.py:9: part \[__sym_k_index\] depends on data",
+    ),
+    "what holds no numbers": (
+        "def f(A: dace.float64[N, 2]):\n    return np.argmax(A, axis=1)",
+        r"given\.py:9: 'argmax_A' holds _val_and_idx against numbers of NumPy",
+    ),
+    "a matrix of one element": (
+        "def f(A: dace.float64[N, 1, 1]):\n    for n in dace.map[0:N]: A[n] = np.linalg.inv(A[n])",
+        r"given\.py:9: ",
+    ),
+    "another shape": (
+        "def f(A: dace.float64[N, 2]):\n    return np.reshape(A, (2, N)) * 2",
+        r"given\.py:9: 'A_0' sees \[8, 2\] elements as \[2, 8\]",
+    ),
+    "no program of DaCe's": (
+        "def f(A: dace.float64[N]):\n    return A + lambda x: x",
+        r"given\.py:9: .*invalid syntax",
     ),
     "nothing written": (
         "def f(A: dace.float64[N]):\n    b = A * 2",
@@ -189,3 +238,18 @@ def test_example_inputs(write_program: ProgramWriter) -> None:
         read(write_program, PLAIN + "\ndef example_inputs(N):\n    return {'A': np.arange(N)}\n", N=4)
     with pytest.raises(UserError, match=r"given\.py:13: ZeroDivisionError"):
         read(write_program, PLAIN + "\n\ndef example_inputs():\n    return 1 / 0\n", N=4)
+
+
+@pytest.mark.parametrize(("domain", "op_type"), [("dace", "Map"), ("linalg", "inv"), ("", "dace.Map")])
+def test_an_onnx_file_cannot_name_operators_of_programs(domain: str, op_type: str, tmp_path: Path) -> None:
+    """Their expressions become code: they come from a file that is run anyway, never from data."""
+    node = onnx.helper.make_node(op_type, ["x"], ["y"], domain=domain, expression="a", extents=[4], write=["i0"])
+    border = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4]) for name in "xy"]
+    graph = onnx.helper.make_graph([node], "g", border[:1], border[1:])
+    opsets = [onnx.helper.make_opsetid(name, 20 if not name else 1) for name in dict.fromkeys(["", domain])]
+    path = tmp_path / "given.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets), path)
+    operators = frozenset(registered_expansions().op_types("onnx"))
+
+    with pytest.raises(UserError, match=r"(no operator|operator) '?(dace\.Map|linalg\.inv)"):
+        read_model(path, ReadOptions(operators=operators))
