@@ -155,7 +155,13 @@ def study_of(request: Request) -> Study:
         weight_bytes=weight_bytes(model, precision),
         kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
         steps=steps,
-        notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration)),
+        notes=(
+            *model.notes,
+            *notes,
+            *device.notes,
+            *(note for batch in request.batches for note in batch.notes),
+            *_notes(request, device, calibration),
+        ),
         warnings=warnings,
     )
 

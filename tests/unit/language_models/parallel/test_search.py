@@ -15,7 +15,7 @@ from dfcompile.language_models.model import Experts
 from dfcompile.language_models.parallel.degrees import Degrees, divisors, group_of
 from dfcompile.language_models.parallel.deployment import Case, Deployments
 from dfcompile.language_models.parallel.search import Aim, best_degrees
-from dfcompile.language_models.parallel.shares import share_of_batch, share_of_layer
+from dfcompile.language_models.parallel.shares import expert_share, share_of_batch, share_of_layer
 from dfcompile.language_models.parallel.stages import balanced
 from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import StepChoices
@@ -147,6 +147,17 @@ def test_the_cache_of_a_sequence_is_shared_by_its_chips() -> None:
 
     assert (group.context, group.count) == (2048, 4)
     assert (piece.new, piece.past) == (2048, 3072)
+
+
+def test_chips_that_share_a_sequence_decode_the_same_tokens() -> None:
+    mlp = read_model("mixtral-8x7b").layers[0].mlp
+    assert isinstance(mlp, Experts)
+    shared, apart = (
+        expert_share(mlp, share_of_batch(decode_batch("512x16"), degrees), degrees, StepChoices()).tokens
+        for degrees in (Degrees(sequence=4, expert=4), Degrees(data=4, expert=4))
+    )
+
+    assert (shared, apart) == (1, 4)
 
 
 def test_trap_t22_what_does_not_fit_is_an_error_with_the_largest_batch() -> None:
