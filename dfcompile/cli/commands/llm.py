@@ -23,8 +23,8 @@ FORMATS = ("table", "json", "csv")
               help="A piece of a prompt and decodes in one step.")  # fmt: skip
 @click.option("--chips", default="1", show_default=True, metavar="N[,N…]", help="Chips that may be used.")
 @click.option("--degrees", metavar="tp=N,sp=N,dp=N,pp=N,ep=N,mb=N", help="Degrees of parallelism; else all are tried.")
-@click.option("--aim", type=click.Choice(["time", "cost"]), default="time", show_default=True,
-              help="What the search makes small: the step's time, or chips times time.")  # fmt: skip
+@click.option("--aim", type=click.Choice(["time", "cost", "energy"]), default="time", show_default=True,
+              help="What the search makes small: the step's time, chips times time, or energy.")  # fmt: skip
 @click.option("--time", "time_", type=click.Choice(["bound", "roofline", "tiling", "calibrated"]),
               help="By which the tables count; roofline, or calibrated with --efficiency.")  # fmt: skip
 @click.option("--efficiency", default="", metavar="a100|h100|FILE", help="Fitted efficiencies.")

@@ -9,7 +9,7 @@ from dfcompile.language_models.times.kernel_time import KernelTime, roofline, sl
 from dfcompile.language_models.times.tiled import is_plain_product, product_of
 from dfcompile.language_models.times.tiling import Product
 
-MOST_TILES = 4_000_000  # of two ranks together; above, the proved bound alone
+MOST_TILES = 1_000_000  # of two ranks together; above, the proved bound alone
 _WORDS = 2**62
 
 

@@ -3,11 +3,13 @@
 import itertools
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_model
+from dfcompile.language_models.energy import energy_of
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.machines.device import Device, LinkLevel
 from dfcompile.language_models.machines.finding import find_device
@@ -202,3 +204,48 @@ def test_groups_lie_along_the_network() -> None:
         (1, 3): None,
     }  # fmt: skip
     assert divisors(12) == (1, 2, 3, 4, 6, 12)
+
+
+def test_energy_may_be_what_is_small() -> None:
+    known = find_device("h100-sxm")[0]
+    device = replace(known, pj_per_mac={"bf16": 0.5}, pj_per_byte=5.0, idle_w=100.0)
+    case = Case(read_model("llama-3.1-8b"), decode_batch("2048x64"), device, BF16, StepChoices(), roofline)
+    found = {aim: best_degrees(case, (1, 2, 4, 8), aim).best for aim in (Aim.TIME, Aim.ENERGY)}
+    joules = {
+        aim: energy_of(one.kernels, device, one.exec_s, one.degrees.chips, 1, one.link_bytes).total_j
+        for aim, one in found.items()
+    }
+
+    assert joules[Aim.ENERGY] < joules[Aim.TIME]
+    with pytest.raises(UserError, match="--aim energy: found no energies of system 'h100-sxm'"):
+        best_degrees(replace(case, device=known), (1,), Aim.ENERGY)
+
+
+def test_micro_batches_fill_a_pipeline() -> None:
+    """Four equal layers on four stages: prompts take ``m + s - 1`` parts, decodes ``max(m, s)``."""
+    fields: dict[str, object] = {
+        "model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1,
+    }  # fmt: skip
+    device = Device("one", {"bf16": 1e30}, 1e9, links=(LinkLevel("r", 4, 1e30),))
+    model = model_of(Configuration("even", "even", fields))
+    for batch, parts, rounds in (
+        (prefill_batch("64x16"), 16, 19),
+        (decode_batch("64x16"), 8, 8),
+        (decode_batch("64x16"), 1, 4),
+    ):
+        case = Case(model, batch, device, BF16, StepChoices(), roofline)
+        found = Deployments(case, 4).deployed(Degrees(pipeline=4, micro_batches=parts))
+
+        assert found.stage_layers == (1, 1, 1, 1)
+        assert found.exec_s == pytest.approx(rounds * found.compute_s, rel=0.2)
+
+
+def test_p1_more_bandwidth_is_never_slower() -> None:
+    draw = random.Random()
+    for _ in range(30):
+        case, _ = drawn_case(draw)
+        slow = replace(case, device=replace(case.device, capacity_bytes=0))
+        fast = replace(slow, device=replace(slow.device, bytes_per_s=2 * slow.device.bytes_per_s))
+
+        assert Deployments(fast, 1).deployed(Degrees()).exec_s <= Deployments(slow, 1).deployed(Degrees()).exec_s
