@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
 from dfcompile.report.plain_values import Json
-from dfcompile.report.text_tables import Column, Table, listed, page, scaled
+from dfcompile.report.text_tables import Column, Table, folded, listed, page, scaled
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _SI = ("", "k", "M", "G", "T", "P", "E")
@@ -37,7 +37,7 @@ def decimal(amount: float) -> str:
 
 def study_table(study: Study, width: int, *, verbose: bool, sweep: Sequence[Mapping[str, Json]] = ()) -> str:
     """Return a study as tables that are never wider than the page."""
-    lines = [*_model_lines(study), ""]
+    lines = [*(line for text in _model_lines(study) for line in folded(text, width, "  ")), ""]
     lines += _step_table(study).lines(width)
     lines += _place_table(study).lines(width)
     for step in study.steps:

@@ -28,6 +28,12 @@ def test_the_table_has_every_kernel_and_says_how_it_is_counted(capsys: pytest.Ca
     assert max(map(len, text.splitlines())) <= 120
 
 
+def test_no_line_is_wider_than_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "--config", "llama-4-maverick-17b-128e", "--decode", "64x8", "-v")
+
+    assert max(map(len, text.splitlines())) <= 120
+
+
 def test_json_has_exact_integers_and_the_same_bytes_twice(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--config", "llama-3.1-405b", "--prefill", "131072x4096", "--format", "json")
     texts = {run(capsys, *words) for _ in range(2)}
