@@ -25,7 +25,7 @@ def exported_trace(values: Mapping[str, object], tokens: int, where: str) -> Tra
     """
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise UserError(f"--from-graph: needs {' and '.join(missing)} (pip install torch transformers)")
+        raise UserError(f"--from-graph: needs {' and '.join(missing)} (pip install 'dfcompile[transformers]')")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return trace_of(_exported(values, tokens, where))

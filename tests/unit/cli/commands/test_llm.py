@@ -92,6 +92,41 @@ def test_degrees_are_searched_or_given(capsys: pytest.CaptureFixture[str]) -> No
     assert given["time_s"] >= searched["time_s"]
 
 
+SHEET = """name,mine
+cores,64
+frequency [GHz],1.5
+array,16x16x16
+macs_per_cycle_per_core.bf16,1024
+memory.bandwidth [GB/s],1000
+memory.capacity [GB],64
+memory.L2.capacity [MB],32
+memory.L2.bandwidth [TB/s],4
+memory.L1.capacity [KiB],256
+memory.L1.shared_by,1
+energy.mac.bf16 [pJ],0.8
+memory.energy [pJ/B],6
+idle [W],50
+tdp [W],{tdp}
+"""
+
+
+def test_a_spreadsheet_gives_energy_and_a_limit_of_power(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    records = []
+    for tdp in (1000, 60):
+        path = tmp_path / f"hw{tdp}.csv"
+        path.write_text(SHEET.format(tdp=tdp))
+        words = ("--system", str(path), "--prefill", "512", "--format", "json")
+        records.append(json.loads(run(capsys, *words))["steps"][0])
+    free, limited = records
+
+    assert free["energy_j"] > 0
+    assert (free["is_throttled"], limited["is_throttled"]) == (False, True)
+    assert limited["chip_power_w"] == pytest.approx(60)
+    assert limited["time_s"] > free["time_s"]
+    assert free["roofline_s"] <= free["bound_s"] <= free["tiling_s"]
+    assert "J/token" in run(capsys, "--system", str(path), "--decode", "64x2")
+
+
 BAD = (
     ("found no step", ()),
     ("found '0' against|found 0 against", ("--decode", "8448x0")),

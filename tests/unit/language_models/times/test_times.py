@@ -18,7 +18,7 @@ from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.calibrated import find_calibration
 from dfcompile.language_models.times.kernel_time import roofline
 from dfcompile.language_models.times.least_traffic import bound, least_bytes
-from dfcompile.language_models.times.tiled import level_traffic, tiled
+from dfcompile.language_models.times.tiled import level_traffic, product_of, tiled
 from dfcompile.language_models.times.tiling import Memory, Product, best_tile
 
 BF16 = uniform(FORMATS["bf16"])
@@ -65,6 +65,17 @@ def test_p3_memories_that_are_infinitely_fast_change_nothing_and_real_ones_never
         assert tiled(kernel, fast).exec_s == alone
         assert tiled(kernel, known).exec_s >= alone
         assert tiled(kernel, replace(outer, levels=(replace(l3, bytes_per_s=1.0),))).exec_s == alone
+
+
+def test_p3_one_memory_is_the_tiling_of_p4() -> None:
+    device = shipped_devices()["NVL-AX"]
+    for kernel in kernels_of("llama-3.1-8b"):
+        if kernel.name in ("qkv_proj", "down"):
+            tile = best_tile(product_of(kernel), Memory(device.cache_bytes))
+
+            assert tile is not None
+            assert tiled(kernel, device).traffic_bytes == tile.traffic_bytes
+            assert tiled(kernel, device).memory_s == tile.traffic_bytes / device.bytes_per_s
 
 
 def test_p3_a_tile_is_the_product_of_the_next_memory() -> None:
