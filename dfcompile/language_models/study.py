@@ -21,8 +21,9 @@ from dfcompile.language_models.steps.choices import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.calibrated import Calibration, find_calibration
 from dfcompile.language_models.times.kernel_time import TimeModel, Timer, roofline
+from dfcompile.language_models.times.least_traffic import bound
 from dfcompile.language_models.times.step_time import Transfers
-from dfcompile.language_models.times.tiled import bound, tiled
+from dfcompile.language_models.times.tiled import tiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,13 @@ def study_of(request: Request) -> Study:
         weight_bytes=weight_bytes(model, precision),
         kv_bytes_per_token=precision.kv.bytes_of(kv_elements_per_token(model)),
         steps=steps,
-        notes=(*model.notes, *notes, *device.notes, *_notes(request, device, calibration)),
+        notes=(
+            *model.notes,
+            *notes,
+            *device.notes,
+            *(note for batch in request.batches for note in batch.notes),
+            *_notes(request, device, calibration),
+        ),
         warnings=warnings,
     )
 
@@ -260,7 +267,7 @@ def _notes(request: Request, device: Device, calibration: Calibration | None) ->
     notes = [
         "rotations, norms of queries and keys, and the last norm are part of the products beside them",
         "experts: routing is independent from token to token; weights are those of the expected number of experts",
-        "bound: the formula of [smith19] on the chip's outermost memory; dfcompile's own curves are not part of it yet",
+        "bound: the least traffic of any tiling at the capacity of each memory on the chip, at peak rates",
     ]
     if calibration is not None:
         notes.append(f"calibrated by {calibration.name}: {calibration.error}; {calibration.source}")

@@ -23,8 +23,8 @@ FORMATS = ("table", "json", "csv")
               help="A piece of a prompt and decodes in one step.")  # fmt: skip
 @click.option("--chips", default="1", show_default=True, metavar="N[,N…]", help="Chips that may be used.")
 @click.option("--degrees", metavar="tp=N,sp=N,dp=N,pp=N,ep=N,mb=N", help="Degrees of parallelism; else all are tried.")
-@click.option("--aim", type=click.Choice(["time", "cost"]), default="time", show_default=True,
-              help="What the search makes small: the step's time, or chips times time.")  # fmt: skip
+@click.option("--aim", type=click.Choice(["time", "cost", "energy"]), default="time", show_default=True,
+              help="What the search makes small: the step's time, chips times time, or energy.")  # fmt: skip
 @click.option("--time", "time_", type=click.Choice(["bound", "roofline", "tiling", "calibrated"]),
               help="By which the tables count; roofline, or calibrated with --efficiency.")  # fmt: skip
 @click.option("--efficiency", default="", metavar="a100|h100|FILE", help="Fitted efficiencies.")
@@ -55,6 +55,8 @@ FORMATS = ("table", "json", "csv")
 @click.option("--allow-oversubscribed", is_flag=True, help="Let pass what memory does not hold.")
 @click.option("--usd-per-chip-hour", default=0.0, type=click.FloatRange(0, 1e6), help="For cost per million tokens.")
 @click.option("--sweep", metavar="batch|chips|dtype|context=V[,V…]", help="What a change would bring.")
+@click.option("--from-graph", is_flag=True,
+              help="Hold one prompt against the graph that transformers runs (needs it and torch).")  # fmt: skip
 @click.option("--compat", type=click.Choice(["notebook"]), help="What the notebook prints, mistakes included.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True,
               help="Of the report.")  # fmt: skip
@@ -70,6 +72,7 @@ def llm(
     verbose: bool,
     output: Path | None,
     sweep: str | None,
+    from_graph: bool,
     **options: object,
 ) -> None:
     """Count and time a language model from its configuration: prompts, decodes, or both in one step."""
@@ -80,6 +83,12 @@ def llm(
 
     if compat is not None:
         write_text(notebook_page(config, system, options), output)
+        return
+
+    if from_graph:
+        from dfcompile.api.language_graphs import graph_page
+
+        write_text(graph_page(config, options, output_width()), output)
         return
 
     from dfcompile.cli.endings import warn

@@ -152,7 +152,7 @@ def _qwen(name: str, family: str, fields: Fields) -> Model:
 def _qwen_mlps(fields: Fields, layers: int) -> tuple[DenseMlp | Experts, ...]:
     dense = DenseMlp(fields.count("intermediate_size"))
     experts = _experts(fields, fields.count("moe_intermediate_size"))
-    step, only = fields.count("decoder_sparse_step"), set(fields.listed("mlp_only_layers") or ())
+    step, only = fields.count("decoder_sparse_step"), fields.layers_in("mlp_only_layers") or frozenset()
     return tuple(experts if i not in only and (i + 1) % step == 0 else dense for i in range(layers))
 
 
@@ -211,8 +211,8 @@ def _llama4(name: str, family: str, fields: Fields) -> Model:
     )
     width, bias = fields.count("intermediate_size"), fields.flag("attention_bias")
     experts, dense = _experts(fields, width, shared_width=width), DenseMlp(fields.count("intermediate_size_mlp"))
-    step, listed = fields.count("interleave_moe_layer_step"), fields.listed("moe_layers")
-    sparse = set(listed) if listed is not None else set(range(step - 1, layers, step))
+    step, listed = fields.count("interleave_moe_layer_step"), fields.layers_in("moe_layers")
+    sparse = listed if listed is not None else frozenset(range(step - 1, layers, step))
     made = tuple(
         Layer(
             Attention(heads, kv_heads, dim, dim, one, qkv_bias=bias, output_bias=bias),

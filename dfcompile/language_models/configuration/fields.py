@@ -90,6 +90,20 @@ class Fields:
             raise UserError(f"{self._where}: key {name!r}: found {_shown(found)} against a list")
         return found
 
+    def layers_in(self, name: str) -> frozenset[int] | None:
+        """Return a list of numbers of layers, or none where the file has none.
+
+        Raises:
+            UserError: it is no list of whole numbers.
+        """
+        found = self.listed(name)
+        if found is None:
+            return None
+        wrong = next((one for one in found if not isinstance(one, int) or isinstance(one, bool)), None)
+        if wrong is not None:
+            raise UserError(f"{self._where}: key {name!r}: found {_shown(wrong)} in it against numbers of layers")
+        return frozenset(one for one in found if isinstance(one, int))
+
     def per_layer(self, name: str, layers: int) -> tuple[str, ...] | None:
         """Return a list of one word per layer, or none where the file has none.
 

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum, unique
 
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.language_models.energy import energy_of, is_known
+from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.model import Experts
 from dfcompile.language_models.parallel.degrees import Degrees, all_degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
@@ -15,7 +17,8 @@ class Aim(StrEnum):
     """What is to be small."""
 
     TIME = "time"  # of the step
-    COST = "cost"  # chips times time per token
+    COST = "cost"  # chips times time
+    ENERGY = "energy"  # of all chips
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,13 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
     """Return the deployment of the least time, or cost, on one of some numbers of chips; ties go to fewer groups.
 
     Raises:
+        UserError: energy is to be small, and the device does not say what costs any.
         InfeasibleError: no degrees are possible; the message is that of those that need least.
     """
+    if aim is Aim.ENERGY and not is_known(case.device):
+        raise UserError(
+            f"--aim energy: found no energies of system {case.device.name!r} (energy.mac.FORMAT and others)"
+        )
     best: tuple[tuple[float, ...], Deployment] | None = None
     nearest: InfeasibleError | None = None
     tried = infeasible = 0
@@ -52,7 +60,7 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
                 infeasible += 1
                 nearest = error if nearest is None else min(nearest, error, key=lambda known: known.enough)
                 continue
-            key = order(one, aim)
+            key = order(one, aim, case.device)
             if best is None or key < best[0]:
                 best = key, one
     if best is None:
@@ -60,10 +68,18 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
     return Found(best[1], tried, infeasible)
 
 
-def order(one: Deployment, aim: Aim) -> tuple[float, ...]:
+def order(one: Deployment, aim: Aim, device: Device) -> tuple[float, ...]:
     """Return what deployments are compared by."""
     degrees = one.degrees
-    measure = one.exec_s * degrees.chips if aim is Aim.COST else one.exec_s
+    match aim:
+        case Aim.TIME:
+            measure = one.exec_s
+        case Aim.COST:
+            measure = one.exec_s * degrees.chips
+        case Aim.ENERGY:
+            measure = energy_of(
+                one.kernels, device, one.exec_s, degrees.chips, degrees.micro_batches, one.link_bytes
+            ).total_j
     return (
         measure, degrees.pipeline, degrees.sequence, degrees.expert, degrees.tensor, degrees.data,
         degrees.micro_batches,

@@ -1,5 +1,6 @@
 """What one chip has of a model and of a batch under degrees of parallelism."""
 
+import math
 from dataclasses import replace
 
 from dfcompile.errors import InfeasibleError
@@ -75,9 +76,12 @@ def _piece(group: Sequences, chips: int) -> Sequences:
 def expert_share(mlp: Experts, batch: Batch, degrees: Degrees, choices: StepChoices) -> ExpertShare:
     """Return the experts of one chip, how many tokens meet them, and the load of the fullest chip.
 
-    The tokens of as many replicas as hold the experts together meet there.
+    The tokens of as many replicas as hold the experts together meet there; chips of a sequence group have the same
+    tokens while they decode.
     """
     together = max(1, degrees.expert_group // degrees.tensor)
+    if batch.is_decode:
+        together //= math.gcd(together, degrees.sequence)
     if choices.expert_shares:
         imbalance = rank_imbalance_of(chosen_shares(choices.expert_shares, mlp.chosen), degrees.expert)
     else:

@@ -189,7 +189,7 @@ def _derived(text: str, prompt: int, answer: int, chunk: int) -> Batch:
     groups: tuple[Sequences, ...] = (Sequences((prompt - piece) // 2, piece, head_rows=0),)
     if decodes:
         groups += (Sequences(prompt + answer // 2 - 1, 1, decodes),)
-    pieces = len(chunks_of(prompt, piece))
+    pieces = -(-prompt // piece)
     mean = seen(Reach(), prompt) / prompt
     note = f"chunked: {pieces} pieces of {piece} tokens per prompt; a token sees {mean:.1f} tokens in the mean"
     return Batch(f"chunked {text}", groups, (note,))

@@ -38,7 +38,9 @@ def expert_kernels(
     """
     yield projection(part, count, "router", tokens, hidden, experts.count, precision, "router")
     met = tokens * share.tokens
-    rows = math.ceil(met * experts.chosen * share.imbalance / share.ranks)
+    rows = -(-met * experts.chosen // share.ranks)
+    if share.imbalance > 1:
+        rows = math.ceil(rows * share.imbalance)
     touched = distinct_experts(experts, met, choices) / share.ranks
     width = experts.width // share.split
     yield _moved("dispatch", part, count, tokens * hidden, rows * hidden, precision)

@@ -1,4 +1,4 @@
-"""Times of kernels under real tilings, memory by memory, and under the least traffic of any tiling."""
+"""Times of kernels under real tilings, memory by memory."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.machines.device import Device, MemoryLevel
 from dfcompile.language_models.steps.kernel import Kernel, Work
 from dfcompile.language_models.times.kernel_time import KernelTime, roofline, slower_of
-from dfcompile.language_models.times.tiling import Memory, Product, Tile, best_tile, lower_bound_bytes
+from dfcompile.language_models.times.tiling import Memory, Product, Tile, best_tile
 
 ATTENTION = (Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)
 
@@ -40,19 +40,6 @@ def product_of(kernel: Kernel) -> Product:
 def is_plain_product(kernel: Kernel) -> bool:
     """Whether a kernel multiplies with weights, and its activations are not fused away."""
     return kernel.work is Work.GEMM and kernel.act_in_bytes > 0 and kernel.act_out_bytes > 0 and kernel.weight_bytes > 0
-
-
-def bound(kernel: Kernel, device: Device) -> KernelTime:
-    """Return the time that no tiling is below: peak rates, and the least traffic of the chip's memory.
-
-    Raises:
-        UserError: the device has no rate for the kernel's number format.
-    """
-    lowest = roofline(kernel, device)
-    if not (is_plain_product(kernel) and device.cache_bytes) or kernel.distinct > 1:
-        return lowest
-    traffic = kernel.batch * lower_bound_bytes(product_of(kernel), device.cache_bytes)
-    return slower_of(lowest.compute_s, max(lowest.memory_s, traffic / device.bytes_per_s))
 
 
 def tiled(kernel: Kernel, device: Device) -> KernelTime:

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
 from dfcompile.report.plain_values import Json
-from dfcompile.report.text_tables import Column, Table, listed, page, scaled
+from dfcompile.report.text_tables import Column, Table, folded, listed, page, scaled
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _SI = ("", "k", "M", "G", "T", "P", "E")
-SMALL_SHARE = 0.0005
 
 
 def binary(amount: float) -> str:
@@ -38,7 +37,7 @@ def decimal(amount: float) -> str:
 
 def study_table(study: Study, width: int, *, verbose: bool, sweep: Sequence[Mapping[str, Json]] = ()) -> str:
     """Return a study as tables that are never wider than the page."""
-    lines = [*_model_lines(study), ""]
+    lines = [*(line for text in _model_lines(study) for line in folded(text, width, "  ")), ""]
     lines += _step_table(study).lines(width)
     lines += _place_table(study).lines(width)
     for step in study.steps:
@@ -180,20 +179,33 @@ def _answers(study: Study) -> list[str]:
     return lines
 
 
+_SWEPT = {
+    "time_ms": "time\nms",
+    "tokens_per_s": "tokens/s",
+    "per_sequence": "per\nsequence",
+    "held_bytes": "memory\nof a chip",
+    "degrees": "degrees",
+}
+
+
 def sweep_table(rows: Sequence[Mapping[str, Json]]) -> Table:
     """Return what changes of one thing bring."""
-    names = [name for name in rows[0] if name not in ("change", "value", "step")]
     return Table(
         "sweep",
         (
             Column(str(rows[0]["change"]), tuple(str(row["value"]) for row in rows)),
             Column("step", tuple(str(row["step"]) for row in rows), is_text=True),
         ),
-        tuple(Column(name.replace("_", "\n"), tuple(_shown(row[name]) for row in rows)) for name in names),
+        tuple(
+            Column(heading, tuple(_shown(name, row[name]) for row in rows), is_text=name == "degrees")
+            for name, heading in _SWEPT.items()
+        ),
     )
 
 
-def _shown(value: Json) -> str:
-    if isinstance(value, float):
-        return f"{value:,.4g}"
-    return "" if value is None else str(value)
+def _shown(name: str, value: Json) -> str:
+    if value is None:
+        return ""
+    if name == "held_bytes" and isinstance(value, int):
+        return binary(value)
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

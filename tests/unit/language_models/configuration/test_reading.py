@@ -4,12 +4,25 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.families import FAMILIES
-from dfcompile.language_models.configuration.reading import read_model, shipped_names
+from dfcompile.language_models.configuration.reading import (
+    Configuration,
+    model_of,
+    read_configuration,
+    read_model,
+    shipped_names,
+)
+from dfcompile.language_models.footprint import weight_bytes
 from dfcompile.language_models.model import Mask
 from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
+from dfcompile.language_models.quantisation import precision_of
+from dfcompile.language_models.steps.batch import prefill_batch
+from dfcompile.language_models.steps.choices import StepChoices
+from dfcompile.language_models.steps.step import step_of
 
 TINY = {
     "model_type": "llama",
@@ -119,3 +132,28 @@ def test_what_is_no_configuration_is_one_line(tmp_path: Path, text: str) -> None
         read_model(str(path))
 
     assert "\n" not in str(caught.value)
+
+
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 300), st.floats(), st.text(max_size=3), st.lists(st.integers(-1, 9)),
+    st.lists(st.lists(st.integers())), st.dictionaries(st.text(max_size=2), st.integers()), st.just(2**80),
+)  # fmt: skip
+
+
+@given(st.data())
+def test_a_spoilt_configuration_is_a_model_or_one_line(data: st.DataObject) -> None:
+    values = dict(read_configuration(data.draw(st.sampled_from(shipped_names()))).values)
+    known = sorted({*values, "moe_layers", "no_rope_layers", "layer_types", "quantization_config", "torch_dtype"})
+    for key in data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=3)):
+        values[key] = data.draw(VALUES)
+    configuration = Configuration("spoilt", "spoilt", values)
+    message = ""
+    try:
+        model, (precision, _) = model_of(configuration), precision_of(values, "spoilt")
+        assert parameters_of(model).total > 0
+        assert weight_bytes(model, precision) > 0
+        assert step_of(model, prefill_batch("5"), precision, StepChoices()).macs > 0
+    except UserError as error:
+        message = str(error)
+
+    assert "\n" not in message

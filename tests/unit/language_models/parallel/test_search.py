@@ -3,11 +3,13 @@
 import itertools
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_model
+from dfcompile.language_models.energy import energy_of
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.machines.device import Device, LinkLevel
 from dfcompile.language_models.machines.finding import find_device
@@ -15,7 +17,7 @@ from dfcompile.language_models.model import Experts
 from dfcompile.language_models.parallel.degrees import Degrees, divisors, group_of
 from dfcompile.language_models.parallel.deployment import Case, Deployments
 from dfcompile.language_models.parallel.search import Aim, best_degrees
-from dfcompile.language_models.parallel.shares import share_of_batch, share_of_layer
+from dfcompile.language_models.parallel.shares import expert_share, share_of_batch, share_of_layer
 from dfcompile.language_models.parallel.stages import balanced
 from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import StepChoices
@@ -149,6 +151,17 @@ def test_the_cache_of_a_sequence_is_shared_by_its_chips() -> None:
     assert (piece.new, piece.past) == (2048, 3072)
 
 
+def test_chips_that_share_a_sequence_decode_the_same_tokens() -> None:
+    mlp = read_model("mixtral-8x7b").layers[0].mlp
+    assert isinstance(mlp, Experts)
+    shared, apart = (
+        expert_share(mlp, share_of_batch(decode_batch("512x16"), degrees), degrees, StepChoices()).tokens
+        for degrees in (Degrees(sequence=4, expert=4), Degrees(data=4, expert=4))
+    )
+
+    assert (shared, apart) == (1, 4)
+
+
 def test_trap_t22_what_does_not_fit_is_an_error_with_the_largest_batch() -> None:
     device, _ = find_device("a100-sxm")
     case = Case(read_model("llama-3.1-8b"), decode_batch("8448x256"), device, BF16, StepChoices(), roofline)
@@ -191,3 +204,48 @@ def test_groups_lie_along_the_network() -> None:
         (1, 3): None,
     }  # fmt: skip
     assert divisors(12) == (1, 2, 3, 4, 6, 12)
+
+
+def test_energy_may_be_what_is_small() -> None:
+    known = find_device("h100-sxm")[0]
+    device = replace(known, pj_per_mac={"bf16": 0.5}, pj_per_byte=5.0, idle_w=100.0)
+    case = Case(read_model("llama-3.1-8b"), decode_batch("2048x64"), device, BF16, StepChoices(), roofline)
+    found = {aim: best_degrees(case, (1, 2, 4, 8), aim).best for aim in (Aim.TIME, Aim.ENERGY)}
+    joules = {
+        aim: energy_of(one.kernels, device, one.exec_s, one.degrees.chips, 1, one.link_bytes).total_j
+        for aim, one in found.items()
+    }
+
+    assert joules[Aim.ENERGY] < joules[Aim.TIME]
+    with pytest.raises(UserError, match="--aim energy: found no energies of system 'h100-sxm'"):
+        best_degrees(replace(case, device=known), (1,), Aim.ENERGY)
+
+
+def test_micro_batches_fill_a_pipeline() -> None:
+    """Four equal layers on four stages: prompts take ``m + s - 1`` parts, decodes ``max(m, s)``."""
+    fields: dict[str, object] = {
+        "model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1,
+    }  # fmt: skip
+    device = Device("one", {"bf16": 1e30}, 1e9, links=(LinkLevel("r", 4, 1e30),))
+    model = model_of(Configuration("even", "even", fields))
+    for batch, parts, rounds in (
+        (prefill_batch("64x16"), 16, 19),
+        (decode_batch("64x16"), 8, 8),
+        (decode_batch("64x16"), 1, 4),
+    ):
+        case = Case(model, batch, device, BF16, StepChoices(), roofline)
+        found = Deployments(case, 4).deployed(Degrees(pipeline=4, micro_batches=parts))
+
+        assert found.stage_layers == (1, 1, 1, 1)
+        assert found.exec_s == pytest.approx(rounds * found.compute_s, rel=0.2)
+
+
+def test_p1_more_bandwidth_is_never_slower() -> None:
+    draw = random.Random()
+    for _ in range(30):
+        case, _ = drawn_case(draw)
+        slow = replace(case, device=replace(case.device, capacity_bytes=0))
+        fast = replace(slow, device=replace(slow.device, bytes_per_s=2 * slow.device.bytes_per_s))
+
+        assert Deployments(fast, 1).deployed(Degrees()).exec_s <= Deployments(slow, 1).deployed(Degrees()).exec_s

@@ -58,6 +58,12 @@ def test_trap_t4_the_means_of_the_notebooks_chunk() -> None:
     assert pairs(Reach(), 0, 8192) == 33_558_528
 
 
+def test_a_prompt_of_very_many_pieces_is_not_cut_to_be_counted() -> None:
+    (note,) = chunked_batch("1125899906842624:3:100").notes
+
+    assert note.startswith("chunked: 11258999068427 pieces of 100 tokens")
+
+
 def test_batches_of_mixed_lengths() -> None:
     batch = prefill_batch("1024x2,8192")
 

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import read_model
@@ -15,7 +17,9 @@ from dfcompile.language_models.steps.kernel import Kernel
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.calibrated import find_calibration
 from dfcompile.language_models.times.kernel_time import roofline
-from dfcompile.language_models.times.tiled import bound, level_traffic, tiled
+from dfcompile.language_models.times.least_traffic import bound, least_bytes
+from dfcompile.language_models.times.tiled import level_traffic, product_of, tiled
+from dfcompile.language_models.times.tiling import Memory, Product, best_tile
 
 BF16 = uniform(FORMATS["bf16"])
 MODELS = (
@@ -41,6 +45,15 @@ def test_bound_roofline_tiling_and_calibration_are_in_order(model: str) -> None:
         assert once.exec_s <= fitted.exec_s * (1 + 1e-12), kernel
 
 
+@given(st.integers(1, 400), st.integers(1, 400), st.integers(1, 400), st.integers(50, 200_000))
+def test_no_tiling_moves_less_than_the_bound(m: int, k: int, n: int, cache: int) -> None:
+    product = Product(m, k, n, sum_bytes=2)
+    tile = best_tile(product, Memory(cache, buffers=1))
+
+    if tile is not None:
+        assert product.compulsory_bytes <= least_bytes(product, cache) <= tile.traffic_bytes
+
+
 def test_p3_memories_that_are_infinitely_fast_change_nothing_and_real_ones_never_help() -> None:
     outer = shipped_devices()["NVL-AX"]
     l3 = outer.levels[0]
@@ -52,6 +65,17 @@ def test_p3_memories_that_are_infinitely_fast_change_nothing_and_real_ones_never
         assert tiled(kernel, fast).exec_s == alone
         assert tiled(kernel, known).exec_s >= alone
         assert tiled(kernel, replace(outer, levels=(replace(l3, bytes_per_s=1.0),))).exec_s == alone
+
+
+def test_p3_one_memory_is_the_tiling_of_p4() -> None:
+    device = shipped_devices()["NVL-AX"]
+    for kernel in kernels_of("llama-3.1-8b"):
+        if kernel.name in ("qkv_proj", "down"):
+            tile = best_tile(product_of(kernel), Memory(device.cache_bytes))
+
+            assert tile is not None
+            assert tiled(kernel, device).traffic_bytes == tile.traffic_bytes
+            assert tiled(kernel, device).memory_s == tile.traffic_bytes / device.bytes_per_s
 
 
 def test_p3_a_tile_is_the_product_of_the_next_memory() -> None:

@@ -1,0 +1,61 @@
+"""A language model's graph beside its closed form: what ``dfcompile llm --from-graph`` prints."""
+
+from collections.abc import Mapping
+
+from dfcompile.errors import UserError
+from dfcompile.language_models.configuration.reading import model_of, read_configuration
+from dfcompile.language_models.formats import FORMATS, uniform
+from dfcompile.language_models.graph.exported import exported_trace
+from dfcompile.language_models.graph.kernels import GraphKernel, graph_kernels, total_macs
+from dfcompile.language_models.model import Mask
+from dfcompile.language_models.steps.batch import prefill_batch
+from dfcompile.language_models.steps.choices import Latent, StepChoices
+from dfcompile.language_models.steps.step import step_of
+from dfcompile.report.text_tables import Column, Table, page
+
+
+def graph_page(config: str, options: Mapping[str, object], width: int) -> str:
+    """Return the kernels of the graph of one prompt as a table, and their multiply-accumulates beside the closed form.
+
+    The graph multiplies every query with every key, makes logits of every token, and expands latents: so does the
+    closed form here.
+
+    Raises:
+        UserError: no single prompt is asked for, it is longer than a window, torch or transformers is not installed,
+            or the two differ, which says by how much.
+    """
+    prompts = options.get("prefill")
+    if not isinstance(prompts, tuple) or len(prompts) != 1 or not str(prompts[0]).isdecimal():
+        raise UserError("--from-graph: found no single prompt (give --prefill TOKENS)")
+    configuration = read_configuration(config)
+    model = model_of(configuration)
+    batch = prefill_batch(str(prompts[0]), all_rows=True)
+    least = min((one.extent for one in (layer.attention.reach for layer in model.layers) if one.mask is not Mask.FULL),
+                default=batch.longest)  # fmt: skip
+    if batch.longest > least:
+        raise UserError(f"--from-graph: found a prompt of {batch.longest} tokens against a window of {least} or fewer")
+    kernels = graph_kernels(exported_trace(configuration.values, batch.longest, configuration.where))
+    closed = step_of(model, batch, uniform(FORMATS["bf16"]), StepChoices(causal=False, latent=Latent.NAIVE)).macs
+    counted = total_macs(kernels)
+    if counted != closed:
+        raise UserError(
+            f"--from-graph: the graph of {model.name} has {counted} MACs against {closed} of the closed form"
+        )
+    lines = [*_table(kernels).lines(width), f"MACs of the graph: {counted:,}, as the closed form"]
+    return page(lines)
+
+
+def _table(kernels: tuple[GraphKernel, ...]) -> Table:
+    return Table(
+        "kernels of the graph",
+        (Column("module", tuple(one.name for one in kernels), is_text=True),),
+        (
+            Column("kind", tuple(one.kind for one in kernels), is_text=True),
+            Column("count", tuple(f"{one.count:,}" for one in kernels)),
+            Column("m", tuple(str(one.m) for one in kernels)),
+            Column("k", tuple(str(one.k) for one in kernels)),
+            Column("n", tuple(str(one.n) for one in kernels)),
+            Column("batch", tuple(str(one.batch) for one in kernels)),
+            Column("MACs", tuple(f"{one.macs:,}" for one in kernels)),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Kernels from the graph that a model runs, to hold against the closed form."""

@@ -1,0 +1,103 @@
+"""The graph that ``transformers`` runs, exported without weights: the one adapter of both packages here."""
+
+import importlib.util
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from dfcompile.errors import UserError
+from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace, TraceNode
+
+if TYPE_CHECKING:
+    import torch
+    from torch.export import ExportedProgram
+
+EAGER = ("gemma2", "gpt_oss")  # families that have no other attention
+NEEDED = ("torch", "transformers")
+_CACHE_NAMES = ("past_key", "past_key_values", "key_cache", "value_cache")
+
+
+def exported_trace(values: Mapping[str, object], tokens: int, where: str) -> Trace:
+    """Return the graph of one prompt through a configuration's model, on tensors without values.
+
+    Raises:
+        UserError: torch or transformers is not installed, or does not know the model.
+    """
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UserError(f"--from-graph: needs {' and '.join(missing)} (pip install 'dfcompile[transformers]')")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return trace_of(_exported(values, tokens, where))
+
+
+def _exported(values: Mapping[str, object], tokens: int, where: str) -> "ExportedProgram":
+    import torch
+    from transformers import AutoModelForCausalLM
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    family = str(values.get("model_type"))
+    known = "deepseek_v3" if family == "kimi_k2" else family
+    if known not in CONFIG_MAPPING:
+        raise UserError(f"{where}: transformers knows no model_type {family!r}")
+    left_out = ("model_type", "architectures", "quantization_config")
+    config = CONFIG_MAPPING[known](**{key: value for key, value in values.items() if key not in left_out})
+    attention = "eager" if family in EAGER else "sdpa"
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=torch.bfloat16)
+    if hasattr(model, "set_experts_implementation"):
+        _group_experts(model)
+    ids = torch.zeros((1, tokens), dtype=torch.long, device="meta")
+    return torch.export.export(model.eval(), (ids,), {"use_cache": False}, strict=False)
+
+
+def _group_experts(model: object) -> None:
+    """Have a mixture computed as grouped products, which do no work for experts that are not chosen."""
+    try:
+        model.set_experts_implementation("grouped_mm")  # type: ignore[attr-defined]
+    except ValueError:
+        return  # the family has no such switch: dense ones, and those that compute all experts
+
+
+def trace_of(program: "ExportedProgram") -> Trace:
+    """Return an exported program as a trace."""
+    signature = program.graph_signature
+    held = {*signature.inputs_to_parameters, *signature.inputs_to_buffers, *signature.inputs_to_lifted_tensor_constants}
+    nodes = []
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            kind = PARAMETER if node.name in held else CACHE if _is_cache(node.name) else INPUT
+            nodes.append(TraceNode(node.name, kind, (), _shape(node)))
+        elif node.op in ("call_function", "get_attr"):
+            nodes.append(TraceNode(node.name, _op(node), _inputs(node), _shape(node), _scope(node)))
+    return Trace(tuple(nodes))
+
+
+def _is_cache(name: str) -> bool:
+    return any(word in name for word in _CACHE_NAMES)
+
+
+def _op(node: "torch.fx.Node") -> str:
+    """Return the bare name of an operation: ``aten._grouped_mm.default`` is ``grouped_mm``."""
+    if node.op == "get_attr":
+        return PARAMETER
+    words = str(node.target).split(".")
+    name = words[1] if len(words) > 2 else words[-1]
+    return name.removeprefix("_").removesuffix("_fallback")
+
+
+def _inputs(node: "torch.fx.Node") -> tuple[str, ...]:
+    return tuple(one.name for one in node.all_input_nodes)
+
+
+def _shape(node: "torch.fx.Node") -> tuple[int, ...]:
+    value = node.meta.get("val")
+    if isinstance(value, list | tuple):
+        value = value[0] if value else None
+    shape = getattr(value, "shape", ())
+    return tuple(int(extent) for extent in shape)
+
+
+def _scope(node: "torch.fx.Node") -> str:
+    stack = list(node.meta.get("nn_module_stack", {}).values())
+    return str(stack[-1][0]) if stack else ""
