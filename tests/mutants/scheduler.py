@@ -16,7 +16,7 @@ SCHEDULER = (
     Mutant(_BOUND, "follows = after_task if task[node] else left", "follows = after_task"),
     Mutant(_BOUND, "rounds = -(-(len(producers) - pes + 1) // pes)", "rounds = (len(producers) - pes + 1) // pes"),
     Mutant(
-        _BOUND,
+        "scheduler/bounds/precedence.py",
         "np.maximum(-(-dag.volume_in // np.maximum(dag.volume_out, 1)), 1)",
         "np.maximum(dag.volume_in // np.maximum(dag.volume_out, 1), 1)",
     ),

@@ -14,7 +14,7 @@ from dfcompile.scheduler import (
     schedule_non_streaming,
 )
 from dfcompile.scheduler.bounds.makespan import windows
-from dfcompile.scheduler.bounds.precedence import directions, earliest
+from dfcompile.scheduler.bounds.precedence import directions, earliest, handing_on
 from tests.examples import examples
 from tests.strategies import canonical_dags
 from tests.unit.scheduler.convolution import convolution_dag
@@ -172,3 +172,13 @@ def test_a_task_writes_what_its_last_element_allows_after_its_producer_has_ended
 
     assert max(found.end) == 110
     assert max(found.after_start) == 110
+
+
+def test_a_task_waits_for_whole_elements_and_writes_all_that_the_last_one_allows() -> None:
+    """Three elements become two, two become five: the first output needs two inputs, the last input gives three."""
+    dag = _graph(("IN", "a", 3), ("a", "b", 2), ("b", "OUT", 5))
+
+    awaited, written = (column[dag.is_computational].tolist() for column in handing_on(dag))
+
+    assert awaited == [2, 1]
+    assert written == [1, 3]
