@@ -7,7 +7,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import Space, granularities
 from dfcompile.choosing.scoring import Makespans, Scores
-from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
+from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, most_tasks, select
 from dfcompile.choosing.sketches import OutlineOf, Sketches
 from dfcompile.choosing.space import space_of
 from dfcompile.lowering import ExpansionTable, KnownAlternatives
@@ -61,5 +61,7 @@ class AutomaticChoice:
         return glance(self._space(pes), Sketches(self.outline_of, self.volumes, pes), self.volumes, pes)
 
     def _space(self, pes: int) -> Space:
-        looked_at = granularities(pes) if self.granularity is None else (self.granularity,)
+        looked_at = granularities(pes, self.known.least_scopes, most_tasks(pes))
+        if self.granularity is not None:
+            looked_at = (self.granularity,)
         return space_of(self.known, self.table, self.rules, looked_at)

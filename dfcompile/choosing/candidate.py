@@ -97,6 +97,17 @@ def _most(names: Mapping[str, tuple[str, ...]]) -> int:
     return max((len(each) for each in names.values()), default=1)
 
 
-def granularities(pes: int) -> tuple[Granularity, ...]:
-    """Return the granularities that are looked at on P processing elements."""
-    return (Granularity(), *(Granularity(pieces=pes * times) for times in _PIECES_PER_ELEMENT))
+def granularities(pes: int, scopes: int = 1, most_tasks: int = 0) -> tuple[Granularity, ...]:
+    """Return the granularities that are looked at on P processing elements.
+
+    Args:
+        pes: P.
+        scopes: that the model has at least.
+        most_tasks: that a choice may have, if that limits it: where P pieces of each scope are more, fewer pieces are
+            looked at as well, P halved as often as needed.
+    """
+    pieces = [pes * times for times in _PIECES_PER_ELEMENT]
+    fewer = pes
+    while most_tasks and fewer > 1 and fewer * scopes > most_tasks:
+        fewer //= 2
+    return (Granularity(), *(Granularity(pieces=each) for each in dict.fromkeys([*pieces, fewer])))

@@ -61,6 +61,11 @@ class Selection:
     is_taken: bool = True
 
 
+def most_tasks(pes: int) -> int:
+    """Return how many tasks a choice may have, unless the published one has more."""
+    return max(FEWEST_TASKS, _TASKS_PER_ELEMENT * pes)
+
+
 def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores: Scores) -> Selection:
     """Choose expansions and granularities for all operators of a model together.
 
@@ -82,7 +87,7 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     """
     operators = _operators(space, space.covering(), sketches, volumes, pes)
     default = sketches.of(next(space.uniform()))
-    most = max(FEWEST_TASKS, _TASKS_PER_ELEMENT * pes, 0 if default is None else default.estimate.tasks)
+    most = max(most_tasks(pes), 0 if default is None else default.estimate.tasks)
     affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= most]
     distinct, unseen = _sketched(affordable, operators, sketches)
     uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
@@ -102,7 +107,7 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
     if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
     operators = _operators(space, space.glancing(), sketches, volumes, pes)
-    options = fastest_options(operators, max(FEWEST_TASKS, _TASKS_PER_ELEMENT * pes))
+    options = fastest_options(operators, most_tasks(pes))
     found = sketches.of(candidate_of(operators, options, space))
     if found is None:
         return None
