@@ -68,3 +68,10 @@ def test_what_is_selected_is_read_as_often_as_it_is_written() -> None:
 
     assert op.is_floor
     assert [operand.words for operand in op.reads] == [24, 3]
+
+
+def test_a_result_as_large_as_its_operand_may_need_all_of_it() -> None:
+    model = bounded("agraph (float[4,8] x) => (float[4,8] y) { a = Constant<value_int = 1>() y = CumSum(x, a) }")
+    (op,) = model.operators
+
+    assert op.is_floor
