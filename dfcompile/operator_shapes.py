@@ -25,6 +25,16 @@ _NORMALISATIONS = frozenset({
     "SkipSimplifiedLayerNormalization", "RMSNormalization", "GroupNormalization", "InstanceNormalization",
     "MeanVarianceNormalization", "LpNormalization",
 })  # fmt: skip
+# One result word of one word of each operand; a transposition does so in another order.
+_ELEMENTWISE = frozenset({
+    "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "BiasGelu",
+    "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil", "Celu", "Clip",
+    "Cos", "Cosh", "DequantizeLinear", "Div", "Elu", "Equal", "Erf", "Exp", "FastGelu", "Floor", "Gelu", "Greater",
+    "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max",
+    "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "QuantizeLinear", "QuickGelu",
+    "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt",
+    "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Transpose", "Where", "Xor",
+})  # fmt: skip
 _SOFTMAXES = frozenset({"Softmax", "LogSoftmax", "Hardmax"})
 _WITH_SETTINGS = frozenset({"Resize", "Upsample", "Pad", "OneHot", "Clip", "Trilu"})  # operands after the first
 _SELECTIONS = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split"})  # read as much as they write
@@ -185,7 +195,7 @@ def _rows(op: Operator) -> Shape:
         return Rows(_normalised(op, x), passes=2)
     if op.op_type.startswith("Reduce") or op.op_type == "GlobalAveragePool":
         return Rows()
-    is_elementwise = len(op.results()) == 1 and all(
+    is_elementwise = op.op_type in _ELEMENTWISE and all(
         prod(t.shape) == prod(y.shape) or _is_broadcast(t.shape, y.shape) for t in op.operands()
     )
     return Rows() if is_elementwise and max(prod(t.shape) for t in op.operands()) == prod(y.shape) else None

@@ -9,7 +9,7 @@ from dfcompile.bounds.operators import BoundedModel
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.driver import Point
-from dfcompile.errors import InfeasibleError
+from dfcompile.errors import UserError
 from dfcompile.report.traffic_figures import OperatorTrafficSummary, TrafficSummary
 
 MOST_STATES = 200  # of a plan in a report: below a second
@@ -50,7 +50,7 @@ class TrafficBounds:
         if size not in self._plans:
             try:
                 self._plans[size] = least_residency(self._merged, size, Rules(), MOST_STATES)
-            except InfeasibleError:
+            except UserError:  # no tiles fit, or there are too many to look at: the report says that none is known
                 self._plans[size] = None
         return self._plans[size]
 

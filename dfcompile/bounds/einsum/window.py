@@ -10,6 +10,9 @@ import numpy as np
 
 from dfcompile.bounds.curve import Int64
 from dfcompile.bounds.tilings import Tiles, tile_sizes
+from dfcompile.errors import UserError
+
+MOST_PAIRS = 20_000  # of tiles of an axis: some seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,9 @@ class WindowAxis:
     dilation: int = 1
     padding: int = 0
     size: int = 0
+
+    def __str__(self) -> str:
+        return f"window of {self.taps} at {self.outputs} places"
 
     @property
     def span(self) -> int:
@@ -147,12 +153,20 @@ STEADY: tuple[tuple[Role, Roles], ...] = (
 
 @cache
 def axis_tables(axis: WindowAxis, tiles: Tiles) -> AxisTables:
-    """Return the sums for the pairs of tiles of an axis that matter."""
+    """Return the sums for the pairs of tiles of an axis that matter.
+
+    Raises:
+        UserError: there are too many.
+    """
     match tiles:
         case Tiles.DIVISORS:
             return tables_of(axis, tile_sizes(axis.outputs, tiles), tile_sizes(axis.taps, tiles))
         case Tiles.INTEGER:
-            found = tables_of(axis, *_useful_sizes(axis))
+            sizes = _useful_sizes(axis)
+            pairs = len(sizes[0]) * len(sizes[1])
+            if pairs > MOST_PAIRS:
+                raise UserError(f"{axis}: {pairs:,} pairs of tiles against {MOST_PAIRS:,} at most (--tiles divisors)")
+            found = tables_of(axis, *sizes)
             return found.of(_undominated(axis, found))
     assert_never(tiles)
 

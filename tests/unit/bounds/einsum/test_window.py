@@ -1,11 +1,13 @@
 """Tiles of windows that are left out are no better than those that are kept."""
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.bounds.einsum.window import STAYS, WindowAxis, axis_tables, tables_of
 from dfcompile.bounds.tilings import Tiles
+from dfcompile.errors import UserError
 from tests.examples import examples
 
 
@@ -35,3 +37,10 @@ def test_every_pair_of_tiles_is_met_by_one_that_is_kept(axis: WindowAxis) -> Non
                 as_shared &= column >= every.shared[roles][pair]
 
         assert (as_small & as_few & as_short & as_shared).any()
+
+
+def test_too_many_pairs_of_tiles_are_refused_in_one_line() -> None:
+    axis = WindowAxis(30_000, 10, 5, 1, 3, 150_000)
+
+    with pytest.raises(UserError, match="window of 10 at 30000 places: 300,000 pairs of tiles against 20,000 at most"):
+        axis_tables(axis, Tiles.INTEGER)

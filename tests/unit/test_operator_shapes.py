@@ -1,0 +1,77 @@
+"""What bounds are told of a model's operators."""
+
+import onnx.parser
+
+from dfcompile.bounds.einsum.attention import Attention
+from dfcompile.bounds.einsum.convolution import Convolution
+from dfcompile.bounds.einsum.products import gemm
+from dfcompile.bounds.einsum.rows import Rows
+from dfcompile.bounds.einsum.window import WindowAxis
+from dfcompile.bounds.operators import BoundedModel
+from dfcompile.operator_shapes import bounded_model
+from tests.onnx_text import program_from_model, program_from_text
+
+
+def bounded(text: str) -> BoundedModel:
+    return bounded_model(program_from_text(text))
+
+
+def test_padded_convolutions_keep_their_windows() -> None:
+    model = bounded("agraph (float[1,3,8,8] x, float[4,3,3,3] w) => (float[1,4,4,4] y) "
+                    "{ y = Conv<strides = [2, 2], pads = [1, 1, 1, 1]>(x, w) }")  # fmt: skip
+    (op,) = model.operators
+
+    assert op.shape == Convolution(1, 1, 3, 4, (WindowAxis(4, 3, 2, 1, 1, 8),) * 2)
+    assert model.compulsory_bytes == 4 * (3 * 64 + 4 * 27 + 4 * 16)
+
+
+def test_windows_of_single_words_are_products_of_the_words_that_are_read() -> None:
+    model = bounded("agraph (float[2,6,8,8] x, float[4,3,1,1] w) => (float[2,4,4,4] y) "
+                    "{ y = Conv<strides = [2, 2], group = 2>(x, w) }")  # fmt: skip
+    (op,) = model.operators
+
+    assert (op.count, op.shape) == (2, gemm(2 * 16, 3, 2))
+    assert [operand.words for operand in op.reads] == [2 * 6 * 16, 12]
+
+
+def test_broadcast_dimensions_of_products_are_rows_or_columns() -> None:
+    model = bounded("agraph (float[5,2,3,4] a, float[5,1,4,6] b) => (float[5,2,3,6] y) { y = MatMul(a, b) }")
+    (op,) = model.operators
+
+    assert (op.count, op.shape) == (5, gemm(2 * 3, 4, 6))
+
+
+def test_heads_that_share_keys_are_rows() -> None:
+    graph = (
+        "agraph (float[1,8,10,4] q, float[1,2,12,4] k, float[1,2,12,6] v) => (float[1,8,10,6] y) "
+        "{ y = Attention(q, k, v) }"
+    )
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 23]> {graph}')
+    (op,) = bounded_model(program_from_model(model)).operators
+
+    assert (op.count, op.shape) == (2, Attention(40, 12, 4, 6))
+
+
+def test_rows_views_and_floors() -> None:
+    model = bounded("agraph (float[4,8] x, float[8] b) => (float[8,4] y, float[4,8] z) "
+                    "{ a = Add(b, x) s = Softmax(a) f = Flatten(s) z = Relu(f) y = Transpose(s) }")  # fmt: skip
+    shapes = {op.op_type: op.shape for op in model.operators}
+
+    assert shapes == {"Add": Rows(), "Softmax": Rows(8, passes=2), "Relu": Rows(), "Transpose": Rows()}
+    assert model.operators[0].reads[0].tensor == "x"
+    assert model.operators[2].reads[0].tensor == model.operators[1].writes[0].tensor
+
+
+def test_what_is_selected_is_read_as_often_as_it_is_written() -> None:
+    model = bounded("agraph (float[100,8] table, int64[3] i) => (float[3,8] y) { y = Gather(table, i) }")
+    (op,) = model.operators
+
+    assert op.is_floor
+    assert [operand.words for operand in op.reads] == [24, 3]
+
+
+def test_a_result_as_large_as_its_operand_may_need_all_of_it() -> None:
+    model = bounded("agraph (float[4,8] x) => (float[4,8] y) { a = Constant<value_int = 1>() y = CumSum(x, a) }")
+    (op,) = model.operators
+
+    assert op.is_floor
