@@ -110,9 +110,10 @@ def _part_time(part: str, count: int, members: list[TimedKernel], transfers: Tra
         case Transfers.SYNC:
             return PartTime(part, count, serial, memory, 0.0, beside, serial + beside)
         case Transfers.ASYNC:
-            taken = max(serial, memory)
-            exposed = min(beside, taken - serial)
-            return PartTime(part, count, serial, memory, beside - exposed, exposed, taken)
+            # Room is where kernels compute longer than their own bytes take: exactly none if none of them does.
+            others = math.fsum(one.time.memory_s for one in members if not one.kernel.is_async)
+            hidden = min(beside, max(0.0, serial - others))
+            return PartTime(part, count, serial, memory, hidden, beside - hidden, max(serial, memory))
         case Transfers.PREFETCH:
             first = max(serial, memory)
             reads = math.fsum(_read_s(one) for one in members)
