@@ -106,7 +106,8 @@ def test_every_claimed_operator_has_a_case_and_every_refusal_is_met() -> None:
         assert lowering(cases[example[0]], reasons) is None
 
     assert set(reasons) == set(REFUSED)
-    published = {op_type for op_type in TABLE.op_types("onnx") if op_type not in CONTRIBUTED}
+    own = ("dace.", "linalg.")  # of numerical programs: no ONNX file has them
+    published = {name for name in TABLE.op_types("onnx") if name not in CONTRIBUTED and not name.startswith(own)}
     assert published - {case.node.op_type for case in cases.values()} == WITHOUT_CASE
 
 

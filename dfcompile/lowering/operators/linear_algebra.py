@@ -3,11 +3,12 @@
 Each is a recurrence over the rows of a matrix: a chain of map scopes, of which every one needs the one before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 from dfcompile.lowering.operators.base import CanonicalOperator
+from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -30,6 +31,16 @@ class Factor(CanonicalOperator):
         if results[0].shape != operands[0].shape:
             raise self.fault(f"{operands[0]} -> {results[0]} against one shape")
 
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
+        """Return the dimensions of the batch: a matrix is factored as a whole."""
+        loops = _batch_loops(result)
+        matrix = (*loops, None, None)
+        return LoopNest(loops, (matrix,), matrix)
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class TriangularSolve(CanonicalOperator):
@@ -50,6 +61,14 @@ class TriangularSolve(CanonicalOperator):
         self.check_operands(operands, 2)
         check_system(self, operands[0], operands[1], results[0])
 
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the dimensions of the batch and the right-hand sides, which need nothing of each other."""
+        return _system_loops(operands[1], result)
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class Eliminate(CanonicalOperator):
@@ -59,6 +78,25 @@ class Eliminate(CanonicalOperator):
         """Check that matrices are square and right-hand sides as many rows."""
         self.check_operands(operands, 2)
         check_system(self, operands[0], operands[1], results[0])
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the dimensions of the batch and the right-hand sides, which need nothing of each other."""
+        return _system_loops(operands[1], result)
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self
+
+
+def _batch_loops(result: Tensor) -> dict[str, Loop]:
+    return {f"b{axis}": Loop(extent) for axis, extent in enumerate(result.shape[:-2])}
+
+
+def _system_loops(sides: Tensor, result: Tensor) -> LoopNest:
+    batch = _batch_loops(result)
+    of_sides = tuple(batch) if sides.rank == result.rank else ()
+    reads = ((*batch, None, None), (*of_sides, None, "column"))
+    return LoopNest({**batch, "column": Loop(result.shape[-1])}, reads, (*batch, None, "column"))
 
 
 def check_square(operator: CanonicalOperator, matrix: Tensor) -> None:

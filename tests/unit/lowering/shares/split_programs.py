@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
-from dfcompile.frontend import Port, Program
+from dfcompile.frontend import Port, Program, read_model
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
 from tests.interpreter import interpret
 from tests.onnx_text import program_from_text
@@ -71,11 +73,39 @@ class Lowered:
     values: dict[str, Array]
 
 
+# As a file with a ``@dace.program``, and how inverses are lowered.
+WRITTEN = {
+    "eliminated": ("gauss-jordan", "c[n] = np.linalg.inv(a[n]) @ b[n]"),
+    "factored": ("lu", "c[n] = np.linalg.inv(a[n]) @ b[n]"),
+    "factored in halves": ("cholesky", "c[n] = np.linalg.inv(a[n]) @ b[n]"),
+    "nested": ("lu", "for i, j in dace.map[0:4, 0:4]:\n            c[n, i, j] = a[n, i, j] * b[n, j, i] + 1"),
+}
+_PROGRAM = """import dace
+import numpy as np
+
+@dace.program
+def systems(a: dace.float32[4, 4, 4], b: dace.float32[4, 4, 4], c: dace.float32[4, 4, 4]):
+    for n in dace.map[0:4]:
+        {body}
+"""
+
+
+def _library(name: str) -> Program:
+    """Return a model at level 1."""
+    if name in MODELS:
+        return lower_to_canonical(program_from_text(MODELS[name]), TABLE)
+    way, body = WRITTEN[name]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "systems.py"
+        path.write_text(_PROGRAM.format(body=body))
+        return lower_to_canonical(read_model(path).program, TABLE, [Choice("linalg.inv", way)])
+
+
 @cache
 def lowered(name: str, product: str = "mv") -> Lowered:
     """Return a model whose products are lowered by an expansion."""
     choices = (Choice("MatMul", product),)
-    library = lower_to_canonical(program_from_text(MODELS[name]), TABLE)
+    library = _library(name)
     maps = lower_to_maps(library, TABLE, choices)
     dag = extract(maps.sdfg, parameters=tuple(maps.parameters))
     noise = np.random.default_rng(len(name))

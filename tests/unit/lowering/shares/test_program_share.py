@@ -22,7 +22,7 @@ from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import canonical_nodes
 from dfcompile.lowering.shares.program_share import SharedProgram
 from tests.examples import examples
-from tests.unit.lowering.shares.split_programs import MODELS, TABLE, Array, Lowered, lowered, run
+from tests.unit.lowering.shares.split_programs import MODELS, TABLE, WRITTEN, Array, Lowered, lowered, run
 
 Chip = tuple[int, ...]
 
@@ -143,7 +143,7 @@ def random_choices(whole: Lowered, chips: Chip, rng: random.Random, *, even: boo
 
 SEEDS = st.integers(0, 2**40)
 PRODUCTS = ("mv", "op", "lmv", "ip")
-NAMES = st.sampled_from(list(MODELS))
+NAMES = st.sampled_from([*MODELS, *WRITTEN])
 
 
 @examples(60)
@@ -171,14 +171,14 @@ def test_the_chip_with_most_makes_its_part_of_uneven_splits(name: str, seed: int
 def test_loops_are_split_in_every_way() -> None:
     """Otherwise the tests above would say little."""
     seen: set[tuple[str, str]] = set()
-    for name in MODELS:
+    for name in (*MODELS, *WRITTEN):
         whole = lowered(name)
         kernels = {kernel.name: kernel for kernel in whole.dag.kernels}
         for seed in range(4):
             for kernel, choice in random_choices(whole, (2, 2), random.Random(seed), even=True).items():
                 seen |= {(kernels[kernel].op, kernels[kernel].loops[number].kind) for number in choice if number >= 0}
 
-    assert {op for op, _ in seen} == set(SHIPPED) - {"LookupElements"}
+    assert {op for op, _ in seen} == set(SHIPPED) - {"LookupElements", "Nest"}
     assert {kind for _, kind in seen} == {LoopKind.PARALLEL, LoopKind.SUM, LoopKind.MAX}
 
 
