@@ -14,7 +14,7 @@ from dfcompile.options import Choice, Volumes
 
 FEWEST_TASKS = 28_000  # that a choice may have, however few processing elements there are: quickly scheduled
 _TASKS_PER_ELEMENT = 48
-GLANCED_SCOPES = 300  # of a model: a second
+GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
 _SKETCHED_SCOPES = 2_000  # of all uniform choices that are sketched: half a second
 

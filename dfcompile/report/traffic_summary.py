@@ -6,13 +6,14 @@ from dfcompile import dfmodel_backend as backend
 from dfcompile.bounds.fusion.epilogues import with_epilogues
 from dfcompile.bounds.fusion.residency import ResidencyPlan, least_residency
 from dfcompile.bounds.operators import BoundedModel
-from dfcompile.bounds.tilings import Rules
+from dfcompile.bounds.tilings import Rules, Tiles
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.driver import Point
 from dfcompile.errors import UserError
 from dfcompile.report.traffic_figures import OperatorTrafficSummary, TrafficSummary
 
 MOST_STATES = 200  # of a plan in a report: below a second
+RULES = Rules(tiles=Tiles.DIVISORS)  # of a plan in a report: tiles of all sizes take a second of a large model
 ELSEWHERE = "(other)"  # what no operator of the model moves
 
 
@@ -49,7 +50,7 @@ class TrafficBounds:
     def _plan(self, size: int) -> ResidencyPlan | None:
         if size not in self._plans:
             try:
-                self._plans[size] = least_residency(self._merged, size, Rules(), MOST_STATES)
+                self._plans[size] = least_residency(self._merged, size, RULES, MOST_STATES)
             except UserError:  # no tiles fit, or there are too many to look at: the report says that none is known
                 self._plans[size] = None
         return self._plans[size]
