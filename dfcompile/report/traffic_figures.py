@@ -30,8 +30,9 @@ class TrafficSummary:
     )
     least_bytes: int | None = figure(
         unit="bytes",
-        meaning="of the best known plan with this SRAM: tilings of operators by divisors of their extents, and tensors that stay on the chip; "
-        "`null` if none is known: not even single words of an operator fit, or an operator has too many tilings",
+        meaning="of the best known plan with this SRAM: tilings of operators by divisors of their extents, and "
+        "tensors that stay on the chip; `null` if none is known: not even single words of an operator fit, or an "
+        "operator has too many tilings",
         heading="best plan\nbytes",
         table="traffic",
     )
