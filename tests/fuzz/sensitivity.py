@@ -249,6 +249,18 @@ def _with_error_of_sigmoid(
         return {name: np.add(result, error)}
 
 
+def _of_rounded_gates(
+    alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
+) -> dict[str, Array]:
+    """Return states of a recurrence with errors of the size of one: gates are rounded to the last bit of that."""
+    rounded = {}
+    with np.errstate(all="ignore"):
+        for name, result in results.items():
+            size = np.ones(result.shape)
+            rounded[name] = _rounded_sum(result.astype(np.float64), size, result.dtype, noise).astype(result.dtype)
+    return rounded
+
+
 def _of_nearly_equal(
     alone: Alone, values: Mapping[str, Array], results: Mapping[str, Array], noise: _Noise
 ) -> dict[str, Array]:
@@ -272,6 +284,7 @@ _WITHIN: Mapping[str, _Change] = {
     "DFT": _of_rounded_transform,
     "STFT": _of_rounded_frames,
     "Sigmoid": _of_rational_sigmoid,
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _of_rounded_gates),
     **dict.fromkeys(BESIDE_ONE, _of_rounded_exponential),
     **dict.fromkeys(("Gelu", "Swish"), _with_error_of_sigmoid),
 }

@@ -92,6 +92,14 @@ def test_sum_of_a_transform_of_a_frame_that_cancels() -> None:
     assert not excused(graph, {62: 0.0}, x)
 
 
+def test_logarithm_of_a_state_that_is_nearly_zero() -> None:
+    constants = "<float[1,1,1] w = {1e-9}, float[1,1,1] r = {1.0}>"
+    graph = f"g (float[3,1,1] x) => (float[3,1,1,1] y) {constants} {{ s = RNN<hidden_size=1>(x, w, r) y = Log(s) }}"
+
+    assert excused(graph, {0: -np.inf}, X.reshape(3, 1, 1))
+    assert not excused(graph, {0: -3.0}, X.reshape(3, 1, 1))
+
+
 def test_every_one_of_many_rounded_zeros() -> None:
     """Each may have either sign, whatever the others have."""
     graph = "g (float[999] x) => (float[999] y) { s = Sin(x) z = Sub(s, s) m = Selu(z) y = Reciprocal(m) }"

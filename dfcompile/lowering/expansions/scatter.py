@@ -1,21 +1,14 @@
 """The canonical Scatter and Update: an array with other elements at some places."""
 
-import numpy as np
-
 from dfcompile.lowering import CanonicalNode, MapFragment, expansion
 from dfcompile.lowering.operators import Scatter, Update
 
 
 @expansion(Scatter, "runs", source="onnx", default=True)
 def scatter_runs(op: CanonicalNode[Scatter], build: MapFragment) -> None:
-    """One task copies the data, then one per run overwrites its places; no copy where the runs are all places."""
+    """One task copies the data, then one per run overwrites its places."""
     updates, y, axis, runs = op.input(1), op.output(), op.operator.axis, op.operator.runs
-    is_written = np.zeros(y.shape[axis], np.bool_)
-    for first, step, count in runs:
-        is_written[first + step * np.arange(count)] = True
-    is_copied = not is_written.all()
-    if is_copied:
-        _copy(build, op)
+    _copy(build, op)
     offset = 0
     for position, (first, step, count) in enumerate(runs):
         loops = {f"i{at}": count if at == axis else extent for at, extent in enumerate(y.shape)}
@@ -27,7 +20,7 @@ def scatter_runs(op: CanonicalNode[Scatter], build: MapFragment) -> None:
             reads={"u": (updates, read)},
             write=(y, write),
             code="u",
-            after_write=is_copied or position > 0,
+            after_write=True,
         )
         offset += count
 

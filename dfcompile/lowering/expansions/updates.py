@@ -10,8 +10,7 @@ from dfcompile.frontend import NARROW_REALS
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.gather import few_progressions
 from dfcompile.lowering.expansions.gather_nd import flat_rows
-from dfcompile.lowering.operators import Scatter, Update
-from dfcompile.lowering.operators.gather import Run
+from dfcompile.lowering.operators import Gather, Scatter, Update
 
 _REDUCTIONS: Mapping[str, Reduction | None] = {
     "none": None,
@@ -51,9 +50,7 @@ def scatter_elements(op: Operator, build: CanonicalFragment) -> None:
     others = [at for at in range(x.rank) if at != axis]
     if indices.value is not None and all(indices.shape[at] == x.shape[at] for at in others):
         lines = np.moveaxis(indices.value.reshape(indices.shape), axis, -1).reshape(-1, indices.shape[axis]) % extent
-        runs = _runs(op, lines)
-        if runs:
-            build.add(Scatter(axis, runs), [x, updates], op.output(), step="write")
+        if _add_runs(op, build, lines, [x, updates], op.output(), axis):
             return
     _combine(op, build, [x, indices, updates], op.output(), axis, tuple(range(x.rank)))
 
@@ -103,19 +100,35 @@ def _write(
     index_axes: Sequence[int],
 ) -> None:
     """Write whole rows along an axis: run by run if all indices are constant, different and the same for every row."""
-    runs = () if indices.value is None else _runs(op, indices.value.reshape(-1, indices.shape[-1]))
-    if runs:
-        build.add(Scatter(axis, runs), [x, updates], y, step="write")
-    else:
+    lines = None if indices.value is None else indices.value.reshape(-1, indices.shape[-1])
+    if lines is None or not _add_runs(op, build, lines, [x, updates], y, axis):
         _combine(op, build, [x, indices, updates], y, axis, index_axes)
 
 
-def _runs(op: Operator, lines: npt.NDArray[np.generic]) -> tuple[Run, ...]:
-    """Return the runs of constant places that are the same in all lines; none if they are not, or not different."""
-    is_overwritten = len(np.unique(lines[0])) < lines.shape[1]
-    if op.text("reduction", "none") != "none" or is_overwritten or not (lines == lines[0]).all():
-        return ()
-    return few_progressions(lines[0])
+def _add_runs(
+    op: Operator,
+    build: CanonicalFragment,
+    lines: npt.NDArray[np.generic],
+    operands: Sequence[Tensor],
+    y: Tensor,
+    axis: int,
+) -> bool:
+    """Write at few runs of constant places, if they are the same in all lines, and different; return whether it was.
+
+    Where all places are written, nothing is left of the data: the updates are put into another order.
+    """
+    x, updates = operands
+    places = lines[0]
+    is_overwritten = len(np.unique(places)) < len(places)
+    if op.text("reduction", "none") != "none" or is_overwritten or not (lines == places).all():
+        return False
+    is_whole = len(places) == x.shape[axis]
+    runs = few_progressions(np.argsort(places) if is_whole else places)
+    if runs and is_whole:
+        build.add(Gather(axis, runs), [updates], y, step="write")
+    elif runs:
+        build.add(Scatter(axis, runs), operands, y, step="write")
+    return bool(runs)
 
 
 def _combine(

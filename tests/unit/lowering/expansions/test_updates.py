@@ -85,7 +85,16 @@ def test_a_slice_of_elements_that_is_assigned_is_one_run(axis: int) -> None:
 def test_an_array_all_of_which_is_assigned_is_not_copied() -> None:
     node = Node("ScatterND", [random((3, 2)), np.array([[2], [1], [0]]), random((3, 2), seed=1)], constants=[1])
 
-    assert scopes(check_node(node)) == ["op.write.write"]
+    assert scopes(check_node(node)) == ["op.write"]
+
+
+def test_constant_data_all_of_which_is_assigned_is_read_by_nobody() -> None:
+    data, places, updates = np.zeros((2, 1, 3), np.float32), np.zeros((2, 1, 3), np.int64), random((2, 1, 3))
+    maps = check_node(Node("ScatterElements", [data, places, updates], constants=[0, 1], attributes={"axis": -2}))
+
+    dag = extract(maps.sdfg, parameters=tuple(maps.parameters))
+
+    assert [len(kernel.inputs) for kernel in dag.kernels] == [1]
 
 
 def test_each_update_is_one_element_written_to_memory() -> None:
