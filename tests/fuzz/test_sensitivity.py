@@ -96,7 +96,7 @@ def test_logarithm_of_a_state_that_is_nearly_zero() -> None:
     constants = "<float[1,1,1] w = {1e-9}, float[1,1,1] r = {1.0}>"
     graph = f"g (float[3,1,1] x) => (float[3,1,1,1] y) {constants} {{ s = RNN<hidden_size=1>(x, w, r) y = Log(s) }}"
 
-    assert excused(graph, {0: -np.inf}, X.reshape(3, 1, 1))
+    assert excused(graph, {0: -21.4}, X.reshape(3, 1, 1))  # onnxruntime has 0 for so little
     assert not excused(graph, {0: -3.0}, X.reshape(3, 1, 1))
 
 

@@ -20,6 +20,7 @@ NESTED = ("text_config", "llm_config", "language_config")  # of models that see 
 OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
 FILE_NAME = "config.json"
 _SHIPPED = "dfcompile.language_models.configuration.shipped"
+_SAME = {"deepseek-r1": "deepseek-v3"}  # trained otherwise, of one configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Configuration:
 
 def shipped_names() -> tuple[str, ...]:
     """Return the names of the configurations that come with dfcompile."""
-    return tuple(sorted(file.name.removesuffix(".json") for file in files(_SHIPPED).iterdir() if _is_json(file.name)))
+    written = (file.name.removesuffix(".json") for file in files(_SHIPPED).iterdir() if _is_json(file.name))
+    return tuple(sorted([*written, *_SAME]))
 
 
 def _is_json(name: str) -> bool:
@@ -62,7 +64,8 @@ def read_configuration(asked: str) -> Configuration:
         return _parsed(_text_of(path / FILE_NAME), path.name, str(path / FILE_NAME))
     name = asked.lower()
     if name in shipped_names():
-        return _parsed(files(_SHIPPED).joinpath(f"{name}.json").read_text(encoding="utf-8"), name, name)
+        file = files(_SHIPPED).joinpath(f"{_SAME.get(name, name)}.json")
+        return _parsed(file.read_text(encoding="utf-8"), name, name)
     cached = _cached(asked)
     if cached is not None:
         return _parsed(_text_of(cached), asked, str(cached))
