@@ -130,7 +130,9 @@ def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Ten
         every = tuple(range(x.rank))
         build.elementwise(source, operands, y, axes=[every, *((axis,) for _ in operands[1:])])
         return
-    blocks = _Blocks(axis, block, scale.shape[axis])
+    if block < 0:
+        raise op.unsupported(f"attribute 'block_size' is {block} against a positive size")
+    blocks = _Blocks(axis, block, scale.shape[axis] if scale.rank == x.rank else 0)
     if blocks.parameter_shape(x.shape) != scale.shape:
         raise op.unsupported(f"a scale {scale} against one element for each block of {block} along axis {axis}")
     data = _whole_blocks(build, x, blocks)

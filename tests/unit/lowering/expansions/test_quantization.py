@@ -80,6 +80,8 @@ def test_steps_of_blocks_the_last_of_which_may_be_cut_off(
 
 @pytest.mark.parametrize(("attributes", "shape", "found"), [
     ({"block_size": 2}, (2, 4), "one element for each block of 2 along axis 1"),
+    ({"block_size": 2}, (9,), "one element for each block of 2 along axis 1"),
+    ({"block_size": -2}, (2, 2), "'block_size' is -2 against a positive size"),
     ({}, (3,), "one element for each along axis 1"),
     ({"precision": 11}, (), "'precision' is 11 against 1, 10 or 16"),
 ])  # fmt: skip
