@@ -15,6 +15,16 @@ _GEMMA: Mapping[str, object] = {
     "attention_bias": False,
     "sliding_window": 4096,
 }
+_MISTRAL: Mapping[str, object] = {
+    "vocab_size": 32000,
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "max_position_embeddings": 131072,
+    "tie_word_embeddings": False,
+}
 _QWEN: Mapping[str, object] = {
     "vocab_size": 151936,
     "hidden_size": 4096,
@@ -64,29 +74,8 @@ DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = MappingProxyType(
             "attention_bias": False,
             "mlp_bias": False,
         },
-        "mistral": {
-            "vocab_size": 32000,
-            "hidden_size": 4096,
-            "intermediate_size": 14336,
-            "num_hidden_layers": 32,
-            "num_attention_heads": 32,
-            "num_key_value_heads": 8,
-            "max_position_embeddings": 131072,
-            "tie_word_embeddings": False,
-            "sliding_window": 4096,
-        },
-        "mixtral": {
-            "vocab_size": 32000,
-            "hidden_size": 4096,
-            "intermediate_size": 14336,
-            "num_hidden_layers": 32,
-            "num_attention_heads": 32,
-            "num_key_value_heads": 8,
-            "max_position_embeddings": 131072,
-            "tie_word_embeddings": False,
-            "num_local_experts": 8,
-            "num_experts_per_tok": 2,
-        },
+        "mistral": {**_MISTRAL, "sliding_window": 4096},
+        "mixtral": {**_MISTRAL, "num_local_experts": 8, "num_experts_per_tok": 2},
         "qwen2": _QWEN,
         "qwen3": {**_QWEN, "head_dim": 128, "attention_bias": False},
         "qwen3_moe": {

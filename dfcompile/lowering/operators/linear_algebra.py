@@ -43,7 +43,28 @@ class Factor(CanonicalOperator):
 
 
 @dataclass(frozen=True, slots=True)
-class TriangularSolve(CanonicalOperator):
+class _System(CanonicalOperator):
+    """``A @ X = B`` for the matrices of a batch and any number of right-hand sides."""
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that matrices are square and right-hand sides as many rows."""
+        self.check_operands(operands, 2)
+        check_system(self, operands[0], operands[1], results[0])
+
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
+        """Return the dimensions of the batch and the right-hand sides, which need nothing of each other."""
+        batch, sides = _batch_loops(result), operands[1]
+        of_sides = tuple(batch) if sides.rank == result.rank else ()
+        reads = ((*batch, None, None), (*of_sides, None, "column"))
+        return LoopNest({**batch, "column": Loop(result.shape[-1])}, reads, (*batch, None, "column"))
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
+        """Return the same operator: nothing of it depends on extents."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class TriangularSolve(_System):
     """``T @ X = B`` with one triangle T of ``A[…, n, n]``, ``B[…, n, m]``.
 
     Attributes:
@@ -56,47 +77,14 @@ class TriangularSolve(CanonicalOperator):
     unit: bool = False
     adjoint: bool = False
 
-    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Check that matrices are square and right-hand sides as many rows."""
-        self.check_operands(operands, 2)
-        check_system(self, operands[0], operands[1], results[0])
-
-    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
-        """Return the dimensions of the batch and the right-hand sides, which need nothing of each other."""
-        return _system_loops(operands[1], result)
-
-    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
-        """Return the same operator: nothing of it depends on extents."""
-        return self
-
 
 @dataclass(frozen=True, slots=True)
-class Eliminate(CanonicalOperator):
+class Eliminate(_System):
     """``A @ X = B`` by Gauss-Jordan elimination with exchange of rows: the largest element of a column is its pivot."""
-
-    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-        """Check that matrices are square and right-hand sides as many rows."""
-        self.check_operands(operands, 2)
-        check_system(self, operands[0], operands[1], results[0])
-
-    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:
-        """Return the dimensions of the batch and the right-hand sides, which need nothing of each other."""
-        return _system_loops(operands[1], result)
-
-    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:  # noqa: ARG002
-        """Return the same operator: nothing of it depends on extents."""
-        return self
 
 
 def _batch_loops(result: Tensor) -> dict[str, Loop]:
     return {f"b{axis}": Loop(extent) for axis, extent in enumerate(result.shape[:-2])}
-
-
-def _system_loops(sides: Tensor, result: Tensor) -> LoopNest:
-    batch = _batch_loops(result)
-    of_sides = tuple(batch) if sides.rank == result.rank else ()
-    reads = ((*batch, None, None), (*of_sides, None, "column"))
-    return LoopNest({**batch, "column": Loop(result.shape[-1])}, reads, (*batch, None, "column"))
 
 
 def check_square(operator: CanonicalOperator, matrix: Tensor) -> None:
