@@ -7,6 +7,7 @@ import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.cores import least_work
+from dfcompile.dfmodel_backend.attained.least_paths import LeastPaths
 from dfcompile.dfmodel_backend.attained.task_model import TaskModel
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
@@ -149,10 +150,15 @@ class LeastCosts:
         return moved
 
     def compute_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
-        """Return the time that the tasks of each pair take at least: their work, shared by all cores."""
+        """Return the time that the tasks of each pair take at least: their work on all cores, or their longest path."""
         chip = self.model.system.accelerator
         work = members.astype(float) @ np.array(self._machine_work, float)
-        return np.asarray((work[after] - work[before]) / (chip.cores * chip.frequency_ghz))
+        cycles = np.maximum((work[after] - work[before]) / chip.cores, self._paths.cycles(members, before, after))
+        return np.asarray(cycles / chip.frequency_ghz)
+
+    @cached_property
+    def _paths(self) -> LeastPaths:
+        return LeastPaths.of(self.model.machine_dag, self.model.units.unit, self.model.units.count)
 
     @cached_property
     def _machine_work(self) -> Int64:

@@ -27,6 +27,7 @@ TINY = 64  # graphs of no more tasks may have
 REPLAYED_OF_TINY = 120_000  # as many in all their sets: 2,000 sets of some milliseconds each
 PLANNED = 40_000  # otherwise schedules are planned for so many tasks, or for the whole graph so often
 PLANNED_TIMES = 3
+REFINED_TIMES = 3  # and of the sets of least bounds, so many times the tasks of the graph: bounds are not plans
 NEARLY = 1.05  # of the time: mean intervals are as wrong as that
 REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
 
@@ -148,15 +149,25 @@ class _Search:
                 return
         for arc in self._arcs_of(tuple(alone)):
             self._plan(arc, budget)
+        refinement = _Budget(REFINED_TIMES * self._model.dag.tasks_count)
         while True:
             merged = self._merges()
-            bounded = self._below(self._shortest(_BOUNDED) or (), _PLANNED)
+            bounded = self._affordable(self._below(self._shortest(_BOUNDED) or (), _PLANNED), refinement)
             if not merged and not bounded:
                 return
             for arc in [*merged, *bounded]:
                 if not budget.has(self._tasks(arc)):
                     return
                 self._plan(arc, budget)
+
+    def _affordable(self, arcs: list[int], budget: _Budget) -> list[int]:
+        """Return those of some arcs that a budget allows for, and spend it on them."""
+        found = []
+        for arc in arcs:
+            if budget.has(self._tasks(arc)):
+                budget.spend(self._tasks(arc))
+                found.append(arc)
+        return found
 
     def _needs_no_memory(self, found: TaskConfiguration | None, least_dram_ns: float) -> bool:
         """Return whether a configuration takes as long with the least DRAM traffic that is possible."""
