@@ -5,11 +5,13 @@ import os
 
 from hypothesis import settings
 
-from dfcompile.cli.main import COLLECTED_AFTER
+from dfcompile.cli.main import COLLECTED_AFTER, THREADS_OF_PRODUCTS
 from tests.examples import DEFAULT, examples
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime reads it when it is imported
-gc.set_threshold(*COLLECTED_AFTER)  # as the command line does: nearly all that is made stays
+# As the command line does: nearly all that is made stays, and products are small (workers take this over).
+gc.set_threshold(*COLLECTED_AFTER)
+os.environ.setdefault(*THREADS_OF_PRODUCTS)
 
 # Also where a test says nothing: a busy machine makes no property false.
 settings.register_profile("tests", examples(DEFAULT))

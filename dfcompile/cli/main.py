@@ -4,6 +4,7 @@ Nothing heavy is imported here: ``dfcompile --help`` must answer at once. The co
 """
 
 import gc
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -26,6 +27,8 @@ from dfcompile.errors import UserError
 
 # New objects (some 100 MB, hardly any of it garbage), and rounds of the generations before.
 COLLECTED_AFTER = (2_000_000, 50, 10)
+# NumPy's products are small here: a second thread spends more time waiting for the first than it computes.
+THREADS_OF_PRODUCTS = ("OPENBLAS_NUM_THREADS", "1")
 COMMANDS: Final[Mapping[str, click.Command]] = {
     str(command.name): command
     for command in (
@@ -42,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exit_status(lambda: _run(list(arguments)))
     # A process of our own: nearly all that is made stays, and looking for garbage takes a tenth.
     gc.set_threshold(*COLLECTED_AFTER)
+    os.environ.setdefault(*THREADS_OF_PRODUCTS)  # before NumPy is there; the user's own number stays
     leave_with = leaving()
     return leave_with(exit_status(lambda: _run(sys.argv[1:])))
 

@@ -1,5 +1,6 @@
 """Every end of the command line: exit status and one clear line."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,18 @@ def test_help_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(("asked", "given"), [(None, "1"), ("3", "3")])
+def test_products_have_one_thread_but_for_the_users_own_number(asked: str | None, given: str) -> None:
+    code = "import os; from dfcompile.cli.main import main; main(); print(os.environ['OPENBLAS_NUM_THREADS'])"
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    if asked is not None:
+        env["OPENBLAS_NUM_THREADS"] = asked
+    command = [sys.executable, "-c", code, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+
+    assert done.stdout.splitlines()[-1] == given
 
 
 def test_schedule_of_a_file_needs_no_model(tmp_path: Path) -> None:
