@@ -86,6 +86,7 @@ class OutlinedOperator:
 
     def __init__(self, op: Operator, outline: CanonicalOutline, *, is_own: bool) -> None:
         self.op, self.outline, self._is_own = op, outline, is_own
+        self._made: dict[tuple[int, str], OutlineFragment] = {}
         self._scopes: dict[tuple[int, str, tuple[str, ...]], LoweredGraph] = {}
 
     def scopes(self, number: int, found: Expansion, roots: Mapping[str, str]) -> LoweredGraph:
@@ -100,7 +101,7 @@ class OutlinedOperator:
         operands = {tensor.name: roots[tensor.name] for tensor in (*node.operands(), *node.results())}
         key = number, found.name, tuple(operands.values())
         if key not in self._scopes:
-            made = outline_of(node, found, is_checked=not (found.is_own and self._is_own))
+            made = self._outline_of(number, found)
             renamed = {name: operands.get(name) or f"{node.name}:{name}" for name in made.arrays}
             accesses = (access for scope in made.scopes for access in (*scope.reads, *scope.writes))
             used = {access.array: None for access in accesses}
@@ -111,6 +112,13 @@ class OutlinedOperator:
                 node.name, tuple(_renamed(scope, renamed) for scope in made.scopes), arrays
             )
         return self._scopes[key]
+
+    def _outline_of(self, number: int, found: Expansion) -> OutlineFragment:
+        key = number, found.name
+        if key not in self._made:
+            is_checked = not (found.is_own and self._is_own)
+            self._made[key] = outline_of(self.outline.nodes[number], found, is_checked=is_checked)
+        return self._made[key]
 
 
 class _PlacedOperators:
