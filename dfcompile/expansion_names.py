@@ -18,6 +18,8 @@ def is_within(pattern: str, origin: str) -> bool:
     >>> is_within("conv1", "conv10")
     False
     """
+    if not any(sign in pattern for sign in "*?["):
+        return origin == pattern or origin.startswith((f"{pattern}.", f"{pattern}/"))
     return any(fnmatchcase(origin, f"{pattern}{rest}") for rest in ("", ".*", "/*"))
 
 

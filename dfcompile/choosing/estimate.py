@@ -98,7 +98,8 @@ def _place(free: Int64, ready: int, members: int, cycles: int) -> tuple[int, int
     """
     begin = np.maximum(free, ready)
     first = int(begin.min())
-    low, high = first + cycles, first + cycles * members
+    rounds = cycles * -(-members // len(begin))
+    low, high = first + rounds, int(begin.max()) + rounds
     while low < high:  # the least cycle by which all of them can have ended
         middle = (low + high) // 2
         if int(np.maximum((middle - begin) // cycles, 0).sum()) >= members:

@@ -2,28 +2,57 @@
 
 from collections.abc import Iterable, Sequence
 from math import prod
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from dfcompile.errors import OperatorFieldError
-from dfcompile.frontend import CANONICAL, input_connector, output_connector
 from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.expressions import inlined
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator, Copy, Elementwise, Reduce
 from dfcompile.lowering.operators.reduce import broadcast_shape, kept_shape
-from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
 _MOST_ELEMENTS = 2**26  # of a constant that lowering computes
 
 
+class CanonicalBuilder(Protocol):
+    """Where arrays, views and canonical operators go: an SDFG, or an outline of one."""
+
+    def free_name(self, name: str) -> str:
+        """Return the name, or one with underscores behind it that no array has or is going to have."""
+        ...
+
+    def add_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool = False) -> Tensor:
+        """Add an array."""
+        ...
+
+    def add_parameter(self, name: str, value: npt.NDArray[np.generic]) -> Tensor:
+        """Add a constant array."""
+        ...
+
+    def add_view(self, source: Tensor, name: str, shape: Iterable[int], dtype: str | None = None) -> Tensor:
+        """Add a view of an array or of a view."""
+        ...
+
+    def can_be_view(self, source: Tensor, target: Tensor) -> bool:
+        """Whether `add_view` can give ``source`` the name of ``target``."""
+        ...
+
+    def add_canonical(
+        self, named: tuple[str, str], operator: CanonicalOperator, operands: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> None:
+        """Add a canonical operator of a name and an origin, and arrays for those results that have none."""
+        ...
+
+
 class CanonicalFragment:
     """The canonical operators that replace one ONNX operator."""
 
-    def __init__(self, builder: ProgramBuilder, op: Operator) -> None:
+    def __init__(self, builder: CanonicalBuilder, op: Operator) -> None:
         self._builder = builder
         self._op = op
         self.operators_count = 0
@@ -91,20 +120,8 @@ class CanonicalFragment:
             operator.check(operands, results)
         except OperatorFieldError as error:
             raise OperatorFieldError(f"node {self._op.origin!r}: {error}") from error
-        builder = self._builder
-        for tensor in results:
-            if tensor.name not in builder.sdfg.arrays:
-                builder.add_array(tensor.name, tensor.shape, tensor.dtype)
-        node = builder.nodes.operator(
-            f"{self._op.name}.{step}" if step else self._op.name,
-            dialect=CANONICAL,
-            op_type=type(operator).__name__,
-            origin=self._op.origin,
-            attributes=operator.attributes(),
-            inputs=[input_connector(position) for position in range(len(operands))],
-            outputs=[output_connector(position) for position in range(len(results))],
-        )
-        builder.add_operator(node, operands, results)
+        name = f"{self._op.name}.{step}" if step else self._op.name
+        self._builder.add_canonical((name, self._op.origin), operator, operands, results)
         self.operators_count += 1
 
     def elementwise(

@@ -14,6 +14,7 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError, VerificationError
 from dfcompile.frontend import (
+    CANONICAL,
     ChosenExpansion,
     Level,
     ModelNode,
@@ -29,6 +30,7 @@ from dfcompile.frontend import (
 from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.lowering.map_scopes import MapScopes
 from dfcompile.lowering.node import Node
+from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.tensor import Tensor
 
 MATERIALISED = dace.StorageType.CPU_Heap  # the array lives in memory: it is never streamed
@@ -77,10 +79,8 @@ class ProgramBuilder:
         if name in self._renamed:
             source, view_shape = self._renamed.pop(name)
             return self.add_view(source, name, view_shape)
-        array = self.sdfg.arrays[name]
-        shape = tuple(int(size) for size in array.shape)
-        dtype = np.dtype(array.dtype.type).name
-        return Tensor(name, shape, dtype, self._parameters.get(name), name in self._constants)
+        found = _plain(name, self.sdfg)
+        return Tensor(name, found.shape, found.dtype, self._parameters.get(name), name in self._constants)
 
     def add_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool = False) -> Tensor:
         """Add a transient array (a model output is not transient) and return it.
@@ -173,13 +173,27 @@ class ProgramBuilder:
             if tensor is None or tensor.name in self._renamed:
                 continue
             node = self._current.get(tensor.name)
-            if node is None or not self.state.in_degree(node):
-                raise VerificationError(f"operator {op.name!r}: nothing writes its result {tensor.name!r}")
-            array = self.sdfg.arrays[tensor.name]
-            found = tuple(int(size) for size in array.shape), np.dtype(array.dtype.type).name
-            if found != (tensor.shape, tensor.dtype):
-                is_as = f"{found[1]}{list(found[0])} against {tensor.dtype}{list(tensor.shape)}"
-                raise VerificationError(f"operator {op.name!r}: result {tensor.name!r} is {is_as}")
+            is_written = node is not None and self.state.in_degree(node) > 0
+            check_result(op, tensor, _plain(tensor.name, self.sdfg) if is_written else None)
+
+    def add_canonical(
+        self, named: tuple[str, str], operator: CanonicalOperator, operands: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> None:
+        """Add a canonical operator of a name and an origin, and arrays for those results that have none."""
+        for tensor in results:
+            if tensor.name not in self.sdfg.arrays:
+                self.add_array(tensor.name, tensor.shape, tensor.dtype)
+        name, origin = named
+        node = self.nodes.operator(
+            name,
+            dialect=CANONICAL,
+            op_type=type(operator).__name__,
+            origin=origin,
+            attributes=operator.attributes(),
+            inputs=[input_connector(position) for position in range(len(operands))],
+            outputs=[output_connector(position) for position in range(len(results))],
+        )
+        self.add_operator(node, operands, results)
 
     def add_operator(self, node: OperatorNode, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         """Connect a library node to whole arrays; its results depend on parameters alone if all operands do."""
@@ -221,3 +235,26 @@ class ProgramBuilder:
 def _array(shape: tuple[int, ...], dtype: str, transient: bool, materialised: bool) -> Prototype[dace.data.Array]:  # noqa: FBT001
     storage = MATERIALISED if materialised else dace.StorageType.Default
     return Prototype(dace.data.Array(scalar_type(dtype), shape, transient=transient, storage=storage))
+
+
+def _plain(name: str, sdfg: dace.SDFG) -> Tensor:
+    array = sdfg.arrays[name]
+    return Tensor(name, tuple(int(size) for size in array.shape), np.dtype(array.dtype.type).name)
+
+
+def check_result(op: Node, wanted: Tensor, found: Tensor | None) -> None:
+    """Check that a result of an operator is what lowering it wrote.
+
+    Args:
+        op: that was lowered.
+        wanted: its result.
+        found: the array; ``None``: nothing writes it.
+
+    Raises:
+        VerificationError: it is not written, or has another shape or element type.
+    """
+    if found is None:
+        raise VerificationError(f"operator {op.name!r}: nothing writes its result {wanted.name!r}")
+    if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        is_as = f"{found.dtype}{list(found.shape)} against {wanted.dtype}{list(wanted.shape)}"
+        raise VerificationError(f"operator {op.name!r}: result {wanted.name!r} is {is_as}")

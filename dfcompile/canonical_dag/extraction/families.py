@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 import numpy as np
@@ -15,6 +15,7 @@ from dfcompile.errors import UserError
 
 _MOST_TASKS = 10**7  # of a canonical DAG: some hundred bytes each
 _MOST_ELEMENTS = 2**56  # that the tasks of a scope touch: sums over many scopes still fit into 64 bits
+_KEPT = 4096  # scopes of which it is known which loops can be divided: some MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +155,24 @@ def _declared(scope: MapScope) -> TaskFamily:
     return TaskFamily(scope, tuple(cuts), is_single=not any(scope.is_spatial))
 
 
-def _parallel_loops(scope: MapScope) -> list[bool]:
+def _parallel_loops(scope: MapScope) -> tuple[bool, ...]:
     """Return whether each loop can be divided: it and all loops around it write other elements in each iteration."""
+    return _divisible(scope.extents, scope.writes)
+
+
+@lru_cache(_KEPT)
+def _divisible(extents: tuple[int, ...], writes: tuple[Access, ...]) -> tuple[bool, ...]:
     divisible: list[bool] = []
-    for parameter, extent in enumerate(scope.extents):
+    for parameter, extent in enumerate(extents):
         around = all(divisible)
-        divisible.append(around and (extent == 1 or _is_parallel(scope, parameter)))
-    return divisible
+        divisible.append(around and (extent == 1 or _is_parallel(extents, writes, parameter)))
+    return tuple(divisible)
 
 
-def _is_parallel(scope: MapScope, parameter: int) -> bool:
+def _is_parallel(extents: tuple[int, ...], writes: Sequence[Access], parameter: int) -> bool:
     """Whether different iterations of a loop write different elements."""
     return all(
-        access.strides[parameter] != 0 and access.over(scope.extents).without_repeats.is_injective
-        for access in scope.writes
+        access.strides[parameter] != 0 and access.over(extents).without_repeats.is_injective for access in writes
     )
 
 

@@ -1,11 +1,10 @@
 """Alternatives: every operator of a model under every known expansion, as the scopes of tasks that it would become."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 
-import dace
 import numpy as np
 import numpy.typing as npt
 
@@ -14,28 +13,16 @@ from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
 from dfcompile.canonical_dag.extraction.scopes import Access, Array
 from dfcompile.canonical_dag.extraction.traversal import Traversal
 from dfcompile.errors import PluginError, UserError
-from dfcompile.frontend import (
-    CANONICAL,
-    ONNX,
-    Level,
-    OperatorNode,
-    Port,
-    Program,
-    element_kind,
-    input_connector,
-    output_connector,
-    scalar_type,
-)
+from dfcompile.frontend import CANONICAL, ONNX, Program, element_kind
+from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
 from dfcompile.lowering.alternatives.outline import OutlineFragment
-from dfcompile.lowering.alternatives.outlined import outline_of, root_of, viewed_arrays
+from dfcompile.lowering.alternatives.outlined import outline_of
 from dfcompile.lowering.expansion import Expansion
-from dfcompile.lowering.levels import lower_to_canonical
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
+from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
-from dfcompile.options import Choice
 from dfcompile.plugins import faults_of
 
 _LARGEST_TOLD_CONSTANT = 4096  # elements; two operators with larger constants count as different
@@ -189,15 +176,13 @@ def _told(tensor: Tensor) -> tuple[object, ...]:
 
 
 def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, str]) -> Iterator[OnnxAlternative]:
-    program = _alone(op)
+    alone = _alone(op)
     for name, found in sorted(table.by_operator.get((ONNX, op.op_type), {}).items()):
         try:
+            outline = canonical_outline(alone, found, Border())
             with faults_of("expansion", found.origin):  # what it built may be wrong only for those that come after it
-                lowered = lower_to_canonical(program, table, [Choice(op.op_type, name)])
-                viewed = viewed_arrays(lowered.sdfg)
                 operators = tuple(
-                    _canonical_alternatives(each, table, lowered.sdfg, viewed, found, left_out)
-                    for each in canonical_nodes(lowered, table)
+                    _canonical_alternatives(each, table, outline, found, left_out) for each in outline.nodes
                 )
         except PluginError as error:
             left_out.setdefault(found.origin, _LEFT_OUT.format(error))
@@ -205,55 +190,30 @@ def _onnx_alternatives(op: Operator, table: ExpansionTable, left_out: dict[str, 
         except UserError:
             continue  # a form of the operator that this expansion does not take
         results = {at: f"y{at}" for at, tensor in enumerate(op.outputs) if tensor is not None}
-        roots = {at: root_of(array, viewed) for at, array in results.items()}
+        roots = {at: _root(array, outline.views) for at, array in results.items()}
         yield OnnxAlternative(name, operators, MappingProxyType(roots))
 
 
-def _alone(op: Operator) -> Program:
-    """Return the program of level 0 that is one operator.
+def _alone(op: Operator) -> Operator:
+    """Return the operator with operands that no other writes; its results leave no program: that may need a copy."""
+    return replace(op, inputs=_called("x", op.inputs), outputs=_called("y", op.outputs))
 
-    Its results are no outputs: an output may need a copy where the model has none.
-    """
-    sdfg = dace.SDFG("alone")
-    state = sdfg.add_state("main", is_start_block=True)
-    inputs = {f"x{at}": tensor for at, tensor in enumerate(op.inputs) if tensor is not None}
-    outputs = {f"y{at}": tensor for at, tensor in enumerate(op.outputs) if tensor is not None}
-    node = OperatorNode(
-        op.name,
-        op_type=op.op_type,
-        origin=op.origin,
-        attributes=op.attributes,
-        inputs=[input_connector(int(name[1:])) for name in inputs],
-        outputs=[output_connector(int(name[1:])) for name in outputs],
-    )
-    state.add_node(node)
-    for name, tensor in {**inputs, **outputs}.items():
-        sdfg.add_array(name, list(tensor.shape), scalar_type(tensor.dtype), transient=name in outputs)
-        memlet = dace.Memlet.from_array(name, sdfg.arrays[name])
-        if name in inputs:
-            state.add_edge(state.add_access(name), None, node, input_connector(int(name[1:])), memlet)
-        else:
-            state.add_edge(node, output_connector(int(name[1:])), state.add_access(name), None, memlet)
-    return Program(
-        name="alone",
-        level=Level.ONNX,
-        sdfg=sdfg,
-        inputs=tuple(
-            Port(name, name, tensor.shape, tensor.dtype) for name, tensor in inputs.items() if tensor.value is None
-        ),
-        outputs=(),
-        parameters=MappingProxyType(
-            {name: tensor.value for name, tensor in inputs.items() if tensor.value is not None}
-        ),
-        nodes=(),
-    )
+
+def _called(letter: str, tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+    return tuple(None if tensor is None else replace(tensor, name=f"{letter}{at}") for at, tensor in enumerate(tensors))
+
+
+def _root(array: str, viewed: Mapping[str, str]) -> str:
+    """Return the array that a view shows, in the end."""
+    while array in viewed:
+        array = viewed[array]
+    return array
 
 
 def _canonical_alternatives(
     op: CanonicalNode[CanonicalOperator],
     table: ExpansionTable,
-    sdfg: dace.SDFG,
-    viewed: Mapping[str, str],
+    outline: CanonicalOutline,
     maker: Expansion,
     left_out: dict[str, str],
 ) -> CanonicalAlternatives:
@@ -261,9 +221,8 @@ def _canonical_alternatives(
     for name, found in sorted(table.by_operator.get((CANONICAL, op.op_type), {}).items()):
         try:
             with faults_of("expansion", found.origin):
-                scopes[name] = _task_scopes(
-                    outline_of(op, found, is_checked=not (found.is_own and maker.is_own)), sdfg, viewed
-                )
+                made = outline_of(op, found, is_checked=not (found.is_own and maker.is_own))
+                scopes[name] = _task_scopes(made, outline)
         except PluginError as error:
             left_out.setdefault(found.origin, _LEFT_OUT.format(error))
         except UserError:
@@ -273,7 +232,7 @@ def _canonical_alternatives(
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
 
 
-def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str, str]) -> tuple[TaskScope, ...]:
+def _task_scopes(outline: OutlineFragment, maker: CanonicalOutline) -> tuple[TaskScope, ...]:
     families = divide(outline.scopes)
     writers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
     readers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
@@ -292,14 +251,14 @@ def _task_scopes(outline: OutlineFragment, sdfg: dace.SDFG, viewed: Mapping[str,
     for number, family in enumerate(families):
         (write,) = family.scope.writes
         array = outline.arrays[write.array]
-        root = root_of(write.array, viewed)
-        is_stored = len(writers[write.array]) > 1 or _is_stored(root, array, sdfg)
+        root = _root(write.array, maker.views)
+        is_stored = len(writers[write.array]) > 1 or _is_stored(root, array, maker)
         found.append(
             TaskScope(
                 members=family.members,
                 iterations=prod(cut.size for cut in family.cuts),
                 written=family.member(write).distinct() or 1,
-                reads=tuple(_reads(number, family, outline.arrays, proved, viewed)),
+                reads=tuple(_reads(number, family, outline.arrays, proved, maker.views)),
                 write=root,
                 can_send=not is_stored and not write.is_indirect and family.member(write).completion is not None,
                 is_stored=is_stored or write.is_indirect,
@@ -326,7 +285,7 @@ def _reads(
             can_stream = (name, number) in proved
         else:  # whoever writes it: a stream carries every element once
             can_stream = all(_visits_once(access, family) for access in accesses)
-        yield root_of(name, viewed), can_stream
+        yield _root(name, viewed), can_stream
 
 
 def _visits_once(access: Access, family: TaskFamily) -> bool:
@@ -334,7 +293,8 @@ def _visits_once(access: Access, family: TaskFamily) -> bool:
     return not access.is_indirect and wanted.is_injective
 
 
-def _is_stored(root: str, array: Array, sdfg: dace.SDFG) -> bool:
+def _is_stored(root: str, array: Array, maker: CanonicalOutline) -> bool:
     if array.is_transient:
         return array.is_materialised
-    return root in sdfg.arrays and sdfg.arrays[root].storage == dace.StorageType.CPU_Heap
+    made = maker.arrays.get(root)
+    return made is not None and made.is_transient and made.is_materialised

@@ -27,7 +27,7 @@ class OutlineFragment(MapFragment):
     def __init__(self, op: CanonicalNode[CanonicalOperator]) -> None:
         self._op = op
         self._arrays = {
-            tensor.name: _array(tensor, is_transient=False, is_materialised=True)
+            tensor.name: array_of(tensor, is_transient=False, is_materialised=True)
             for tensor in (*op.inputs, *op.outputs)
             if tensor is not None
         }
@@ -49,7 +49,7 @@ class OutlineFragment(MapFragment):
         while full in self._arrays:
             full += "_"
         tensor = Tensor(full, tuple(shape), dtype or self._op.output().dtype)
-        self._arrays[full] = _array(tensor, is_transient=True, is_materialised=materialised)
+        self._arrays[full] = array_of(tensor, is_transient=True, is_materialised=materialised)
         return tensor
 
     def map(
@@ -105,7 +105,8 @@ def _somewhere(tensor: Tensor, parameters: Sequence[str]) -> Access:
     return Access(tensor.name, 0, (0,) * len(parameters), is_indirect=True)
 
 
-def _array(tensor: Tensor, *, is_transient: bool, is_materialised: bool) -> Array:
+def array_of(tensor: Tensor, *, is_transient: bool, is_materialised: bool) -> Array:
+    """Return the array that a tensor is, with rows one after another."""
     strides = tuple(prod(tensor.shape[axis + 1 :]) for axis in range(tensor.rank))
     return Array(tensor.name, tensor.shape, strides, np.dtype(tensor.dtype).itemsize, is_transient, is_materialised)
 

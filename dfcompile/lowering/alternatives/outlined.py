@@ -1,6 +1,6 @@
 """A program of canonical operators as the map scopes that it would become, under any choice of expansions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -8,13 +8,14 @@ import dace
 import numpy as np
 
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
-from dfcompile.frontend import ONNX, ChosenExpansion, Program
-from dfcompile.lowering.alternatives.outline import OutlineFragment
+from dfcompile.errors import UnsupportedOpError, together
+from dfcompile.frontend import ChosenExpansion, Program
+from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
+from dfcompile.lowering.alternatives.outline import OutlineFragment, array_of
 from dfcompile.lowering.expansion import Expansion
-from dfcompile.lowering.levels import lower_to_canonical
-from dfcompile.lowering.node import CanonicalNode
+from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
+from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
@@ -34,99 +35,161 @@ class Outline:
 
 
 class OutlinedModel:
-    """A program of level 0; what is equal under several choices is lowered once."""
+    """A program of level 0; what is equal under several choices is lowered once, each operator for itself."""
 
     def __init__(self, program: Program, table: ExpansionTable) -> None:
         self._program, self._table = program, table
         self._operators = tuple(onnx_operators(program))
-        self._lowered: dict[tuple[str, ...], OutlinedProgram] = {}
+        self._names = frozenset(program.sdfg.arrays)
+        self._outputs = frozenset(port.array for port in program.outputs)
+        self._outlined: dict[tuple[int, str, frozenset[str]], OutlinedOperator] = {}
 
     def outline(self, choices: Sequence[Choice]) -> Outline:
         """Return the model under a choice of expansions.
 
         Raises:
-            UserError: an operator has a form that its expansion does not take.
+            UserError: an operator has a form that its expansion does not take; all such operators are named.
             PluginError: an expansion of a third party failed.
         """
-        key = tuple(self._table.select(op, choices).name for op in self._operators)
-        if key not in self._lowered:
-            library = lower_to_canonical(self._program, self._table, choices)
-            self._lowered[key] = OutlinedProgram(library, self._table)
-        found = self._lowered[key]
-        return Outline(found.chosen(choices), found.graph(choices))
+        program = _PlacedOperators(self._program)
+        chosen: list[ChosenExpansion] = []
+        unsupported: list[UnsupportedOpError] = []
+        for number, op in enumerate(self._operators):
+            try:
+                found = self._table.select(op, choices)
+                program.place(self._outline_of(number, found, program.owned(op) & self._owned(op)))
+            except UnsupportedOpError as error:
+                unsupported.append(error)
+                program.leave_out(op)
+                continue
+            chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
+        if unsupported:
+            raise together(unsupported)
+        named, graph = program.expanded(self._table, choices)
+        return Outline((*self._program.chosen, *chosen, *named), graph)
+
+    def _owned(self, op: Operator) -> frozenset[str]:
+        """Return the operands on whose owners it depends how an operator is lowered: none, unless it ends the model."""
+        ends = any(tensor.name in self._outputs for tensor in op.results())
+        return frozenset(tensor.name for tensor in op.operands()) if ends else frozenset()
+
+    def _outline_of(self, number: int, found: Expansion, owned: frozenset[str]) -> "OutlinedOperator":
+        key = number, found.name, owned
+        if key not in self._outlined:
+            op, border = self._operators[number], Border(self._names, self._outputs, owned)
+            self._outlined[key] = OutlinedOperator(op, canonical_outline(op, found, border), is_own=found.is_own)
+        return self._outlined[key]
 
 
-class OutlinedProgram:
-    """A program of level 1; each of its operators is outlined once under each expansion that is asked for."""
+class OutlinedOperator:
+    """An operator of level 0 under an expansion; what it becomes is outlined once under each expansion asked for."""
 
-    def __init__(self, program: Program, table: ExpansionTable) -> None:
-        self._table = table
-        self._operators = tuple(canonical_nodes(program, table))
-        self._chosen = program.chosen
+    def __init__(self, op: Operator, outline: CanonicalOutline, *, is_own: bool) -> None:
+        self.op, self.outline, self._is_own = op, outline, is_own
+        self._made: dict[tuple[int, str], OutlineFragment] = {}
+        self._scopes: dict[tuple[int, str, tuple[str, ...]], LoweredGraph] = {}
+
+    def scopes(self, number: int, found: Expansion, roots: Mapping[str, str]) -> LoweredGraph:
+        """Return the scopes of a canonical operator, and the arrays that these alone touch.
+
+        Args:
+            number: of the canonical operator.
+            found: its expansion.
+            roots: arrays of the whole program by the names that the operator gives them.
+        """
+        node = self.outline.nodes[number]
+        operands = {tensor.name: roots[tensor.name] for tensor in (*node.operands(), *node.results())}
+        key = number, found.name, tuple(operands.values())
+        if key not in self._scopes:
+            made = self._outline_of(number, found)
+            renamed = {name: operands.get(name) or f"{node.name}:{name}" for name in made.arrays}
+            accesses = (access for scope in made.scopes for access in (*scope.reads, *scope.writes))
+            used = {access.array: None for access in accesses}
+            arrays = {
+                renamed[name]: replace(made.arrays[name], name=renamed[name]) for name in used if name not in operands
+            }
+            self._scopes[key] = LoweredGraph(
+                node.name, tuple(_renamed(scope, renamed) for scope in made.scopes), arrays
+            )
+        return self._scopes[key]
+
+    def _outline_of(self, number: int, found: Expansion) -> OutlineFragment:
+        key = number, found.name
+        if key not in self._made:
+            is_checked = not (found.is_own and self._is_own)
+            self._made[key] = outline_of(self.outline.nodes[number], found, is_checked=is_checked)
+        return self._made[key]
+
+
+class _PlacedOperators:
+    """The operators of a model under one choice, one after another, with names of arrays that only one of them has."""
+
+    def __init__(self, program: Program) -> None:
         self._name = program.name
-        self._viewed = viewed_arrays(program.sdfg)
-        self._arrays = {
-            name: _array(name, descriptor)
-            for name, descriptor in program.sdfg.arrays.items()
-            if not isinstance(descriptor, dace.data.View)
-        }
-        self._outlines: dict[tuple[int, str], LoweredGraph] = {}
+        given = (*(port.array for port in program.inputs), *program.parameters)
+        self._arrays = {name: _array(name, program.sdfg.arrays[name]) for name in given}
+        self._roots = {name: name for name in given}
+        self._placed: list[tuple[OutlinedOperator, Mapping[str, str]]] = []
 
-    def chosen(self, choices: Sequence[Choice]) -> tuple[ChosenExpansion, ...]:
-        """Return the expansions that led here, and those that the operators are lowered by."""
-        selected = (self._table.select(op, choices).name for op in self._operators)
-        named = (
-            ChosenExpansion(op.name, op.op_type, op.origin, name)
-            for op, name in zip(self._operators, selected, strict=True)
+    def owned(self, op: Operator) -> frozenset[str]:
+        """Return the operands of an operator that other operators wrote as arrays of their own."""
+        return frozenset(
+            tensor.name
+            for tensor in op.operands()
+            if self._roots[tensor.name] == tensor.name and self._arrays[tensor.name].is_transient
         )
-        return (*self._chosen, *named)
 
-    def graph(self, choices: Sequence[Choice]) -> LoweredGraph:
-        """Return the map scopes and arrays of the program; kernels are left out.
+    def leave_out(self, op: Operator) -> None:
+        """Note that the results of an operator are there, to see what comes after it."""
+        for tensor in op.results():
+            self._arrays[tensor.name] = array_of(tensor, is_transient=True, is_materialised=False)
+            self._roots[tensor.name] = tensor.name
+
+    def place(self, outlined: OutlinedOperator) -> None:
+        """Add an operator behind those that it depends on."""
+        op, outline = outlined.op, outlined.outline
+        roots = {tensor.name: self._roots[tensor.name] for tensor in op.operands()}
+        for name, array in outline.arrays.items():
+            roots[name] = name
+            while roots[name] in self._arrays:
+                roots[name] += "_"
+            self._arrays[roots[name]] = array if roots[name] == name else replace(array, name=roots[name])
+        for view, shown in outline.views.items():
+            roots[view] = roots[shown]
+        for name in outline.given:
+            root = roots[name]
+            self._arrays[root] = replace(self._arrays[root], is_transient=False, is_materialised=True)
+        self._roots.update((tensor.name, roots[tensor.name]) for tensor in op.results())
+        self._placed.append((outlined, roots))
+
+    def expanded(
+        self, table: ExpansionTable, choices: Sequence[Choice]
+    ) -> tuple[tuple[ChosenExpansion, ...], LoweredGraph]:
+        """Return what all canonical operators are lowered by, and their scopes and arrays; kernels are left out.
 
         Raises:
             UserError: an operator has no such expansion, or a form that it does not take.
             PluginError: an expansion of a third party failed.
         """
+        chosen: list[ChosenExpansion] = []
         scopes: list[MapScope] = []
         arrays: dict[str, Array] = {}
-        for number, op in enumerate(self._operators):
-            outlined = self._outlined(number, op, self._table.select(op, choices))
-            scopes.extend(outlined.scopes)
-            arrays.update(outlined.arrays)
-        accesses = (access for scope in scopes for access in (*scope.reads, *scope.writes))
-        for name in {access.array: None for access in accesses if access.is_indirect}:
-            arrays[name] = replace(arrays[name], is_materialised=True)
-        return LoweredGraph(self._name, tuple(scopes), arrays)
+        for outlined, roots in self._placed:
+            for number, node in enumerate(outlined.outline.nodes):
+                found = table.select(node, choices)
+                chosen.append(ChosenExpansion(node.name, node.op_type, node.origin, found.name))
+                part = outlined.scopes(number, found, roots)
+                scopes.extend(part.scopes)
+                arrays.update(part.arrays)
+        accesses = [access for scope in scopes for access in (*scope.reads, *scope.writes)]
+        used = {name: arrays[name] if name in arrays else self._arrays[name] for name in _names(accesses)}
+        for name in _names(access for access in accesses if access.is_indirect):
+            used[name] = replace(used[name], is_materialised=True)
+        return tuple(chosen), LoweredGraph(self._name, tuple(scopes), used)
 
-    def _outlined(self, number: int, op: CanonicalNode[CanonicalOperator], found: Expansion) -> LoweredGraph:
-        """Return the scopes of one operator, with names that arrays have in the whole program."""
-        key = number, found.name
-        if key not in self._outlines:
-            outline = outline_of(op, found, is_checked=not (found.is_own and self._is_own(op)))
-            operands = {tensor.name for tensor in (*op.inputs, *op.outputs) if tensor is not None}
-            roots = {
-                name: root_of(name, self._viewed) if name in operands else f"{op.name}:{name}"
-                for name in outline.arrays
-            }
-            scopes = tuple(_renamed(scope, roots) for scope in outline.scopes)
-            used = {access.array for scope in outline.scopes for access in (*scope.reads, *scope.writes)}
-            arrays = {
-                root: self._arrays[root] if name in operands else replace(outline.arrays[name], name=root)
-                for name, root in roots.items()
-                if name in used
-            }
-            self._outlines[key] = LoweredGraph(op.name, scopes, arrays)
-        return self._outlines[key]
 
-    def _is_own(self, op: CanonicalNode[CanonicalOperator]) -> bool:
-        """Return whether what made the operator is dfcompile's."""
-        makers = (
-            self._table.by_operator.get((ONNX, each.op_type), {}).get(each.name)
-            for each in self._chosen
-            if each.origin == op.origin
-        )
-        return all(maker is None or maker.is_own for maker in makers)
+def _names(accesses: Iterable[Access]) -> Mapping[str, None]:
+    return dict.fromkeys(access.array for access in accesses)
 
 
 def _renamed(scope: MapScope, names: Mapping[str, str]) -> MapScope:
@@ -148,19 +211,6 @@ def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_che
     outline = OutlineFragment(op)
     found.apply(op, outline)
     return outline
-
-
-def viewed_arrays(sdfg: dace.SDFG) -> Mapping[str, str]:
-    """Return what each view is a view of."""
-    state = sdfg.start_state
-    return {edge.dst.data: edge.src.data for edge in state.edges() if edge.dst_conn == "views"}
-
-
-def root_of(array: str, viewed: Mapping[str, str]) -> str:
-    """Return the array that a view shows, in the end."""
-    while array in viewed:
-        array = viewed[array]
-    return array
 
 
 def _array(name: str, descriptor: dace.data.Data) -> Array:

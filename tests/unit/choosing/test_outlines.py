@@ -13,9 +13,18 @@ from dfcompile.canonical_dag.extraction.extract import extract_graph, flow_of
 from dfcompile.choosing.estimate import estimate
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
-from dfcompile.lowering import known_alternatives, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering import (
+    CanonicalFragment,
+    Expansion,
+    MapFragment,
+    known_alternatives,
+    lower_to_canonical,
+    lower_to_maps,
+    registered_expansions,
+)
 from dfcompile.lowering.alternatives.bound import divided_bound
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.lowering.node import Node
 from dfcompile.options import Choice, Effort, Volumes
 from dfcompile.scheduler import ScheduleOptions, schedule
 from tests.examples import examples
@@ -44,6 +53,87 @@ def test_outline_has_the_tasks_of_the_lowered_model(
     assert outline.chosen == maps.chosen
     for column in ("edge_source", "edge_target", "edge_volume", "edge_element_bytes", "is_computational", "work"):
         assert np.array_equal(getattr(found, column), getattr(expected, column))
+
+
+ENDS = [
+    # an output that is a view of what an operator wrote, which others read as well
+    """g (float[2,6] x) => (float[12] y, float[2,6] z) {
+        a = Relu(x)
+        y = Reshape(a, twelve)
+        z = Neg(a)
+    }""",
+    # an output that is read on
+    """g (float[2,6] x) => (float[12] y, float[12] z) {
+        a = Relu(x)
+        y = Reshape(a, twelve)
+        z = Neg(y)
+    }""",
+    # two outputs that show one array: the second is a copy
+    """g (float[2,6] x) => (float[12] y, float[1,12] z) {
+        a = Relu(x)
+        y = Reshape(a, twelve)
+        z = Flatten<axis=0>(a)
+    }""",
+    # an output that shows an input is a copy
+    "g (float[2,6] x) => (float[12] y) { y = Reshape(x, twelve) }",
+    # a view of a view
+    """g (float[2,6] x) => (float[12] y) {
+        a = Relu(x)
+        b = Flatten<axis=0>(a)
+        y = Reshape(b, twelve)
+    }""",
+]
+
+
+@pytest.mark.parametrize("text", ENDS)
+def test_outline_of_a_model_that_ends_in_a_view_is_that_of_the_lowered_model(text: str) -> None:
+    program = program_from_text(text, twelve=np.array([12], np.int64))
+
+    outline = OutlinedModel(program, TABLE).outline([])
+    maps = lower_to_maps(lower_to_canonical(program, TABLE), TABLE)
+    found, expected = extract_graph(outline.graph), extract(maps.sdfg)
+
+    assert outline.chosen == maps.chosen
+    for column in ("edge_source", "edge_target", "edge_volume", "edge_element_bytes", "is_computational", "work"):
+        assert np.array_equal(getattr(found, column), getattr(expected, column))
+
+
+def test_each_operator_is_lowered_once_by_each_expansion_however_many_choices_are_outlined() -> None:
+    seen: list[tuple[str, str]] = []
+
+    def counted(found: Expansion) -> Expansion:
+        def rewrite(op: Node, fragment: CanonicalFragment | MapFragment) -> None:
+            seen.append((op.name, found.name))
+            found.rewrite(op, fragment)
+
+        return replace(found, rewrite=rewrite)
+
+    by_operator = {
+        key: {name: counted(each) for name, each in named.items()} for key, named in TABLE.by_operator.items()
+    }
+    program = program_from_text(
+        "g (float[1,3,6,6] x) => (float[1,3,6,6] z) { y = Conv<pads=[1,1,1,1]>(x, w) z = Conv<pads=[1,1,1,1]>(y, w) }",
+        w=np.ones((3, 3, 3, 3), np.float32),
+    )
+    model = OutlinedModel(program, replace(TABLE, by_operator=by_operator))
+
+    for conv in ("direct", "winograd", "im2col"):
+        for product in ("mv", "ip", "op"):
+            model.outline([Choice("Conv", conv), Choice("MatMul", product)])
+            model.outline([Choice("Conv", conv, "Conv_0"), Choice("MatMul", product)])
+
+    of_model = [each for each in seen if "." not in each[0]]
+    assert len(of_model) == 6
+    assert set(of_model) == {(f"Conv_{at}", name) for at in (0, 1) for name in ("direct", "winograd", "im2col")}
+    assert max(seen.count(each) for each in seen) <= 3  # of one name under each expansion of the convolution
+
+
+def test_all_operators_that_have_no_expansion_are_named_at_once() -> None:
+    program = program_from_text("g (float[2,3] x) => (float[2,3] z) { y = Relu(x) z = Tanh(y) }")
+    left = {key: value for key, value in TABLE.by_operator.items() if key[1] not in ("Relu", "Tanh")}
+
+    with pytest.raises(UserError, match=r"Relu.*Tanh"):
+        OutlinedModel(program, replace(TABLE, by_operator=left)).outline([])
 
 
 @given(programs(), choices(), granularities, st.sampled_from([1, 2, 5, 16, 300]))
