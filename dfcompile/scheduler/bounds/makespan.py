@@ -4,6 +4,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.scheduler.bounds.ancestry import Ancestry
+from dfcompile.scheduler.bounds.counting import counting_bound
 from dfcompile.scheduler.bounds.crossing import crossing_bound
 from dfcompile.scheduler.bounds.energy import is_energy_known, with_energy
 from dfcompile.scheduler.bounds.precedence import NO_STREAM, directions, handing_on
@@ -34,7 +35,8 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True
 
     The bound is the largest of: the earliest end of any task and what follows it; and for cycles h and t, h + t plus
     the work of the tasks that cannot start before h and are followed by t or more, shared by P; what must run between
-    two times, see `crossing_bound`; and the least makespan that time-tabling does not refute, see `time_table_bound`.
+    two times, see `crossing_bound`; what one element must run, see `counting_bound`; and the least makespan that
+    time-tabling does not refute, see `time_table_bound`.
 
     Args:
         dag: the graph.
@@ -45,13 +47,15 @@ def lower_bound_cycles(dag: CanonicalDag, pes: int, *, each_element: bool = True
     head, tail = found.start, found.after_end
     longest = max((end + after for end, after in zip(found.end, tail, strict=True)), default=0)
     task = dag.is_computational
-    crossing = crossing_bound(
-        np.array(found.end, dtype=np.int64)[task],
-        np.array(found.after_start, dtype=np.int64)[task],
-        dag.work[task],
-        pes,
+    end, after_start = (np.array(column, dtype=np.int64)[task] for column in (found.end, found.after_start))
+    known = (end, after_start, dag.work[task], pes)
+    least = max(
+        longest,
+        crossing_bound(*known),
+        counting_bound(*known),
+        _loaded(dag, head, tail, pes),
+        _loaded(dag, tail, head, pes),
     )
-    least = max(longest, crossing, _loaded(dag, head, tail, pes), _loaded(dag, tail, head, pes))
     return time_table_bound(dag, pes, found, least)
 
 

@@ -37,6 +37,26 @@ class ListSchedule:
     cycles: int
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How tasks are placed, shape [nodes] each.
+
+    Attributes:
+        urgency: of the tasks that could begin the one with the smallest number does.
+        latest: a task keeps an element before its producers let it go on only from this cycle on.
+        release: no task begins before, though it could.
+    """
+
+    urgency: list[int]
+    latest: list[int]
+    release: list[int]
+
+    @classmethod
+    def at_once(cls, urgency: list[int], latest: list[int]) -> Rule:
+        """Return the rule by which no task waits that could begin."""
+        return cls(urgency, latest, [0] * len(urgency))
+
+
 class ListScheduler:
     """Places tasks one by one, forwards or backwards in time."""
 
@@ -63,24 +83,19 @@ class ListScheduler:
         """Return the cycles from the start of each node to the end of any schedule, at least, shape [nodes]."""
         return earliest(self.back, self._task, self._work)[1]
 
-    def forwards(self, urgency: list[int], latest: list[int]) -> ListSchedule:
-        """Place tasks forwards in time, then let each begin as soon as it can where it is.
-
-        Args:
-            urgency: of the tasks that could begin the one with the smallest number does, shape [nodes].
-            latest: a task keeps an element before its producers let it go on only from this cycle on, shape [nodes].
-        """
-        found = _Placing(self.ahead, self._followers_ahead, self._pes, (self._task, self._work)).run(urgency, latest)
+    def forwards(self, rule: Rule) -> ListSchedule:
+        """Place tasks forwards in time, then let each begin as soon as it can where it is."""
+        found = _Placing(self.ahead, self._followers_ahead, self._pes, (self._task, self._work)).run(rule)
         return self.settled(*found)
 
-    def backwards(self, urgency: list[int], latest: list[int]) -> tuple[ListSchedule, list[int]]:
+    def backwards(self, rule: Rule) -> tuple[ListSchedule, list[int]]:
         """Place tasks backwards in time, then let each begin as soon as it can where it is.
 
         Returns:
             The schedule, and the start of each node when all were as late as the end allows, shape [nodes].
         """
         placing = _Placing(self.back, self._followers_back, self._pes, (self._task, self._work))
-        turned, after = placing.run(urgency, latest)
+        turned, after = placing.run(rule)
         before = [FREE] * self.nodes
         for node, other in enumerate(after):
             if other != FREE:
@@ -147,7 +162,7 @@ class _Placing:
         self._sequence: list[int] = []
         self._waiting: list[tuple[int, int, int]] = []
 
-    def run(self, urgency: list[int], latest: list[int]) -> tuple[list[int], list[int]]:
+    def run(self, rule: Rule) -> tuple[list[int], list[int]]:
         """Place all; return the sequence, and of each task the one before it on its processing element.
 
         The clock stands where the next processing element gets free. Of the tasks that can begin, or that would keep
@@ -158,7 +173,7 @@ class _Placing:
         free = [(0, FREE - number) for number in range(self._pes, 0, -1)]  # those that nobody has used differ
         free.sort()
         work, least, end = self._work, self._least, self.end
-        self._admit([node for node, missing in enumerate(self._missing) if not missing], urgency, latest)
+        self._admit([node for node, missing in enumerate(self._missing) if not missing], rule)
         while waiting or pool:
             now = free[0][0]
             if not pool and waiting[0][0] > now:
@@ -175,7 +190,7 @@ class _Placing:
             heapreplace(free, (last, node))
             ready = self._ready_after(node)
             if ready:
-                self._admit(ready, urgency, latest)
+                self._admit(ready, rule)
         return self._sequence, before
 
     def _ready_after(self, node: int) -> list[int]:
@@ -188,9 +203,10 @@ class _Placing:
                 ready.append(follower)
         return ready
 
-    def _admit(self, nodes: list[int], urgency: list[int], latest: list[int]) -> None:
+    def _admit(self, nodes: list[int], rule: Rule) -> None:
         """Let nodes wait for an element whose producers have all been placed; what needs none is placed at once."""
         start, end, task = self._start, self.end, self._task
+        urgency, latest, release = rule.urgency, rule.latest, rule.release
         for node in nodes:  # grows while it is read
             begin = least = 0
             for other, to_start, to_end in self._awaited[node]:
@@ -204,7 +220,8 @@ class _Placing:
                     least = end[other] + to_end
             if task[node]:
                 self._least[node] = least
-                heappush(self._waiting, (max(begin, min(least - self._work[node], latest[node])), urgency[node], node))
+                wanted = max(min(least - self._work[node], latest[node]), release[node])
+                heappush(self._waiting, (max(begin, wanted), urgency[node], node))
             else:
                 start[node] = end[node] = begin
                 nodes.extend(self._ready_after(node))

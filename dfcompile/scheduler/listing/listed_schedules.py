@@ -30,7 +30,7 @@ _QUICK_NODES = 2**15  # a tenth of a second
 _CHAIN_NODES = 2**18  # a million take more than a gigabyte
 _BUDGETS = {
     Effort.QUICK: Budget(node_passes=0, fewest_passes=2, most_passes=2),
-    Effort.DEFAULT: Budget(node_passes=200_000, fewest_passes=6, most_passes=500),
+    Effort.DEFAULT: Budget(node_passes=200_000, fewest_passes=6, most_passes=1_000),
     Effort.HIGH: Budget(node_passes=2_000_000, fewest_passes=12, most_passes=3_000),
 }
 _MOST_WORK = 2**60  # cycles of all tasks: times fit in 64 bits with room to spare
@@ -137,6 +137,9 @@ def _shortest(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed:
     replays = max(_ALL_REPLAYED_ELEMENTS // max(elements, 1), 1)
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
     replayed = min(_replayed(dag, [planned, *others], bound), key=lambda each: each.schedule.makespan_cycles)
+    if _is_free(dag, streamed) and _is_each_alone(dag, planned):
+        # The replay of the first is one without any limit: nothing is earlier in any schedule.
+        bound = max(bound, replayed.schedule.makespan_cycles)
     return ListedSchedule(_with_smaller_fifos(dag, replayed), planned, bound)
 
 
@@ -160,6 +163,11 @@ def _is_free(dag: CanonicalDag, streamed: Bool) -> bool:
     """Return whether all edges stream that may."""
     task = dag.is_computational
     return np.array_equal(streamed, task[dag.edge_source] & task[dag.edge_target])
+
+
+def _is_each_alone(dag: CanonicalDag, planned: Schedule) -> bool:
+    """Return whether every task has a processing element of its own."""
+    return len(np.unique(planned.pe[dag.is_computational])) == dag.tasks_count
 
 
 def _is_proof_tried(dag: CanonicalDag, options: ScheduleOptions, streamed: Bool) -> bool:

@@ -10,6 +10,8 @@ from dfcompile.visualization.gantt.layout import CHARACTER, Layout, colour, esca
 _LABELLED_BAR = 14.0  # pixels that a name in a bar needs
 _NARROW = 1.0  # pixels: narrower bars of one operator side by side are one
 _PALE = 0.32  # opacity of a task that waits
+_BESIDE_NAME = 6.6  # pixels of a bar beside its name
+_HALO = 'stroke="white" stroke-opacity="0.75" stroke-width="2.5" paint-order="stroke"'
 
 
 def bars(
@@ -25,6 +27,19 @@ def bars(
         for together in drawing.grouped(members[operator]):
             yield from drawing.bar(together[0]) if len(together) == 1 else drawing.several(together)
         yield "</g>"
+
+
+def names(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterator[str]:
+    """Yield the names of tasks in the bars that have room for them, to be read where streams cross them."""
+    if layout.row_height <= _LABELLED_BAR:
+        return
+    yield f'<g class="wide names" {_HALO} fill="#111111" pointer-events="none">'
+    for node in (schedule.pe != NO_PE).nonzero()[0].tolist():
+        x, y = layout.x(int(schedule.start[node])), layout.middle(int(schedule.pe[node])) + 4
+        name = dag.node_name(node)
+        if layout.x(int(schedule.last_out[node])) - x > CHARACTER * len(name) + _BESIDE_NAME:
+            yield f'<text x="{x + 4:.2f}" y="{y:.2f}">{escape(name)}</text>'
+    yield "</g>"
 
 
 class _Bars:
@@ -58,9 +73,6 @@ class _Bars:
         yield self._rectangle((x, width), pe, title, pale=waits)
         if waits:
             yield self._outline(phases, pe)
-        if layout.row_height > _LABELLED_BAR and width > CHARACTER * len(name) + 6:
-            y = layout.middle(pe) + 4
-            yield f'<text x="{x + 4:.2f}" y="{y:.2f}" class="wide" fill="#111111" pointer-events="none">{name}</text>'
 
     def several(self, nodes: Sequence[int]) -> Iterator[str]:
         """Yield one bar for several tasks."""

@@ -6,7 +6,7 @@ from dfcompile.canonical_dag import CanonicalDag, total_work
 from dfcompile.errors import UserError
 from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.activity.profiles import Activity, activity
-from dfcompile.visualization.gantt.bars import bars
+from dfcompile.visualization.gantt.bars import bars, names
 from dfcompile.visualization.gantt.connections import boundaries, critical_chain, drawn_streams, gangs, streams
 from dfcompile.visualization.gantt.layout import (
     LEFT,
@@ -66,6 +66,7 @@ def schedule_to_svg(dag: CanonicalDag, schedule: Schedule) -> str:
         *gangs(schedule, layout),
         *boundaries(dag, schedule, layout),
         *streams(dag, schedule, layout),
+        *names(dag, schedule, layout),
         *critical_chain(schedule, layout, () if happening is None else happening.path),
         *legend.drawn(top),
         "</svg>",

@@ -19,6 +19,7 @@ _BOUNDARY_ROOM = 8  # pixels between lines through the whole chart; closer ones 
 _BOUNDARY_LABEL = 22  # pixels that the number of a block needs
 _MOST_WIDTH = 2.2  # pixels, of the stream with the largest FIFO
 _MOST_BEND = 16  # pixels
+_FEW_OPACITY, _MANY_OPACITY = 0.5, 0.3
 _ABOVE_BOTTOM = 2.5  # pixels: there a line crosses no name
 _ARROW = (
     '<marker id="read" viewBox="0 0 6 6" refX="5.5" refY="3" markerUnits="userSpaceOnUse" markerWidth="6" '
@@ -39,7 +40,7 @@ def streams(dag: CanonicalDag, schedule: Schedule, layout: Layout) -> Iterator[s
     if not drawn:
         return
     yield _ARROW
-    yield f'<g class="streams" fill="none" stroke="{STREAM}" stroke-opacity="0.5">'
+    yield f'<g class="streams" fill="none" stroke="{STREAM}" stroke-opacity="{_opacity(len(drawn))}">'
     for edge in drawn:
         producer, consumer = int(dag.edge_source[edge]), int(dag.edge_target[edge])
         words = int(schedule.fifo_capacity[edge])
@@ -65,6 +66,11 @@ def _curve(begin: tuple[float, float], end: tuple[float, float]) -> str:
     return (
         f"M{begin[0]:.2f} {begin[1]:.2f}C{first:.2f} {begin[1]:.2f} {second:.2f} {end[1]:.2f} {end[0]:.2f} {end[1]:.2f}"
     )
+
+
+def _opacity(count: int) -> float:
+    """Return the opacity of so many streams: bars are to be seen behind them."""
+    return _FEW_OPACITY if count <= MOST_WORDS else _MANY_OPACITY
 
 
 def _stream_width(words: int) -> float:
