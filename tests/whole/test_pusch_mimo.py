@@ -94,6 +94,24 @@ def test_cost_is_linear_in_subcarriers() -> None:
     assert many[0] == pytest.approx(910 * few[0], rel=0.02)
 
 
+def test_subcarriers_are_split_over_chips() -> None:
+    """Each chip has its own subcarriers, through maps, inverses and products: nothing is sent."""
+    run = df.compile(
+        FOLDER / "mimo.py",
+        pes=64,
+        dims={"N": 16, "R": 8, "L": 2},
+        chips=[1, 4],
+        system="sn10",
+        expand=["linalg.inv=lu"],
+    )
+    one, four = (result.mapping for result in run.report.results)
+
+    assert one is not None
+    assert four is not None
+    assert (four.chips, four.network_bytes, four.exchanges) == (4, 0, ())
+    assert four.time_s < one.time_s / 3
+
+
 def cost_of(subcarriers: int) -> tuple[int, int]:
     """Return makespan and I/O of small matrices."""
     run = df.compile(
