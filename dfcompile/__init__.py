@@ -13,17 +13,19 @@ from dfcompile.host import dace_guard
 
 if TYPE_CHECKING:
     from dfcompile.api.compile_model import compile_model as compile  # noqa: A004  # it is what a compiler does
+    from dfcompile.api.run_model import run_model as run
     from dfcompile.api.schedule_dag import schedule
     from dfcompile.api.solve_design import solve
     from dfcompile.errors import InternalError, UserError
 
 __version__ = "0.1.0"
 
-__all__ = ["InternalError", "UserError", "__version__", "compile", "schedule", "solve"]
+__all__ = ["InternalError", "UserError", "__version__", "compile", "run", "schedule", "solve"]
 
 # Where each name is; it is imported when it is first used, so that ``import dfcompile`` takes no time.
 _PLACES: Final = (
     ("compile", "dfcompile.api.compile_model", "compile_model"),
+    ("run", "dfcompile.api.run_model", "run_model"),
     ("schedule", "dfcompile.api.schedule_dag", "schedule"),
     ("solve", "dfcompile.api.solve_design", "solve"),
     ("InternalError", "dfcompile.errors", "InternalError"),

@@ -10,7 +10,7 @@ from dfcompile.canonical_dag.extraction import ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.scopes import read_lowered
 from dfcompile.choosing import Candidate
 from dfcompile.frontend import ChosenExpansion, Model, Program
-from dfcompile.lowering import ExpansionTable, apply_passes, lower_to_canonical, lower_to_maps
+from dfcompile.lowering import ExpansionTable, apply_passes, check_choices, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.lowering.execution.verification import Deviation, verified_deviation
 from dfcompile.options import Choice, ShowStage, show_nothing
@@ -77,6 +77,16 @@ class Lowerings:
             self._variants[key] = self._variant((choices, extraction, label), library, maps)
         return self._variants[key]
 
+    def maps(self, choices: tuple[Choice, ...]) -> Program:
+        """Return the model under a choice as a program of level 2, which is not scheduled.
+
+        Raises:
+            UserError: a choice fits no operator of the model.
+        """
+        library, maps = self._lowered(choices)
+        check_choices(choices, self._plan.table, (self._model.program, library))
+        return maps
+
     def unverified(self) -> "Lowerings":
         """Return the same without verification and progress, for choices that are only compared."""
         return Lowerings(self._model, replace(self._plan, verify=False), show_nothing)
@@ -119,7 +129,7 @@ def _in_effect(
         if all(choice.fit(found.op_type, found.origin) is None for choice in single):
             others.add(found.name)
     for (_, op_type), named in sorted(table.by_operator.items()):
-        if op_type in names and len(named) > 1:
+        if op_type in names and sum(not found.runs_only for found in named.values()) > 1:
             default = {name for name, found in named.items() if found.is_default}
             used = names[op_type] & set(named) if names[op_type] else default
             if used:

@@ -9,7 +9,7 @@ from dfcompile.canonical_dag.kernel import Digit, Kernel, KernelLoop, KernelVari
 from dfcompile.errors import UserError, nearest
 
 _INITIALISATION = "init"
-_KEYS = ("kernel", "origin", "role", "scope", "spatial")
+_KEYS = ("calls", "kernel", "origin", "role", "scope", "spatial")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class Annotation:
         spatial: parameters of the map of which every iteration is a task of its own.
         is_initialisation: the scope sets what others accumulate to, and is no task.
         kernel: that the scope belongs to.
+        calls: the library that the scope calls, which can be run, but is no canonical task.
     """
 
     origin: str
@@ -29,6 +30,7 @@ class Annotation:
     spatial: tuple[str, ...] = ()
     is_initialisation: bool = False
     kernel: Kernel | None = None
+    calls: str = ""
 
     def location(self) -> dict[str, str]:
         """Return the location of the tasklet; what is empty is left out."""
@@ -37,6 +39,8 @@ class Annotation:
             found["spatial"] = ",".join(self.spatial)
         if self.is_initialisation:
             found["role"] = _INITIALISATION
+        if self.calls:
+            found["calls"] = self.calls
         if self.kernel is not None:
             found["kernel"] = _kernel_text(self.kernel)
         return found
@@ -66,6 +70,7 @@ class Annotation:
             spatial=tuple(filter(None, str(location.get("spatial", "")).split(","))),
             is_initialisation="role" in location,
             kernel=None if kernel is None else _kernel(scope, str(kernel)),
+            calls=str(location.get("calls", "")),
         )
 
 

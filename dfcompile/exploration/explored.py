@@ -45,6 +45,7 @@ class Explored:
         space: of expansions.
         found: by the search.
         computed: jobs that ran now; all others ran before.
+        complex_types: complex element types of the model's arrays.
     """
 
     model: str
@@ -52,6 +53,7 @@ class Explored:
     space: Space
     found: Found
     computed: int
+    complex_types: tuple[str, ...]
 
 
 def explore_space(
@@ -81,7 +83,7 @@ def explore_space(
         jobs.outcomes,
         lambda tries, gap: notify(Progress(tries, asked.tries, gap, jobs.computed)),
     )
-    return Explored(program.name, asked, space, found, jobs.computed)
+    return Explored(program.name, asked, space, found, jobs.computed, program.complex_types)
 
 
 def _addressed(rules: Sequence[ExpansionRule], program: Program, table: ExpansionTable) -> tuple[ExpansionRule, ...]:

@@ -100,3 +100,9 @@ class Program:
     nodes: tuple[ModelNode, ...]
     chosen: tuple[ChosenExpansion, ...] = ()
     applied: tuple[AppliedPass, ...] = ()
+
+    @property
+    def complex_types(self) -> tuple[str, ...]:
+        """Names of the complex element types of its arrays."""
+        dtypes = {np.dtype(array.dtype.type) for array in self.sdfg.arrays.values()}
+        return tuple(sorted(dtype.name for dtype in dtypes if dtype.kind == "c"))

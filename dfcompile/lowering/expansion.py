@@ -32,6 +32,7 @@ class Expansion:
         module: where it is defined.
         condition: the operators for which it is taken instead of the default when the user names none; ``None``: none.
         operator: class of the canonical operator; ``None`` of an ONNX operator.
+        runs_only: whether what it makes can be run but not scheduled: calls of libraries.
     """
 
     dialect: str
@@ -43,6 +44,7 @@ class Expansion:
     module: str
     condition: Callable[..., bool] | None = None
     operator: type[CanonicalOperator] | None = None
+    runs_only: bool = False
 
     def __str__(self) -> str:
         return f"{self.dialect}.{self.op_type}={self.name}"
@@ -82,7 +84,12 @@ class Expansion:
 
 
 def expansion(
-    operator: type[Canonical], name: str, *, source: str, default: bool | CanonicalCondition[Canonical] = False
+    operator: type[Canonical],
+    name: str,
+    *,
+    source: str,
+    default: bool | CanonicalCondition[Canonical] = False,
+    runs_only: bool = False,
 ) -> Callable[[CanonicalRewrite[Canonical]], Expansion]:
     """Make an `Expansion` of a canonical operator from a function; importing it changes nothing anywhere.
 
@@ -92,6 +99,7 @@ def expansion(
         source: citation key, listed in docs/references.md.
         default: taken when the user names none: always, or instead of that one for the operators of a condition; the
             only expansion of an operator is its default anyway.
+        runs_only: what it makes can be run but not scheduled, since it calls a library (`MapFragment.call`).
 
     Raises:
         RegistrationError: it is no class of a canonical operator.
@@ -114,18 +122,29 @@ def expansion(
             rewrite.__module__,
             condition,
             operator,
+            runs_only,
         )
 
     return decorate
 
 
 def onnx_expansion(
-    op_type: str, name: str, *, source: str = "onnx", default: bool | Condition = False
+    op_type: str, name: str, *, source: str = "onnx", default: bool | Condition = False, runs_only: bool = False
 ) -> Callable[[OnnxRewrite], Expansion]:
     """Make an `Expansion` of an ONNX operator from a function; see `expansion`."""
 
     def decorate(rewrite: OnnxRewrite) -> Expansion:
         condition = None if isinstance(default, bool) else default
-        return Expansion(ONNX, op_type, name, rewrite, source, default is True, rewrite.__module__, condition)
+        return Expansion(
+            ONNX,
+            op_type,
+            name,
+            rewrite,
+            source,
+            default is True,
+            rewrite.__module__,
+            condition,
+            runs_only=runs_only,
+        )
 
     return decorate

@@ -15,6 +15,7 @@ from dace.sdfg.nodes import AccessNode, Tasklet
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.errors import InternalError
+from dfcompile.frontend import scalar_type
 from dfcompile.frontend.sdfg.identifiers import underscored
 from dfcompile.lowering.expression_tree import expression_tree
 from dfcompile.lowering.expressions import widened
@@ -126,6 +127,54 @@ class MapFragment:
         for table in tables.values():
             read_bytes = iterations * np.dtype(table.dtype).itemsize
             self._table_bytes[table.name] = self._table_bytes.get(table.name, 0) + read_bytes
+
+    def call(
+        self,
+        step: str,
+        *,
+        library: str,
+        spatial: Mapping[str, int],
+        reads: Mapping[str, Access],
+        write: Access,
+        code: str,
+    ) -> None:
+        """Add a map scope that calls a library once per iteration: it can be run, but not scheduled.
+
+        Args:
+            step: what the scope does within the operator; empty if the operator is this one scope.
+            library: its name, for people.
+            spatial: loops of the scope, of which every iteration is a call.
+            reads: variable of the code -> (array, one index of the loops per leading dimension); a pointer to the
+                elements of the dimensions that are left.
+            write: of ``result``, likewise.
+            code: in C++.
+        """
+        scope = f"{self._op.name}.{step}" if step else self._op.name
+        accesses = {**reads, "result": write}
+        renamed = {name: self._builder.free_name(name) for name in (*spatial, *accesses)}
+        places = {
+            renamed[name]: self._memlet(tensor, [*at, *(f"0:{extent}" for extent in tensor.shape[len(at) :])], renamed)
+            for name, (tensor, at) in accesses.items()
+        }
+        target = write[0].name
+        tasklet, _, _ = self._builder.state.add_mapped_tasklet(
+            underscored(scope),
+            {renamed[name]: f"0:{extent}" for name, extent in spatial.items()} or {"once": "0:1"},
+            {renamed[name]: places[renamed[name]] for name in reads},
+            _rename(code, renamed),
+            {renamed["result"]: places[renamed["result"]]},
+            language=dace.Language.CPP,
+            external_edges=True,
+            input_nodes={tensor.name: self._builder.read(tensor.name) for tensor, _ in reads.values()},
+            output_nodes={target: self._builder.write(target)},
+        )
+        # Of matrices of one element DaCe would hand over the element.
+        for connectors, names in ((tasklet.in_connectors, reads), (tasklet.out_connectors, ("result",))):
+            for name in names:
+                connectors[renamed[name]] = dace.pointer(scalar_type(accesses[name][0].dtype))
+        of_task = Annotation(self._op.origin, scope, tuple(renamed[name] for name in spatial), calls=library)
+        self._annotated.append((tasklet, of_task))
+        self._iterations += prod(spatial.values())
 
     def _read(
         self, tensor: Tensor, indices: Sequence[str], renamed: Mapping[str, str]

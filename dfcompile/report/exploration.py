@@ -12,6 +12,7 @@ from dfcompile.exploration.asked import MOST_TASKS
 from dfcompile.exploration.search import Point
 from dfcompile.exploration.space import Group
 from dfcompile.host.printable import json_text, printable
+from dfcompile.report.complex_numbers import complex_assumptions
 from dfcompile.report.plain_values import Json, rounded
 from dfcompile.report.text_tables import Column, Table, folded, listed, page
 
@@ -88,6 +89,7 @@ def assumptions(explored: Explored) -> tuple[str, ...]:
             "the least, exactly; inputs and weights come once, results leave once; FIFOs have memory of their own [own]"
         ),
         "operators of one shape have one expansion [own]",
+        *(f"{found.name}: {found.value} [own]" for found in complex_assumptions(explored.complex_types)),
     ]
     if Objective.AREA in explored.asked.objectives:
         said.append("area: 0.5 x on-chip memory in kB + processing elements, in areas of one [asa23]")

@@ -9,6 +9,7 @@ from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hint
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import Options
 from dfcompile.report.automatic_summary import automatic_summary
+from dfcompile.report.complex_numbers import complex_assumptions
 from dfcompile.report.figures import (
     AssumptionSummary,
     ExpansionsSummary,
@@ -45,7 +46,12 @@ def summarize(exploration: Exploration) -> Report:
     return Report(
         model=_model(first.maps.name, first.maps.nodes),
         results=tuple(_result(point, bounds.beside(point)) for point in exploration.points),
-        assumptions=_assumptions(exploration.options, exploration.points),
+        assumptions=(
+            *_assumptions(exploration.options, exploration.points),
+            *complex_assumptions(
+                dict.fromkeys(name for each in exploration.variants for name in each.maps.complex_types)
+            ),
+        ),
         warnings=exploration.warnings,
     )
 

@@ -5,8 +5,9 @@ TDL-A, TDL-B, TDL-C); each path fades (Rayleigh), and what neighbouring antennas
 correlation). A channel that differs from subcarrier to subcarrier is the Fourier transform of these paths. Other
 cells' users interfere over channels of the same kind.
 
-With Sionna (``pip install sionna-no-rt``) the paths are its own: its TDL model, its sum of sinusoids. Without, they
-are drawn here. Either way the same numbers come for the same seed.
+With Sionna (``pip install sionna-no-rt``) the paths are those of 3GPP's CDL models (section 7.7.1): they have
+directions, antennas stand in a panel, so that what neighbouring antennas see follows from geometry. Without, they are
+drawn here from the TDL tables. Either way the same numbers come for the same seed.
 """
 
 import importlib.util
@@ -22,6 +23,8 @@ Real = npt.NDArray[np.float64]
 
 SPACING_HZ = 30e3  # between subcarriers: numerology 1, as most cells have it at 3.5 GHz
 CARRIER_HZ = 3.5e9
+MODELS = ("TDL", "CDL", "best")
+SECTOR_DEGREES = 120.0  # that an antenna panel serves
 
 # 3GPP TR 38.901, tables 7.7.2-1 to 7.7.2-3: delay of each path in delay spreads, power in dB.
 PROFILES: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = MappingProxyType(
@@ -65,14 +68,17 @@ class Setting:
     """What the air is like.
 
     Attributes:
-        profile: ``A``, ``B`` or ``C`` of the tables above.
+        model: ``TDL`` (delays and powers alone), ``CDL`` (directions as well; needs Sionna), or ``best``: CDL where
+            Sionna is installed, else TDL.
+        profile: ``A``, ``B`` or ``C`` of the tables above, which both models share.
         delay_spread_s: root mean square of the delays: 100 ns in a street, 300 ns and more among hills.
-        antenna_correlation: of neighbouring antennas, from 0 to below 1.
+        antenna_correlation: of neighbouring antennas, from 0 to below 1; of CDL it follows from geometry instead.
         snr_db: power of one layer at one antenna against thermal noise.
         interferers: users of other cells on the same subcarriers.
         interference_db: power of each of them at one antenna against thermal noise.
     """
 
+    model: str = "best"
     profile: str = "A"
     delay_spread_s: float = 100e-9
     antenna_correlation: float = 0.3
@@ -81,6 +87,10 @@ class Setting:
     interference_db: float = 10.0
 
     def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise ValueError(f"model {self.model!r} against one of {', '.join(MODELS)}")
+        if self.model == "CDL" and not has_sionna():
+            raise ValueError("model 'CDL' without Sionna against TDL or best (try 'pip install sionna-no-rt')")
         if self.profile not in PROFILES:
             raise ValueError(f"profile {self.profile!r} against one of {', '.join(PROFILES)}")
         if not 0 <= self.antenna_correlation < 1:
@@ -112,9 +122,10 @@ _USUAL = Setting()
 
 
 def received(subcarriers: int, antennas: int, layers: int, seed: int, setting: Setting = _USUAL) -> Grid:
-    """Return a received grid; Sionna makes its channels where that is installed."""
+    """Return a received grid."""
     generator = np.random.default_rng(seed)
-    make = sionna_channels if has_sionna() else channels
+    by_sionna = setting.model == "CDL" or (setting.model == "best" and has_sionna())
+    make = sionna_channels if by_sionna else channels
     every = make(subcarriers, antennas, layers + setting.interferers, seed, setting)
     own = 10 ** (setting.snr_db / 20) * every[..., :layers]
     other = 10 ** (setting.interference_db / 20) * every[..., layers:]
@@ -137,21 +148,55 @@ def channels(subcarriers: int, antennas: int, users: int, seed: int, setting: Se
 
 
 def sionna_channels(subcarriers: int, antennas: int, users: int, seed: int, setting: Setting = _USUAL) -> Complex:
-    """Return the same by Sionna's TDL model: one transmitter per user, correlated antennas of the receiver."""
+    """Return the same by Sionna; see `sionna_paths`."""
+    gains, delays = sionna_paths(antennas, users, seed, setting)
+    return np.einsum("np,pru->nru", _rotations(subcarriers, delays), gains)
+
+
+def sionna_paths(antennas: int, users: int, seed: int, setting: Setting = _USUAL) -> tuple[Complex, Real]:
+    """Return the gain of each path ``[p, r, u]`` and its delay in seconds, as Sionna draws them.
+
+    TDL has correlated antennas; CDL a panel of antennas half a wave apart, as square as their number allows, and every
+    user in another direction of the sector. Antennas are vertical and alike in all directions, so that the mean power
+    is 1 and the powers of paths are those of the profile.
+    """
     import torch
     from sionna.phy import config
-    from sionna.phy.channel import cir_to_ofdm_channel
-    from sionna.phy.channel.tr38901 import TDL
+    from sionna.phy.channel.tr38901 import CDL, TDL, PanelArray
 
     config.seed = seed
-    matrix = torch.as_tensor(correlation(antennas, setting.antenna_correlation), dtype=torch.complex64)
-    model = TDL(
-        setting.profile, setting.delay_spread_s, CARRIER_HZ, num_rx_ant=antennas, num_tx_ant=1, rx_corr_mat=matrix
-    )
+    if setting.model == "TDL":
+        matrix = torch.as_tensor(correlation(antennas, setting.antenna_correlation), dtype=torch.complex64)
+        model = TDL(
+            setting.profile, setting.delay_spread_s, CARRIER_HZ, num_rx_ant=antennas, num_tx_ant=1, rx_corr_mat=matrix
+        )
+    else:
+        rows = max(count for count in range(1, antennas + 1) if antennas % count == 0 and count * count <= antennas)
+        panel, single = (
+            PanelArray(
+                num_rows_per_panel=many,
+                num_cols_per_panel=beside,
+                polarization="single",
+                polarization_type="V",
+                antenna_pattern="omni",
+                carrier_frequency=CARRIER_HZ,
+            )
+            for many, beside in ((rows, antennas // rows), (1, 1))
+        )
+        turned = np.zeros((users, 3))
+        turned[:, 0] = np.radians(np.random.default_rng([seed, users]).uniform(-0.5, 0.5, users) * SECTOR_DEGREES)
+        model = CDL(
+            setting.profile,
+            setting.delay_spread_s,
+            CARRIER_HZ,
+            ut_array=single,
+            bs_array=panel,
+            direction="uplink",
+            bs_orientation=torch.as_tensor(turned, dtype=torch.float32),
+        )
     gains, delays = model(batch_size=users, num_time_steps=1, sampling_frequency=SPACING_HZ)
-    frequencies = torch.arange(subcarriers, dtype=torch.float32) * SPACING_HZ
-    found = cir_to_ofdm_channel(frequencies, gains, delays)
-    return np.asarray(found.cpu())[:, 0, :, 0, 0, 0, :].transpose(2, 1, 0).astype(np.complex128)
+    by_path = np.asarray(gains.cpu())[:, 0, :, 0, 0, :, 0].transpose(2, 1, 0)
+    return by_path.astype(np.complex128), np.asarray(delays.cpu())[0, 0, 0].astype(np.float64)
 
 
 def has_sionna() -> bool:

@@ -58,6 +58,19 @@ def test_settings_that_are_none(data: ModuleType) -> None:
         data.Setting(profile="Z")
     with pytest.raises(ValueError, match=r"antenna correlation 1\.0 against 0 to below 1"):
         data.Setting(antenna_correlation=1.0)
+    with pytest.raises(ValueError, match=r"model 'X' against one of TDL, CDL, best"):
+        data.Setting(model="X")
+
+
+def test_directions_need_sionna(data: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data, "has_sionna", lambda: False)
+
+    with pytest.raises(
+        ValueError, match=r"model 'CDL' without Sionna against TDL or best \(try 'pip install sionna-no"
+    ):
+        data.Setting(model="CDL")
+    own = data.received(4, 2, 1, seed=3, setting=data.Setting(model="TDL"))
+    assert np.array_equal(data.received(4, 2, 1, seed=3).channel, own.channel)
 
 
 @pytest.mark.parametrize(("antennas", "layers", "snr_db"), [(2, 1, 0.0), (4, 1, 5.0), (8, 4, 0.0), (64, 8, -10.0)])
@@ -79,6 +92,24 @@ def test_cost_is_linear_in_subcarriers() -> None:
 
     assert many[1] == 910 * few[1]
     assert many[0] == pytest.approx(910 * few[0], rel=0.02)
+
+
+def test_subcarriers_are_split_over_chips() -> None:
+    """Each chip has its own subcarriers, through maps, inverses and products: nothing is sent."""
+    run = df.compile(
+        FOLDER / "mimo.py",
+        pes=64,
+        dims={"N": 16, "R": 8, "L": 2},
+        chips=[1, 4],
+        system="sn10",
+        expand=["linalg.inv=lu"],
+    )
+    one, four = (result.mapping for result in run.report.results)
+
+    assert one is not None
+    assert four is not None
+    assert (four.chips, four.network_bytes, four.exchanges) == (4, 0, ())
+    assert four.time_s < one.time_s / 3
 
 
 def cost_of(subcarriers: int) -> tuple[int, int]:

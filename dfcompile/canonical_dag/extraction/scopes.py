@@ -169,6 +169,11 @@ class _StateReader:
         tasklet = self._tasklet(entry)
         annotation = Annotation.of_location(tasklet.location, entry.map.label)
         name = annotation.scope
+        if annotation.calls:
+            raise UserError(
+                f"node {annotation.origin!r}: found a call of {annotation.calls}, which can be run (dfcompile.run) but "
+                f"not scheduled, against canonical tasks (name another expansion)"
+            )
         parameters = [str(parameter) for parameter in entry.map.params]
         for parameter in annotation.spatial:
             if parameter not in parameters:

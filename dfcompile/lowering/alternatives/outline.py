@@ -87,6 +87,23 @@ class OutlineFragment(MapFragment):
             )
         )
 
+    def call(
+        self,
+        step: str,  # noqa: ARG002  # it is refused, whatever it is
+        *,
+        library: str,
+        spatial: Mapping[str, int],  # noqa: ARG002
+        reads: Mapping[str, IndexedTensor],  # noqa: ARG002
+        write: IndexedTensor,  # noqa: ARG002
+        code: str,  # noqa: ARG002
+    ) -> None:
+        """Refuse a call of a library: it is no alternative to what can be scheduled.
+
+        Raises:
+            UnsupportedOpError: always.
+        """
+        raise self._op.unsupported(f"a call of {library} against canonical tasks")
+
     def _access(self, indexed: IndexedTensor, parameters: Sequence[str]) -> Access:
         tensor, indices = indexed
         base, strides = 0, dict.fromkeys(parameters, 0)

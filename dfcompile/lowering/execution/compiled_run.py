@@ -22,6 +22,7 @@ from dfcompile.frontend import CODED_REALS, PACKED_BITS, Level, Program, element
 from dfcompile.host.child_processes import ending_with_us
 from dfcompile.host.private_folder import in_private_folder, process_folder
 from dfcompile.host.reasons import reason_of
+from dfcompile.lowering.execution import lapack
 from dfcompile.lowering.execution.accumulators import widen_accumulators
 from dfcompile.lowering.execution.coded_reals import definitions, passed_type
 
@@ -49,7 +50,7 @@ def run_program(program: Program, inputs: Values, *, optimised: bool = True) -> 
         Arrays by the user's output name.
 
     Raises:
-        UserError: there is no C++ compiler or CMake.
+        UserError: there is no C++ compiler, CMake or library that the program calls.
         InternalError: the program is not lowered, or the inputs do not fit.
     """
     if program.level is not Level.MAPS:
@@ -64,10 +65,16 @@ def run_program(program: Program, inputs: Values, *, optimised: bool = True) -> 
         if port.array not in arguments:
             arguments[port.array] = np.zeros(_shape(program, port.array), _held_dtype(port.dtype))
     used = program.sdfg.arglist()
-    with _build_environment(optimised=optimised) as folder, ending_with_us():
+    calls_lapack = lapack.calls_lapack(program.sdfg)
+    with (
+        _build_environment(optimised=optimised, libraries=lapack.LIBRARIES if calls_lapack else "") as folder,
+        ending_with_us(),
+    ):
         sdfg = deepcopy(program.sdfg)  # compiling changes an SDFG
         _hold(sdfg)
         widen_accumulators(sdfg)
+        if calls_lapack:
+            sdfg.append_global_code(lapack.definitions())
         sdfg.build_folder = str(folder)
         compiled = _compiled(sdfg)
         compiled(**{name: value for name, value in arguments.items() if name in used})
@@ -121,6 +128,8 @@ def _compiled(sdfg: dace.SDFG) -> dace.CompiledSDFG:
         outer = _line_with(_OUTER_FAILURE, output)
         if outer:
             raise UserError(f"{COMPILING}: {outer} (TMPDIR names the folder)") from error
+        if re.search(lapack.MISSING, output):
+            raise UserError(f"{COMPILING}: {lapack.HINT}") from error
         reason = _line_with(_ERROR, output) or "it fails without a word"
         if isinstance(error, CompilerConfigurationError):
             raise UserError(f"{COMPILING}: no compiler that works: {reason}") from error
@@ -146,7 +155,7 @@ def _shape(program: Program, array: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def _build_environment(*, optimised: bool) -> Iterator[Path]:
+def _build_environment(*, optimised: bool, libraries: str) -> Iterator[Path]:
     """Give a private build folder that is removed afterwards; floating point is strict, CMake is found.
 
     DaCe's caches of commands and headers run what they hold, and by default stand in a shared folder under a name that
@@ -163,6 +172,7 @@ def _build_environment(*, optimised: bool) -> Iterator[Path]:
             if shutil.which(tool) is None:
                 raise UserError(f"running a lowered model: no {tool!r} on PATH (try '{package}')")
         settings.enter_context(set_temporary("compiler", "cpu", "args", value="-w"))
+        settings.enter_context(set_temporary("compiler", "cpu", "libs", value=libraries))
         settings.enter_context(set_temporary("compiler", "build_type", value="Release" if optimised else "None"))
         settings.enter_context(set_temporary("default_build_folder", value=str(folder)))
         for name in ("precompiled_header", "configure_cache", "command_cache"):
@@ -176,6 +186,8 @@ def _build_variables(folder: Path, caches: Path) -> Mapping[str, str]:
         "PATH": path,
         "TMPDIR": str(folder),  # of the compiler
         "DACE_BUILD_CACHE_DIR": str(caches),
+        # Calls of a library run beside each other: each in one thread.
+        "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
         "LOGNAME": os.environ.get("LOGNAME") or "dfcompile",  # DaCe asks for it, and a container need not know it
     }
 

@@ -5,8 +5,6 @@ from dfcompile.lowering.expressions import conjugate, is_complex, real_type
 from dfcompile.lowering.operators import Factor
 from dfcompile.lowering.tensor import Tensor
 
-HERMITIAN = {"float32": 1e-4, "complex64": 1e-4}  # as a part of the largest element; 1e-10 in double precision
-
 
 @expansion(Factor, "schur", source="higham02", default=True)
 def schur(op: CanonicalNode[Factor], build: MapFragment) -> None:
@@ -81,8 +79,7 @@ def _finished(
     reads = {"c": (matrix, [*lead, f"i + {first}" if first else "i", "0"]), **pivot}
     if defect is not None:
         reads |= {"d": (defect[0], lead or ["0"]), "m": (defect[1], lead or ["0"])}
-        limit = HERMITIAN.get(packed.dtype, 1e-10)
-        code = f"{code} if d <= {limit} * m else dace.{packed.dtype}(nan)"
+        code = f"{code} if d <= {Factor.allowed_defect(packed.dtype)} * m else dace.{packed.dtype}(nan)"
     build.map(
         f"column{k}",
         spatial=spatial,

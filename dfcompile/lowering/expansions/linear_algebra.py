@@ -4,7 +4,7 @@ import numpy as np
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import is_complex
-from dfcompile.lowering.operators import Eliminate, Factor, MatMul, TriangularSolve
+from dfcompile.lowering.operators import Eliminate, Factor, Lapack, MatMul, TriangularSolve
 
 
 @onnx_expansion("linalg.matmul", "matmul", source="ben-nun19", default=True)
@@ -51,6 +51,12 @@ def inverse_by_cholesky(op: Operator, build: CanonicalFragment) -> None:
     build.add(MatMul(transpose_a=True), [left, half], x, step="product")
 
 
+@onnx_expansion("linalg.inv", "lapack", source="anderson99", runs_only=True)
+def inverse_by_lapack(op: Operator, build: CanonicalFragment) -> None:
+    """``X = inverse(A)`` by getrf and getri of an installed LAPACK: for running, it cannot be scheduled."""
+    build.add(Lapack("inverse"), [op.input(0)], op.output())
+
+
 @onnx_expansion("linalg.solve", "gauss-jordan", source="higham02", default=True)
 def solution_by_elimination(op: Operator, build: CanonicalFragment) -> None:
     """``A @ X = B``: elimination of ``[A | B]`` with exchange of rows; of any regular matrix."""
@@ -77,6 +83,20 @@ def solution_by_cholesky(op: Operator, build: CanonicalFragment) -> None:
     build.add(TriangularSolve(), [factor, sides], half, step="forward")
     build.add(TriangularSolve(upper=True, adjoint=True), [factor, half], x, step="backward")
     _finish(op, build, x)
+
+
+@onnx_expansion("linalg.solve", "lapack", source="anderson99", runs_only=True)
+def solution_by_lapack(op: Operator, build: CanonicalFragment) -> None:
+    """``A @ X = B`` by gesv of an installed LAPACK: for running, it cannot be scheduled."""
+    sides, x = _sides(op, build)
+    build.add(Lapack("solution"), [op.input(0), sides], x)
+    _finish(op, build, x)
+
+
+@onnx_expansion("linalg.cholesky", "lapack", source="anderson99", runs_only=True)
+def cholesky_by_lapack(op: Operator, build: CanonicalFragment) -> None:
+    """``A = L @ conj(L')`` by potrf of an installed LAPACK: for running, it cannot be scheduled."""
+    build.add(Lapack("cholesky"), [op.input(0)], op.output())
 
 
 @onnx_expansion("linalg.cholesky", "schur", source="higham02", default=True)

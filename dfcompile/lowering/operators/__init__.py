@@ -10,7 +10,7 @@ from dfcompile.lowering.operators.copy import Copy
 from dfcompile.lowering.operators.elementwise import Elementwise
 from dfcompile.lowering.operators.field_kinds import AtLeast, Axes, Axis, Count, Extents
 from dfcompile.lowering.operators.gather import Gather, Lookup, LookupElements
-from dfcompile.lowering.operators.linear_algebra import Eliminate, Factor, TriangularSolve
+from dfcompile.lowering.operators.linear_algebra import Eliminate, Factor, Lapack, TriangularSolve
 from dfcompile.lowering.operators.matmul import MatMul
 from dfcompile.lowering.operators.nest import Nest
 from dfcompile.lowering.operators.pad import Pad, PadMode
@@ -38,6 +38,7 @@ __all__ = [
     "Factor",
     "Gather",
     "Im2col",
+    "Lapack",
     "Lookup",
     "LookupElements",
     "MatMul",
@@ -58,8 +59,9 @@ SHIPPED: Mapping[str, type[CanonicalOperator]] = MappingProxyType(
     {
         operator.__name__: operator
         for operator in (
-            Col2im, Concat, Convolution, Copy, Elementwise, Eliminate, Factor, Gather, Im2col, Lookup, LookupElements,
-            MatMul, Nest, Pad, Reduce, Sample, Scatter, TransposedConvolution, TriangularSolve, Update, Window,
+            Col2im, Concat, Convolution, Copy, Elementwise, Eliminate, Factor, Gather, Im2col, Lapack, Lookup,
+            LookupElements, MatMul, Nest, Pad, Reduce, Sample, Scatter, TransposedConvolution, TriangularSolve,
+            Update, Window,
         )
     }
 )  # fmt: skip

@@ -24,6 +24,11 @@ class Factor(CanonicalOperator):
     kind: Literal["lu", "cholesky"]
     checks: bool = False
 
+    @staticmethod
+    def allowed_defect(dtype: str) -> float:
+        """Return by how much a Hermitian matrix may differ from its adjoint, as a part of its largest element."""
+        return 1e-4 if dtype in ("float32", "complex64") else 1e-10
+
     def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Check that the matrices are square."""
         self.check_operands(operands, 1)
@@ -81,6 +86,29 @@ class TriangularSolve(_System):
 @dataclass(frozen=True, slots=True)
 class Eliminate(_System):
     """``A @ X = B`` by Gauss-Jordan elimination with exchange of rows: the largest element of a column is its pivot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lapack(CanonicalOperator):
+    """A routine of LAPACK, called per matrix of a batch: it can be run, and has no tasks that could be scheduled.
+
+    Attributes:
+        routine: ``inverse`` of ``A[…, n, n]``; ``solution`` of ``A @ X = B``, ``B[…, n, m]``; ``cholesky``, the factor
+            L of ``A = L @ conj(L')``.
+    """
+
+    routine: Literal["inverse", "solution", "cholesky"]
+
+    def check(self, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Check that matrices are square and right-hand sides as many rows."""
+        if self.routine == "solution":
+            self.check_operands(operands, 2)
+            check_system(self, operands[0], operands[1], results[0])
+            return
+        self.check_operands(operands, 1)
+        check_square(self, operands[0])
+        if results[0].shape != operands[0].shape:
+            raise self.fault(f"{operands[0]} -> {results[0]} against one shape")
 
 
 def _batch_loops(result: Tensor) -> dict[str, Loop]:

@@ -1,14 +1,17 @@
 """The canonical loops around one expression: what a map of a numerical program is."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Self
 
+from dfcompile.canonical_dag import Digit, KernelLoop, LoopKind
+from dfcompile.lowering.expression_tree import expression_tree
 from dfcompile.lowering.expressions import MOST_OPERANDS
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.expression_field import check_expression
 from dfcompile.lowering.operators.field_kinds import AtLeast, Extents
-from dfcompile.lowering.operators.loop_nest import affine
+from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, affine, kernel_loops, moved_up
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
 
@@ -52,6 +55,35 @@ class Nest(CanonicalOperator):
         """Return the loops with their extents, outer to inner."""
         return {f"i{number}": extent for number, extent in enumerate(self.extents)}
 
+    def loop_nest(self, operands: Sequence[Tensor], result: Tensor) -> LoopNest:  # noqa: ARG002
+        """Return the loops that may be split: not those whose number is a value of the expression.
+
+        Reductions that start at a base are not split either: every part would start there.
+        """
+        numbers = {node.id for node in ast.walk(expression_tree(self.expression)) if isinstance(node, ast.Name)}
+        written = {name for index in self.write for name in affine(index) or ()}
+        loops = {}
+        for name, extent in self.loops().items():
+            is_reduced = self.reduction is not None and name not in written
+            if name not in numbers and not (is_reduced and self.has_base):
+                kind = KINDS[self.reduction] if self.reduction is not None and is_reduced else LoopKind.PARALLEL
+                loops[name] = Loop(extent, kind=kind)
+        return LoopNest(loops, (*self.reads, *((self.write,) if self.has_base else ())), self.write)
+
+    def on_share(self, operands: Sequence[Tensor], result: Tensor, extents: Mapping[str, int]) -> Self:
+        """Return the first iterations: steps over a loop that is split are over what is left of it."""
+        found = kernel_loops(self.loop_nest(operands, result), [one.shape for one in operands], result.shape)
+        reads = (
+            _moved(indices, [(loop, loop.inputs[place]) for loop in found], extents)
+            for place, indices in enumerate(self.reads)
+        )
+        return replace(
+            self,
+            extents=tuple(extents.get(name, extent) for name, extent in self.loops().items()),
+            reads=tuple(reads),
+            write=_moved(self.write, [(loop, loop.outputs[0]) for loop in found], extents),
+        )
+
     def _check_indices(self, indices: Sequence[str], tensor: Tensor) -> None:
         loops = self.loops()
         if len(indices) != tensor.rank:
@@ -65,3 +97,16 @@ class Nest(CanonicalOperator):
             most = terms.get("", 0) + sum(end for end in ends if end > 0)
             if least < 0 or most >= extent:
                 raise self.fault(f"index {index!r} from {least} to {most} against 0 to {extent - 1} of {tensor}")
+
+
+def _moved(
+    indices: Sequence[str], digits: Sequence[tuple[KernelLoop, Digit | None]], extents: Mapping[str, int]
+) -> tuple[str, ...]:
+    """Return the indices in what is left of an array."""
+    return tuple(_text(moved_up(affine(index) or {}, axis, digits, extents)) for axis, index in enumerate(indices))
+
+
+def _text(terms: Mapping[str, int]) -> str:
+    steps = [name if step == 1 else f"{step}*{name}" for name, step in terms.items() if name and step]
+    offset = terms.get("", 0)
+    return " + ".join([*steps, *([str(offset)] if offset or not steps else [])])

@@ -79,6 +79,11 @@ WRITTEN = {
     "factored": ("lu", "c[n] = np.linalg.inv(a[n]) @ b[n]"),
     "factored in halves": ("cholesky", "c[n] = np.linalg.inv(a[n]) @ b[n]"),
     "nested": ("lu", "for i, j in dace.map[0:4, 0:4]:\n            c[n, i, j] = a[n, i, j] * b[n, j, i] + 1"),
+    "nested transposed": ("lu", "c[n] = np.transpose(a[n]) * b[n] - np.transpose(b[n])"),
+    "nested sums": ("lu", "c[n] = np.sum(a[n], axis=0) + np.max(b[n] * a[n])"),
+    "nested parts": ("lu", "c[n, 1:3] = a[n, 2:, :] + b[n, :2, :]"),
+    "nested stencil": ("lu", "c[n, 1:-1, :] = a[n, :-2, :] + a[n, 2:, :] * b[n, 1:-1, :]"),
+    "nested numbers": ("lu", "for i, j in dace.map[0:4, 0:4]:\n            c[n, i, j] = a[n, i, j] * (i + 4 * j)"),
 }
 _PROGRAM = """import dace
 import numpy as np
