@@ -173,7 +173,8 @@ def _attention(op: Operator) -> _Found | None:
     if op.op_type != "Attention" or q.rank != 4 or len(op.results()) != 1 or len(op.operands()) > 4:
         return None
     batch, heads, rows, width = q.shape
-    shape = Attention(rows * (heads // k.shape[1]), k.shape[2], width, v.shape[3])
+    is_masked = len(op.operands()) > 3 or op.integer("is_causal", 0) != 0
+    shape = Attention(rows * (heads // k.shape[1]), k.shape[2], width, v.shape[3], is_masked)
     return batch * k.shape[1], shape, (q, k, v, *op.operands()[3:])
 
 

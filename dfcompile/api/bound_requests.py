@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
 from dfcompile.bounds.einsum.plain import PlainEinsum
 from dfcompile.bounds.einsum.products import gemm, shared_product
@@ -14,6 +16,43 @@ LARGEST: Final = 2**63 - 1
 LEAST_WORDS: Final = 3  # of a buffer: one of each operand and of the result
 _UNITS: Final = {"B": 1, "kB": 2**10, "KiB": 2**10, "MB": 2**20, "MiB": 2**20, "GB": 2**30, "GiB": 2**30}
 _NAMED: Final = ("stride", "dilation", "pad", "groups", "batch")
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Products one after the other, ``X[rows, w0] W1[w0, w1] …``.
+
+    Attributes:
+        rows: of all tensors but the weights.
+        widths: of the input and of each result.
+    """
+
+    rows: int
+    widths: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"chain {','.join(map(str, (self.rows, *self.widths)))}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedAttention:
+    """Attention of several groups of heads, each with keys and values of its own.
+
+    Attributes:
+        heads: of all groups.
+        groups: equal ones.
+        of_group: the queries of its heads are rows of one product.
+    """
+
+    heads: int
+    groups: int
+    of_group: Attention
+
+    def __str__(self) -> str:
+        rows = self.of_group.rows * self.groups // self.heads
+        shared = "" if self.groups == self.heads else f",groups={self.groups}"
+        return f"attention {self.heads},{rows},{self.of_group.keys},{self.of_group.width}{shared}"
+
 
 CountedShape = tuple[int, PlainEinsum | Convolution]  # equal operations, and what each computes
 
@@ -103,6 +142,38 @@ def parse_bmm(text: str) -> CountedShape:
     raise UserError(f"--bmm: found {text!r} against {form}")
 
 
+def parse_chain(text: str) -> Chain:
+    """Read ``M,W0,W1[,W2…]``: rows, columns of the input, and of each layer's result.
+
+    Raises:
+        UserError: another form, or a size out of range.
+    """
+    form = "M,W0,W1[,W2…]: rows, and columns of the input and of each result"
+    words = text.split(",")
+    if len(words) < 3:
+        raise UserError(f"--chain: found {text!r} against {form}")
+    rows, *widths = (size for word in words for size in _sizes("--chain", [word], "N"))
+    return Chain(rows, tuple(widths))
+
+
+def parse_attention(text: str) -> GroupedAttention:
+    """Read ``H,M,N,D[,value=V][,groups=G]``: heads, queries, keys, columns of both; columns of values; groups of heads.
+
+    Raises:
+        UserError: another form, a size out of range, or groups that do not divide the heads.
+    """
+    form = "H,M,N,D[,value=V,groups=G]"
+    words = text.split(",")
+    if len(words) < 4:
+        raise UserError(f"--attention: found {text!r} against {form}")
+    heads, queries, keys, width = (size for word in words[:4] for size in _sizes("--attention", [word], form))
+    named = {"value": width, "groups": heads} | _named("--attention", words[4:], form, ("value", "groups"))
+    groups = named["groups"]
+    if heads % groups:
+        raise UserError(f"--attention: found {heads} heads against a multiple of {groups} groups")
+    return GroupedAttention(heads, groups, Attention(queries * (heads // groups), keys, width, named["value"]))
+
+
 def parse_conv(text: str) -> CountedShape:
     """Read ``C,K,PxQ,RxS`` with ``,stride=1,dilation=1,pad=0,groups=1,batch=1`` where they are others.
 
@@ -119,7 +190,7 @@ def parse_conv(text: str) -> CountedShape:
     outputs, taps = (_sizes("--conv", word.split("x"), form) for word in words[2:4])
     if len(outputs) != len(taps):
         raise UserError(f"--conv: found {len(outputs)} axes of the result against {len(taps)} of the window")
-    named = {"stride": 1, "dilation": 1, "pad": 0, "groups": 1, "batch": 1} | _named(words[4:], form)
+    named = {"stride": 1, "dilation": 1, "pad": 0, "groups": 1, "batch": 1} | _named("--conv", words[4:], form, _NAMED)
     if channels % named["groups"] or filters % named["groups"]:
         raise UserError(f"--conv: found {channels} channels, {filters} filters against multiples of {named['groups']}")
     axes = tuple(
@@ -136,15 +207,15 @@ def _axis(outputs: int, taps: int, stride: int, dilation: int, pad: int) -> Wind
     return WindowAxis(outputs, taps, stride, dilation, pad, span - 2 * pad)
 
 
-def _named(words: Sequence[str], form: str) -> dict[str, int]:
+def _named(option: str, words: Sequence[str], form: str, names: Sequence[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for word in words:
         name, equals, value = word.partition("=")
-        if not equals or name not in _NAMED:
-            raise UserError(f"--conv: found {word!r} against {form}{nearest(name, _NAMED)}")
+        if not equals or name not in names:
+            raise UserError(f"{option}: found {word!r} against {form}{nearest(name, names)}")
         if name in found:
-            raise UserError(f"--conv: {name!r} given twice against once")
-        found[name] = 0 if name == "pad" and value == "0" else _sizes("--conv", [value], form)[0]
+            raise UserError(f"{option}: {name!r} given twice against once")
+        found[name] = 0 if name == "pad" and value == "0" else _sizes(option, [value], form)[0]
     return found
 
 
@@ -157,6 +228,6 @@ def _sizes(option: str, words: Sequence[str], form: str) -> tuple[int, ...]:
         if not 1 <= int(word) <= LARGEST:
             raise UserError(f"{option}: found {word.strip()} against a size from 1 to 2^63 - 1")
         found.append(int(word))
-    if option != "--conv" and len(found) != count:
+    if option in ("--gemm", "--bmm") and len(found) != count:
         raise UserError(f"{option}: found {len(found)} sizes against {form}")
     return tuple(found)

@@ -5,12 +5,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from dfcompile.api.bound_requests import CountedShape, parse_buffers
 from dfcompile.bounds.curve import Curve, front, total
 from dfcompile.bounds.die import Die, best_share
 from dfcompile.bounds.einsum.convolution import Convolution
 from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
 from dfcompile.bounds.fusion.epilogues import with_epilogues
+from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.bounds.fusion.residency import ResidencyPlan, least_residency
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.bounds.tilings import Rules
@@ -21,6 +24,7 @@ from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, parse_dims, parse_shapes, show_nothing
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, WholeRow, size_text
 
+DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
 DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
 
 
@@ -48,11 +52,15 @@ def bound_shape(
     rules = Rules() if rules is None else rules
     operator = _operator(count, einsum, word_bytes)
     curve = operator.curve(rules)
-    sizes = _powers(curve, word_bytes) if buffers is None else parse_buffers(buffers, word_bytes)
-    rows = tuple(_row(operator, curve, size, rules, within) for size in sizes)
+    sizes = (
+        powers_of_two(curve.least_size * word_bytes, curve.maximal_effectual_size * word_bytes)
+        if buffers is None
+        else parse_buffers(buffers, word_bytes)
+    )
+    rows = tuple(bound_row(operator, curve, size, rules, within) for size in sizes)
     name = operator.name if count == 1 else f"{count} x {operator.name}"
     return BoundsReport(
-        name, rows, (), within, _notes(rules, rows), ((name, _in_bytes(curve, word_bytes)),), 2 * operator.macs
+        name, rows, (), within, notes_of(rules, rows), ((name, bytes_curve(curve, word_bytes)),), 2 * operator.macs
     )
 
 
@@ -65,6 +73,7 @@ def bound_model(
     shapes: tuple[str, ...] = (),
     dims: tuple[str, ...] = (),
     per: tuple[str, ...] = ("operator", "model"),
+    draws: bool = False,
     show: ShowStage = show_nothing,
 ) -> BoundsReport:
     """Return the bounds of a model and of its operators.
@@ -77,6 +86,7 @@ def bound_model(
         shapes: sizes of inputs that the model leaves open, as on the command line.
         dims: sizes of symbolic dimensions.
         per: ``operator``, ``model``: of what rows are made.
+        draws: whether plans are made for all powers of two, so that their curve can be drawn.
         show: gives a context that lasts as long as a stage.
 
     Raises:
@@ -88,13 +98,34 @@ def bound_model(
         read = read_model(model, ReadOptions(shapes=parse_shapes(shapes), dims=parse_dims(dims)))
     bounded = bounded_model(read.program)
     curves = [(op, op.curve(rules)) for op in bounded.operators]
-    rows = tuple(_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
+    rows = tuple(bound_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
     whole = tuple(whole_row(bounded, size, rules) for size in sizes) if "model" in per else ()
-    alone = [_in_bytes(curve, op.element_bytes) for op, curve in curves]
-    slopes = ((f"{bounded.name}, each operator alone", total(alone)),) if alone else ()
+    slopes = _slopes(bounded, [bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
     return BoundsReport(
-        bounded.name, rows if "operator" in per else (), whole, within, _notes(rules, rows), slopes, _work(bounded)
+        bounded.name, rows if "operator" in per else (), whole, within, notes_of(rules, rows), slopes, _work(bounded)
     )
+
+
+def _slopes(model: BoundedModel, alone: list[Curve], rules: Rules, *, draws: bool) -> tuple[tuple[str, Curve], ...]:
+    """Return the curve of each operator alone and, if it is to be drawn, of plans at powers of two."""
+    if not alone:
+        return ()
+    unfused = total(alone)
+    if not draws:
+        return ((f"{model.name}, each operator alone", unfused),)
+    merged = with_epilogues(model)
+    found = []
+    for size in powers_of_two(unfused.least_size, max(unfused.maximal_effectual_size, _all_bytes(model))):
+        try:
+            found.append((size, least_residency(merged, size, rules, DRAWN_STATES).traffic_bytes))
+        except InfeasibleError:  # the next size may be enough
+            continue
+    held = front(*np.array(found, dtype=np.int64).T)
+    return (f"{model.name}, each operator alone", unfused), (f"{model.name}, with tensors held", held)
+
+
+def _all_bytes(model: BoundedModel) -> int:
+    return sum(tensor.words * tensor.element_bytes for tensor in model.tensors)
 
 
 def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
@@ -108,7 +139,8 @@ def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
         plan = least_residency(with_epilogues(model), size, rules)
     except InfeasibleError:
         plan = None
-    return WholeRow(size, model.compulsory_bytes, None if plan is None else plan.traffic_bytes, unfused, plan)
+    proved = proved_model_bytes(model, size)
+    return WholeRow(size, model.compulsory_bytes, proved, None if plan is None else plan.traffic_bytes, unfused, plan)
 
 
 def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) -> BoundedOperator:
@@ -123,7 +155,8 @@ def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) ->
     return BoundedOperator(einsum.name, op_type, count, einsum, reads, writes, word_bytes)
 
 
-def _row(op: BoundedOperator, curve: Curve, size: int, rules: Rules, within: float | None) -> BoundRow:
+def bound_row(op: BoundedOperator, curve: Curve, size: int, rules: Rules, within: float | None) -> BoundRow:
+    """Return what an operator moves at least with a buffer of ``size`` bytes."""
     words = size // op.element_bytes
     moved = curve.at(words)
     # The float is exact for the factor that was typed; the product is rounded down to whole words.
@@ -154,18 +187,19 @@ def _tiling(op: BoundedOperator, curve: Curve, words: int, rules: Rules) -> str:
     return f"{text}, {' '.join(loops)} innermost" if loops else text
 
 
-def _powers(curve: Curve, word_bytes: int) -> tuple[int, ...]:
-    """Return the powers of two from the least to the maximal effectual size, and that, in bytes."""
-    least, most = curve.least_size * word_bytes, curve.maximal_effectual_size * word_bytes
+def powers_of_two(least: int, most: int) -> tuple[int, ...]:
+    """Return the powers of two from a size to a larger one, and that; in bytes."""
     powers = [1 << power for power in range((least - 1).bit_length(), most.bit_length()) if 1 << power < most]
     return (*powers, most)
 
 
-def _in_bytes(curve: Curve, word_bytes: int) -> Curve:
+def bytes_curve(curve: Curve, word_bytes: int) -> Curve:
+    """Return a curve of words in bytes."""
     return front(curve.sizes * word_bytes, curve.traffic * word_bytes)
 
 
-def _notes(rules: Rules, rows: tuple[BoundRow, ...]) -> tuple[str, ...]:
+def notes_of(rules: Rules, rows: tuple[BoundRow, ...]) -> tuple[str, ...]:
+    """Return what is said of rows of operators."""
     first = "" if rules.elides_first_read else ", first visits of results read"
     said = [f"tiles: {rules.tiles}, halo: {rules.halo}{first}; proved: no schedule of the operator alone moves less"]
     if any(row.is_floor for row in rows):

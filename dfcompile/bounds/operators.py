@@ -1,7 +1,7 @@
 """Operators of a model, as far as their traffic is concerned; equal ones are looked at once."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias, assert_never
 
 from dfcompile.bounds.curve import Curve, constant
@@ -10,7 +10,7 @@ from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, plain_curve
 from dfcompile.bounds.einsum.rows import Rows, rows_curve
 from dfcompile.bounds.einsum.window_orders import Kept
-from dfcompile.bounds.proved import Contracted, proved_words
+from dfcompile.bounds.proved import Contracted, Passing, least_passing, proved_words
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
 
@@ -94,9 +94,34 @@ class BoundedOperator:
                 inner = self.shape.contracted
                 products = Contracted(self.count * inner.macs, inner.reuse, 0, 0)
                 return max(self.compulsory_words, proved_words(products, size))
+            case Attention() if not self.shape.is_masked:
+                scores = self.passing
+                assert scores is not None
+                macs = self.count * self.shape.scores * self.shape.width
+                words = least_passing(macs, size, lambda crossing: scores.most_products(crossing, (0, 0)))
+                return max(self.compulsory_words, words)
             case Attention() | Rows() | None:
                 return self.compulsory_words
         assert_never(self.shape)
+
+    @property
+    def passing(self) -> Passing | None:
+        """What a proof needs whose tensors may be made and used up without moving; ``None`` without products.
+
+        Of attention that is the first product, whose result is no tensor of a model.
+        """
+        match self.shape:
+            case PlainEinsum() | Convolution():
+                return Passing(self.shape.contracted.reuse, self.shape.depth, (*self._factors, self.writes[0].words))
+            case Attention() if not self.shape.is_masked:
+                return Passing(1, self.shape.width, (*self._factors, self.count * self.shape.scores))
+            case Attention() | Rows() | None:
+                return None
+        assert_never(self.shape)
+
+    @property
+    def _factors(self) -> tuple[int, int]:
+        return self.reads[0].words, self.reads[1].words
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +141,7 @@ class BoundedTensor:
     role: TensorRole
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BoundedModel:
     """A model: its operators in an order in which they can run, and its tensors.
 
@@ -136,23 +161,30 @@ class BoundedModel:
 
         Parameters of a single word are left out: they may be part of the program.
         """
+        return sum(map(self.compulsory_of, self.tensors))
+
+    @cached_property
+    def _read(self) -> dict[str, int]:
+        """Different words that are read of each tensor by the operator that reads most of it."""
         read: dict[str, int] = {}
         for op in self.operators:
             for operand in op.reads:
                 read[operand.tensor] = max(read.get(operand.tensor, 0), operand.words)
-        found = 0
-        for tensor in self.tensors:
-            match tensor.role:
-                case TensorRole.OUTPUT:
-                    found += tensor.words * tensor.element_bytes
-                case TensorRole.INPUT:
-                    found += read.get(tensor.name, 0) * tensor.element_bytes
-                case TensorRole.PARAMETER:
-                    words = read.get(tensor.name, 0)
-                    found += words * tensor.element_bytes if words > 1 else 0
-                case TensorRole.INTERMEDIATE:
-                    pass
-        return found
+        return read
+
+    def compulsory_of(self, tensor: BoundedTensor) -> int:
+        """Return the bytes of a tensor that every run moves."""
+        match tensor.role:
+            case TensorRole.OUTPUT:
+                return tensor.words * tensor.element_bytes
+            case TensorRole.INPUT:
+                return self._read.get(tensor.name, 0) * tensor.element_bytes
+            case TensorRole.PARAMETER:
+                words = self._read.get(tensor.name, 0)
+                return words * tensor.element_bytes if words > 1 else 0
+            case TensorRole.INTERMEDIATE:
+                return 0
+        assert_never(tensor.role)
 
 
 Words: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]

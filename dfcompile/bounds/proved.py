@@ -1,5 +1,6 @@
 """Proved lower bounds: what no schedule of an operator falls below, however it orders and holds what it computes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isqrt
 
@@ -70,3 +71,68 @@ def cube_root(number: int) -> int:
         if lower >= found:
             return found
         found = lower
+
+
+def least_passing(macs: int, size: int, most_products: Callable[[int], int]) -> int:
+    """Return the words that move at least if a segment's products are bounded by what enters and leaves it.
+
+    Segments of R words moved each: at most ``size + R`` words are there at the start or are read, and at most as many
+    are there at the end or are written; ``2 size + R`` together, since the moves are shared. Where R words are not
+    enough for all products in h segments and one more, h R words move.
+
+    Args:
+        macs: products that are computed, each once or more.
+        size: of the buffer in words.
+        most_products: of a segment, by the words that enter and leave it.
+    """
+    found = 0
+    moved = max(1, size // 4)
+    while moved <= macs:
+        found = max(found, moved * ((macs - 1) // most_products(2 * size + moved)))
+        if most_products(2 * size + moved) >= macs:
+            break
+        moved *= 2
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A sum of products of which operands and results may be made and used up without moving.
+
+    Attributes:
+        reuse: as of `Contracted`.
+        depth: products of each word of the result, at least.
+        words: of both operands and the result.
+    """
+
+    reuse: int
+    depth: int
+    words: tuple[int, int, int]
+
+    def results_within(self, crossing: int, made: tuple[int, int]) -> int:
+        """Return how many words of the result may be made within a segment, from the first product to the last.
+
+        By Loomis and Whitney y such words with their ``depth y`` products have ``depth y <= sqrt(reuse x w y)``.
+
+        Args:
+            crossing: words that enter or leave the segment.
+            made: words of both operands that may be made within it.
+        """
+        whole = self.words[2]
+        return min(whole, self.reuse * self._pairs(crossing, made) // self.depth**2) if self.depth else whole
+
+    def most_products(self, crossing: int, made: tuple[int, int]) -> int:
+        """Return how many products a segment has at most: `sqrt(reuse x w y)`, in three ways.
+
+        x, w and y are at most what crosses and what is made within; what crosses is shared between them.
+        """
+        results = self.results_within(crossing, made)
+        there = min(self.words[2], crossing + results)
+        together = crossing + sum(made) + results
+        limits = (together**3 // 27, self._pairs(crossing, made) * there)
+        return min(isqrt(self.reuse * limit) + 1 for limit in limits)
+
+    def _pairs(self, crossing: int, made: tuple[int, int]) -> int:
+        """Return the most of ``x w``."""
+        each = [min(words, crossing + inner) for words, inner in zip(self.words[:2], made, strict=True)]
+        return min(each[0] * each[1], (crossing + sum(made)) ** 2 // 4)

@@ -72,7 +72,8 @@ class WholeRow:
 
     Attributes:
         buffer_bytes: size of the buffer.
-        compulsory_bytes: inputs and parameters once, outputs once: proved.
+        compulsory_bytes: inputs and parameters once, outputs once.
+        proved_bytes: that every run moves that computes each product.
         fused_bytes: with the best order and the best tensors held between operators; ``None``: no tiling fits.
         unfused_bytes: with each operator alone; ``None``: no tiling fits.
         plan: of the fused figure.
@@ -80,6 +81,7 @@ class WholeRow:
 
     buffer_bytes: int
     compulsory_bytes: int
+    proved_bytes: int
     fused_bytes: int | None
     unfused_bytes: int | None
     plan: ResidencyPlan | None
@@ -97,6 +99,7 @@ class BoundsReport:
         notes: what is said of it all.
         curves: in bytes, by name: of a shape, or of all operators of a model, each alone.
         operations: additions and multiplications of products.
+        fusions: rows of a chain or of attention, by what stays on the chip (`op_type`), then buffer.
     """
 
     subject: str
@@ -106,6 +109,7 @@ class BoundsReport:
     notes: tuple[str, ...]
     curves: tuple[tuple[str, Curve], ...]
     operations: int
+    fusions: tuple[BoundRow, ...] = ()
 
 
 def bounds_text(report: BoundsReport, form: str, width: int) -> str:
@@ -113,12 +117,12 @@ def bounds_text(report: BoundsReport, form: str, width: int) -> str:
     if form == "json":
         return json_text(bounds_record(report), indent=2) + "\n"
     if form == "csv":
-        return _csv(bounds_rows(report))
+        return _csv(bounds_rows((*report.fusions, *report.operators)))
     return _table(report, width)
 
 
-def bounds_rows(report: BoundsReport) -> list[dict[str, Json]]:
-    """Return a row per operator and buffer."""
+def bounds_rows(rows: Sequence[BoundRow]) -> list[dict[str, Json]]:
+    """Return rows as plain values."""
     return [
         {
             "operator": row.operator,
@@ -134,7 +138,7 @@ def bounds_rows(report: BoundsReport) -> list[dict[str, Json]]:
             "is_floor": row.is_floor,
             "tiling": row.tiling,
         }
-        for row in report.operators
+        for row in rows
     ]
 
 
@@ -144,11 +148,13 @@ def bounds_record(report: BoundsReport) -> dict[str, Json]:
         "schema": SCHEMA,
         "subject": report.subject,
         "within": None if report.within is None else rounded(report.within),
-        "operators": list(bounds_rows(report)),
+        "operators": list(bounds_rows(report.operators)),
+        "fusions": list(bounds_rows(report.fusions)),
         "whole": [
             {
                 "buffer_bytes": row.buffer_bytes,
                 "compulsory_bytes": row.compulsory_bytes,
+                "proved_bytes": row.proved_bytes,
                 "fused_bytes": row.fused_bytes,
                 "unfused_bytes": row.unfused_bytes,
                 "is_exact": None if row.plan is None else row.plan.is_exact,
@@ -184,6 +190,8 @@ def _table(report: BoundsReport, width: int) -> str:
     lines: list[str] = []
     if report.whole:
         lines += _whole(report.whole, width)
+    if report.fusions:
+        lines += _fusions(report, width)
     if report.operators:
         lines += _operators(report, width)
     lines += [line for note in report.notes for line in folded(note, width, "  ")]
@@ -192,7 +200,7 @@ def _table(report: BoundsReport, width: int) -> str:
 
 def _whole(rows: Sequence[WholeRow], width: int) -> list[str]:
     columns = (
-        Column("proved\nbytes", tuple(f"{row.compulsory_bytes:,}" for row in rows)),
+        Column("proved\nbytes", tuple(f"{row.proved_bytes:,}" for row in rows)),
         Column("with tensors\nheld, bytes", tuple(_bytes(row.fused_bytes) for row in rows)),
         Column("each operator\nalone, bytes", tuple(_bytes(row.unfused_bytes) for row in rows)),
         Column("tensors\nheld", tuple("-" if row.plan is None else str(len(row.plan.kept)) for row in rows)),
@@ -203,24 +211,40 @@ def _whole(rows: Sequence[WholeRow], width: int) -> list[str]:
     )
 
 
+def _fusions(report: BoundsReport, width: int) -> list[str]:
+    rows = report.fusions
+    labels = (
+        Column("on the chip", tuple(row.op_type for row in rows), is_text=True),
+        Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows)),
+    )
+    return Table(rows[0].operator, labels, tuple(_figures(rows, report.within, "best known\nbytes"))).lines(width)
+
+
 def _operators(report: BoundsReport, width: int) -> list[str]:
     rows = report.operators
     columns = [
         Column("type", tuple(row.op_type for row in rows), is_text=True),
-        Column("proved\nbytes", tuple(f"{row.proved_bytes:,}" for row in rows)),
-        Column("best tiling\nbytes", tuple(_bytes(row.tiling_bytes) for row in rows)),
-        Column("ops /\nbyte", tuple("-" if not row.intensity else f"{row.intensity:,.1f}" for row in rows)),
-        Column("effectual\nbuffer", tuple(size_text(row.effectual_buffer_bytes) for row in rows)),
+        *_figures(rows, report.within, "best tiling\nbytes"),
+        Column("tiling", tuple(row.tiling for row in rows), is_text=True),
     ]
-    if report.within is not None:
-        texts = tuple("-" if row.within_buffer_bytes is None else size_text(row.within_buffer_bytes) for row in rows)
-        columns.append(Column(f"for {report.within:g} x\nthe least", texts))
-    columns.append(Column("tiling", tuple(row.tiling for row in rows), is_text=True))
     labels = (
         Column("operator", tuple(row.operator for row in rows), is_text=True),
         Column("buffer", tuple(size_text(row.buffer_bytes) for row in rows)),
     )
     return Table("operators", labels, tuple(columns)).lines(width)
+
+
+def _figures(rows: Sequence[BoundRow], within: float | None, moved: str) -> list[Column]:
+    columns = [
+        Column("proved\nbytes", tuple(f"{row.proved_bytes:,}" for row in rows)),
+        Column(moved, tuple(_bytes(row.tiling_bytes) for row in rows)),
+        Column("ops /\nbyte", tuple("-" if not row.intensity else f"{row.intensity:,.1f}" for row in rows)),
+        Column("effectual\nbuffer", tuple(size_text(row.effectual_buffer_bytes) for row in rows)),
+    ]
+    if within is not None:
+        texts = tuple("-" if row.within_buffer_bytes is None else size_text(row.within_buffer_bytes) for row in rows)
+        columns.append(Column(f"for {within:g} x\nthe least", texts))
+    return columns
 
 
 def _bytes(count: int | None) -> str:

@@ -17,18 +17,25 @@ class Attention:
         keys: and values.
         width: of queries and keys.
         value_width: of values and results.
+        is_masked: some scores may not be needed.
     """
 
     rows: int
     keys: int
     width: int
     value_width: int
+    is_masked: bool = False
 
     @property
     def words(self) -> tuple[int, int, int, int]:
         """Words of queries, keys, values and results."""
         key_words, value_words = self.keys * self.width, self.keys * self.value_width
         return self.rows * self.width, key_words, value_words, self.rows * self.value_width
+
+    @property
+    def scores(self) -> int:
+        """Words between both products."""
+        return self.rows * self.keys
 
     @property
     def macs(self) -> int:

@@ -67,6 +67,11 @@ class Convolution:
         return self.groups * self.batch * self.filters * prod(axis.outputs for axis in self.axes)
 
     @property
+    def depth(self) -> int:
+        """Products of a word of the result that has fewest: at the border, where windows reach over padding."""
+        return self.channels * prod(axis.least_live_taps for axis in self.axes)
+
+    @property
     def contracted(self) -> Contracted:
         """What a proof needs; products with padding need not be done."""
         products, touched, taps = (

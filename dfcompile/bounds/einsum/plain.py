@@ -65,6 +65,12 @@ class PlainEinsum:
         return sum(map(self.words, self.tensors))
 
     @property
+    def depth(self) -> int:
+        """Products of each word of the result."""
+        indexed = {rank for tensor in self.tensors if tensor.is_result for rank in tensor.ranks}
+        return prod(extent for rank, extent in enumerate(self.extents) if rank not in indexed)
+
+    @property
     def contracted(self) -> Contracted:
         """What a proof needs, of a sum of products of two operands."""
         return Contracted(self.macs, 1, self.compulsory_words, self.result_words)

@@ -67,6 +67,11 @@ class WindowAxis:
         return int((self._taken >= 0).any(axis=0).sum())
 
     @property
+    def least_live_taps(self) -> int:
+        """Taps that meet a word, at the output where they are fewest."""
+        return int((self._taken >= 0).sum(axis=1).min())
+
+    @property
     def reuse(self) -> int:
         """Pairs of an output and a tap that read the same word, at most."""
         common = gcd(self.stride, self.dilation)

@@ -1,30 +1,43 @@
-"""Chains of products that hand over row tiles: the least traffic over segments, tiles and weights that are held."""
+"""Chains of products: what stays on the chip between layers, whole tensors or tiles of rows, or nothing."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, product
+from enum import StrEnum, unique
+from itertools import pairwise
+from typing import assert_never
 
-import numpy as np
-
-from dfcompile.bounds.curve import Curve, Int64, check_words, front, least, total
-from dfcompile.bounds.einsum.plain import plain_curve
-from dfcompile.bounds.einsum.products import gemm
-from dfcompile.bounds.tilings import Rules, tile_sizes, trips_of
+from dfcompile.bounds.curve import Curve, check_words, least, total
+from dfcompile.bounds.fusion.layer import layer_curve
+from dfcompile.bounds.fusion.templates import FLASH, Segment, Template, template_curve, useful_sequences
+from dfcompile.bounds.tilings import Rules
 from dfcompile.errors import UserError
 
-MOST_LAYERS = 12  # of a chain: 2 ** (layers - 1) ways to cut it
+MOST_LAYERS = 8  # of a chain: 2 ** layers sets of weights that are held, for each way to take the layers
 
 
-def chain_curve(rows: int, widths: Sequence[int], rules: Rules) -> Curve:
-    """Return the curve of ``X[rows, w0] W1[w0, w1] W2[w1, w2] …`` over all ways to cut the chain into segments.
+@unique
+class Fusion(StrEnum):
+    """What of a chain may stay on the chip [huang24]; the last one is all of it, joined."""
 
-    A segment of one layer is a product by itself; of several, row tiles pass through all its layers. Segments run one
-    after the other, each with the whole buffer. All segmentations, tiles and sets of held weights are joined before
-    any point is dropped.
+    UNFUSED = "unfused"  # nothing
+    UNTILED = "untiled"  # whole tensors between layers, each for both its layers or for none
+    RELAX_IO = "relax_io"  # row tiles through all layers; the first takes columns, the last gives columns
+    RELAX_IO_KN = "relax_io_kn"  # the same, with slices between the first two layers
+    FLASH = "flash"  # the first layer's slices outside, the last one's too, row tiles inside
+    SEGMENTED = "segmented"  # cut anywhere, tensors held or spilled there, any template between cuts
+
+
+def chain_curve(rows: int, widths: Sequence[int], rules: Rules, fusion: Fusion = Fusion.SEGMENTED) -> Curve:
+    """Return the curve of ``X[rows, w0] W1[w0, w1] W2[w1, w2] …``.
+
+    Segments run one after the other, each with the whole buffer. Between two of them a tensor is on the chip as a
+    whole while both run, or it is written and read: what is held is so for both segments beside it. All of it is joined
+    before any point is dropped, by a shortest path over the layers for every buffer size at once.
 
     Args:
         rows: of the input.
         widths: of the input and of each layer's result, at least two.
         rules: how traffic is counted.
+        fusion: what may stay on the chip.
 
     Raises:
         UserError: the chain is too long or too large.
@@ -33,81 +46,67 @@ def chain_curve(rows: int, widths: Sequence[int], rules: Rules) -> Curve:
     if not 1 <= layers <= MOST_LAYERS:
         raise UserError(f"chain: found {layers} layers against 1 to {MOST_LAYERS}")
     check_words("chain", 4 * rows * sum(a * b for a, b in pairwise(widths)))
-    segments = {
-        (first, last): segment_curve(rows, widths[first : last + 1], rules)
-        for first in range(layers)
-        for last in range(first + 1, layers + 1)
-    }
-    found = []
-    for cuts in product((False, True), repeat=layers - 1):
-        bounds = [0, *(place + 1 for place, is_cut in enumerate(cuts) if is_cut), layers]
-        found.append(total([segments[pair] for pair in pairwise(bounds)]))
-    return least(found)
+    tiled = tiled_templates(fusion, layers) if layers > 1 else ()
+    if tiled:
+        return least([template_curve(Segment(rows, tuple(widths)), templates, rules) for templates in tiled])
+    best: dict[tuple[int, bool], Curve] = {}
+    for last in range(1, layers + 1):
+        for is_held in _may_be_held(last, layers, fusion):
+            best[last, is_held] = least(list(_reaching(rows, widths, (last, is_held), best, (fusion, rules))))
+    return best[layers, False]
 
 
-def segment_curve(rows: int, widths: Sequence[int], rules: Rules) -> Curve:
-    """Return the curve of consecutive layers between which row tiles never leave the buffer."""
-    if len(widths) == 2:
-        return plain_curve(gemm(rows, widths[0], widths[1]), rules)
-    layers = len(widths) - 1
-    found = [
-        front(*_row_tiles(rows, widths, rules, (stages, held)))
-        for stages in _stages(layers)
-        for held in product((False, True), repeat=layers)
-    ]
-    if layers == 2:
-        found.append(front(*_rows_inside(rows, widths, rules)))
-    return least(found)
+def tiled_templates(fusion: Fusion, layers: int) -> tuple[tuple[Template, ...], ...]:
+    """Return the templates of the layers of a chain whose row tiles pass through all of it [huang24]; none of others.
 
+    A slice that is all of a tensor is none: of `RELAX_IO_KN` that is `RELAX_IO`.
 
-def _stages(layers: int, first: int = 0) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """Yield the ways to take layers one by one, or two with column slices between them."""
-    if first == layers:
-        yield ()
-    for count in (1, 2):
-        if first + count <= layers:
-            for rest in _stages(layers, first + count):
-                yield (tuple(range(first, first + count)), *rest)
-
-
-def _row_tiles(
-    rows: int, widths: Sequence[int], rules: Rules, choice: tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]
-) -> tuple[Int64, Int64]:
-    """Return sizes and traffic for every row tile, all stages done for one before the next.
-
-    The first layer, by itself, reads its tile column by column and adds up a whole tile of its result; the last one
-    has a whole tile and writes its result column by column; those between have both whole. Of two layers at once the
-    first makes a column of its result, from a whole tile, which the second adds to a whole tile. Weights are held
-    throughout, or pass word by word, once per row tile.
+    >>> [str(each) for each in tiled_templates(Fusion.RELAX_IO_KN, 4)[0]]
+    ['allowkn', 'allowk', 'base', 'allown']
     """
-    stages, held = choice
-    tiles = tile_sizes(rows, rules.tiles)
-    weights = [a * b for a, b in pairwise(widths)]
-    kept = sum(words for words, is_held in zip(weights, held, strict=True) if is_held)
-    widest = np.zeros(len(tiles), dtype=np.int64)
-    for stage in stages:
-        first, last = stage[0], stage[-1]
-        taken = 1 if first == last == 0 else widths[first]
-        given = 1 if first == last == len(weights) - 1 else widths[last + 1]
-        between = len(stage) - 1  # columns
-        passing = 0 if all(held[layer] for layer in stage) else 1
-        widest = np.maximum(widest, tiles * (taken + between + given) + passing)
-    streamed = sum(weights) - kept
-    return widest + kept, _ends(rows, widths, rules) + kept + streamed * trips_of(rows, tiles)
+    base = (Template.BASE,)
+    match fusion:
+        case Fusion.RELAX_IO:
+            return ((Template.ALLOWK, *base * (layers - 2), Template.ALLOWN),)
+        case Fusion.RELAX_IO_KN if layers == 2:
+            return ((Template.ALLOWKN, Template.ALLOWNK),)
+        case Fusion.RELAX_IO_KN:
+            sliced = (Template.ALLOWKN, Template.ALLOWK, *base * (layers - 3), Template.ALLOWN)
+            return (sliced, *tiled_templates(Fusion.RELAX_IO, layers))
+        case Fusion.FLASH if layers == len(FLASH):
+            return (FLASH,)
+        case Fusion.FLASH:  # a layer between takes and gives all: no slices are left to be cut
+            return (base * layers,)
+        case Fusion.UNFUSED | Fusion.UNTILED | Fusion.SEGMENTED:
+            return ()
+    assert_never(fusion)
 
 
-def _rows_inside(rows: int, widths: Sequence[int], rules: Rules) -> tuple[Int64, Int64]:
-    """Return sizes and traffic of two layers with column slices outside and rows inside.
-
-    Both layers' weights of a slice stay while all rows pass, one at a time and column by column: the input is read
-    once per slice, the result read and written.
-    """
-    wide, middle, narrow = widths
-    slices = tile_sizes(middle, rules.tiles)
-    count = trips_of(middle, slices)
-    results = rules.result_words(rows * narrow, rows * narrow) + 2 * rows * narrow * (count - 1)
-    return slices * (wide + narrow + 1) + 1, middle * (wide + narrow) + rows * wide * count + results
+def segment_curve(segment: Segment, rules: Rules) -> Curve:
+    """Return the curve of consecutive layers, over all templates."""
+    if segment.layers == 1:
+        return layer_curve(segment.rows, segment.widths[0], segment.widths[1], rules, segment.held)
+    return least([template_curve(segment, templates, rules) for templates in useful_sequences(segment)])
 
 
-def _ends(rows: int, widths: Sequence[int], rules: Rules) -> int:
-    return rows * widths[0] + rules.result_words(rows * widths[-1], rows * widths[-1])
+def _may_be_held(place: int, layers: int, fusion: Fusion) -> tuple[bool, ...]:
+    """Return whether a tensor of the chain may be spilled, and held."""
+    return (False,) if fusion is Fusion.UNFUSED or place in (0, layers) else (False, True)
+
+
+def _reaching(
+    rows: int,
+    widths: Sequence[int],
+    end: tuple[int, bool],
+    best: dict[tuple[int, bool], Curve],
+    how: tuple[Fusion, Rules],
+) -> Iterator[Curve]:
+    """Yield the curves of all layers before a tensor, by the last segment."""
+    last, is_held = end
+    fusion, rules = how
+    longest = last if fusion is Fusion.SEGMENTED else 1
+    for first in range(last - longest, last):
+        for begins_held in _may_be_held(first, len(widths) - 1, fusion):
+            part = Segment(rows, tuple(widths[first : last + 1]), (begins_held, is_held))
+            curve = segment_curve(part, rules)
+            yield curve if first == 0 else total([best[first, begins_held], curve])

@@ -21,12 +21,15 @@ _PER = ("operator", "model")
 @click.option("--conv", metavar="C,K,PxQ,RxS[,stride=N…]",
               help="One convolution: channels, filters, image of the result, window; then stride, dilation, pad, "
               "groups, batch.")  # fmt: skip
+@click.option("--chain", metavar="M,W0,W1[,W2…]",
+              help="Products one after the other: rows, columns of the input, and of each result.")  # fmt: skip
+@click.option("--attention", metavar="H,M,N,D[,groups=G…]",
+              help="Attention: heads, queries, keys, columns; then columns of values (value=), groups of heads that "
+              "share keys and values.")  # fmt: skip
 @click.option("--buffer", "buffers", multiple=True, metavar="SIZE[,SIZE…]", help="Buffer sizes: 64KiB,1MiB.")
 @click.option("--per", multiple=True, shell_complete=complete_from(*_PER), metavar="NAME[,NAME]",
               help="Tables of a model: operator, model; both by default.")  # fmt: skip
-@click.option(
-    "--word", default="4", show_default=True, metavar="BYTES", help="Size of a word of --gemm, --bmm, --conv."
-)
+@click.option("--word", default="4", show_default=True, metavar="BYTES", help="Size of a word, but of models.")
 @click.option("--tiles", default="integer", show_default=True, shell_complete=complete_from("integer", "divisors"),
               metavar="NAME", help="Tile sizes that are tried: integer or divisors.")  # fmt: skip
 @click.option("--halo", default="true", show_default=True, shell_complete=complete_from("true", "forget"),
@@ -49,6 +52,8 @@ def bounds(
     gemm: str | None,
     bmm: str | None,
     conv: str | None,
+    chain: str | None,
+    attention: str | None,
     buffers: tuple[str, ...],
     per: tuple[str, ...],
     word: str,
@@ -66,15 +71,25 @@ def bounds(
     """Say how little a model, a product or a convolution can move, for every buffer size."""
     output = target_of(output)
     check_targets((output, svg))
-    given = [name for name, value in (("MODEL", model), ("--gemm", gemm), ("--bmm", bmm), ("--conv", conv)) if value]
+    asked = {"MODEL": model, "--gemm": gemm, "--bmm": bmm, "--conv": conv, "--chain": chain, "--attention": attention}
+    given = [name for name, value in asked.items() if value]
     if len(given) != 1:
-        raise UserError(f"bounds: found {' and '.join(given) or 'nothing'} against one of MODEL, --gemm, --bmm, --conv")
+        raise UserError(f"bounds: found {' and '.join(given) or 'nothing'} against one of {', '.join(asked)}")
 
     from dfcompile.report.traffic_bounds import bounds_text, check_bounds_format
 
     form = check_bounds_format(format_)
 
-    from dfcompile.api.bound_requests import parse_bmm, parse_conv, parse_gemm, parse_within, parse_word
+    from dfcompile.api.bound_fusions import bound_fusion
+    from dfcompile.api.bound_requests import (
+        parse_attention,
+        parse_bmm,
+        parse_chain,
+        parse_conv,
+        parse_gemm,
+        parse_within,
+        parse_word,
+    )
     from dfcompile.api.bound_traffic import bound_model, bound_shape, with_machine
     from dfcompile.api.requests import one_of
     from dfcompile.bounds.tilings import Halo, Rules, Tiles
@@ -87,8 +102,19 @@ def bounds(
     if model is not None:
         rows = tuple(dict.fromkeys(one_of("per", each, _PER) for each in joined(per or _PER).split(",")))
         found = bound_model(
-            model, buffers=sizes, rules=rules, within=factor, shapes=shapes, dims=dims, per=rows, show=show_stage
+            model,
+            buffers=sizes,
+            rules=rules,
+            within=factor,
+            shapes=shapes,
+            dims=dims,
+            per=rows,
+            draws=svg is not None,
+            show=show_stage,
         )
+    elif chain or attention:
+        fused = parse_chain(chain) if chain else parse_attention(attention or "")
+        found = bound_fusion(fused, buffers=sizes, word_bytes=parse_word(word), rules=rules, within=factor)
     else:
         text = gemm or bmm or conv or ""
         shape = (parse_gemm if gemm else parse_bmm if bmm else parse_conv)(text)

@@ -26,7 +26,7 @@ def models(draw: st.DrawFn) -> BoundedModel:
     widths = {"x": draw(st.integers(1, 6))}
     tensors = [BoundedTensor("x", ROWS * widths["x"], 2, TensorRole.INPUT)]
     operators: list[BoundedOperator] = []
-    count = draw(st.integers(1, 5))
+    count = draw(st.integers(1, 6))
     read: set[str] = set()
     for number in range(count):
         source = draw(st.sampled_from(sorted(widths)))
