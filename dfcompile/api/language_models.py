@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 from dfcompile.errors import UserError, nearest
@@ -14,6 +15,7 @@ from dfcompile.language_models.notebook.kernels import notebook_model
 from dfcompile.language_models.notebook.machine import notebook_machine
 from dfcompile.language_models.notebook.printing import notebook_text
 from dfcompile.language_models.parallel.degrees import Degrees
+from dfcompile.language_models.parallel.offloading import NOTHING
 from dfcompile.language_models.parallel.search import Aim
 from dfcompile.language_models.steps.batch import (
     LARGEST,
@@ -66,8 +68,26 @@ def request_of(config: str, system: str, options: Options) -> Request:
         block=_whole(options, "kv_block", 1),
         multiplies=tuple(number_format(name, "--multiplies").name for name in multiplies.split(",")),
         oversubscribed=bool(options.get("allow_oversubscribed")),
+        offload=offload_of(_text(options, "offload") or "none"),
         usd_per_chip_hour=float(price),
     )
+
+
+def offload_of(text: str) -> Fraction | None:
+    """Return the share of caches of ``none``, ``auto`` or a number of 0 to 1.
+
+    Raises:
+        UserError: it is none of these.
+    """
+    if text in ("none", "auto"):
+        return NOTHING if text == "none" else None
+    try:
+        share = Fraction(text) if len(text) < 40 and "e" not in text.lower() else None
+    except (ValueError, ZeroDivisionError):
+        share = None
+    if share is None or not 0 <= share <= 1:
+        raise UserError(f"--offload: found {text[:40]!r} against none, auto or a share of 0 to 1")
+    return share
 
 
 def _choices(options: Options) -> StepChoices:

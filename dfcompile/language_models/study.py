@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import model_of, read_configuration
@@ -13,6 +14,7 @@ from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.model import Experts, Model
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
+from dfcompile.language_models.parallel.offloading import NOTHING, check_offload
 from dfcompile.language_models.parallel.search import Aim, Found, best_degrees
 from dfcompile.language_models.parameters import Parameters, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation import precision_of
@@ -45,6 +47,7 @@ class Request:
         overlap: whether all kernels of a step overlap: a bound.
         block: tokens of a block of the cache.
         multiplies: number formats of a system file's one rate.
+        offload: share of caches in a memory beside the chip's own; None: as little as lets a step fit.
         oversubscribed: whether more than the memory holds is let pass.
         usd_per_chip_hour: 0: not known.
     """
@@ -63,6 +66,7 @@ class Request:
     overlap: bool = False
     block: int = 1
     multiplies: tuple[str, ...] = ("bf16", "fp16")
+    offload: Fraction | None = NOTHING
     oversubscribed: bool = False
     usd_per_chip_hour: float = 0.0
 
@@ -142,6 +146,7 @@ def study_of(request: Request) -> Study:
         precision, notes = with_dtypes(precision, request.dtypes), ()
     device, warnings = find_device(request.system, request.multiplies)
     _check(model, request)
+    check_offload(device, request.offload)
     calibration = find_calibration(request.efficiency) if request.efficiency else None
     held = replace(device, capacity_bytes=0) if request.oversubscribed else device
     steps = tuple(_step(request, model, batch, held, precision, calibration) for batch in request.batches)
@@ -207,7 +212,7 @@ def _step(
     case = Case(
         model, batch, device, precision, request.choices, timer_of(request.time, calibration),
         calibration.all_reduce if calibration is not None and request.time is TimeModel.CALIBRATED else None,
-        request.transfers, request.block,
+        request.transfers, request.block, request.offload,
     )  # fmt: skip
     found = best_degrees(case, request.chips, request.aim, request.degrees)
     best = found.best
@@ -275,6 +280,11 @@ def _notes(request: Request, device: Device, calibration: Calibration | None) ->
         notes.append(f"system {device.name}: its memory's capacity is not known: nothing was checked against it")
     if request.oversubscribed:
         notes.append("--allow-oversubscribed: nothing was checked against the memory's capacity")
+    if request.offload != NOTHING:
+        notes.append(
+            "--offload: every layer's cache lies partly behind a link of its own; what crosses it passes the chip's "
+            "memory once, as all that a kernel reads; weights stay"
+        )
     if request.overlap:
         notes.append("--overlap full: the times of one chip are the larger of all computing and all bytes, a bound")
     if not is_known(device):

@@ -46,6 +46,8 @@ FORMATS = ("table", "json", "csv")
               help="Whether kernels follow each other, or all overlap: a bound.")  # fmt: skip
 @click.option("--transfers", type=click.Choice(["sync", "async", "prefetch"]), default="async", show_default=True,
               help="Whether caches move beside kernels, as far as the memory has time.")  # fmt: skip
+@click.option("--offload", default="none", show_default=True, metavar="none|auto|SHARE",
+              help="Caches in a memory beside the chip's own: as much as does not fit, or a share.")  # fmt: skip
 @click.option("--kv-block", default=1, show_default=True, type=click.IntRange(1, 2**20),
               help="Tokens of a block of the cache.")  # fmt: skip
 @click.option("--shared-prefix", default=0, show_default=True, type=click.IntRange(0, 2**40),

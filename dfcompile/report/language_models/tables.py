@@ -111,12 +111,19 @@ def _place_table(study: Study) -> Table:
             Column("exchanges\nms", tuple(f"{step.deployment.exchange_s * 1e3:,.4g}" for step in steps)),
             Column("weights\nof a chip", tuple(binary(step.deployment.weight_bytes) for step in steps)),
             Column("cache\nof a chip", tuple(binary(step.deployment.kv_bytes) for step in steps)),
+            *_offloaded(steps),
             Column(
                 "memory\n%",
                 tuple(f"{100 * step.deployment.held_bytes / capacity:.1f}" if capacity else "" for step in steps),
             ),
         ),
     )
+
+
+def _offloaded(steps: Sequence[StepStudy]) -> list[Column]:
+    if not any(step.deployment.offload_bytes for step in steps):
+        return []
+    return [Column("offloaded\nof a chip", tuple(binary(step.deployment.offload_bytes) for step in steps))]
 
 
 def _names(steps: Sequence[StepStudy]) -> Column:
