@@ -66,5 +66,5 @@ def downloaded(name: str) -> Path:
     except (OSError, ValueError) as error:  # the package's own errors are some of these
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise UserError(
-            f"configuration {name!r}: cannot be downloaded (put its {FILE_NAME} anywhere, give its path): {reason[:200]}"
+            f"configuration {name!r}: cannot be downloaded (put its {FILE_NAME} anywhere, name it): {reason[:200]}"
         ) from error
