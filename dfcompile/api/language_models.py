@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 from dfcompile.errors import UserError, nearest
@@ -14,6 +15,7 @@ from dfcompile.language_models.notebook.kernels import notebook_model
 from dfcompile.language_models.notebook.machine import notebook_machine
 from dfcompile.language_models.notebook.printing import notebook_text
 from dfcompile.language_models.parallel.degrees import Degrees
+from dfcompile.language_models.parallel.offloading import NOTHING
 from dfcompile.language_models.parallel.search import Aim
 from dfcompile.language_models.steps.batch import (
     LARGEST,
@@ -66,8 +68,27 @@ def request_of(config: str, system: str, options: Options) -> Request:
         block=_whole(options, "kv_block", 1),
         multiplies=tuple(number_format(name, "--multiplies").name for name in multiplies.split(",")),
         oversubscribed=bool(options.get("allow_oversubscribed")),
+        offload=offload_of(_text(options, "offload") or "none"),
         usd_per_chip_hour=float(price),
+        may_download=bool(options.get("allow_download")),
     )
+
+
+def offload_of(text: str) -> Fraction | None:
+    """Return the share of caches of ``none``, ``auto`` or a number of 0 to 1.
+
+    Raises:
+        UserError: it is none of these.
+    """
+    if text in ("none", "auto"):
+        return NOTHING if text == "none" else None
+    try:
+        share = Fraction(text) if len(text) < 40 and "e" not in text.lower() else None
+    except (ValueError, ZeroDivisionError):
+        share = None
+    if share is None or not 0 <= share <= 1:
+        raise UserError(f"--offload: found {text[:40]!r} against none, auto or a share of 0 to 1")
+    return share
 
 
 def _choices(options: Options) -> StepChoices:
@@ -206,7 +227,7 @@ def notebook_page(config: str, system: str, options: Options) -> str:
     given = [name for name in ("prefill", "decode", "degrees") if options.get(name)]
     if given:
         raise UserError(f"--compat notebook: found --{given[0]}, which its last cell has not (--chunked P:A:C sets it)")
-    configuration = read_configuration(config)
+    configuration = read_configuration(config, may_download=bool(options.get("allow_download")))
     model = notebook_model(configuration.values, configuration.where)
     device, _ = find_device(system)
     sizes = [8192, 512, 256]

@@ -1,20 +1,34 @@
 """Energy, power and how busy everything is: figures of the user's device, none of our own."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel
 from dfcompile.language_models.times.kernel_time import KernelTime
-from dfcompile.language_models.times.step_time import StepTime
+from dfcompile.language_models.times.step_time import StepTime, TimedKernel
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Shares of a kernel's time for which something is busy."""
+    """Shares of a time for which something is busy: work over rate times time; None where no rate is known.
+
+    Attributes:
+        macs: multiply-adders.
+        memory: of the chip.
+        levels: memories on the chip by name, as far as bytes leave them inwards.
+        vector: unit.
+        offload: link to the memory beside the chip's own.
+        links: of a chip to others, all together.
+    """
 
     macs: float
     memory: float
+    levels: Mapping[str, float | None]
+    vector: float | None
+    offload: float | None
+    links: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +56,59 @@ class Energy:
 
 
 def activity(kernel: Kernel, time: KernelTime, device: Device) -> Activity:
-    """Return how busy multiply-adders and memory are while a kernel runs."""
-    if not time.exec_s:
-        return Activity(0.0, 0.0)
-    moved = kernel.bytes if time.traffic_bytes is None else time.traffic_bytes
-    peak = device.rate(kernel.rate) if kernel.macs else math.inf
-    return Activity(kernel.macs / peak / time.exec_s, moved / device.bytes_per_s / time.exec_s)
+    """Return how busy a chip's parts are while a kernel runs."""
+    alone = replace(kernel, count=1)
+    return _activity([TimedKernel(alone, time, time)], device, time.exec_s)
+
+
+def step_activity(step: StepTime, device: Device, exec_s: float, runs: int = 1) -> Activity:
+    """Return how busy a chip's parts are during a step whose kernels run ``runs`` times."""
+    return _activity(step.kernels, device, exec_s / runs)
+
+
+def link_activity(link_bytes: float, bytes_per_s: float, exec_s: float) -> float | None:
+    """Return how busy the links of a chip are; None of one that has none."""
+    return link_bytes / bytes_per_s / exec_s if bytes_per_s and exec_s else None
+
+
+def _activity(kernels: Sequence[TimedKernel], device: Device, exec_s: float) -> Activity:
+    def busy(seconds: Iterable[float]) -> float:
+        return math.fsum(seconds) / exec_s if exec_s else 0.0
+
+    counted = [(one.kernel.count, one.kernel, one.time) for one in kernels]
+    levels = {
+        level.name: None
+        if math.isinf(level.bytes_per_s)
+        else busy(count * _leaving(kernel, time, at) / level.bytes_per_s for count, kernel, time in counted)
+        for at, level in enumerate(device.levels)
+    }
+    return Activity(
+        busy(count * kernel.macs / device.rate(kernel.rate) for count, kernel, _ in counted if kernel.macs),
+        busy(count * _moved(kernel, time) / device.bytes_per_s for count, kernel, time in counted),
+        levels,
+        busy(count * time.vector_s for count, _, time in counted) if device.vector_per_s else None,
+        busy(count * time.offload_s for count, _, time in counted) if device.offload is not None else None,
+    )
+
+
+def _moved(kernel: Kernel, time: KernelTime) -> int:
+    """Bytes that reach the chip's memory."""
+    return kernel.bytes if time.traffic_bytes is None else time.traffic_bytes
+
+
+def _leaving(kernel: Kernel, time: KernelTime, level: int) -> int:
+    """Bytes between a memory on the chip and what is inside it: those of the tiling, else operands once."""
+    return time.inner_bytes[level] if time.inner_bytes else kernel.bytes
 
 
 def is_known(device: Device) -> bool:
     """Whether a device says what anything costs in energy."""
-    return bool(device.pj_per_mac or device.pj_per_byte or device.idle_w)
+    beside = device.offload.pj_per_byte if device.offload is not None else 0.0
+    levels = any(level.pj_per_byte for level in device.levels)
+    return bool(
+        device.pj_per_mac or device.pj_per_byte or device.idle_w or device.link_pj_per_byte or device.vector_pj
+        or beside or levels
+    )  # fmt: skip
 
 
 def energy_of(
@@ -60,20 +116,27 @@ def energy_of(
 ) -> Energy:
     """Return the energy of a step whose kernels run on each of some chips, ``runs`` times.
 
-    ``E = MACs e_mac + bytes e_mem + link bytes e_link``, and idle power for as long as it takes. Where the mean power
-    exceeds what the chip may take, clocks are lowered until it does not: ``t = E / (TDP - idle)``.
+    ``E = MACs e_mac + elements e_vector + sum over memories of bytes e + link bytes e_link``, and idle power for as
+    long as it takes. Where the mean power exceeds what the chip may take, clocks are lowered until it does not:
+    ``t = E / (TDP - idle)``.
     """
-    picojoules = math.fsum(
-        one.kernel.count
-        * (
-            one.kernel.macs * device.pj_per_mac.get(one.kernel.rate, 0.0)
-            + (one.kernel.bytes if one.time.traffic_bytes is None else one.time.traffic_bytes) * device.pj_per_byte
-        )
-        for one in step.kernels
-    )
+    picojoules = math.fsum(one.kernel.count * _picojoules(one.kernel, one.time, device) for one in step.kernels)
     per_chip = (picojoules * runs + link_bytes * device.link_pj_per_byte) * 1e-12
     room = device.tdp_w - device.idle_w
     least_s = per_chip / room if device.tdp_w and room > 0 else 0.0
     taken = max(exec_s, least_s)
     power = device.idle_w + per_chip / taken if taken else 0.0
     return Energy(per_chip * chips, device.idle_w * taken * chips, power, taken, least_s > exec_s)
+
+
+def _picojoules(kernel: Kernel, time: KernelTime, device: Device) -> float:
+    beside = device.offload.pj_per_byte if device.offload is not None else 0.0
+    return math.fsum(
+        (
+            kernel.macs * device.pj_per_mac.get(kernel.rate, 0.0),
+            kernel.vector_elements * device.vector_pj,
+            _moved(kernel, time) * device.pj_per_byte,
+            *(_leaving(kernel, time, at) * level.pj_per_byte for at, level in enumerate(device.levels)),
+            kernel.offload_bytes * beside,
+        )
+    )

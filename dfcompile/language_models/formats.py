@@ -66,6 +66,10 @@ class Precision:
         """Name of the format in which weights multiply activations: that of the wider operand."""
         return weights.name if weights.bits > self.activations.bits else self.activations.name
 
+    def widens(self, form: NumberFormat) -> bool:
+        """Whether elements of a format are made wider before they are multiplied."""
+        return form.bits < FORMATS[self.product(form)].bits
+
     @property
     def summary(self) -> str:
         """What is what, as `--dtype` has it."""

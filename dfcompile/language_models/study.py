@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.language_models.configuration.reading import model_of, read_configuration
@@ -13,6 +14,7 @@ from dfcompile.language_models.machines.finding import find_device
 from dfcompile.language_models.model import Experts, Model
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
+from dfcompile.language_models.parallel.offloading import NOTHING, check_offload
 from dfcompile.language_models.parallel.search import Aim, Found, best_degrees
 from dfcompile.language_models.parameters import Parameters, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation import precision_of
@@ -45,8 +47,10 @@ class Request:
         overlap: whether all kernels of a step overlap: a bound.
         block: tokens of a block of the cache.
         multiplies: number formats of a system file's one rate.
+        offload: share of caches in a memory beside the chip's own; None: as little as lets a step fit.
         oversubscribed: whether more than the memory holds is let pass.
         usd_per_chip_hour: 0: not known.
+        may_download: whether a configuration that is not on this machine is fetched.
     """
 
     config: str
@@ -63,8 +67,10 @@ class Request:
     overlap: bool = False
     block: int = 1
     multiplies: tuple[str, ...] = ("bf16", "fp16")
+    offload: Fraction | None = NOTHING
     oversubscribed: bool = False
     usd_per_chip_hour: float = 0.0
+    may_download: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,7 @@ class StepStudy:
         weight_bytes: that the whole model reads in the step.
         energy: if the device says what costs energy.
         usd_per_million_tokens: 0 where no price is known.
+        chunk_s: of each step that fills in a prompt, with the same degrees; none where the step is not of these.
     """
 
     batch: Batch
@@ -94,6 +101,7 @@ class StepStudy:
     weight_bytes: int
     energy: Energy | None
     usd_per_million_tokens: float
+    chunk_s: tuple[float, ...]
 
     @property
     def made_tokens(self) -> int:
@@ -135,13 +143,14 @@ def study_of(request: Request) -> Study:
         UserError: configuration, device, formats or steps are wrong.
         InfeasibleError: a step fits on no degrees; the message has the largest batch that would.
     """
-    configuration = read_configuration(request.config)
+    configuration = read_configuration(request.config, may_download=request.may_download)
     model = model_of(configuration)
     precision, notes = precision_of(configuration.values, configuration.where)
     if request.dtypes:
         precision, notes = with_dtypes(precision, request.dtypes), ()
     device, warnings = find_device(request.system, request.multiplies)
     _check(model, request)
+    check_offload(device, request.offload)
     calibration = find_calibration(request.efficiency) if request.efficiency else None
     held = replace(device, capacity_bytes=0) if request.oversubscribed else device
     steps = tuple(_step(request, model, batch, held, precision, calibration) for batch in request.batches)
@@ -207,7 +216,7 @@ def _step(
     case = Case(
         model, batch, device, precision, request.choices, timer_of(request.time, calibration),
         calibration.all_reduce if calibration is not None and request.time is TimeModel.CALIBRATED else None,
-        request.transfers, request.block,
+        request.transfers, request.block, request.offload,
     )  # fmt: skip
     found = best_degrees(case, request.chips, request.aim, request.degrees)
     best = found.best
@@ -219,7 +228,11 @@ def _step(
             best.kernels, device, exec_s, best.degrees.chips, best.degrees.micro_batches, best.link_bytes
         )
         exec_s = energy.exec_s
-    return _figures(request, batch, model, precision, found, times, exec_s, energy)
+    chunk_s = tuple(
+        Deployments(replace(case, batch=chunk), best.degrees.chips).deployed(best.degrees).exec_s
+        for chunk in batch.chunks
+    )
+    return _figures(request, batch, model, precision, found, times, exec_s, energy, chunk_s)
 
 
 def _figures(
@@ -231,6 +244,7 @@ def _figures(
     times: Mapping[TimeModel, float],
     exec_s: float,
     energy: Energy | None,
+    chunk_s: tuple[float, ...],
 ) -> StepStudy:
     whole = step_of(model, batch, precision, request.choices)
     hours = exec_s * found.best.degrees.chips / 3600
@@ -245,6 +259,7 @@ def _figures(
         weight_bytes=whole.weight_bytes,
         energy=energy,
         usd_per_million_tokens=request.usd_per_chip_hour * hours / batch.tokens * 1e6,
+        chunk_s=chunk_s,
     )
 
 
@@ -275,6 +290,11 @@ def _notes(request: Request, device: Device, calibration: Calibration | None) ->
         notes.append(f"system {device.name}: its memory's capacity is not known: nothing was checked against it")
     if request.oversubscribed:
         notes.append("--allow-oversubscribed: nothing was checked against the memory's capacity")
+    if request.offload != NOTHING:
+        notes.append(
+            "--offload: every layer's cache lies partly behind a link of its own; what crosses it passes the chip's "
+            "memory once, as all that a kernel reads; weights stay"
+        )
     if request.overlap:
         notes.append("--overlap full: the times of one chip are the larger of all computing and all bytes, a bound")
     if not is_known(device):

@@ -51,6 +51,8 @@ class Device:
         compute_efficiency: of the rates that are attained at most.
         memory_efficiency: of the bandwidth that is attained at most.
         launch_s: of every kernel.
+        offload: a memory beside the chip's own that holds a part of caches, behind a link of its own; None: none.
+        vector_per_s: elements per second of the vector unit; 0 where it is not known.
         links: between chips.
         link_latency_s: of a hop.
         tdp_w: most power; 0 where it is not known.
@@ -58,6 +60,7 @@ class Device:
         pj_per_mac: energy by number format.
         pj_per_byte: energy of its memory.
         link_pj_per_byte: energy of links.
+        vector_pj: energy of an element in the vector unit.
         usd: price of a chip; 0 where it is not known.
         notes: what was assumed, with its source.
     """
@@ -73,6 +76,8 @@ class Device:
     compute_efficiency: float = 1.0
     memory_efficiency: float = 1.0
     launch_s: float = 0.0
+    offload: MemoryLevel | None = None
+    vector_per_s: float = 0.0
     links: tuple[LinkLevel, ...] = ()
     link_latency_s: float = 0.0
     tdp_w: float = 0.0
@@ -80,6 +85,7 @@ class Device:
     pj_per_mac: Mapping[str, float] = field(default_factory=dict)
     pj_per_byte: float = 0.0
     link_pj_per_byte: float = 0.0
+    vector_pj: float = 0.0
     usd: float = 0.0
     notes: tuple[str, ...] = ()
 

@@ -186,6 +186,8 @@ def device_of(values: Values, where: str) -> Device:
         compute_efficiency=_number(values, "eff.compute", 1.0),
         memory_efficiency=_number(values, "eff.memory", 1.0),
         launch_s=_number(values, "launch", 0.0),
+        offload=_offload(values, where),
+        vector_per_s=_number(values, "vector", 0.0),
         links=_links(values, where),
         link_latency_s=max((_number(values, f"link.{one}.latency", 0.0) for one in _link_names(values)), default=0.0),
         tdp_w=_number(values, "tdp", 0.0),
@@ -193,6 +195,7 @@ def device_of(values: Values, where: str) -> Device:
         pj_per_mac={form: _number(values, f"energy.mac.{form}", 0.0) for form in names_in(values, "energy.mac")},
         pj_per_byte=_number(values, "memory.energy", 0.0),
         link_pj_per_byte=max((_number(values, f"link.{one}.energy", 0.0) for one in _link_names(values)), default=0.0),
+        vector_pj=_number(values, "energy.vector", 0.0),
         usd=_number(values, "price", 0.0),
         notes=(f"system {name}: {source}",) if source else (),
     )
@@ -210,6 +213,19 @@ def _levels(values: Values) -> tuple[MemoryLevel, ...]:
         for level in names_in(values, "memory", ".capacity")
     ]
     return tuple(sorted(found, key=lambda level: -level.capacity_bytes * max(1, bool(level.shared_by) * 1)))
+
+
+def _offload(values: Values, where: str) -> MemoryLevel | None:
+    if not any(key.startswith("offload.") for key in values):
+        return None
+    if "offload.bandwidth" not in values:
+        raise UserError(f"{where}: 'offload.bandwidth' is missing")
+    return MemoryLevel(
+        "offload",
+        round(_number(values, "offload.capacity", 0.0)),
+        _number(values, "offload.bandwidth", 0.0),
+        pj_per_byte=_number(values, "offload.energy", 0.0),
+    )
 
 
 def _links(values: Values, where: str) -> tuple[LinkLevel, ...]:

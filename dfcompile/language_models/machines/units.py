@@ -23,6 +23,7 @@ class Quantity(StrEnum):
     BANDWIDTH = "bytes per second"
     FREQUENCY = "frequency"
     RATE = "operations per second"
+    ELEMENT_RATE = "elements per second"
     TIME = "time"
     POWER = "power"
     ENERGY = "energy"
@@ -43,6 +44,7 @@ UNITS: Final[Mapping[Quantity, Mapping[str, float]]] = MappingProxyType(
         Quantity.BANDWIDTH: {f"{unit}/s": size for unit, size in _BYTES.items()},
         Quantity.FREQUENCY: _scaled("Hz"),
         Quantity.RATE: {**_scaled("MAC/s"), **{unit: size / 2 for unit, size in _scaled("FLOP/s").items()}},
+        Quantity.ELEMENT_RATE: _scaled("op/s"),
         Quantity.TIME: {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9},
         Quantity.POWER: {"W": 1.0, "kW": 1e3, "mW": 1e-3},
         Quantity.ENERGY: {"pJ": 1.0, "fJ": 1e-3, "nJ": 1e3},

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 
 from dfcompile.errors import InfeasibleError
@@ -12,6 +13,7 @@ from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.model import Attention, Experts, Layer, Model
 from dfcompile.language_models.parallel.collectives import Collectives
 from dfcompile.language_models.parallel.degrees import Degrees, Group, group_of, used_links
+from dfcompile.language_models.parallel.offloading import NOTHING, least_share, offloaded_kernels, part_of
 from dfcompile.language_models.parallel.shares import (
     expert_share,
     share_of_batch,
@@ -43,6 +45,7 @@ class Case:
         fitted: all-reduce, if it was measured.
         transfers: of the cache.
         block: tokens of a block of the cache.
+        offload: share of caches beside the chip's own memory; None: as little as lets the step fit.
     """
 
     model: Model
@@ -54,6 +57,7 @@ class Case:
     fitted: AllReduce | None = None
     transfers: Transfers = Transfers.ASYNC
     block: int = 1
+    offload: Fraction | None = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,11 @@ class Deployment:
         exchange_s: of collectives of the slowest stage.
         stage_layers: of each stage.
         weight_bytes: of the fullest chip.
-        kv_bytes: of the fullest chip.
+        kv_bytes: of the fullest chip, in its own memory.
         link_bytes: that a chip sends in the step.
+        link_bytes_per_s: of all links of a chip together; 0 of one chip.
+        offload: share of caches beside the chip's own memory.
+        offload_bytes: of the fullest chip, there.
     """
 
     degrees: Degrees
@@ -81,6 +88,9 @@ class Deployment:
     weight_bytes: int
     kv_bytes: int
     link_bytes: float
+    link_bytes_per_s: float
+    offload: Fraction
+    offload_bytes: int
 
     @property
     def held_bytes(self) -> int:
@@ -118,9 +128,21 @@ class Deployments:
         Raises:
             InfeasibleError: a dimension does not divide, a group lies across the network, or memory does not suffice.
         """
+        share = self._case.offload if self._case.offload is not None else NOTHING
+        found, least = self._deployed(degrees, share)
+        while self._case.offload is None and least > share:
+            # Stages are cut by their times, which depend on the share: it grows until it is enough for its own stages.
+            share = least
+            found, least = self._deployed(degrees, share)
+        self._check_capacity(found.weight_bytes, found.kv_bytes, degrees)
+        self._check_offloaded(found.offload_bytes, degrees)
+        return found
+
+    def _deployed(self, degrees: Degrees, share: Fraction) -> tuple[Deployment, Fraction]:
+        """Return the step with a share of caches offloaded, and the share that its stages need."""
         case = self._case
         batch = share_of_batch(case.batch, degrees)
-        by_layer = {kind.layer: self._costs(kind.layer, degrees, batch) for kind in case.model.kinds}
+        by_layer = {kind.layer: self._costs(kind.layer, degrees, batch, share) for kind in case.model.kinds}
         costs = [by_layer[layer] for layer in case.model.layers]
         first, last = self._ends(degrees, batch)
         seconds = [cost.whole_s for cost in costs]
@@ -135,21 +157,26 @@ class Deployments:
             self._held(costs[start:end], first if not start else None, last if end == len(costs) else None)
             for start, end in zip(starts, ends, strict=True)
         ]
-        weights, caches = max(held, key=sum)
-        self._check_capacity(weights, caches, degrees)
-        here = costs[starts[slowest] : ends[slowest]]
-        shown = self._timed(by_layer, costs[starts[slowest] : ends[slowest]], first, last)
-        return Deployment(
+        away = [part_of(caches, share) for _, caches in held]
+        here = [(weights, caches - out) for (weights, caches), out in zip(held, away, strict=True)]
+        weights, caches = max(here, key=sum)
+        slow = costs[starts[slowest] : ends[slowest]]
+        shown = self._timed(by_layer, slow, first, last)
+        found = Deployment(
             degrees=degrees,
             exec_s=self._step_s(stages, degrees),
             kernels=shown,
-            compute_s=math.fsum(cost.exec_s for cost in here),
-            exchange_s=math.fsum(cost.exchange_s for cost in here) + last.exchange_s + sent,
+            compute_s=math.fsum(cost.exec_s for cost in slow),
+            exchange_s=math.fsum(cost.exchange_s for cost in slow) + last.exchange_s + sent,
             stage_layers=tuple(end - start for start, end in zip(starts, ends, strict=True)),
             weight_bytes=weights,
             kv_bytes=caches,
-            link_bytes=degrees.micro_batches * (math.fsum(cost.link_bytes for cost in here) + last.link_bytes),
+            link_bytes=degrees.micro_batches * (math.fsum(cost.link_bytes for cost in slow) + last.link_bytes),
+            link_bytes_per_s=math.fsum(link.bytes_per_s for link in self._links),
+            offload=share,
+            offload_bytes=max(away),
         )
+        return found, least_share(held, case.device.capacity_bytes)
 
     def _step_s(self, stages: Sequence[float], degrees: Degrees) -> float:
         """Return the seconds of a step: micro-batches follow each other.
@@ -163,13 +190,14 @@ class Deployments:
             return max(math.fsum(stages), parts * max(stages))
         return math.fsum(stages) + (parts - 1) * max(stages)
 
-    def _layer_cost(self, layer: Layer, degrees: Degrees, batch: Batch) -> _LayerCost:
+    def _layer_cost(self, layer: Layer, degrees: Degrees, batch: Batch, offload: Fraction) -> _LayerCost:
         case = self._case
         share = share_of_layer(layer, degrees)
         experts = WHOLE
         if isinstance(layer.mlp, Experts):
             experts = expert_share(layer.mlp, batch, degrees, case.choices)
         made = layer_kernels(share, case.model.hidden, "layer", 1, batch, case.precision, case.choices, experts)
+        made = offloaded_kernels(made, offload)
         taken = timed_step(made, case.device, case.timer, case.transfers).exec_s
         exchange_s, link_bytes = self._exchanges(layer, share, degrees, batch)
         held = layer_weight_bytes(
@@ -251,13 +279,31 @@ class Deployments:
         sequences = self._case.batch.sequences
         room = max(0, capacity - weights)
         fitting = sequences * room // caches if caches else 0
+        hint = "; --offload auto" if self._case.device.offload is not None and weights <= capacity else ""
         gib = 2**30
         raise InfeasibleError(
             f"system {self._case.device.name!r}: found {weights / gib:.1f} GiB of weights and {caches / gib:.1f} GiB "
             f"of caches on a chip ({degrees.name}) against {capacity / gib:.1f} GiB (the largest batch that fits is "
-            f"about {fitting} of {sequences} sequences)",
+            f"about {fitting} of {sequences} sequences{hint})",
             "capacity",
             float(weights + caches),
+        )
+
+    def _check_offloaded(self, amount: int, degrees: Degrees) -> None:
+        """Check that the memory beside a chip's own holds what is put there, if the device says what it holds.
+
+        Raises:
+            InfeasibleError: it does not.
+        """
+        beside = self._case.device.offload
+        if beside is None or not beside.capacity_bytes or amount <= beside.capacity_bytes:
+            return
+        gib = 2**30
+        raise InfeasibleError(
+            f"system {self._case.device.name!r}: found {amount / gib:.1f} GiB of caches to offload of a chip "
+            f"({degrees.name}) against {beside.capacity_bytes / gib:.1f} GiB",
+            "offload",
+            float(amount),
         )
 
     def _sent_s(self, degrees: Degrees, batch: Batch) -> float:

@@ -31,8 +31,13 @@ def attention_name(group: Sequences) -> str:
 
 def kv_bytes_read(elements: int, live_tokens: int, group: Sequences, precision: Precision, choices: StepChoices) -> int:
     """Bytes of the cache that a group reads; a prefix that all share is read once."""
+    return precision.kv.bytes_of(kv_elements_read(elements, live_tokens, group, choices))
+
+
+def kv_elements_read(elements: int, live_tokens: int, group: Sequences, choices: StepChoices) -> int:
+    """Elements of the cache that a group reads, ``elements`` of each token."""
     shared = min(choices.shared_prefix, live_tokens)
-    return precision.kv.bytes_of(elements * ((live_tokens - shared) * group.count + shared))
+    return elements * ((live_tokens - shared) * group.count + shared)
 
 
 def projection(
@@ -53,6 +58,7 @@ def projection(
         weight_bytes=weights.bytes_of(k * n),
         act_in_bytes=activations.bytes_of(rows * k),
         act_out_bytes=activations.bytes_of(rows * n),
+        vector_elements=k * n * precision.widens(weights),
         rate=precision.product(weights),
     )
 
@@ -110,6 +116,8 @@ def _fused(
         act_in_bytes=precision.activations.bytes_of(queries * attention.heads * attention.qk_dim),
         act_out_bytes=precision.activations.bytes_of(queries * attention.heads * attention.v_dim),
         kv_read_bytes=kv_bytes_read(attention.kv_elements, tokens, group, precision, choices),
+        vector_elements=attention.heads * seen
+        + kv_elements_read(attention.kv_elements, tokens, group, choices) * precision.widens(precision.kv),
         rate=precision.product(precision.kv),
     )
 
@@ -133,7 +141,8 @@ def _unfused(
         if not is_first:
             yield Kernel(
                 KernelKind.VECTOR, Work.VECTOR, f"{name}_softmax", part, count, rows, 1, tokens, batch,
-                act_in_bytes=scores, act_out_bytes=scores, rate=precision.activations.name,
+                act_in_bytes=scores, act_out_bytes=scores, vector_elements=attention.heads * seen,
+                rate=precision.activations.name,
             )  # fmt: skip
         outer = precision.activations.bytes_of(queries * moved)
         yield Kernel(
@@ -142,5 +151,7 @@ def _unfused(
             act_in_bytes=outer if is_first else scores,
             act_out_bytes=scores if is_first else outer,
             kv_read_bytes=kv_bytes_read(attention.kv_heads * moved, tokens, group, precision, choices),
+            vector_elements=kv_elements_read(attention.kv_heads * moved, tokens, group, choices)
+            * precision.widens(precision.kv),
             rate=rate,
         )  # fmt: skip

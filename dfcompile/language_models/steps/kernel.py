@@ -49,6 +49,9 @@ class Kernel:
         act_out_bytes: activations written.
         kv_read_bytes: of the cache.
         kv_write_bytes: to the cache.
+        offload_bytes: of the cache's bytes, those that cross the link to a memory beside the chip's own.
+        vector_elements: that pass the vector unit: of norms and activation functions, scores of attention, and
+            elements that are widened before they are multiplied; one operation each.
         rate: number format in which it multiplies.
         distinct: matrices of weights that the rows are spread over: expected experts.
     """
@@ -68,6 +71,8 @@ class Kernel:
     act_out_bytes: int = 0
     kv_read_bytes: int = 0
     kv_write_bytes: int = 0
+    offload_bytes: int = 0
+    vector_elements: int = 0
     rate: str = "bf16"
     distinct: float = 1.0
 

@@ -9,6 +9,7 @@ from dfcompile.language_models.steps.attention_kernels import (
     attention_work,
     grouped_kind,
     kv_bytes_read,
+    kv_elements_read,
     kv_store,
     product_kind,
     projection,
@@ -78,6 +79,8 @@ def _naive(
         weight_bytes=precision.attention.bytes_of(attention.kv_rank * attention.expanded),
         act_out_bytes=made,
         kv_read_bytes=kv_bytes_read(attention.kv_elements, tokens, group, precision, choices),
+        vector_elements=attention.kv_rank * attention.expanded * precision.widens(precision.attention)
+        + kv_elements_read(attention.kv_elements, tokens, group, choices) * precision.widens(precision.kv),
         rate=precision.product(precision.attention),
     )  # fmt: skip
     seen = pairs(attention.reach, group.past, group.new, causal=choices.causal) * group.count
@@ -87,6 +90,7 @@ def _naive(
         macs=heads * (attention.qk_dim + attention.v_dim) * seen,
         act_in_bytes=activations.bytes_of(queries * attention.qk_dim) + made,
         act_out_bytes=activations.bytes_of(queries * attention.v_dim),
+        vector_elements=heads * seen,
         rate=activations.name,
     )  # fmt: skip
 
@@ -105,6 +109,7 @@ def _absorbed(
             weight_bytes=precision.attention.bytes_of(heads * k * n),
             act_in_bytes=activations.bytes_of(rows * heads * k),
             act_out_bytes=activations.bytes_of(rows * heads * n),
+            vector_elements=heads * k * n * precision.widens(precision.attention),
             rate=precision.product(precision.attention),
         )  # fmt: skip
 
@@ -117,6 +122,8 @@ def _absorbed(
         act_in_bytes=activations.bytes_of(rows * heads * attention.kv_elements),
         act_out_bytes=activations.bytes_of(rows * heads * rank),
         kv_read_bytes=kv_bytes_read(attention.kv_elements, tokens, group, precision, choices),
+        vector_elements=heads * seen
+        + kv_elements_read(attention.kv_elements, tokens, group, choices) * precision.widens(precision.kv),
         rate=precision.product(precision.kv),
     )  # fmt: skip
     yield per_head("v_up", rank, attention.v_dim)

@@ -51,6 +51,7 @@ def expert_kernels(
             weight_bytes=round(touched * precision.experts.bytes_of(k * n)),
             act_in_bytes=precision.activations.bytes_of(rows * k),
             act_out_bytes=precision.activations.bytes_of(rows * n),
+            vector_elements=round(touched * k * n) * precision.widens(precision.experts),
             rate=precision.product(precision.experts),
             distinct=max(1.0, touched),
         )  # fmt: skip
@@ -78,6 +79,7 @@ def between_products(layer: Layer, hidden: int, part: str, count: int, tokens: i
         KernelKind.VECTOR, Work.VECTOR, "norms_residuals_act", part, count, tokens, 1, hidden,
         act_in_bytes=precision.activations.bytes_of(tokens * (whole + opened)),
         act_out_bytes=precision.activations.bytes_of(tokens * (whole + closed)),
+        vector_elements=tokens * (whole + opened),
         rate=precision.activations.name,
     )  # fmt: skip
 
@@ -100,5 +102,6 @@ def _moved(name: str, part: str, count: int, taken: int, given: int, precision: 
         KernelKind.VECTOR, Work.VECTOR, name, part, count, 1, 1, max(taken, given),
         act_in_bytes=precision.activations.bytes_of(taken),
         act_out_bytes=precision.activations.bytes_of(given),
+        vector_elements=taken,
         rate=precision.activations.name,
     )  # fmt: skip

@@ -54,7 +54,13 @@ def layer_kernels(
 ) -> tuple[Kernel, ...]:
     """Return the kernels of one layer, in order."""
     made = list(_layer(layer, hidden, part, count, batch, precision, choices, share))
-    shown = [kernel for kernel in made if is_shown(kernel, choices.fusion)]
+    shown: list[Kernel] = []
+    for kernel in made:
+        if is_shown(kernel, choices.fusion):
+            shown.append(kernel)
+        else:  # its elements pass the vector unit all the same, beside the product that it is taken as part of
+            passed = shown[-1].vector_elements + kernel.vector_elements
+            shown[-1] = replace(shown[-1], vector_elements=passed)
     return tuple(_within(shown, choices.fusion, precision.activations.bytes_of(batch.tokens * hidden)))
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel
-from dfcompile.language_models.times.kernel_time import KernelTime, Timer
+from dfcompile.language_models.times.kernel_time import KernelTime, Timer, within_limits
 
 
 @unique
@@ -22,10 +22,11 @@ class Transfers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimedKernel:
-    """A kernel with its time."""
+    """A kernel with its time, and the time without what the vector unit and offloaded bytes may add."""
 
     kernel: Kernel
     time: KernelTime
+    alone: KernelTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class PartTime:
         count: layers of the kind.
         serial_s: kernels one after the other, without those beside.
         memory_s: all bytes, those of transfers beside as well.
+        offload_s: all bytes of the link to the memory beside the chip's own.
         hidden_s: of transfers that find room.
         exposed_s: of transfers that do not.
         exec_s: of one layer.
@@ -46,6 +48,7 @@ class PartTime:
     count: int
     serial_s: float
     memory_s: float
+    offload_s: float
     hidden_s: float
     exposed_s: float
     exec_s: float
@@ -61,6 +64,8 @@ class StepTime:
         exec_s: of the step.
         compute_s: of all multiply-adders.
         memory_s: of all bytes.
+        vector_s: of all elements in the vector unit; 0 where its rate is not known.
+        offload_s: of all bytes of the link to the memory beside the chip's own.
     """
 
     kernels: tuple[TimedKernel, ...]
@@ -68,11 +73,13 @@ class StepTime:
     exec_s: float
     compute_s: float
     memory_s: float
+    vector_s: float
+    offload_s: float
 
     @property
     def overlap_s(self) -> float:
         """If all kernels of a step overlapped: no schedule is faster under these rates."""
-        return max(self.compute_s, self.memory_s)
+        return max(self.compute_s, self.memory_s, self.vector_s, self.offload_s)
 
 
 def timed_step(
@@ -83,7 +90,11 @@ def timed_step(
     Raises:
         UserError: the device has no rate for a number format.
     """
-    timed = tuple(TimedKernel(kernel, timer(kernel, device)) for kernel in kernels)
+    alone = [timer(kernel, device) for kernel in kernels]
+    timed = tuple(
+        TimedKernel(kernel, within_limits(kernel, device, time), time)
+        for kernel, time in zip(kernels, alone, strict=True)
+    )
     parts = tuple(
         _part_time(part, count, list(members), transfers)
         for (part, count), members in groupby(timed, key=lambda one: (one.kernel.part, one.kernel.count))
@@ -94,11 +105,13 @@ def timed_step(
         math.fsum(part.count * part.exec_s for part in parts),
         math.fsum(one.kernel.count * one.time.compute_s for one in timed),
         math.fsum(one.kernel.count * one.time.memory_s for one in timed),
+        math.fsum(one.kernel.count * one.time.vector_s for one in timed),
+        math.fsum(one.kernel.count * one.time.offload_s for one in timed),
     )
 
 
 def _part_time(part: str, count: int, members: list[TimedKernel], transfers: Transfers) -> PartTime:
-    """Return what one layer takes: ``max(kernels, all bytes)``, never the first term alone.
+    """Return what one layer takes: ``max(kernels, all bytes)`` of each memory, never the first term alone.
 
     A read of the cache that is prefetched is taken off its kernel and put among the transfers; the first layer has
     nothing before it to hide it behind, so that its time counts in full once.
@@ -106,22 +119,27 @@ def _part_time(part: str, count: int, members: list[TimedKernel], transfers: Tra
     serial = math.fsum(one.time.exec_s for one in members if not one.kernel.is_async)
     beside = math.fsum(one.time.memory_s for one in members if one.kernel.is_async)
     memory = math.fsum(one.time.memory_s for one in members)
+    offload = math.fsum(one.time.offload_s for one in members)
     match transfers:
         case Transfers.SYNC:
-            return PartTime(part, count, serial, memory, 0.0, beside, serial + beside)
+            stored = math.fsum(one.time.exec_s for one in members if one.kernel.is_async)
+            return PartTime(part, count, serial, memory, offload, 0.0, stored, serial + stored)
         case Transfers.ASYNC:
             # Room is where kernels compute longer than their own bytes take: exactly none if none of them does.
             others = math.fsum(one.time.memory_s for one in members if not one.kernel.is_async)
             hidden = min(beside, max(0.0, serial - others))
-            return PartTime(part, count, serial, memory, hidden, beside - hidden, max(serial, memory))
+            late = max(0.0, offload - max(serial, memory))
+            return PartTime(
+                part, count, serial, memory, offload, hidden, beside - hidden + late, max(serial, memory, offload)
+            )
         case Transfers.PREFETCH:
-            first = max(serial, memory)
-            reads = math.fsum(_read_s(one) for one in members)
+            first = max(serial, memory, offload)
+            moved = beside + math.fsum(max(_read_s(one), one.time.offload_s) for one in members)
             lighter = math.fsum(_without_read(one) for one in members if not one.kernel.is_async)
-            later = min(first, max(lighter, memory))
+            later = min(first, max(lighter, memory, offload))
             taken = (first + (count - 1) * later) / count
             exposed = max(0.0, taken - lighter)
-            return PartTime(part, count, lighter, memory, beside + reads - exposed, exposed, taken)
+            return PartTime(part, count, lighter, memory, offload, max(0.0, moved - exposed), exposed, taken)
 
 
 def _read_s(one: TimedKernel) -> float:
@@ -130,4 +148,5 @@ def _read_s(one: TimedKernel) -> float:
 
 
 def _without_read(one: TimedKernel) -> float:
-    return max(one.time.compute_s, one.time.memory_s - _read_s(one), one.time.exec_s - _read_s(one))
+    read = _read_s(one)
+    return max(one.time.compute_s, one.time.vector_s, one.time.memory_s - read, one.alone.exec_s - read)

@@ -54,18 +54,19 @@ def tiled(kernel: Kernel, device: Device) -> KernelTime:
     lowest = roofline(kernel, device)
     compute = lowest.compute_s * padding(kernel, device) / device.compute_efficiency
     bandwidth = device.bytes_per_s * device.memory_efficiency
-    traffic, tile, inner = float(kernel.bytes), "", 0.0
+    traffic, tile, inner, left = float(kernel.bytes), "", 0.0, list[int]()
     if is_plain_product(kernel) and device.levels:
         found = list(level_traffic(kernel, device))
         # Rounding of bytes per element may be a hair below what moves once.
         traffic, tile = max(float(kernel.bytes), found[0].traffic_bytes), found[0].tile
         inner = max((one.traffic_bytes / one.bytes_per_s for one in found[1:]), default=0.0)
+        left = [*(round(one.traffic_bytes) for one in found[1:]), kernel.bytes]
     elif kernel.work in ATTENTION and device.levels:
         traffic += kernel.kv_read_bytes * (_query_passes(kernel, device) - 1)
     memory = max(traffic / bandwidth, inner)
     one = slower_of(compute, memory, is_async=kernel.is_async)
     launch = 0.0 if kernel.is_async else device.launch_s
-    return KernelTime(one.compute_s, one.memory_s, one.exec_s + launch, one.bound, round(traffic), tile)
+    return KernelTime(one.compute_s, one.memory_s, one.exec_s + launch, one.bound, round(traffic), tile, tuple(left))
 
 
 def padding(kernel: Kernel, device: Device) -> float:

@@ -3,9 +3,10 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dfcompile.host.printable import json_text
-from dfcompile.language_models.energy import activity
+from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
 from dfcompile.report.plain_values import Json, rounded
@@ -43,7 +44,16 @@ def study_record(study: Study) -> Record:
 
 def step_record(study: Study, step: StepStudy) -> Record:
     """Return a step with its kernels."""
-    return {**step_figures(study, step), "parts": _parts(step), "kernels": kernel_records(study, step)}
+    chunks: Record = {"chunks": _chunks(step)} if step.chunk_s else {}
+    return {**step_figures(study, step), **chunks, "parts": _parts(step), "kernels": kernel_records(study, step)}
+
+
+def _chunks(step: StepStudy) -> list[Json]:
+    """Return the steps that fill in a prompt, one after the other."""
+    return [
+        {"past": chunk.groups[0].past, "new": chunk.groups[0].new, "time_s": rounded(seconds)}
+        for chunk, seconds in zip(step.batch.chunks, step.chunk_s, strict=True)
+    ]
 
 
 def step_figures(study: Study, step: StepStudy) -> Record:
@@ -72,6 +82,14 @@ def step_figures(study: Study, step: StepStudy) -> Record:
         "memory_utilisation": rounded(one.degrees.micro_batches * one.kernels.memory_s / step.exec_s),
         "chip_weight_bytes": one.weight_bytes,
         "chip_kv_bytes": one.kv_bytes,
+        "offload_share": rounded(float(one.offload)),
+        "chip_offload_bytes": one.offload_bytes,
+        "activity": _busy(
+            replace(
+                step_activity(one.kernels, device, step.exec_s, one.degrees.micro_batches),
+                links=link_activity(one.link_bytes, one.link_bytes_per_s, step.exec_s),
+            )
+        ),
     }
     if step.usd_per_million_tokens:
         record["usd_per_million_tokens"] = rounded(step.usd_per_million_tokens)
@@ -120,23 +138,33 @@ def _kernel_record(study: Study, one: TimedKernel) -> Record:
         "act_out_bytes": kernel.act_out_bytes,
         "kv_read_bytes": kernel.kv_read_bytes,
         "kv_write_bytes": kernel.kv_write_bytes,
+        "offload_bytes": kernel.offload_bytes,
         "bytes": kernel.bytes,
+        "vector_elements": kernel.vector_elements,
         "tile": time.tile or None,
         "compute_s": rounded(time.compute_s),
         "memory_s": rounded(time.memory_s),
         "time_s": rounded(time.exec_s),
         "time_cycles": rounded(time.exec_s * frequency) if frequency else None,
         "bound": time.bound,
-        "mac_activity": rounded(busy.macs),
-        "memory_activity": rounded(busy.memory),
+        **{f"{name}_activity": share for name, share in _busy(busy).items() if name != "link"},
     }
 
 
-def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = ()) -> str:
+def _busy(found: Activity) -> Record:
+    """Return activities by name: of one kernel none of links, which exchanges keep busy."""
+    named = {"mac": found.macs, "memory": found.memory, **found.levels, "vector": found.vector,
+             "offload": found.offload, "link": found.links}  # fmt: skip
+    return {name: None if share is None else rounded(share) for name, share in named.items()}
+
+
+def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: Sequence[Record] = ()) -> str:
     """Return a study as JSON."""
     record: Record = study_record(study)
     if sweep:
         record["sweep"] = [dict(row) for row in sweep]
+    if mapped:
+        record["mapped"] = list(mapped)
     return json_text(record, indent=2) + "\n"
 
 

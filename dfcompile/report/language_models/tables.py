@@ -1,48 +1,35 @@
 """A study of a language model as tables for people: SI prefixes for work, binary ones for bytes."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
+from dfcompile.report.language_models.amounts import binary, decimal
 from dfcompile.report.plain_values import Json
 from dfcompile.report.text_tables import Column, Table, folded, listed, page, scaled
 
-_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_SI = ("", "k", "M", "G", "T", "P", "E")
+MOST_CHUNK_ROWS = 9
 
 
-def binary(amount: float) -> str:
-    """Write bytes with a binary prefix.
-
-    >>> binary(1023), binary(2**30)
-    ('1023 B', '1.0 GiB')
-    """
-    at = 0
-    while at + 1 < len(_BINARY) and amount >= 1024:
-        amount, at = amount / 1024, at + 1
-    return f"{amount:.0f} {_BINARY[at]}" if at == 0 else f"{amount:.1f} {_BINARY[at]}"
-
-
-def decimal(amount: float) -> str:
-    """Write an amount with a decimal prefix.
-
-    >>> decimal(8_030_261_248), decimal(999)
-    ('8.03 G', '999')
-    """
-    at = 0
-    while at + 1 < len(_SI) and amount >= 1000:
-        amount, at = amount / 1000, at + 1
-    return f"{amount:.0f}" if at == 0 else f"{amount:.2f} {_SI[at]}"
-
-
-def study_table(study: Study, width: int, *, verbose: bool, sweep: Sequence[Mapping[str, Json]] = ()) -> str:
-    """Return a study as tables that are never wider than the page."""
+def study_table(
+    study: Study,
+    width: int,
+    *,
+    verbose: bool,
+    sweep: Sequence[Mapping[str, Json]] = (),
+    mapped: Sequence[str] = (),
+) -> str:
+    """Return a study as tables that are never wider than the page, with those of its mapping among them."""
     lines = [*(line for text in _model_lines(study) for line in folded(text, width, "  ")), ""]
     lines += _step_table(study).lines(width)
     lines += _place_table(study).lines(width)
     for step in study.steps:
+        if step.chunk_s:
+            lines += _chunk_table(step).lines(width)
         lines += _kind_table(step).lines(width)
         lines += _kernel_table(step).lines(width)
+    lines += mapped
     if sweep:
         lines += sweep_table(sweep).lines(width)
     lines += _answers(study)
@@ -111,6 +98,7 @@ def _place_table(study: Study) -> Table:
             Column("exchanges\nms", tuple(f"{step.deployment.exchange_s * 1e3:,.4g}" for step in steps)),
             Column("weights\nof a chip", tuple(binary(step.deployment.weight_bytes) for step in steps)),
             Column("cache\nof a chip", tuple(binary(step.deployment.kv_bytes) for step in steps)),
+            *_offloaded(steps),
             Column(
                 "memory\n%",
                 tuple(f"{100 * step.deployment.held_bytes / capacity:.1f}" if capacity else "" for step in steps),
@@ -119,8 +107,30 @@ def _place_table(study: Study) -> Table:
     )
 
 
+def _offloaded(steps: Sequence[StepStudy]) -> list[Column]:
+    if not any(step.deployment.offload_bytes for step in steps):
+        return []
+    return [Column("offloaded\nof a chip", tuple(binary(step.deployment.offload_bytes) for step in steps))]
+
+
 def _names(steps: Sequence[StepStudy]) -> Column:
     return Column("step", tuple(step.batch.name for step in steps), is_text=True)
+
+
+def _chunk_table(step: StepStudy) -> Table:
+    """Return the steps that fill in a prompt: all, or some of them from the first to the last."""
+    count = len(step.chunk_s)
+    shown = list(dict.fromkeys(round(at * (count - 1) / (MOST_CHUNK_ROWS - 1)) for at in range(MOST_CHUNK_ROWS)))
+    pieces = [step.batch.chunks[at].groups[0] for at in shown]
+    return Table(
+        f"{step.batch.name}: {'chunks' if len(shown) == count else 'some of the chunks'} of a prompt",
+        (Column("chunk", tuple(f"{at + 1:,} of {count:,}" for at in shown)),),
+        (
+            Column("tokens\nbefore", tuple(f"{piece.past:,}" for piece in pieces)),
+            Column("tokens", tuple(f"{piece.new:,}" for piece in pieces)),
+            scaled("time\n{}s", [step.chunk_s[at] for at in shown]),
+        ),
+    )
 
 
 def _kind_table(step: StepStudy) -> Table:
@@ -171,7 +181,12 @@ def _answers(study: Study) -> list[str]:
     """Return time to the first and per further token, where the steps are those."""
     first = next((step for step in study.steps if not any(group.decodes for group in step.batch.groups)), None)
     later = next((step for step in study.steps if step.batch.is_decode), None)
-    lines = []
+    lines = [
+        f"time to first token in {len(step.chunk_s):,} chunks: {math.fsum(step.chunk_s) * 1e3:,.4g} ms, "
+        f"{math.fsum(step.chunk_s) / len(step.chunk_s) * 1e3:,.4g} ms each in the mean ({study.request.time.value})"
+        for step in study.steps
+        if step.chunk_s
+    ]
     if first is not None:
         lines.append(f"time to first token: {first.exec_s * 1e3:,.4g} ms ({study.request.time.value})")
     if later is not None:
