@@ -134,6 +134,20 @@ def test_streams_are_drawn_with_the_words_of_their_fifos_those_with_the_largest_
     assert any(text.startswith("stream (400 of ") for text in texts(many))
 
 
+def test_names_are_read_above_streams_and_many_streams_are_paler() -> None:
+    few, many = (made_of(dag, ScheduleOptions(16)) for dag in (cholesky(3, 64, 1), cholesky(8, 64, 1)))
+    opacity = []
+    for svg in (few, many):
+        groups = {str(group.get("class")): place for place, group in enumerate(svg) if group.get("class")}
+        streams, names = svg[groups["streams"]], svg[groups["wide names"]]
+        opacity.append(float(str(streams.get("stroke-opacity"))))
+
+        assert groups["streams"] < groups["wide names"]
+        assert names.get("paint-order") == "stroke"  # a border around letters hides what crosses them
+        assert [text.text for text in names if text.text == "potrf[0]"] == ["potrf[0]"]
+    assert opacity[1] < opacity[0]
+
+
 def test_gangs_have_borders_where_blocks_overlap_in_time() -> None:
     dag = cholesky(5, 64, 1)
     apart, overlapping = (made_of(dag, ScheduleOptions(8, barrier=barrier)) for barrier in (True, False))

@@ -21,15 +21,24 @@ from tests.unit.scheduler.brute_force import shortest_makespan
 TINY = DagShape(max_scopes=4, max_members=2, max_volume=12)
 
 
-@examples(8)
-@given(canonical_dags(TINY), st.integers(1, 3))
-def test_high_effort_finds_the_optimum_and_proves_nothing_above_it(dag: CanonicalDag, pes: int) -> None:
-    assume(1 <= dag.tasks_count <= 5)  # all orders of more take too long
-    optimum = shortest_makespan(dag, pes)
-    figures = Scheduling(dag).on(ScheduleOptions(pes, "best", effort=Effort.HIGH)).figures
+def test_high_effort_finds_the_optimum_and_nearly_always_proves_it() -> None:
+    """`PROPERTY_EXAMPLES=38` tries 304 graphs; the bound may miss the optimum of one in twenty, or of one."""
+    tried = missed = 0
 
-    assert figures.makespan_cycles == optimum
-    assert figures.lower_bound_cycles <= optimum
+    @examples(8)
+    @given(canonical_dags(TINY), st.integers(1, 3))
+    def one(dag: CanonicalDag, pes: int) -> None:
+        nonlocal tried, missed
+        assume(1 <= dag.tasks_count <= 5)  # all orders of more take too long
+        optimum = shortest_makespan(dag, pes)
+        figures = Scheduling(dag).on(ScheduleOptions(pes, "best", effort=Effort.HIGH)).figures
+        tried, missed = tried + 1, missed + (figures.lower_bound_cycles < optimum)
+
+        assert figures.makespan_cycles == optimum
+        assert figures.lower_bound_cycles <= optimum
+
+    one()
+    assert missed <= max(tried // 20, 1), f"{missed} of {tried} optima are not proved"
 
 
 @pytest.mark.parametrize("pes", [2, 3, 7])
