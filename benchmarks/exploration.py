@@ -23,7 +23,7 @@ PRODUCTS = "MatMul=mv,op,lmv,ip"  # of softmax there is one expansion
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One exploration; of a model's file reading takes most of the second run."""
+    """One exploration; of a `.py` file reading takes most of the second run."""
 
     model: str
     points: int

@@ -86,7 +86,9 @@ def _run_scope(state: SDFGState, entry: MapEntry, memory: Mapping[str, Array]) -
         return
     is_real = element_kind(target.dtype.name) in "fc"
     wide = np.result_type(target.dtype, np.float64) if is_real else target.dtype
-    _accumulate(_REDUCTIONS[out.data.wcr.strip()], target, index, result.astype(wide))
+    _accumulate(
+        _REDUCTIONS[ast.unparse(ast.parse(out.data.wcr.strip(), mode="eval"))], target, index, result.astype(wide)
+    )
 
 
 def _accumulate(reduction: np.ufunc, target: Array, index: tuple[Array, ...], values: Array) -> None:

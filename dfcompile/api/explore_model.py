@@ -9,13 +9,15 @@ from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
 from dfcompile.exploration import Asked, Explored, explore_space, parse_memories, parse_objectives
+from dfcompile.exploration.answers import Question, keep_answer, known_answer
 from dfcompile.exploration.cluster import DaskCluster
 from dfcompile.exploration.explored import Progress
 from dfcompile.exploration.result_store import ResultStore, default_store
 from dfcompile.exploration.workers import InThisProcess, LocalProcesses, Workers, processors
-from dfcompile.frontend import ReadOptions, read_model
-from dfcompile.lowering import registered_expansions
+from dfcompile.frontend import FILE_KINDS, ReadOptions, read_model
+from dfcompile.lowering import ExpansionTable, registered_expansions
 from dfcompile.options import DEFAULT_TRIES, ShowStage, show_nothing
+from dfcompile.plugins import is_own
 from dfcompile.report.exploration import exploration_record, exploration_rows, exploration_text
 from dfcompile.report.plain_values import Json
 from dfcompile.report.report_format import WIDTH
@@ -125,15 +127,38 @@ def explore_model(
     count = processors() if jobs is None else _within("--jobs", jobs, MOST_JOBS)
     store = ResultStore(default_store() if cache is None else Path(cache), warn)
     try:
+        question = Question(asked, options.model, options.shapes, options.dims)
+        key = _key(question) if _is_all_own(table) else None  # sources of others are not looked at
+        known = None if key is None else known_answer(key, question, store)
+        if known is not None:
+            return ExplorationRun(known)
         workers = _workers(count, cluster)
         try:
             with show(f"reading {model}"):
                 read = read_model(options.model, ReadOptions(shapes=options.shapes, dims=options.dims))
-            return ExplorationRun(explore_space(read.program, table, asked, store, workers, notify))
+            found = explore_space(read.program, table, asked, store, workers, notify)
         finally:
             workers.close()
+        if key is not None and read.files is not None:
+            keep_answer(key, question, found, read.files, store)
+        return ExplorationRun(found)
     finally:
         store.close()
+
+
+def _key(question: Question) -> str | None:
+    """Return the key of a question; ``None`` where there is no such file: whoever reads it says so."""
+    try:
+        return question.key()
+    except OSError:
+        return None
+
+
+def _is_all_own(table: ExpansionTable) -> bool:
+    """Whether all parts that an answer may depend on are dfcompile's."""
+    partitioners = registered_partitioners().plugins
+    kinds = FILE_KINDS.collect().plugins
+    return all(is_own(plugin.origin) for plugins in (table.plugins, partitioners, kinds) for plugin in plugins)
 
 
 def _workers(count: int, cluster: str | None) -> Workers:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from dfcompile.exploration.asked import Asked
 from dfcompile.exploration.bounds import Bounds
 from dfcompile.exploration.job import Job, Outcome
 from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.search import Candidate, Found, search
-from dfcompile.exploration.space import Space, space_of
+from dfcompile.exploration.space import OfferedGroup, Space, choices_of, space_of
 from dfcompile.exploration.workers import Workers
 from dfcompile.frontend import Program
 from dfcompile.lowering import ExpansionTable, addressed, known_alternatives, operator_origins
@@ -42,18 +43,29 @@ class Explored:
     Attributes:
         model: name of it.
         asked: of the user.
-        space: of expansions.
+        groups: operators of one shape, and the names that were chosen from.
         found: by the search.
         computed: jobs that ran now; all others ran before.
+        rests_on: addresses of all results that the search looked at.
         complex_types: complex element types of the model's arrays.
     """
 
     model: str
     asked: Asked
-    space: Space
+    groups: tuple[OfferedGroup, ...]
     found: Found
     computed: int
+    rests_on: tuple[str, ...]
     complex_types: tuple[str, ...]
+
+    @property
+    def combinations(self) -> int:
+        """Number of ways to lower the model."""
+        return prod(len(group.options) for group in self.groups)
+
+    def choices(self, picks: Sequence[int]) -> tuple[Choice, ...]:
+        """Return the choices of one option per group."""
+        return choices_of((group.origins, group.options[pick]) for group, pick in zip(self.groups, picks, strict=True))
 
 
 def explore_space(
@@ -83,7 +95,8 @@ def explore_space(
         jobs.outcomes,
         lambda tries, gap: notify(Progress(tries, asked.tries, gap, jobs.computed)),
     )
-    return Explored(program.name, asked, space, found, jobs.computed, program.complex_types)
+    rests_on = tuple(jobs.addresses)
+    return Explored(program.name, asked, space.offered, found, jobs.computed, rests_on, program.complex_types)
 
 
 def _addressed(rules: Sequence[ExpansionRule], program: Program, table: ExpansionTable) -> tuple[ExpansionRule, ...]:
@@ -105,6 +118,7 @@ class _Jobs:
         self._asked, self._space, self._outlined = asked, space, outlined
         self._store, self._workers = store, workers
         self.computed = 0
+        self.addresses: dict[str, None] = {}  # of all results that were asked for
 
     def outcomes(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Outcome, ...]]:
         """Yield the outcomes of candidates in their order."""
@@ -120,7 +134,9 @@ class _Jobs:
             for candidate in candidates
         ]
         addresses = [job.lowering for job in jobs]
-        known = [[self._store.get(f"{address}/{memory}") for memory in asked.memories] for address in addresses]
+        places = [[f"{address}/{memory}" for memory in asked.memories] for address in addresses]
+        self.addresses.update((place, None) for row in places for place in row)
+        known = [[self._store.get(place) for place in row] for row in places]
         found: dict[int, tuple[Outcome, ...]] = {
             number: tuple(each for each in row if each is not None) for number, row in enumerate(known)
         }

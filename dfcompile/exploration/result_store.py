@@ -17,6 +17,7 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS results (
     key TEXT PRIMARY KEY, checksum TEXT NOT NULL, memory_bytes INTEGER, makespan_cycles INTEGER, is_replayed INTEGER,
     io_bytes INTEGER, all_io_bytes INTEGER, held_bytes INTEGER, on_chip TEXT, tasks INTEGER, blocks INTEGER
 )"""
+_ANSWERS = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, checksum TEXT NOT NULL, answer TEXT NOT NULL)"
 _COLUMNS = ("memory_bytes", "makespan_cycles", "is_replayed", "io_bytes", "all_io_bytes", "held_bytes", "on_chip",
             "tasks", "blocks")  # fmt: skip
 
@@ -81,6 +82,8 @@ class ResultStore:
         found = _outcome(row[1:]) if row[0] == _checksum(key, row[1:]) else None
         if found is None:
             self._warn(f"cache {str(self._path)!r}: entry {key[:12]}… is corrupted: computed anew")
+            with self._named(), self._database:  # said once; what another run has put there since stays
+                self._database.execute("DELETE FROM results WHERE key = ? AND checksum = ?", (key, row[0]))
         return found
 
     def put(self, key: str, outcome: Outcome) -> None:
@@ -94,6 +97,32 @@ class ResultStore:
             except sqlite3.DatabaseError:
                 self._renew()
                 self._insert(key, row)
+
+    def answer(self, key: str) -> str | None:
+        """Return the text of a whole answer; ``None`` if there is none, or one that was corrupted."""
+        with self._named():
+            try:
+                query = "SELECT checksum, answer FROM answers WHERE key = ?"
+                row = self._database.execute(query, (key,)).fetchone()
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                self._renew()
+                return None
+        if row is None:
+            return None
+        if row[0] != _checksum(key, (str(row[1]),)):
+            self._warn(f"cache {str(self._path)!r}: answer {key[:12]}… is corrupted: found anew")
+            return None
+        return str(row[1])
+
+    def put_answer(self, key: str, text: str) -> None:
+        """Keep the text of a whole answer."""
+        with self._named(), self._database:
+            self._database.execute(
+                "INSERT OR REPLACE INTO answers (key, checksum, answer) VALUES (?, ?, ?)",
+                (key, _checksum(key, (text,)), text),
+            )
 
     def _insert(self, key: str, row: Row) -> None:
         places = ", ".join("?" * (len(row) + 2))
@@ -131,6 +160,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         database.execute("PRAGMA synchronous=NORMAL")
         with database:
             database.execute(_SCHEMA)
+            database.execute(_ANSWERS)
         database.execute(f"SELECT checksum, {', '.join(_COLUMNS)} FROM results LIMIT 1").fetchone()  # noqa: S608
     except sqlite3.Error:
         database.close()

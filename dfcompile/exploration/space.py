@@ -1,6 +1,6 @@
 """The space of expansions: operators of one shape, and the ways in which these can be lowered."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -32,10 +32,6 @@ class Option:
         """Number of tasks as declared."""
         return sum(scope.members for op in self.lowered.operators for scopes in op.scopes.values() for scope in scopes)
 
-    def choices(self, origin: str) -> tuple[Choice, ...]:
-        """Return the option as choices for an operator of the user."""
-        return tuple(Choice(op_type, name, origin) for op_type, name in self.names)
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -50,6 +46,21 @@ class Group:
     origins: tuple[str, ...]
     op_type: str
     options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedGroup:
+    """Operators of one shape, and by what names they can be lowered.
+
+    Attributes:
+        origins: of the operators.
+        op_type: of them.
+        options: names of the expansions of each, the default first.
+    """
+
+    origins: tuple[str, ...]
+    op_type: str
+    options: tuple[Names, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,13 +80,18 @@ class Space:
         """Number of ways to lower the model."""
         return prod(len(group.options) for group in self.groups)
 
+    @property
+    def offered(self) -> tuple[OfferedGroup, ...]:
+        """The groups, without what their options become."""
+        return tuple(
+            OfferedGroup(group.origins, group.op_type, tuple(option.names for option in group.options))
+            for group in self.groups
+        )
+
     def choices(self, picks: Sequence[int]) -> tuple[Choice, ...]:
         """Return the choices of one option per group."""
-        return tuple(
-            choice
-            for group, pick in zip(self.groups, picks, strict=True)
-            for origin in group.origins
-            for choice in group.options[pick].choices(origin)
+        return choices_of(
+            (group.origins, group.options[pick].names) for group, pick in zip(self.groups, picks, strict=True)
         )
 
     def restricted(self, picks: Sequence[int | None]) -> KnownAlternatives:
@@ -98,6 +114,13 @@ class Space:
                 next((at for at, option in enumerate(group.options) if name in dict(option.names).values()), 0)
                 for group in self.groups
             )
+
+
+def choices_of(picked: Iterable[tuple[Sequence[str], Names]]) -> tuple[Choice, ...]:
+    """Return the choices that give operators their options."""
+    return tuple(
+        Choice(op_type, name, origin) for origins, names in picked for origin in origins for op_type, name in names
+    )
 
 
 def space_of(known: KnownAlternatives, default: Outline, rules: Sequence[ExpansionRule]) -> Space:

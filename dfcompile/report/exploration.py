@@ -10,7 +10,7 @@ from dfcompile.errors import UserError, nearest
 from dfcompile.exploration import Explored, Objective
 from dfcompile.exploration.asked import MOST_TASKS
 from dfcompile.exploration.search import Point
-from dfcompile.exploration.space import Group
+from dfcompile.exploration.space import OfferedGroup
 from dfcompile.host.printable import json_text, printable
 from dfcompile.report.complex_numbers import complex_assumptions
 from dfcompile.report.plain_values import Json, rounded
@@ -60,11 +60,11 @@ def exploration_record(explored: Explored) -> dict[str, Json]:
             {
                 "origins": list(group.origins),
                 "type": group.op_type,
-                "expansions": [_names(dict(option.names)) for option in group.options],
+                "expansions": [_names(dict(names)) for names in group.options],
             }
-            for group in explored.space.groups
+            for group in explored.groups
         ],
-        "combinations": explored.space.combinations,
+        "combinations": explored.combinations,
         "front": [
             {**_row(explored, point), "choices": _choices(explored, point), "on_chip": list(point.outcome.on_chip)}
             for point in found.front
@@ -126,7 +126,7 @@ def _row(explored: Explored, point: Point) -> dict[str, Json]:
 
 
 def _choices(explored: Explored, point: Point) -> dict[str, Json]:
-    return {choice.key: choice.name for choice in explored.space.choices(point.candidate.picks)}
+    return {choice.key: choice.name for choice in explored.choices(point.candidate.picks)}
 
 
 def _names(names: Mapping[str, str]) -> dict[str, Json]:
@@ -169,7 +169,7 @@ def _table(explored: Explored, width: int, *, verbose: bool) -> str:
         Column("on-chip\nmemory", tuple(_size(point.outcome.memory_bytes) for point in points)),
     )
     lines = Table("Pareto set", labels, tuple(columns)).lines(width)
-    if explored.space.groups:
+    if explored.groups:
         lines += _lowerings(explored, list(lowerings), width)
     lines += [line for text in _said(explored) for line in folded(text, width, "  ")]
     told = assumptions(explored)
@@ -179,7 +179,7 @@ def _table(explored: Explored, width: int, *, verbose: bool) -> str:
 
 def _lowerings(explored: Explored, lowerings: Sequence[tuple[int, ...]], width: int) -> list[str]:
     """Return the expansions of each lowering: a row per group of operators, a column per lowering."""
-    groups = explored.space.groups
+    groups = explored.groups
     labels = (Column("operator", tuple(_operators(group.origins) for group in groups), is_text=True),)
     columns = tuple(
         Column(f"{at + 1}", tuple(_differing(group, pick) for group, pick in zip(groups, picks, strict=True)))
@@ -196,10 +196,10 @@ def _percent(gap: float) -> str:
     return "without bound" if gap == inf else f"at most {100 * gap:.1f} %"
 
 
-def _differing(group: Group, pick: int) -> str:
+def _differing(group: OfferedGroup, pick: int) -> str:
     """Return the names of an option but those that all options of the group have."""
-    shared = set.intersection(*(set(option.names) for option in group.options))
-    return " ".join(name for op_type, name in group.options[pick].names if (op_type, name) not in shared)
+    shared = set.intersection(*(set(names) for names in group.options))
+    return " ".join(name for op_type, name in group.options[pick] if (op_type, name) not in shared)
 
 
 def _operators(origins: Sequence[str]) -> str:
@@ -216,12 +216,12 @@ def _size(size: int) -> str:
 
 
 def _said(explored: Explored) -> list[str]:
-    found, asked, space = explored.found, explored.asked, explored.space
-    whole = space.combinations * len(asked.pes) * len(asked.granularities)
+    found, asked = explored.found, explored.asked
+    whole = explored.combinations * len(asked.pes) * len(asked.granularities)
     said = [
         (
-            f"{explored.model}: {space.combinations:,} combinations of expansions on {len(asked.pes)} numbers of PEs "
-            f"in {len(asked.granularities)} granularities with {len(asked.memories)} amounts of memory; "
+            f"{explored.model}: {explored.combinations:,} combinations of expansions on {len(asked.pes)} numbers of "
+            f"PEs in {len(asked.granularities)} granularities with {len(asked.memories)} amounts of memory; "
             f"{found.schedules:,} of {whole:,} schedules made"
         )
     ]

@@ -15,7 +15,9 @@ import onnx
 import pandas as pd
 import pytest
 
+from dfcompile.api.explore_model import explore_model
 from dfcompile.cli.main import main
+from dfcompile.report.plain_values import Json
 from tests.onnx_text import model_from_text
 
 QUESTION = ("--pes", "8,32", "--on-chip-memory", "1,4", "--expand", "MatMul=mv,op,lmv,ip", "--jobs", "1")
@@ -118,6 +120,89 @@ def test_corrupted_entry_is_said_and_computed_anew(
     assert "is corrupted: computed anew" in again.err
     assert main(["explore", str(model), *QUESTION, "--cache", str(cache)]) == 0
     assert capsys.readouterr().err == ""
+
+
+def never(*_: object) -> None:
+    raise AssertionError("the model is read")
+
+
+@pytest.fixture
+def apart(tmp_path: Path, model: Path) -> Path:
+    """The model with its weights in a file beside it."""
+    proto = onnx.load(model)
+    onnx.save(proto, tmp_path / "apart.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    return tmp_path / "apart.onnx"
+
+
+@pytest.mark.parametrize("name", ["model", "apart"])
+def test_second_run_reads_no_model(
+    name: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path, cache = request.getfixturevalue(name), tmp_path / "c.sqlite"
+    forms = [["--format", form, "-v"] for form in ("table", "json", "csv")]
+    first = [explored(path, cache, *form, capsys=capsys) for form in forms]
+
+    monkeypatch.setattr("dfcompile.api.explore_model.read_model", never)
+    assert [explored(path, cache, *form, capsys=capsys) for form in forms] == first
+    with pytest.raises(AssertionError, match="the model is read"):  # another question
+        explore_model(path, pes=8, on_chip_memory="1", cache=cache, jobs=1)
+
+
+@pytest.mark.parametrize("changed", ["apart.onnx", "weights.bin"])
+def test_changed_model_is_read_again(
+    changed: str, apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def front() -> list[dict[str, Json]]:
+        cache = tmp_path / "c.sqlite"
+        return explore_model(apart, pes=8, on_chip_memory="1", expand="MatMul=mv,op", cache=cache, jobs=1).rows
+
+    first = front()
+    file = tmp_path / changed
+    content = file.read_bytes()
+    file.write_bytes(content + b"\x7a\x00")  # a field of no bytes that ONNX does not know
+    assert front() == first
+
+    monkeypatch.setattr("dfcompile.api.explore_model.read_model", never)
+    assert front() == first
+    file.write_bytes(content + b"\x7a\x00\x7a\x00")
+    with pytest.raises(AssertionError, match="the model is read"):
+        front()
+
+
+def test_corrupted_answer_is_said_and_found_anew(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "c.sqlite"
+    first = explored(model, cache, capsys=capsys)
+    with sqlite3.connect(cache) as database:
+        database.execute("UPDATE answers SET answer = replace(answer, 'tries', 'trees')")
+    database.close()
+
+    assert main(["explore", str(model), *QUESTION, "--cache", str(cache)]) == 0
+    again = capsys.readouterr()
+    assert again.out == first
+    assert again.err.count("\n") == 1
+    assert "is corrupted: found anew" in again.err
+    monkeypatch.setattr("dfcompile.api.explore_model.read_model", never)
+    assert explored(model, cache, capsys=capsys) == first
+
+
+def test_answer_whose_results_are_gone_is_found_anew(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = tmp_path / "c.sqlite"
+    first = explored(model, cache, capsys=capsys)
+    with sqlite3.connect(cache) as database:
+        database.execute("DELETE FROM results WHERE key IN (SELECT key FROM results ORDER BY key LIMIT 3)")
+    database.close()
+    before = results(cache)
+
+    assert explored(model, cache, capsys=capsys) == first
+    assert results(cache) == before + 3
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """ONNX files: data, never run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
@@ -63,10 +63,10 @@ def read_onnx(path: Path, options: ReadOptions) -> Model:
     if not proto.HasField("graph"):
         raise UserError(f"{path}: not an ONNX model: it has no graph")
     try:
-        load_external_data(proto, path.parent)
+        data = load_external_data(proto, path.parent)
     except UserError as error:
         raise UserError(f"{path}: its external data cannot be read: {error}") from error
-    return onnx_model(path.stem, proto, options)
+    return replace(onnx_model(path.stem, proto, options), files=(path, *data))
 
 
 def onnx_model(name: str, proto: onnx.ModelProto, options: ReadOptions) -> Model:

@@ -30,8 +30,8 @@ class _Part(NamedTuple):
     length: int
 
 
-def load_external_data(model: onnx.ModelProto, folder: Path) -> None:
-    """Put the external data of a model into it.
+def load_external_data(model: onnx.ModelProto, folder: Path) -> tuple[Path, ...]:
+    """Put the external data of a model into it, and return the files that it was in.
 
     A tensor is read from a regular file inside of the model's folder, also after links have been followed, and as many
     bytes as its type and dimensions say. No file is read beyond its end, and all tensors together read no more than
@@ -52,6 +52,7 @@ def load_external_data(model: onnx.ModelProto, folder: Path) -> None:
             tensor.raw_data = file.read(part.length)
         tensor.data_location = TensorProto.DEFAULT
         del tensor.external_data[:]
+    return tuple(files)
 
 
 def _part(tensor: TensorProto, folder: Path) -> _Part:

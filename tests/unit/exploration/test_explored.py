@@ -147,8 +147,8 @@ def test_operators_of_one_shape_share_a_choice(tmp_path: Path) -> None:
     )
     found = explored(program, asked((4,), (100,), parse_expand(["MatMul=mv,op"])), tmp_path)
 
-    assert [len(group.origins) for group in found.space.groups] == [2]
-    assert found.space.combinations == 2
+    assert [len(group.origins) for group in found.groups] == [2]
+    assert found.combinations == 2
 
 
 @pytest.mark.parametrize(

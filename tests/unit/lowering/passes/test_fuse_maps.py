@@ -1,0 +1,113 @@
+"""Map scopes that become one: what is joined, what stays, and that no number and no figure gets worse."""
+
+import numpy as np
+import pytest
+from dace.sdfg.nodes import MapEntry
+from hypothesis import given
+
+from dfcompile.canonical_dag.extraction import extract
+from dfcompile.dfmodel_backend import dataflow_graph
+from dfcompile.frontend import Program
+from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_maps
+from dfcompile.lowering.passes.fuse_maps import fuse_maps
+from dfcompile.options import Choice
+from tests.examples import examples
+from tests.interpreter import interpret
+from tests.onnx_nodes import TABLE, Array, random
+from tests.onnx_text import program_from_text
+from tests.unit.choosing.random_programs import choices, programs
+
+
+def lowered(graph: str, **parameters: Array) -> Program:
+    return lower_to_maps(lower_to_canonical(program_from_text(graph, **parameters), TABLE), TABLE)
+
+
+def scopes(program: Program) -> int:
+    return sum(isinstance(node, MapEntry) for node in program.sdfg.start_state.nodes())
+
+
+def check_same(program: Program, inputs: dict[str, Array]) -> Program:
+    """Check that the pass changes no number; return what it gives."""
+    fused = apply_passes(program, [fuse_maps])
+    before, after = (interpret(each, inputs) for each in (program, fused))
+    for name, value in before.items():
+        np.testing.assert_array_equal(after[name], value)
+    assert apply_passes(fused, [fuse_maps]) is fused
+    return fused
+
+
+@pytest.mark.parametrize(
+    ("graph", "before", "after"),
+    [
+        # whatever the order of the loops
+        ("g (float[2,3,4] x) => (float[4,2,3] y) { t = Transpose<perm=[2,0,1]>(x) y = Exp(t) }", 2, 1),
+        ("g (float[2,3] x, float[3,2] z) => (float[3,2] y) { t = Transpose(x) y = Add(z, t) }", 2, 1),
+        # a chain of three; a sum has an initialisation of its own
+        ("g (float[2,3] x) => (float[3] y) { t = Exp(x) u = Transpose(t) y = ReduceSum<keepdims=0>(u, axes) }", 4, 2),
+        # the operand of the reader is one that it reads as well
+        ("g (float[3,3] x) => (float[3,3] y) { t = Transpose(x) y = Sub(x, t) }", 2, 1),
+        # as stored between them
+        ("g (float[4] x) => (float[4] y) { t = Cast<to=7>(x) y = Cast<to=1>(t) }", 2, 1),
+        ("g (float[4] x) => (float[4] y) { t = Cast<to=10>(x) y = Cast<to=1>(t) }", 2, 1),
+    ],
+)
+def test_scope_of_one_operand_is_computed_where_it_is_read(graph: str, before: int, after: int) -> None:
+    parameters = {"axes": np.array([1])} if "axes" in graph else {}
+    program = lowered(graph, **parameters)
+    inputs: dict[str, Array] = {port.name: (3 * random(port.shape)).astype(np.float32) for port in program.inputs}
+
+    fused = check_same(program, inputs)
+
+    assert (scopes(program), scopes(fused)) == (before, after)
+    assert [effect.name for effect in fused.applied] == ["fuse-maps"]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "g (float[2,3] x) => (float[2,3] t, float[2,3] y) { t = Exp(x) y = Neg(t) }",  # an output
+        "g (float[2,3] x) => (float[2,3] y, float[2,3] z) { t = Exp(x) y = Neg(t) z = Abs(t) }",  # two readers
+        "g (float[2,3] x) => (float[2,3] y) { t = Exp(x) y = Mul(t, t) }",  # or one twice
+        "g (float[2,3] x, float[2,3] z) => (float[2,3] y) { t = Add(x, z) y = Neg(t) }",  # two operands
+        "g (float[2,1] x, float[2,3] z) => (float[2,3] y) { t = Exp(x) y = Add(t, z) }",  # would be computed thrice
+        "g (float[2,3] x) => (float[3,2] y) { t = Exp(x) u = Reshape(t, shape) y = Neg(u) }",  # seen through a view
+        "g (float[4,3] x) => (float[2,3] y) { t = Slice(x, one, three, zero) y = Neg(t) }",  # of another size
+    ],
+)
+def test_others_stay(graph: str) -> None:
+    known = {"shape": [3, 2], "one": [1], "three": [3], "zero": [0]}
+    parameters = {name: np.array(value, np.int64) for name, value in known.items() if name in graph}
+    program = lowered(graph, **parameters)
+
+    assert apply_passes(program, [fuse_maps]) is program
+
+
+@given(programs(), choices())
+@examples(20)
+def test_no_number_changes_and_no_task_is_added(program: Program, chosen: list[Choice]) -> None:
+    maps = lower_to_maps(lower_to_canonical(program, TABLE, chosen), TABLE, chosen)
+    inputs: dict[str, Array] = {port.name: random(port.shape).astype(np.float32) for port in maps.inputs}
+
+    fused = check_same(maps, inputs)
+
+    before, after = (extract(each.sdfg, parameters=tuple(each.parameters)) for each in (maps, fused))
+    assert after.tasks_count <= before.tasks_count
+    assert int(after.work.sum()) <= int(before.work.sum())
+    dataflow_graph(after)  # kernels and their tensors fit each other
+
+
+def test_kernel_knows_its_new_operand() -> None:
+    graph = "g (float[5,4] x) => (float[4,6] y) { t = Transpose(x) y = MatMul(t, w) }"
+    program = lowered(graph, w=random((5, 6)))
+    loops = {kernel.name: kernel.loops for kernel in extract(program.sdfg).kernels}
+    fused = check_same(program, {"x": random((5, 4))})
+    (kernel,) = extract(fused.sdfg).kernels
+
+    assert kernel.op == "MatMul"
+    assert kernel.inputs[0] == "x"
+    before = {loop.name: loop.inputs[0] for loop in loops[kernel.name]}
+    for loop in kernel.loops:
+        digit, was = loop.inputs[0], before[loop.name]
+        assert (digit is None) == (was is None)
+        if digit is not None and was is not None:  # rows of t are columns of x
+            assert (was.stride, digit.stride) in ((5, 1), (1, 4))
