@@ -72,6 +72,54 @@ def given(A: dace.float64[N, M], B: dace.float64[N, M], C: dace.float64[N, M, M]
 """
 
 
+# Complex numbers beside integers, real numbers and loops, which C++ has no operations for.
+MIXED = """
+@dace.program
+def given(A: dace.complex64[N, M], d: dace.float64[N], B: dace.complex128[N], C: dace.complex64[N, M]):
+    for n in dace.map[0:N]:
+        C[n] = A[n] * 2.5 - np.mean(A[n])
+    for i in dace.map[0:N]:
+        with dace.tasklet:
+            a << A[i, 0]
+            x << d[i]
+            b >> B[i]
+            b = (a / 3 - i) * x if x > 0 else 1j * a
+"""
+
+# In place: rows and columns that are read are not those that are written.
+FACTORS = """
+@dace.program
+def given(A: dace.float64[N, 4, 4], B: dace.float64[N, M]):
+    for k in dace.unroll(range(3)):
+        for n in dace.map[0:N]:
+            for i in dace.map[k + 1:4]:
+                A[n, i, k] = A[n, i, k] / A[n, k, k]
+        for n in dace.map[0:N]:
+            for i, j in dace.map[k + 1:4, k + 1:4]:
+                A[n, i, j] = A[n, i, j] - A[n, i, k] * A[n, k, j]
+    B[:] = np.sum(A)
+
+def example_inputs(N, M):
+    return {"A": np.random.default_rng(5).standard_normal((N, 4, 4)) + 9 * np.eye(4)}
+"""
+
+# Gram and Schmidt's method.
+ORTHOGONAL = """
+@dace.program
+def given(A: dace.float64[N, M, 3], Q: dace.float64[N, M, 3], R: dace.float64[N, 3, 3]):
+    for n in dace.map[0:N]:
+        V = A[n] * 1.0
+        for k in dace.unroll(range(3)):
+            r = np.sqrt(np.sum(V[:, k] * V[:, k]))
+            R[n, k, k] = r
+            Q[n, :, k] = V[:, k] / r
+            for j in dace.unroll(range(k + 1, 3)):
+                d = np.sum(Q[n, :, k] * V[:, j])
+                R[n, k, j] = d
+                V[:, j] = V[:, j] - d * Q[n, :, k]
+"""
+
+
 def relative_errors(model: Model, *choices: Choice) -> list[float]:
     """Return the error of each output of the lowered program, as a part of its size."""
     maps = lower_to_maps(lower_to_canonical(model.program, TABLE, choices), TABLE, choices)
@@ -108,8 +156,11 @@ def test_detection_of_generated_data(way: str) -> None:
     assert error <= 1e-4
 
 
-@pytest.mark.parametrize("text", [STENCIL, JACOBI, CALLS])
-def test_other_programs(text: str, write_program: ProgramWriter) -> None:
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [(STENCIL, 1e-14), (JACOBI, 1e-14), (CALLS, 1e-14), (FACTORS, 1e-14), (ORTHOGONAL, 1e-13), (MIXED, 1e-6)],
+)
+def test_other_programs(text: str, limit: float, write_program: ProgramWriter) -> None:
     model = read_model(write_program(text), ReadOptions(dims={"N": 7, "M": 6}))
 
-    assert max(relative_errors(model)) <= 1e-14
+    assert max(relative_errors(model)) <= limit

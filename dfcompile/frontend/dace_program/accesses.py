@@ -22,6 +22,11 @@ class Accesses:
 
     def __init__(self) -> None:
         self._maps: list[tuple[frozenset[str], dict[int, _Touched]]] = []
+        self._extents: dict[str, int] = {}  # of all loops so far
+
+    def loop(self, name: str, extent: int) -> None:
+        """Remember how many iterations a loop has."""
+        self._extents[name] = extent
 
     @contextmanager
     def within(self, loops: Sequence[str]) -> Iterator[None]:
@@ -33,8 +38,8 @@ class Accesses:
         self._maps.append((frozenset(loops), {}))
         yield
         names, touched = self._maps.pop()
-        for each in touched.values():
-            _check(each, names)
+        for each in touched.values() if names else ():  # a map of one iteration has no other
+            self._check(each, names)
 
     def read(self, container: Container, indices: tuple[Affine, ...]) -> None:
         """Remember what an operation reads."""
@@ -52,20 +57,40 @@ class Accesses:
             if not loops & own:  # else every iteration has a container of its own
                 yield touched.setdefault(id(container), _Touched(container.name))
 
-
-def _check(touched: _Touched, loops: frozenset[str]) -> None:
-    for write in touched.writes:
-        for other in (*touched.reads, *touched.writes):
-            for index, its in zip(write, other, strict=True):
-                moves = loops & ({*index} | {*its})
-                if moves and _part(index, moves) != _part(its, moves):
+    def _check(self, touched: _Touched, loops: frozenset[str]) -> None:
+        for write in touched.writes:
+            reads = [read for read in touched.reads if not self._are_apart(read, write)]
+            for other in (*reads, *touched.writes):
+                if not self._are_apart(write, other) and _depend(write, other, loops):
                     raise UserError(
                         f"iterations of the map depend on each other through {touched.name!r} against independent ones"
                     )
-        if touched.reads and not any(loops & {*index} for index in write):
-            raise UserError(
-                f"all iterations of the map write and read the same elements of {touched.name!r} against their own"
-            )
+            if reads and not any(loops & {*index} for index in write):
+                raise UserError(
+                    f"all iterations of the map write and read the same elements of {touched.name!r} against their own"
+                )
+
+    def _are_apart(self, one: tuple[Affine, ...], other: tuple[Affine, ...]) -> bool:
+        """Return whether two accesses have no element in common, whatever the iterations: so along a dimension."""
+        for index, its in zip(one, other, strict=True):
+            (first, last), (its_first, its_last) = self._ends(index), self._ends(its)
+            if last < its_first or its_last < first:
+                return True
+        return False
+
+    def _ends(self, index: Affine) -> tuple[int, int]:
+        steps = [factor * (self._extents[name] - 1) for name, factor in index.items() if name]
+        offset = index.get("", 0)
+        return offset + sum(min(step, 0) for step in steps), offset + sum(max(step, 0) for step in steps)
+
+
+def _depend(write: tuple[Affine, ...], other: tuple[Affine, ...], loops: frozenset[str]) -> bool:
+    """Return whether an iteration of some loops may touch what another one writes."""
+    for index, its in zip(write, other, strict=True):
+        moves = loops & ({*index} | {*its})
+        if moves and _part(index, moves) != _part(its, moves):
+            return True
+    return False
 
 
 def _part(index: Affine, loops: frozenset[str]) -> tuple[tuple[str, int], ...]:

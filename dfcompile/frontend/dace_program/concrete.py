@@ -4,6 +4,7 @@ import ast
 import contextlib
 import inspect
 import io
+import traceback
 import types
 import warnings
 from collections.abc import Mapping
@@ -201,7 +202,20 @@ def _line_of(path: Path, error: BaseException) -> str:
         if isinstance(line, int):
             return f":{line}"
         found = found.__cause__ or found.__context__
-    return line_in(path, error)
+    return line_in(path, error) or _parsed_line(path, error)
+
+
+def _parsed_line(path: Path, error: BaseException) -> str:
+    """Return ``:12`` if DaCe's parser was at line 12 of the file when it raised; its errors need not say it."""
+    line = 0
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        at = getattr(frame.f_locals.get("self"), "current_lineinfo", None)
+        if isinstance(at, dace.dtypes.DebugInfo) and at.filename and Path(at.filename).name == path.name:
+            line = at.start_line
+        node = frame.f_locals.get("node")
+        if isinstance(node, ast.stmt | ast.expr):
+            line = node.lineno
+    return f":{line}" if line else ""
 
 
 def example_values(module: PythonModule, program: ConcreteProgram, dims: Mapping[str, int]) -> Mapping[str, Array]:

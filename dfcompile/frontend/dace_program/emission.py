@@ -3,10 +3,12 @@
 import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 import numpy as np
 import numpy.typing as npt
 
+from dfcompile.frontend.dace_program.complex_arithmetic import of_one_type
 from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, text_of
 from dfcompile.frontend.dace_program.steps import MAP, Declared, Step
 from dfcompile.frontend.dace_program.tasklets import with_names
@@ -93,8 +95,12 @@ class Emission:
         """Add loops around an expression and return the array that they write."""
         names = {loop.name: f"i{number}" for number, loop in enumerate(nest.loops)}
         inner = [loop for loop in nest.loops if not loop.is_task and loop.extent > 1]
+        dtypes = {
+            letter: self.arrays[array].dtype for letter, (array, _) in zip(ascii_lowercase, nest.reads, strict=False)
+        }
+        expression = ast.parse(of_one_type(nest.expression, dtypes), mode="eval").body
         attributes: dict[str, AttributeValue] = {
-            "expression": with_names(ast.parse(nest.expression, mode="eval").body, names),
+            "expression": with_names(expression, names),
             "extents": [loop.extent for loop in nest.loops],
             "spatial": sum(loop.is_task for loop in nest.loops) if inner else 0,
             "reads": [[text_of(index, names) for index in indices] for _, indices in nest.reads],

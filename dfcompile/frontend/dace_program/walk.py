@@ -91,7 +91,7 @@ class Walk:
         if not edges:
             return None
         if len(edges) > 1 or not edges[0].data.is_unconditional():
-            raise UserError("a branch that depends on data against one sequence of operations")
+            raise UserError("a branch that depends on data or on a loop against one sequence of operations")
         for name, value in edges[0].data.assignments.items():
             found = affine_of(dace.symbolic.pystr_to_symbolic(value), scope.symbols)
             if found is None:
@@ -109,7 +109,7 @@ class Walk:
                 "next against independent iterations (dace.map[…]; a fixed number: dace.unroll(range(…)))"
             )
         self._line = self._line_of_label(block.label)
-        raise UserError("a branch that depends on data against one sequence of operations (use np.where)")
+        raise UserError("a branch that depends on data or on a loop against one sequence of operations (use np.where)")
 
     def _line_of_label(self, label: str) -> int:
         """Return the line that DaCe writes behind the name of a region, such as ``for_33``."""
@@ -344,7 +344,9 @@ class Walk:
 
     def _loop(self, extent: int, *, is_task: bool = False) -> Loop:
         self._loops += 1
-        return Loop(f"loop{self._loops}", extent, is_task)
+        loop = Loop(f"loop{self._loops}", extent, is_task)
+        self._accesses.loop(loop.name, extent)
+        return loop
 
     def _move_to(self, debuginfo: "dace.dtypes.DebugInfo | None") -> None:
         if debuginfo is not None and debuginfo.filename and Path(debuginfo.filename).name == self._path.name:

@@ -137,6 +137,27 @@ def test_a_view_of_a_view_writes_what_it_sees(write_program: ProgramWriter) -> N
     assert [port.name for port in model.program.outputs] == ["A", "B"]
 
 
+def test_iterations_that_touch_other_elements_are_independent(write_program: ProgramWriter) -> None:
+    """Row and column that are read are none of those that are written; a map of one iteration has no other."""
+    model = read(
+        write_program,
+        """
+        @dace.program
+        def complement(A: dace.float64[N, 3, 3]):
+            for k in dace.unroll(range(2)):
+                for n in dace.map[0:N]:
+                    for i, j in dace.map[k + 1:3, k + 1:3]:
+                        A[n, i, j] = A[n, i, j] - A[n, i, k] * A[n, k, j]
+        """,
+        N=2,
+    )
+
+    assert [port.name for port in model.program.outputs] == ["A"]
+    given = np.arange(18.0).reshape(2, 3, 3) ** 2
+    (found,) = reference_answer(model, [given.copy()]).outputs
+    assert found[0, 2, 2] == given[0, 2, 2] - given[0, 2, 0] * given[0, 0, 2] - found[0, 2, 1] * found[0, 1, 2]
+
+
 REFUSED = {
     "a loop": (
         "def f(A: dace.float64[N]):\n    for t in range(4):\n        A[:] = A * 0.5",
@@ -153,6 +174,22 @@ REFUSED = {
     "iterations that depend on each other": (
         "def f(A: dace.float64[N]):\n    for i in dace.map[1:N]:\n        A[i] = A[i - 1] * 0.5",
         r"given\.py:10: iterations of the map depend on each other through 'A'",
+    ),
+    "iterations that read what one of them writes": (
+        "def f(A: dace.float64[N]):\n    for i in dace.map[1:N]:\n        A[i] = A[i] * A[N - 1]",
+        r"given\.py:10: iterations of the map depend on each other through 'A'",
+    ),
+    "what DaCe has no expansion for": (
+        "def f(A: dace.float64[N, N]):\n    B = A * 2\n    C = np.copy(B[0])\n    return C",
+        r"given\.py:10: DaCe cannot parse the program: NotImplementedError",
+    ),
+    "an option that DaCe lacks": (
+        "def f(A: dace.float64[N, N]):\n    B = A * 2\n    return np.max(B, axis=1, keepdims=True)",
+        r"given\.py:10: DaCe cannot parse the program: .*keepdims",
+    ),
+    "a branch by place": (
+        "def f(A: dace.float64[N, N]):\n    for i, j in dace.map[0:N, 0:N]:\n        if j > i: A[i, j] = 0.0",
+        r"given\.py:10: a branch that depends on data or on a loop",
     ),
     "one element": (
         "def f(A: dace.float64[N], B: dace.float64[1]):\n    for i in dace.map[0:N]:\n        B[0] = A[i]",
