@@ -33,7 +33,8 @@ def slopes_to_svg(title: str, curves: Sequence[tuple[str, Curve]], sram_bytes: i
     height = HEIGHT + _LINE * len(curves)
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="100%" '
-        f'preserveAspectRatio="xMinYMin" style="max-width:{2 * WIDTH}px" font-family="Helvetica, Arial, sans-serif" font-size="11">'
+        f'preserveAspectRatio="xMinYMin" style="max-width:{2 * WIDTH}px" '
+        'font-family="Helvetica, Arial, sans-serif" font-size="11">'
     )
     parts = [
         opening,
