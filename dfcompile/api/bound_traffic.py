@@ -97,7 +97,19 @@ def bound_model(
     sizes = parse_buffers(DEFAULT_BUFFERS if buffers is None else buffers, 1)
     with show(f"reading {model}"):
         read = read_model(model, ReadOptions(shapes=parse_shapes(shapes), dims=parse_dims(dims)))
-    bounded = bounded_model(read.program)
+    return bound_operators(bounded_model(read.program), sizes, rules, within=within, per=per, draws=draws)
+
+
+def bound_operators(
+    bounded: BoundedModel,
+    sizes: tuple[int, ...],
+    rules: Rules,
+    *,
+    within: float | None = None,
+    per: tuple[str, ...] = ("operator", "model"),
+    draws: bool = False,
+) -> BoundsReport:
+    """Return the bounds of a model that is read, as of `bound_model`, with buffers of ``sizes`` bytes."""
     curves = [(op, op.curve(rules)) for op in bounded.operators]
     rows = tuple(bound_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
     whole = tuple(whole_row(bounded, size, rules) for size in sizes) if "model" in per else ()

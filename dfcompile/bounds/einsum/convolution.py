@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 
 import numpy as np
 
-from dfcompile.bounds.curve import Curve, Int64, check_words, front, front_numbers, least, least_of_each_size
+from dfcompile.bounds.curve import Curve, Int64, check_words, constant, front, front_numbers, least, least_of_each_size
 from dfcompile.bounds.einsum.plain import MOST_TILINGS
 from dfcompile.bounds.einsum.window import WindowAxis, axis_tables
 from dfcompile.bounds.einsum.window_orders import Kept, OrderClass, WindowGrid, order_classes
 from dfcompile.bounds.proved import Contracted
-from dfcompile.bounds.tilings import Halo, Rules, tile_sizes, trips_of
+from dfcompile.bounds.tilings import Halo, Rules, Tiles, tile_sizes, trips_of
 from dfcompile.errors import UserError
 
 EVERY: frozenset[Kept] = frozenset({"W", "I", "O"})
+_AT_ONCE = 2**18  # tilings: what is computed of them fits a cache
 _WORDS: Mapping[Kept, int] = MappingProxyType({"I": 1, "W": 1, "O": 1})
 
 
@@ -112,6 +114,10 @@ def convolution_curve(
     Raises:
         UserError: the convolution is too large.
     """
+    if moved == {"W"}:  # a word at a time, all that it is multiplied with inside
+        return constant(units["W"] * shape.weight_words, units["W"])
+    if moved == {"O"}:
+        return constant(units["O"] * rules.result_words(shape.result_words, shape.result_words), units["O"])
     found = _Tilings.of(shape, rules, {kept: units[kept] if kept in moved else 0 for kept in ("I", "W", "O")})
     return least([curve for number in range(len(found.classes)) for curve in found.curves(number)]).times(shape.groups)
 
@@ -155,11 +161,11 @@ class _Tilings:
         batch, channels, filters = (
             tile_sizes(extent, rules.tiles) for extent in (shape.batch, shape.channels, shape.filters)
         )
-        grid = WindowGrid.of(tuple(axis_tables(axis, rules.tiles) for axis in shape.axes), shape.axes)
+        grid = _grid(shape.axes, rules.tiles)
         count = len(batch) * len(channels) * len(filters) * grid.points
         if count > MOST_TILINGS:
             raise UserError(f"{shape.name}: {count:,} tilings against {MOST_TILINGS:,} at most (--tiles divisors)")
-        classes = order_classes(grid, trips_of(shape.filters, filters), rules.halo)
+        classes = _classes(shape.axes, shape.filters, rules.tiles, rules.halo)
         return cls(shape, rules, units, batch, channels, filters, grid, classes)
 
     def curves(self, number: int) -> Iterator[Curve]:
@@ -170,11 +176,12 @@ class _Tilings:
             return
         for sizes, traffic, tiles in self.columns(kind, places, reduces=True):
             kept = front_numbers(sizes, traffic)
-            shape, channels, filters, batch = tiles
-            where = np.unravel_index(kept, shape)
-            chosen = (batch[where[1]], np.full(len(kept), channels), filters[where[0]])
+            where = np.unravel_index(kept, (*map(len, tiles), len(places)))
+            channels, filters, batch = (sizes[place] for sizes, place in zip(tiles, where[:3], strict=True))
             tilings = np.concatenate(
-                [np.stack(chosen, axis=1), self.grid.tiles[places[where[2]]]], axis=1, dtype=np.int64
+                [np.stack((batch, channels, filters), axis=1), self.grid.tiles[places[where[3]]]],
+                axis=1,
+                dtype=np.int64,
             )
             yield front(sizes[kept], traffic[kept], tilings)
 
@@ -187,8 +194,8 @@ class _Tilings:
 
     def columns(
         self, kind: OrderClass, places: Int64 | None = None, *, reduces: bool
-    ) -> Iterator[tuple[Int64, Int64, tuple[tuple[int, int, int], int, Int64, Int64]]]:
-        """Yield sizes and traffic for each tile of the channels, and their tiles of filters, batch and windows."""
+    ) -> Iterator[tuple[Int64, Int64, tuple[Int64, Int64, Int64]]]:
+        """Yield sizes and traffic for some tiles of the channels at once; these, those of filters and of the batch."""
         shape, grid = self.shape, self.grid
         places = np.arange(grid.points) if places is None else places
         one = np.ones(1, dtype=np.int64)
@@ -204,15 +211,28 @@ class _Tilings:
         units = self.units
         weight_trips = kind.weight_trips[places] * (1 if kind.keeps_over_batch else trips_of(shape.batch, n))
         fixed = units["W"] * weight_words * weight_trips + units["I"] * input_words
-        for c in map(int, channels):
-            channel_trips = 1 if kind.keeps_over_channels else -(-shape.channels // c)
+        at_once = max(1, _AT_ONCE // (len(filters) * len(batch) * len(places)))
+        for start in range(0, len(channels), at_once):
+            some = channels[start : start + at_once]
+            c = some[:, None, None, None]
+            channel_trips = np.ones_like(c) if kind.keeps_over_channels else trips_of(shape.channels, c)
             moved = result_words * channel_trips * kind.result_trips[places]
             written = 2 * moved - (result_words if self.rules.elides_first_read else 0)
             traffic = fixed + units["O"] * written
             sizes = units["W"] * c * k * taps + units["I"] * n * c * box + units["O"] * n * k * outputs
-            counts = (len(filters), len(batch), len(places))
+            counts = (len(some), len(filters), len(batch), len(places))
             flat = (np.broadcast_to(column, counts).ravel() for column in (sizes, traffic))
-            yield next(flat), next(flat), (counts, c, filters, batch)
+            yield next(flat), next(flat), (some, filters, batch)
+
+
+@lru_cache(maxsize=4)  # of large ones: their tables take tens of megabytes
+def _grid(axes: tuple[WindowAxis, ...], tiles: Tiles) -> WindowGrid:
+    return WindowGrid.of(tuple(axis_tables(axis, tiles) for axis in axes), axes)
+
+
+@lru_cache(maxsize=4)
+def _classes(axes: tuple[WindowAxis, ...], filters: int, tiles: Tiles, halo: Halo) -> tuple[OrderClass, ...]:
+    return order_classes(_grid(axes, tiles), trips_of(filters, tile_sizes(filters, tiles)), halo)
 
 
 def _slack(shape: Convolution) -> int:
