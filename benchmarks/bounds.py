@@ -1,12 +1,19 @@
-"""CPU seconds of I/O bounds, beside the tool's that enumerates mappings: 69 curves, all figures, all of ResNet-50."""
+"""CPU seconds of I/O bounds, beside the tool's that enumerates mappings: 69 curves, all figures, whole models.
+
+Models are ResNet-50, and those that are named: ``python -m benchmarks.bounds [MODEL.onnx…]``.
+"""
 
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from benchmarks.measurement import ROOT, save
+from dfcompile.api.bound_requests import parse_buffers
+from dfcompile.api.bound_traffic import DEFAULT_BUFFERS, bound_operators
 from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, plain_curve
 from dfcompile.bounds.einsum.products import crossed_product, gemm
@@ -59,13 +66,22 @@ def curve(shape: Shape, rules: Rules) -> None:
         convolution_curve(shape, rules)
 
 
+def models(files: Sequence[Path]) -> Iterator[BoundsMeasurement]:
+    """Measure all curves of models, and then all that the command says of them; reading them is not counted."""
+    for file in files:
+        bounded = bounded_model(read_model(file, ReadOptions()).program)
+        count, sizes = len(bounded.operators), parse_buffers(DEFAULT_BUFFERS, 1)
+        yield measured(f"{file.stem}, curves", count, 2.0, partial(all_operators, bounded), None)
+        yield measured(f"{file.stem}, rest", count, 2.0, partial(bound_operators, bounded, sizes, Rules()), None)
+
+
 def all_operators(model: BoundedModel) -> None:
     """Compute the curves of all operators of a model."""
     for op in model.operators:
         op.curve(Rules())
 
 
-def measured(name: str, count: int, limit: float, run: Callable[[], None], tool: float | None) -> BoundsMeasurement:
+def measured(name: str, count: int, limit: float, run: Callable[[], object], tool: float | None) -> BoundsMeasurement:
     """Return the CPU seconds of a run."""
     before = time.process_time()
     run()
@@ -85,14 +101,14 @@ def curves(shapes: Sequence[Shape]) -> Callable[[], None]:
 def main() -> int:
     """Measure, print, save; return 1 if a limit is not kept."""
     recorded = [case.shape for case in published("fronts.txt")]
-    model = bounded_model(read_model(ROOT / "benchmarks" / "models" / "resnet_50.py", ReadOptions()).program)
+    files = [ROOT / "benchmarks" / "models" / "resnet_50.py", *map(Path, sys.argv[1:])]
     found = [
         measured("recorded curves", len(recorded), 1.0, curves(recorded), TOOL_CPU_S),
         measured("shapes of figures", len(figures()), 2.0, curves(figures()), None),
-        measured("resnet_50", len(model.operators), 2.0, lambda: all_operators(model), None),
+        *models(files),
     ]
     for each in found:
-        sys.stdout.write(f"{each.name:20} {each.curves:4} curves {each.cpu_s:8.3f} CPU s (limit {each.cpu_s_limit})\n")
+        sys.stdout.write(f"{each.name:24} {each.curves:4} curves {each.cpu_s:8.3f} CPU s (limit {each.cpu_s_limit})\n")
     sys.stdout.write(f"{json.dumps(str(save('bounds', found)))}\n")
     return int(any(each.cpu_s > each.cpu_s_limit for each in found))
 

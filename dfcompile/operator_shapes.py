@@ -1,12 +1,13 @@
 """Reads the shapes of a model's operators for their I/O bounds: products, windows, rows."""
 
 from collections.abc import Callable
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
+from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.einsum.products import gemm
 from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
@@ -19,7 +20,8 @@ from dfcompile.lowering.tensor import Tensor
 from dfcompile.lowering.windows import windows_of
 
 _PRODUCTS = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul", "Gemm"})
-_CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv"})
+_CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv", "QLinearConv"})
+_POOLINGS = frozenset({"AveragePool", "LpPool", "MaxPool"})
 _NORMALISATIONS = frozenset({
     "LayerNormalization", "SimplifiedLayerNormalization", "SkipLayerNormalization",
     "SkipSimplifiedLayerNormalization", "RMSNormalization", "GroupNormalization", "InstanceNormalization",
@@ -97,22 +99,28 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
         operands = tuple(sorted(_moving(op, op.operands()), key=lambda tensor: -prod(tensor.shape)))
         count, shape = 1, _rows(op)
     written = sum(prod(result.shape) for result in op.results())
-    reads: dict[str, int] = {}
+    unit = gcd(*map(_bytes, (*operands, *op.results())))
+    reads: dict[str, Operand] = {}
     for place, tensor in enumerate(operands):
         words = prod(tensor.shape)
         if tensor is op.inputs[0] and op.op_type in _SELECTIONS:
             words = min(words, written)
         if place == 0 and op.op_type in _CONVOLUTIONS:
             words = shape.touched_words if isinstance(shape, Convolution) else _touched(op, words)
-        reads.setdefault(_root(tensor, root), words)
+        if place == 0 and isinstance(shape, Pooling):
+            words = shape.windows.touched_words
+        name = _root(tensor, root)
+        reads.setdefault(name, Operand(name, words, _bytes(tensor) // unit))
     return BoundedOperator(
         name=op.origin,
         op_type=op.op_type,
         count=count,
         shape=shape if len(reads) == len(operands) or isinstance(shape, Rows) else None,
-        reads=tuple(Operand(name, words) for name, words in reads.items()),
-        writes=tuple(Operand(_root(result, root), prod(result.shape)) for result in op.results()),
-        element_bytes=_bytes(op.results()[0]),
+        reads=tuple(reads.values()),
+        writes=tuple(
+            Operand(_root(result, root), prod(result.shape), _bytes(result) // unit) for result in op.results()
+        ),
+        element_bytes=unit,
     )
 
 
@@ -151,15 +159,11 @@ def _product(op: Operator) -> _Found | None:
 
 def _convolution(op: Operator) -> _Found | None:
     """Return a convolution; one whose windows are single words that lie side by side is a product of matrices."""
-    x, w, y = op.input(0), op.input(1), op.output()
-    windows = windows_of(op, w.shape[2:])
+    if op.integer("channels_last", 0):  # an attribute of contributed operators alone
+        return None
+    x, w, y = op.input(0), op.input(3 if op.op_type == "QLinearConv" else 1), op.output()
     groups = op.integer("group", 1)
-    axes = tuple(
-        WindowAxis(outputs, taps, stride, dilation, padding, size)
-        for outputs, taps, stride, dilation, padding, size in zip(
-            y.shape[2:], w.shape[2:], windows.strides, windows.dilations, windows.pads_begin, x.shape[2:], strict=True
-        )
-    )
+    axes = _axes(op, w.shape[2:], x, y)
     rest = tuple(t for t in op.operands() if t is not x and t is not w)
     filters = w.shape[0] // groups
     if all(axis.taps == 1 and axis.padding == 0 for axis in axes):  # only the words that are read count
@@ -167,10 +171,28 @@ def _convolution(op: Operator) -> _Found | None:
     return 1, Convolution(x.shape[0], groups, w.shape[1], filters, axes), (x, w, *rest)
 
 
+def _pooling(op: Operator) -> _Found | None:
+    """Return windows over each channel."""
+    if len(op.results()) != 1 or op.integer("channels_last", 0):
+        return None
+    x, y = op.input(0), op.output()
+    axes = _axes(op, op.integers("kernel_shape"), x, y)
+    return 1, Pooling(Convolution(x.shape[0], x.shape[1], 1, 1, axes)), (x,)
+
+
+def _axes(op: Operator, taps: tuple[int, ...], x: Tensor, y: Tensor) -> tuple[WindowAxis, ...]:
+    windows = windows_of(op, taps)
+    return tuple(
+        map(WindowAxis, y.shape[2:], taps, windows.strides, windows.dilations, windows.pads_begin, x.shape[2:])
+    )
+
+
 def _attention(op: Operator) -> _Found | None:
     """Return attention whose operands are split into heads already; heads that share keys are more rows."""
     q, k, v = (op.input(place) for place in range(3))
     if op.op_type != "Attention" or q.rank != 4 or len(op.results()) != 1 or len(op.operands()) > 4:
+        return None
+    if len({_bytes(tensor) for tensor in (q, k, v, op.output())}) > 1:
         return None
     batch, heads, rows, width = q.shape
     is_masked = len(op.operands()) > 3 or op.integer("is_causal", 0) != 0
@@ -181,6 +203,7 @@ def _attention(op: Operator) -> _Found | None:
 _READERS: tuple[tuple[frozenset[str], Callable[[Operator], _Found | None]], ...] = (
     (_PRODUCTS, _product),
     (_CONVOLUTIONS, _convolution),
+    (_POOLINGS, _pooling),
     (frozenset({"Attention"}), _attention),
 )
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from dfcompile.api.bound_requests import CountedShape, parse_buffers
 from dfcompile.bounds.curve import Curve, front, total
-from dfcompile.bounds.die import Die, best_share
+from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution
 from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
+from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.fusion.epilogues import with_epilogues
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.bounds.fusion.residency import ResidencyPlan, least_residency
@@ -22,7 +23,7 @@ from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, parse_dims, parse_shapes, show_nothing
-from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, WholeRow, size_text
+from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
 
 DRAWN_STATES: Final = 200  # of a plan in a picture: below a second
 DEFAULT_BUFFERS: Final = "64KiB,256KiB,1MiB,16MiB"
@@ -96,7 +97,19 @@ def bound_model(
     sizes = parse_buffers(DEFAULT_BUFFERS if buffers is None else buffers, 1)
     with show(f"reading {model}"):
         read = read_model(model, ReadOptions(shapes=parse_shapes(shapes), dims=parse_dims(dims)))
-    bounded = bounded_model(read.program)
+    return bound_operators(bounded_model(read.program), sizes, rules, within=within, per=per, draws=draws)
+
+
+def bound_operators(
+    bounded: BoundedModel,
+    sizes: tuple[int, ...],
+    rules: Rules,
+    *,
+    within: float | None = None,
+    per: tuple[str, ...] = ("operator", "model"),
+    draws: bool = False,
+) -> BoundsReport:
+    """Return the bounds of a model that is read, as of `bound_model`, with buffers of ``sizes`` bytes."""
     curves = [(op, op.curve(rules)) for op in bounded.operators]
     rows = tuple(bound_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
     whole = tuple(whole_row(bounded, size, rules) for size in sizes) if "model" in per else ()
@@ -179,11 +192,12 @@ def bound_row(op: BoundedOperator, curve: Curve, size: int, rules: Rules, within
 def _tiling(op: BoundedOperator, curve: Curve, words: int, rules: Rules) -> str:
     """Return the tile of each rank, and of products the innermost loops."""
     step = curve.step_at(words)
-    if step < 0 or not curve.tilings.shape[1] or not isinstance(op.shape, PlainEinsum | Convolution):
+    shape = op.shape.windows if isinstance(op.shape, Pooling) else op.shape
+    if step < 0 or not curve.tilings.shape[1] or not isinstance(shape, PlainEinsum | Convolution):
         return "each word once" if op.is_floor else ""
     tiles = tuple(curve.tilings[step].tolist())
-    text = " ".join(f"{rank}={tile}" for rank, tile in zip(op.shape.ranks, tiles, strict=True))
-    loops = innermost_loops(op.shape, tiles, rules) if isinstance(op.shape, PlainEinsum) else ()
+    text = " ".join(f"{rank}={tile}" for rank, tile in zip(shape.ranks, tiles, strict=True))
+    loops = innermost_loops(shape, tiles, rules) if isinstance(shape, PlainEinsum) else ()
     return f"{text}, {' '.join(loops)} innermost" if loops else text
 
 
@@ -219,28 +233,42 @@ def with_machine(found: BoundsReport, system: str) -> tuple[BoundsReport, int | 
     """
     chip = load_system(system).one_chip
     sram = int(chip.accelerator.sram_bytes) or None
+    if sram is None:
+        return found, None
     notes = list(found.notes)
     for name, curve in found.curves:
-        moved = None if sram is None else curve.at(sram)
-        if sram is not None and moved is not None:
+        moved = curve.at(sram)
+        if moved is not None:
             share = Fraction(moved, curve.least_traffic)
             notes.append(f"{name} with {size_text(sram)} of SRAM: {moved:,} bytes, {float(share):.3g} x the least")
-    if sram is not None and found.curves and found.operations:
-        notes.append(_die_note(found.curves[0][1], found.operations, chip))
-    return replace(found, notes=tuple(notes)), sram
+    best = _die_share(found, sram, chip)
+    if best is not None:
+        notes.append(
+            f"of a die of {float(best.area_pes):,.0f} areas of a multiply-adder (0.5 x kB of SRAM + multiply-adders "
+            f"[asa23]), {best.sram_share:.1%} are SRAM; least time with {best.memory_share:.1%}: "
+            f"{size_text(best.buffer_bytes)} and {best.multiply_adders:,.0f} multiply-adders, {best.time_ns:,.4g} ns "
+            f"for {best.curve}"
+        )
+    return replace(found, notes=tuple(notes), die=best), sram
 
 
-def _die_note(curve: Curve, operations: int, chip: System) -> str:
-    cores = chip.accelerator.cores
-    die = Die(
-        area_pes=Fraction(1, 2) * Fraction(int(chip.accelerator.sram_bytes), 1024) + cores,
-        operations_per_ns_per_pe=Fraction(chip.accelerator.peak_gflops) / cores,
-        bytes_per_ns=Fraction(chip.dram_gb_per_s),
-    )
-    best = best_share(curve, operations, die)
-    share = best.buffer_bytes / 1024 / 2 / float(die.area_pes)
-    return (
-        f"die of {float(die.area_pes):,.0f} PE areas (0.5 x kB of SRAM + PEs [asa23]): best with "
-        f"{size_text(best.buffer_bytes)} of SRAM, {share:.1%} of it, and {float(best.pes):,.0f} PEs: "
-        f"{float(best.time_ns):,.4g} ns"
+def _die_share(found: BoundsReport, sram: int, chip: System) -> DieRow | None:
+    """Return the best division of the chip's die for the curve that comes last: what holds most on the chip."""
+    if not found.curves or not found.operations:
+        return None
+    core = chip.accelerator
+    adders = core.cores * core.lanes_per_core * core.stages_per_core
+    die = die_of(sram, adders, Fraction(core.peak_gflops), Fraction(chip.dram_gb_per_s))
+    name, curve = found.curves[-1]
+    best = best_share(curve, found.operations, die)
+    if best is None:
+        return None
+    return DieRow(
+        curve=name,
+        area_pes=float(die.area_pes),
+        sram_share=float(1 - adders / die.area_pes),
+        memory_share=float(best.memory_share),
+        buffer_bytes=best.buffer_bytes,
+        multiply_adders=float(best.pes),
+        time_ns=float(best.time_ns),
     )

@@ -67,6 +67,10 @@ class Curve:
         """Return the curve of ``count`` equal operations, one after the other in the same buffer."""
         return _curve(self.sizes, self.traffic * count, self.tilings)
 
+    def scaled(self, units: int) -> "Curve":
+        """Return the curve in units of which a word takes so many."""
+        return _curve(self.sizes * units, self.traffic * units, self.tilings)
+
     def plus(self, words: int) -> "Curve":
         """Return the curve with a constant traffic more, or less if it is negative."""
         return _curve(self.sizes, self.traffic + words, self.tilings)

@@ -13,7 +13,7 @@ class Die:
     """A die that is divided between buffer and processing elements.
 
     Attributes:
-        area_pes: of all of it, in areas of a processing element.
+        area_pes: of all of it, in areas of a processing element: one multiply-adder.
         operations_per_ns_per_pe: of a processing element at its peak.
         bytes_per_ns: of the memory behind.
     """
@@ -37,12 +37,23 @@ class DieShare:
     pes: Fraction
     time_ns: Fraction
 
+    @property
+    def memory_share(self) -> Fraction:
+        """Part of the die that is memory."""
+        memory = _KB_AREAS * Fraction(self.buffer_bytes, 1024)
+        return memory / (memory + self.pes)
 
-def best_share(curve: Curve, operations: int, die: Die) -> DieShare:
+
+def die_of(sram_bytes: int, pes: int, operations_per_ns: Fraction, bytes_per_ns: Fraction) -> Die:
+    """Return the die of a chip: what its memory and its processing elements take may be divided anew."""
+    return Die(_KB_AREAS * Fraction(sram_bytes, 1024) + pes, operations_per_ns / pes, bytes_per_ns)
+
+
+def best_share(curve: Curve, operations: int, die: Die) -> DieShare | None:
     """Return the division of a die with which operations take least time [huang24 Fig. 23].
 
     Traffic and compute go side by side. Between two points of the curve more memory is of no use, so that only they
-    are tried; what is left is compute.
+    are tried; what is left is compute. ``None``: the smallest buffer leaves no room for it.
 
     Args:
         curve: traffic by buffer, in bytes.
@@ -55,4 +66,4 @@ def best_share(curve: Curve, operations: int, die: Die) -> DieShare:
         if pes > 0:
             compute = operations / (pes * die.operations_per_ns_per_pe)
             found.append(DieShare(size, pes, max(compute, traffic / die.bytes_per_ns)))
-    return min(found, key=lambda share: (share.time_ns, share.buffer_bytes))
+    return min(found, key=lambda share: (share.time_ns, share.buffer_bytes), default=None)

@@ -1,6 +1,6 @@
 """Operators of a model, as far as their traffic is concerned; equal ones are looked at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TypeAlias, assert_never
 
@@ -8,13 +8,14 @@ from dfcompile.bounds.curve import Curve, constant
 from dfcompile.bounds.einsum.attention import Attention, attention_curve
 from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, plain_curve
-from dfcompile.bounds.einsum.rows import Rows, rows_curve
+from dfcompile.bounds.einsum.pooling import Pooling
+from dfcompile.bounds.einsum.rows import Moving, Rows, rows_curve
 from dfcompile.bounds.einsum.window_orders import Kept
 from dfcompile.bounds.proved import Contracted, Passing, least_passing, proved_words
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
 
-Shape: TypeAlias = PlainEinsum | Convolution | Attention | Rows | None
+Shape: TypeAlias = PlainEinsum | Convolution | Pooling | Attention | Rows | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,17 @@ class Operand:
     Attributes:
         tensor: name.
         words: different ones that are read or written.
+        units: that a word takes, of `BoundedOperator.element_bytes`.
     """
 
     tensor: str
     words: int
+    units: int = 1
+
+    @property
+    def size(self) -> int:
+        """Units of all words."""
+        return self.words * self.units
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class BoundedOperator:
             what else is read is read once. ``None``: nothing is known but that each word moves once.
         reads: operands.
         writes: results.
-        element_bytes: of a word.
+        element_bytes: of a unit: words of its operands and results take one or several.
         within: names of operators that run as its result is made.
     """
 
@@ -57,8 +65,8 @@ class BoundedOperator:
 
     @property
     def compulsory_words(self) -> int:
-        """Words that move however large the buffer is."""
-        return sum(operand.words for operand in (*self.reads, *self.writes))
+        """Units that move however large the buffer is."""
+        return sum(operand.size for operand in (*self.reads, *self.writes))
 
     @property
     def macs(self) -> int:
@@ -66,7 +74,7 @@ class BoundedOperator:
         match self.shape:
             case PlainEinsum() | Convolution() | Attention():
                 return self.count * self.shape.macs
-            case Rows() | None:
+            case Pooling() | Rows() | None:
                 return 0
         assert_never(self.shape)
 
@@ -84,11 +92,14 @@ class BoundedOperator:
         """
         is_read = tuple(operand.tensor not in kept for operand in self.reads)
         is_written = tuple(operand.tensor not in kept for operand in self.writes)
-        words = tuple(operand.words for operand in self.reads), tuple(operand.words for operand in self.writes)
-        return _curve(self.shape, self.count, words, (is_read, is_written), rules)
+        reads, writes = (tuple(Moving(each.words, each.units) for each in side) for side in (self.reads, self.writes))
+        return _curve(self.shape, self.count, (reads, writes), (is_read, is_written), rules)
 
     def proved(self, size: int) -> int:
-        """Return the words that move at least, of this operator alone, with a buffer of ``size`` words."""
+        """Return the units that move at least, of this operator alone, with a buffer of ``size`` units.
+
+        No word takes less than a unit, so that the words of a proof are units too.
+        """
         match self.shape:
             case PlainEinsum() | Convolution():
                 inner = self.shape.contracted
@@ -100,7 +111,7 @@ class BoundedOperator:
                 macs = self.count * self.shape.scores * self.shape.width
                 words = least_passing(macs, size, lambda crossing: scores.most_products(crossing, (0, 0)))
                 return max(self.compulsory_words, words)
-            case Attention() | Rows() | None:
+            case Pooling() | Attention() | Rows() | None:
                 return self.compulsory_words
         assert_never(self.shape)
 
@@ -115,7 +126,7 @@ class BoundedOperator:
                 return Passing(self.shape.contracted.reuse, self.shape.depth, (*self._factors, self.writes[0].words))
             case Attention() if not self.shape.is_masked:
                 return Passing(1, self.shape.width, (*self._factors, self.count * self.shape.scores))
-            case Attention() | Rows() | None:
+            case Pooling() | Attention() | Rows() | None:
                 return None
         assert_never(self.shape)
 
@@ -187,38 +198,54 @@ class BoundedModel:
         assert_never(tensor.role)
 
 
-Words: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+Sides: TypeAlias = tuple[tuple[Moving, ...], tuple[Moving, ...]]
 Moved: TypeAlias = tuple[tuple[bool, ...], tuple[bool, ...]]
 
 
 @lru_cache(maxsize=4096)
-def _curve(shape: Shape, count: int, words: Words, moved: Moved, rules: Rules) -> Curve:
-    reads, writes = words
+def _curve(shape: Shape, count: int, sides: Sides, moved: Moved, rules: Rules) -> Curve:
+    reads, writes = sides
     is_read, is_written = moved
     known = _operands_of(shape)
-    rest = sum(n for n, flag in zip(reads[known:], is_read[known:], strict=True) if flag)
+    rest = sum(each.size for each, flag in zip(reads[known:], is_read[known:], strict=True) if flag)
     flags = (*is_read[:known], *is_written)
+    units = tuple(each.units for each in (*reads[:known], *writes))
     if not any(flags) and shape is not None and not isinstance(shape, Rows):
         return constant(rest, 1)
     match shape:
         case PlainEinsum():
-            tensors = tuple(t for t, flag in zip(shape.tensors, flags, strict=True) if flag)
-            moving = PlainEinsum(shape.name, shape.ranks, shape.extents, tensors)
-            return plain_curve(moving, rules).times(count).plus(rest)
-        case Convolution():
-            letters: tuple[Kept, ...] = ("I", "W", "O")
-            found = frozenset(letter for letter, flag in zip(letters, flags, strict=True) if flag)
-            return convolution_curve(shape, rules, found).times(count).plus(rest)
+            moving = tuple(
+                replace(tensor, units=size)
+                for tensor, flag, size in zip(shape.tensors, flags, units, strict=True)
+                if flag
+            )
+            return plain_curve(replace(shape, tensors=moving), rules).times(count).plus(rest)
+        case Convolution() | Pooling():
+            return _windows_curve(shape, rules, flags, units).times(count).plus(rest)
         case Attention():
             queries, keys, values, results = flags
-            return attention_curve(shape, rules, (queries, keys, values, results)).times(count).plus(rest)
+            curve = attention_curve(shape, rules, (queries, keys, values, results))
+            return curve.scaled(max(units)).times(count).plus(rest)
         case Rows():
-            read = tuple(n if flag else 0 for n, flag in zip(reads, is_read, strict=True))
-            written = tuple(n for n, flag in zip(writes, is_written, strict=True) if flag)
-            return rows_curve(shape, read[:1] + tuple(n for n in read[1:] if n), written, rules)
+            first = replace(reads[0], words=reads[0].words * is_read[0]) if reads else None
+            others = tuple(each for each, flag in zip(reads[1:], is_read[1:], strict=True) if flag)
+            written = tuple(each for each, flag in zip(writes, is_written, strict=True) if flag)
+            return rows_curve(shape, others if first is None else (first, *others), written, rules)
         case None:
-            return constant(rest + sum(n for n, flag in zip(writes, is_written, strict=True) if flag), 1)
+            return constant(rest + sum(each.size for each, flag in zip(writes, is_written, strict=True) if flag), 1)
     assert_never(shape)
+
+
+def _windows_curve(
+    shape: Convolution | Pooling, rules: Rules, flags: tuple[bool, ...], units: tuple[int, ...]
+) -> Curve:
+    """Return the curve of windows; a pooling's weights take nothing."""
+    letters: tuple[Kept, ...] = ("I", "O") if isinstance(shape, Pooling) else ("I", "W", "O")
+    windows = shape.windows if isinstance(shape, Pooling) else shape
+    moved = frozenset(letter for letter, flag in zip(letters, flags, strict=True) if flag)
+    sizes: dict[Kept, int] = {"I": 0, "W": 0, "O": 0}
+    sizes.update(zip(letters, units, strict=True))
+    return convolution_curve(windows, rules, moved, sizes)
 
 
 def _operands_of(shape: Shape) -> int:
@@ -227,6 +254,8 @@ def _operands_of(shape: Shape) -> int:
             return 2
         case Attention():
             return 3
+        case Pooling():
+            return 1
         case Rows() | None:
             return 0
     assert_never(shape)

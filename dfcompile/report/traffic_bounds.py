@@ -88,6 +88,29 @@ class WholeRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DieRow:
+    """The division of a chip's die between memory and compute that takes least time.
+
+    Attributes:
+        curve: name of the curve that it is for.
+        area_pes: of the die, in areas of a multiply-adder.
+        sram_share: part of the die that is SRAM as it is.
+        memory_share: part that would be.
+        buffer_bytes: of that memory.
+        multiply_adders: in what is left.
+        time_ns: of the operations.
+    """
+
+    curve: str
+    area_pes: float
+    sram_share: float
+    memory_share: float
+    buffer_bytes: int
+    multiply_adders: float
+    time_ns: float
+
+
+@dataclass(frozen=True, slots=True)
 class BoundsReport:
     """I/O bounds of a model or of one shape.
 
@@ -99,6 +122,7 @@ class BoundsReport:
         notes: what is said of it all.
         curves: in bytes, by name: of a shape, or of all operators of a model, each alone.
         operations: additions and multiplications of products.
+        die: what a machine's die should be; ``None`` without a machine.
         fusions: rows of a chain or of attention, by what stays on the chip (`op_type`), then buffer.
     """
 
@@ -110,6 +134,7 @@ class BoundsReport:
     curves: tuple[tuple[str, Curve], ...]
     operations: int
     fusions: tuple[BoundRow, ...] = ()
+    die: DieRow | None = None
 
 
 def bounds_text(report: BoundsReport, form: str, width: int) -> str:
@@ -170,6 +195,17 @@ def bounds_record(report: BoundsReport) -> dict[str, Json]:
         ],
         "notes": list(report.notes),
         "operations": report.operations,
+        "die": None
+        if report.die is None
+        else {
+            "curve": report.die.curve,
+            "area_pes": rounded(report.die.area_pes),
+            "sram_share": rounded(report.die.sram_share),
+            "memory_share": rounded(report.die.memory_share),
+            "buffer_bytes": report.die.buffer_bytes,
+            "multiply_adders": rounded(report.die.multiply_adders),
+            "time_ns": rounded(report.die.time_ns),
+        },
         "curves": [
             {"name": name, "buffer_bytes": list(curve.sizes.tolist()), "traffic_bytes": list(curve.traffic.tolist())}
             for name, curve in report.curves

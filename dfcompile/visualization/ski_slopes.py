@@ -7,12 +7,15 @@ from typing import Final
 from dfcompile.bounds.curve import Curve
 from dfcompile.visualization.gantt.layout import escape
 
-WIDTH: Final = 720
-HEIGHT: Final = 440
-_LEFT, _RIGHT, _TOP, _BOTTOM = 78, 20, 40, 52
-_COLOURS: Final = ("#4477aa", "#cc6677", "#228833", "#aa3377")
+# In the units of the picture, which is as wide as the page up to twice this: letters of 11 are legible on a narrow one.
+WIDTH: Final = 480
+HEIGHT: Final = 300
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 16, 44, 46
+_LINE: Final = 15  # of the legend
+_COLOURS: Final = ("#4477aa", "#cc6677", "#228833", "#aa3377", "#997700", "#332288")
+_DASHES: Final = ("none", "7 3", "2 2", "9 3 2 3", "4 4", "1 3")  # curves that lie on each other are seen
 _PREFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_MOST_LABELS = 10
+_MOST_LABELS = 7
 
 
 def slopes_to_svg(title: str, curves: Sequence[tuple[str, Curve]], sram_bytes: int | None = None) -> str:
@@ -27,35 +30,44 @@ def slopes_to_svg(title: str, curves: Sequence[tuple[str, Curve]], sram_bytes: i
     sizes += [sram_bytes] if sram_bytes else []
     traffic = [int(words) for _, curve in curves for words in (curve.traffic[0], curve.traffic[-1])]
     axes = _Axes(_range(sizes), _range(traffic))
+    height = HEIGHT + _LINE * len(curves)
     opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="100%" '
+        f'preserveAspectRatio="xMinYMin" style="max-width:{2 * WIDTH}px" '
         'font-family="Helvetica, Arial, sans-serif" font-size="11">'
     )
     parts = [
         opening,
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        f'<text x="{_LEFT}" y="22" font-size="14">{escape(title)}</text>',
+        f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
+        f'<text x="8" y="18" font-size="13">{escape(title)}</text>',
         *axes.drawn(),
     ]
     for number, (name, curve) in enumerate(curves):
-        parts += _slope(name, curve, axes, _COLOURS[number % len(_COLOURS)])
+        parts += _slope(number, name, curve, axes)
     if sram_bytes:
         x = axes.x(sram_bytes)
+        anchor, beside = ("start", x + 4) if x < WIDTH / 2 else ("end", x - 4)
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}" stroke="#555"/>')
-        parts.append(f'<text x="{x - 4:.1f}" y="{_TOP + 12}" text-anchor="end">SRAM {_label(sram_bytes)}</text>')
+        parts.append(f'<text x="{beside:.1f}" y="{_TOP + 12}" text-anchor="{anchor}">SRAM {_label(sram_bytes)}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _slope(name: str, curve: Curve, axes: "_Axes", colour: str) -> Iterator[str]:
+def _slope(number: int, name: str, curve: Curve, axes: "_Axes") -> Iterator[str]:
+    """Yield a curve, its maximal effectual buffer, and its line of the legend."""
+    colour, dashes = _COLOURS[number % len(_COLOURS)], _DASHES[number % len(_DASHES)]
     points = [(axes.x(int(curve.sizes[0])), axes.y(int(curve.traffic[0])))]
     for size, words in zip(curve.sizes[1:].tolist(), curve.traffic[1:].tolist(), strict=True):
         points += [(axes.x(size), points[-1][1]), (axes.x(size), axes.y(words))]
     end = points[-1]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*points, (WIDTH - _RIGHT, end[1])])
-    yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+    line = f'fill="none" stroke="{colour}" stroke-width="1.5" stroke-dasharray="{dashes}"'
+    yield f'<polyline points="{path}" {line}/>'
     yield f'<circle cx="{end[0]:.1f}" cy="{end[1]:.1f}" r="4" fill="{colour}"><title>{escape(name)}</title></circle>'
-    text = f"maximal effectual buffer {_label(curve.maximal_effectual_size)}"
-    yield f'<text x="{end[0]:.1f}" y="{end[1] - 8:.1f}" text-anchor="end" fill="{colour}">{text}</text>'
+    y = HEIGHT + _LINE * number
+    yield f'<polyline points="8,{y - 4} 36,{y - 4}" {line}/>'
+    yield f'<circle cx="22" cy="{y - 4}" r="4" fill="{colour}"/>'
+    text = f"{name}: maximal effectual buffer {_label(curve.maximal_effectual_size)}"
+    yield f'<text x="42" y="{y}">{escape(text)}</text>'
 
 
 class _Axes:
@@ -82,8 +94,8 @@ class _Axes:
             y = self.y(2.0**power)
             yield f'<line x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
             yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_label(2**power)}</text>'
-        yield f'<text x="{(_LEFT + right) / 2:.0f}" y="{HEIGHT - 14}" text-anchor="middle">buffer</text>'
-        yield f'<text x="16" y="{_TOP - 8}">bytes moved</text>'
+        yield f'<text x="{(_LEFT + right) / 2:.0f}" y="{bottom + 31}" text-anchor="middle">buffer</text>'
+        yield f'<text x="8" y="{_TOP - 10}">bytes moved</text>'
 
 
 def _range(values: Sequence[int]) -> tuple[int, int]:

@@ -4,10 +4,13 @@ import onnx.parser
 
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
+from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.einsum.products import gemm
 from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
+from dfcompile.bounds.fusion.epilogues import with_epilogues
 from dfcompile.bounds.operators import BoundedModel
+from dfcompile.bounds.tilings import Rules
 from dfcompile.operator_shapes import bounded_model
 from tests.onnx_text import program_from_model, program_from_text
 
@@ -75,3 +78,65 @@ def test_a_result_as_large_as_its_operand_may_need_all_of_it() -> None:
     (op,) = model.operators
 
     assert op.is_floor
+
+
+def test_attention_with_a_mask_may_need_fewer_products() -> None:
+    graph = (
+        "agraph (float[1,8,10,4] q, float[1,8,12,4] k, float[1,8,12,6] v) => (float[1,8,10,6] y) "
+        "{ y = Attention<is_causal = 1>(q, k, v) }"
+    )
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 23]> {graph}')
+    (op,) = bounded_model(program_from_model(model)).operators
+
+    assert op.shape == Attention(10, 12, 4, 6, is_masked=True)
+    assert op.proved(3) == op.compulsory_words
+
+
+def test_poolings_are_windows_over_each_channel() -> None:
+    model = bounded("agraph (float[2,6,9,9] x) => (float[2,6,4,4] y) "
+                    "{ y = MaxPool<kernel_shape = [3, 2], strides = [2, 2]>(x) }")  # fmt: skip
+    (op,) = model.operators
+    windows = Convolution(2, 6, 1, 1, (WindowAxis(4, 3, 2, 1, 0, 9), WindowAxis(4, 2, 2, 1, 0, 9)))
+
+    assert op.shape == Pooling(windows)
+    assert [operand.words for operand in op.reads] == [2 * 6 * 9 * 8]
+    assert op.curve(Rules()).least_traffic == op.compulsory_words == 2 * 6 * (9 * 8 + 16)
+
+
+def test_words_of_quantised_convolutions_have_their_own_sizes() -> None:
+    model = bounded("agraph (uint8[1,3,8,8] x, int8[4,3,3,3] w) => (int32[1,4,6,6] y) { y = ConvInteger(x, w) }")
+    (op,) = model.operators
+
+    assert op.shape == Convolution(1, 1, 3, 4, (WindowAxis(6, 3, 1, 1, 0, 8),) * 2)
+    assert (op.element_bytes, [operand.units for operand in (*op.reads, *op.writes)]) == (1, [1, 1, 4])
+    assert op.compulsory_words == op.curve(Rules()).least_traffic == 3 * 64 + 4 * 27 + 4 * 4 * 36
+
+
+def test_quantised_convolutions_are_convolutions() -> None:
+    model = bounded("agraph (uint8[1,3,8,8] x, float xs, uint8 xz, int8[4,3,3,3] w, float ws, int8 wz, float ys, "
+                    "uint8 yz) => (uint8[1,4,6,6] y) { y = QLinearConv(x, xs, xz, w, ws, wz, ys, yz) }")  # fmt: skip
+    (op,) = model.operators
+
+    assert op.shape == Convolution(1, 1, 3, 4, (WindowAxis(6, 3, 1, 1, 0, 8),) * 2)
+    assert [operand.tensor for operand in op.reads[:2]] == ["x", "w"]
+    assert op.compulsory_words == 3 * 64 + 4 * 27 + 4 * 36 + 3 * 4 + 3
+
+
+def test_integer_products_have_sums_of_four_bytes() -> None:
+    model = bounded("agraph (uint8[5,7] a, uint8[7,3] b) => (int32[5,3] y) { y = MatMulInteger(a, b) }")
+    (op,) = model.operators
+
+    assert op.shape == gemm(5, 7, 3)
+    assert op.curve(Rules()).least_traffic == op.compulsory_words == 35 + 21 + 4 * 15
+    assert op.curve(Rules()).least_size == 1 + 1 + 4
+
+
+def test_a_cast_is_no_part_of_what_makes_its_operand() -> None:
+    model = bounded("agraph (float[4,8] x, float[8,8] w, bool[4,8] c) => (float16[4,8] y) "
+                    "{ a = MatMul(x, w) b = Where(c, a, x) y = Cast<to = 10>(b) }")  # fmt: skip
+    first, second = with_epilogues(model).operators
+
+    assert (first.op_type, len(first.within), first.element_bytes) == ("MatMul", 1, 1)
+    assert [(operand.tensor, operand.size) for operand in first.reads] == [("x", 128), ("w", 256), ("c", 32)]
+    assert second.op_type == "Cast"
+    assert second.compulsory_words * second.element_bytes == 32 * 4 + 32 * 2

@@ -1,20 +1,24 @@
 """Convolutions of any spatial rank: the curve of windows that slide, exact over tiles and loop orders."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 
-from dfcompile.bounds.curve import Curve, Int64, check_words, front, front_numbers, least, least_of_each_size
+from dfcompile.bounds.curve import Curve, Int64, check_words, constant, front, front_numbers, least, least_of_each_size
 from dfcompile.bounds.einsum.plain import MOST_TILINGS
 from dfcompile.bounds.einsum.window import WindowAxis, axis_tables
 from dfcompile.bounds.einsum.window_orders import Kept, OrderClass, WindowGrid, order_classes
 from dfcompile.bounds.proved import Contracted
-from dfcompile.bounds.tilings import Halo, Rules, tile_sizes, trips_of
+from dfcompile.bounds.tilings import Halo, Rules, Tiles, tile_sizes, trips_of
 from dfcompile.errors import UserError
 
 EVERY: frozenset[Kept] = frozenset({"W", "I", "O"})
+_AT_ONCE = 2**18  # tilings: what is computed of them fits a cache
+_WORDS: Mapping[Kept, int] = MappingProxyType({"I": 1, "W": 1, "O": 1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +100,31 @@ class Convolution:
         return Convolution(self.batch, self.groups, self.channels, self.filters, axes)
 
 
-def convolution_curve(shape: Convolution, rules: Rules, moved: frozenset[Kept] = EVERY) -> Curve:
+def convolution_curve(
+    shape: Convolution, rules: Rules, moved: frozenset[Kept] = EVERY, units: Mapping[Kept, int] = _WORDS
+) -> Curve:
     """Return the curve of a convolution: one box of each tensor in the buffer, any order of the loops over tiles.
 
     Args:
         shape: the convolution.
         rules: how traffic is counted.
         moved: tensors that move, at least one; others are held whole beside the buffer.
+        units: that a word of each tensor takes, of the buffer and of the traffic.
 
     Raises:
         UserError: the convolution is too large.
     """
-    found = _Tilings.of(shape, rules, moved)
+    if moved == {"W"}:  # a word at a time, all that it is multiplied with inside
+        return constant(units["W"] * shape.weight_words, units["W"])
+    if moved == {"O"}:
+        return constant(units["O"] * rules.result_words(shape.result_words, shape.result_words), units["O"])
+    found = _Tilings.of(shape, rules, {kept: units[kept] if kept in moved else 0 for kept in ("I", "W", "O")})
     return least([curve for number in range(len(found.classes)) for curve in found.curves(number)]).times(shape.groups)
 
 
 def every_size(shape: Convolution, rules: Rules) -> tuple[Int64, Int64]:
     """Return every buffer size that a tiling fills exactly, and the least traffic of one that does."""
-    found = _Tilings.of(shape, rules, EVERY)
+    found = _Tilings.of(shape, rules, _WORDS)
     columns = [column for kind in found.classes for column in found.columns(kind, reduces=False)]
     sizes, traffic = (np.concatenate([column[part] for column in columns]) for part in (0, 1))
     sizes, traffic = least_of_each_size(sizes, traffic)
@@ -127,7 +138,7 @@ class _Tilings:
     Attributes:
         shape: the convolution.
         rules: how traffic is counted.
-        moved: tensors that move.
+        units: that a word of each tensor takes; 0 of those that do not move.
         batch: tile sizes, as are ``channels`` and ``filters``.
         grid: pairs of tiles of all axes.
         classes: of loop orders.
@@ -135,7 +146,7 @@ class _Tilings:
 
     shape: Convolution
     rules: Rules
-    moved: frozenset[Kept]
+    units: Mapping[Kept, int]
     batch: Int64
     channels: Int64
     filters: Int64
@@ -143,19 +154,19 @@ class _Tilings:
     classes: tuple[OrderClass, ...]
 
     @classmethod
-    def of(cls, shape: Convolution, rules: Rules, moved: frozenset[Kept]) -> "_Tilings":
+    def of(cls, shape: Convolution, rules: Rules, units: Mapping[Kept, int]) -> "_Tilings":
         if rules.halo is Halo.FORGET:
             shape = shape.unpadded()
-        check_words(shape.name, 6 * shape.macs * _slack(shape))
+        check_words(shape.name, 2 * max(3, sum(units.values())) * shape.macs * _slack(shape))
         batch, channels, filters = (
             tile_sizes(extent, rules.tiles) for extent in (shape.batch, shape.channels, shape.filters)
         )
-        grid = WindowGrid.of(tuple(axis_tables(axis, rules.tiles) for axis in shape.axes), shape.axes)
+        grid = _grid(shape.axes, rules.tiles)
         count = len(batch) * len(channels) * len(filters) * grid.points
         if count > MOST_TILINGS:
             raise UserError(f"{shape.name}: {count:,} tilings against {MOST_TILINGS:,} at most (--tiles divisors)")
-        classes = order_classes(grid, trips_of(shape.filters, filters), rules.halo)
-        return cls(shape, rules, moved, batch, channels, filters, grid, classes)
+        classes = _classes(shape.axes, shape.filters, rules.tiles, rules.halo)
+        return cls(shape, rules, units, batch, channels, filters, grid, classes)
 
     def curves(self, number: int) -> Iterator[Curve]:
         """Yield curves whose least is that of a class of orders."""
@@ -165,11 +176,12 @@ class _Tilings:
             return
         for sizes, traffic, tiles in self.columns(kind, places, reduces=True):
             kept = front_numbers(sizes, traffic)
-            shape, channels, filters, batch = tiles
-            where = np.unravel_index(kept, shape)
-            chosen = (batch[where[1]], np.full(len(kept), channels), filters[where[0]])
+            where = np.unravel_index(kept, (*map(len, tiles), len(places)))
+            channels, filters, batch = (sizes[place] for sizes, place in zip(tiles, where[:3], strict=True))
             tilings = np.concatenate(
-                [np.stack(chosen, axis=1), self.grid.tiles[places[where[2]]]], axis=1, dtype=np.int64
+                [np.stack((batch, channels, filters), axis=1), self.grid.tiles[places[where[3]]]],
+                axis=1,
+                dtype=np.int64,
             )
             yield front(sizes[kept], traffic[kept], tilings)
 
@@ -182,8 +194,8 @@ class _Tilings:
 
     def columns(
         self, kind: OrderClass, places: Int64 | None = None, *, reduces: bool
-    ) -> Iterator[tuple[Int64, Int64, tuple[tuple[int, int, int], int, Int64, Int64]]]:
-        """Yield sizes and traffic for each tile of the channels, and their tiles of filters, batch and windows."""
+    ) -> Iterator[tuple[Int64, Int64, tuple[Int64, Int64, Int64]]]:
+        """Yield sizes and traffic for some tiles of the channels at once; these, those of filters and of the batch."""
         shape, grid = self.shape, self.grid
         places = np.arange(grid.points) if places is None else places
         one = np.ones(1, dtype=np.int64)
@@ -196,18 +208,31 @@ class _Tilings:
         k, n = filters[:, None, None], batch[None, :, None]
         taps, outputs, box = grid.taps[places], grid.outputs[places], grid.footprint[places]
         weight_words, result_words = shape.weight_words // shape.groups, shape.result_words // shape.groups
-        is_moved = {kept: int(kept in self.moved) for kept in EVERY}
+        units = self.units
         weight_trips = kind.weight_trips[places] * (1 if kind.keeps_over_batch else trips_of(shape.batch, n))
-        fixed = is_moved["W"] * weight_words * weight_trips + is_moved["I"] * input_words
-        for c in map(int, channels):
-            channel_trips = 1 if kind.keeps_over_channels else -(-shape.channels // c)
+        fixed = units["W"] * weight_words * weight_trips + units["I"] * input_words
+        at_once = max(1, _AT_ONCE // (len(filters) * len(batch) * len(places)))
+        for start in range(0, len(channels), at_once):
+            some = channels[start : start + at_once]
+            c = some[:, None, None, None]
+            channel_trips = np.ones_like(c) if kind.keeps_over_channels else trips_of(shape.channels, c)
             moved = result_words * channel_trips * kind.result_trips[places]
             written = 2 * moved - (result_words if self.rules.elides_first_read else 0)
-            traffic = fixed + is_moved["O"] * written
-            sizes = is_moved["W"] * c * k * taps + is_moved["I"] * n * c * box + is_moved["O"] * n * k * outputs
-            counts = (len(filters), len(batch), len(places))
+            traffic = fixed + units["O"] * written
+            sizes = units["W"] * c * k * taps + units["I"] * n * c * box + units["O"] * n * k * outputs
+            counts = (len(some), len(filters), len(batch), len(places))
             flat = (np.broadcast_to(column, counts).ravel() for column in (sizes, traffic))
-            yield next(flat), next(flat), (counts, c, filters, batch)
+            yield next(flat), next(flat), (some, filters, batch)
+
+
+@lru_cache(maxsize=4)  # of large ones: their tables take tens of megabytes
+def _grid(axes: tuple[WindowAxis, ...], tiles: Tiles) -> WindowGrid:
+    return WindowGrid.of(tuple(axis_tables(axis, tiles) for axis in axes), axes)
+
+
+@lru_cache(maxsize=4)
+def _classes(axes: tuple[WindowAxis, ...], filters: int, tiles: Tiles, halo: Halo) -> tuple[OrderClass, ...]:
+    return order_classes(_grid(axes, tiles), trips_of(filters, tile_sizes(filters, tiles)), halo)
 
 
 def _slack(shape: Convolution) -> int:

@@ -22,11 +22,13 @@ class PlainTensor:
         name: such as ``A``.
         ranks: numbers of those that index it.
         is_result: whether it is written, and partial sums of it are read again.
+        units: that a word takes, of the buffer and of the traffic.
     """
 
     name: str
     ranks: tuple[int, ...]
     is_result: bool = False
+    units: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def plain_curve(einsum: PlainEinsum, rules: Rules) -> Curve:
     Raises:
         UserError: the einsum is too large.
     """
-    check_words(einsum.name, 2 * len(einsum.tensors) * einsum.macs)
+    check_words(einsum.name, 2 * sum(tensor.units for tensor in einsum.tensors) * einsum.macs)
     return least([_order_curve(einsum, order, rules) for order in _orders(einsum)])
 
 
@@ -164,7 +166,7 @@ def _matters(einsum: PlainEinsum, order: _Order, rank: int) -> bool:
 def _sizes(einsum: PlainEinsum, choices: list[Int64]) -> Int64:
     """Return the words that the tiles take, an axis per rank."""
     axes = _axes(choices)
-    return _added([_multiplied([axes[rank] for rank in tensor.ranks]) for tensor in einsum.tensors])
+    return _added([tensor.units * _multiplied([axes[rank] for rank in tensor.ranks]) for tensor in einsum.tensors])
 
 
 def _traffic(einsum: PlainEinsum, choices: list[Int64], order: _Order, rules: Rules) -> Int64:
@@ -173,7 +175,7 @@ def _traffic(einsum: PlainEinsum, choices: list[Int64], order: _Order, rules: Ru
     parts = []
     for tensor, held in zip(einsum.tensors, order.stays, strict=True):
         repeated = [trips[rank] for rank in range(len(trips)) if rank not in tensor.ranks and rank not in held]
-        words = einsum.words(tensor)
+        words = einsum.words(tensor) * tensor.units
         moved = _multiplied(repeated) * words
         parts.append(2 * moved - (words if rules.elides_first_read else 0) if tensor.is_result else moved)
     return _added(parts)

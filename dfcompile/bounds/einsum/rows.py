@@ -21,7 +21,25 @@ class Rows:
     passes: int = 1
 
 
-def rows_curve(shape: Rows, words: tuple[int, ...], results: tuple[int, ...], rules: Rules) -> Curve:
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """An operand or a result that moves.
+
+    Attributes:
+        words: of it; 0 of a first operand that is held beside the buffer.
+        units: that a word takes, of the buffer and of the traffic.
+    """
+
+    words: int
+    units: int = 1
+
+    @property
+    def size(self) -> int:
+        """Units of all of it."""
+        return self.words * self.units
+
+
+def rows_curve(shape: Rows, operands: tuple[Moving, ...], results: tuple[Moving, ...], rules: Rules) -> Curve:
     """Return the curve of an operator row by row.
 
     The first operand is read once if a row is held, else as often as there are passes; with one word of each operand
@@ -30,23 +48,24 @@ def rows_curve(shape: Rows, words: tuple[int, ...], results: tuple[int, ...], ru
 
     Args:
         shape: how it goes over its rows.
-        words: of the operands that move; the first comes first, 0 words if it is held beside the buffer.
-        results: words of the results that move.
+        operands: that move; the first comes first, also if it is held beside the buffer.
+        results: that move.
         rules: how traffic is counted.
     """
-    first, others = (words[0], words[1:]) if words else (0, ())
-    written = sum(results)
+    first, others = (operands[0], operands[1:]) if operands else (Moving(0, 0), ())
+    written = sum(each.size for each in results)
     if not rules.elides_first_read:
         written *= 2
-    whole = [count for count in others if count >= first or first == 0]
-    small = [count for count in others if count < first]
-    least_size = len(words) + len(results) + (2 if shape.passes > 1 else 0)
+    whole = [each for each in others if each.words >= first.words or first.words == 0]
+    small = [each for each in others if each.words < first.words]
+    least_size = sum(each.units for each in (*operands, *results)) + (2 * first.units if shape.passes > 1 else 0)
     points = []
     for is_row_held in (False, True):
         for is_small_held in (False, True):
-            size = least_size + (shape.row - 1 if is_row_held else 0) + (sum(small) if is_small_held else 0)
-            reads = first * (1 if is_row_held else shape.passes) + sum(whole)
-            reads += sum(small) if is_small_held else first * len(small)
+            size = least_size + (shape.row - 1) * first.units * is_row_held
+            size += sum(each.size for each in small) * is_small_held
+            reads = first.size * (1 if is_row_held else shape.passes) + sum(each.size for each in whole)
+            reads += sum(each.size if is_small_held else first.words * each.units for each in small)
             points.append((size, reads + written))
     columns = np.array(points, dtype=np.int64)
     return front(columns[:, 0], columns[:, 1])

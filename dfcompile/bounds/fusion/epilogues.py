@@ -1,9 +1,10 @@
 """Elementwise operators run as their operand is made: the tensor between never leaves the processing elements."""
 
 from dataclasses import replace
+from math import gcd
 
 from dfcompile.bounds.einsum.rows import Rows
-from dfcompile.bounds.operators import BoundedModel, BoundedOperator
+from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.canonical_dag import TensorRole
 
 
@@ -39,17 +40,31 @@ def _place(op: BoundedOperator, maker: dict[str, int], single: set[str], found: 
         place = maker.get(operand.tensor)
         if place is not None and operand.tensor in single and operand.words == op.writes[0].words:
             before = found[place]
-            if len(before.writes) == 1 and before.element_bytes == op.element_bytes:
+            if len(before.writes) == 1 and _bytes(before.writes[0], before) == _bytes(op.writes[0], op):
                 return place
     return None
 
 
+def _bytes(operand: Operand, op: BoundedOperator) -> int:
+    return operand.units * op.element_bytes
+
+
 def _merged(first: BoundedOperator, last: BoundedOperator) -> BoundedOperator:
+    unit = gcd(first.element_bytes, last.element_bytes)
+    first, last = _in_units(first, unit), _in_units(last, unit)
     made = first.writes[0].tensor
     known = {operand.tensor for operand in first.reads}
     others = tuple(operand for operand in last.reads if operand.tensor != made and operand.tensor not in known)
     within = (*first.within, last.name, *last.within)
     return replace(first, reads=(*first.reads, *others), writes=last.writes, within=within)
+
+
+def _in_units(op: BoundedOperator, unit: int) -> BoundedOperator:
+    times = op.element_bytes // unit
+    reads, writes = (
+        tuple(replace(operand, units=operand.units * times) for operand in side) for side in (op.reads, op.writes)
+    )
+    return replace(op, reads=reads, writes=writes, element_bytes=unit)
 
 
 def _in_order(operators: list[BoundedOperator]) -> tuple[BoundedOperator, ...]:

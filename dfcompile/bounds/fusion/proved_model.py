@@ -6,6 +6,7 @@ from typing import assert_never
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
 from dfcompile.bounds.einsum.plain import PlainEinsum
+from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.bounds.proved import Passing, least_passing
@@ -58,7 +59,7 @@ def _products(op: BoundedOperator) -> int:
             return op.count * op.shape.contracted.macs
         case Attention():
             return op.count * op.shape.scores * op.shape.width
-        case Rows() | None:
+        case Pooling() | Rows() | None:
             return 0
     assert_never(op.shape)
 

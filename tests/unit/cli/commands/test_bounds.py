@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import onnx
+import onnx.parser
 import pytest
 
 from dfcompile.cli import main as cli
@@ -54,6 +56,68 @@ def test_slopes_are_drawn_with_the_srams_mark(capsys: Capture, tmp_path: Path) -
     assert "of SRAM" in capsys.readouterr().out
 
 
+def test_chains_have_a_row_per_way_and_buffer(capsys: Capture) -> None:
+    words = "bounds --chain 64,32,128,32 --buffer 256B,1MiB --word 2 --within 1.5 --format"
+    assert cli.main([*words.split(), "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    moved = {(row["type"], row["buffer_bytes"]): row["tiling_bytes"] for row in found["fusions"]}
+    once = 2 * (2 * 64 * 32 + 2 * 32 * 128)
+
+    assert [name for name, size in moved if size == 256] == [
+        "unfused", "untiled", "relax_io", "relax_io_kn", "flash", "segmented",
+    ]  # fmt: skip
+    assert moved["unfused", 2**20] == once + 2 * (2 * 64 * 128)
+    assert {moved[name, 2**20] for name, _ in moved if name != "unfused"} == {once}
+    assert moved["relax_io", 256] is None
+    assert moved["segmented", 256] == min(value for (_, size), value in moved.items() if size == 256 and value)
+    assert all(row["proved_bytes"] <= (row["tiling_bytes"] or row["proved_bytes"]) for row in found["fusions"])
+    assert [curve["name"] for curve in found["curves"]] == list(dict.fromkeys(name for name, _ in moved))
+    assert {row["operator"] for row in found["operators"]} == {"layer 1", "layer 2"}
+
+    assert cli.main([*words.split(), "csv"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert len(rows) == len(found["fusions"]) + len(found["operators"])
+    assert rows[0]["type"] == "unfused"
+
+
+def test_attention_may_have_heads_that_share_keys(capsys: Capture) -> None:
+    words = "bounds --attention 8,64,32,16,value=8,groups=2 --buffer 1MiB --format json"
+    assert cli.main(words.split()) == 0
+    found = json.loads(capsys.readouterr().out)
+    moved = {row["type"]: row["tiling_bytes"] for row in found["fusions"]}
+    once = 4 * (8 * 64 * (16 + 8) + 2 * 32 * (16 + 8))
+
+    assert moved == {"unfused": once + 4 * 4 * 8 * 64 * 32, "untiled": once, "flash": once}
+    assert [row["operator"] for row in found["operators"]] == ["QK", "softmax", "PV"]
+    assert found["operations"] == 2 * 8 * 64 * 32 * (16 + 8)
+
+
+def test_a_die_is_divided_between_memory_and_compute(capsys: Capture) -> None:
+    words = "bounds --gemm 4096,4096,4096 --system sn30 --buffer 1MiB --format json"
+    assert cli.main(words.split()) == 0
+    die = json.loads(capsys.readouterr().out)["die"]
+
+    assert die["area_pes"] == 655360 / 2 + 1280 * 32 * 6
+    assert die["area_pes"] == pytest.approx(die["buffer_bytes"] / 2048 + die["multiply_adders"])
+    assert die["memory_share"] < die["sram_share"] == pytest.approx(0.571428571)
+
+
+def test_a_model_has_a_curve_of_plans_where_it_is_drawn(capsys: Capture, tmp_path: Path) -> None:
+    picture, target = tmp_path / "slopes.svg", tmp_path / "bounds.json"
+    model = tmp_path / "m.onnx"
+    graph = "agraph (float[4,8] x, float[8,8] w) => (float[4,8] z) { y = MatMul(x, w) z = Softmax(y) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 18]> {graph}'), model)
+    words = ["bounds", str(model), "--buffer", "1KiB", "--svg", str(picture), "--format", "json", "-o", str(target)]
+    assert cli.main(words) == 0
+    found = json.loads(target.read_text())
+    alone, held = found["curves"]
+
+    assert (alone["traffic_bytes"][-1], held["traffic_bytes"][-1]) == (4 * (64 + 4 * 32), 4 * (64 + 2 * 32))
+    assert found["whole"][0]["proved_bytes"] >= found["whole"][0]["compulsory_bytes"] == 4 * (64 + 2 * 32)
+    assert "m, with tensors held: maximal effectual buffer" in picture.read_text()
+    assert not capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -81,6 +145,17 @@ def test_slopes_are_drawn_with_the_srams_mark(capsys: Capture, tmp_path: Path) -
         ("--conv 4,4,8x8,3x3,step=2", "found 'step=2' against"),
         ("--conv 4,4,8x8,3x3,pad=9", "found pad=9 against less than half"),
         ("--conv 4,6,8x8,3x3,groups=4", "against multiples of 4"),
+        ("--chain 4,4", "--chain: found '4,4' against M,W0,W1"),
+        ("--chain 4,4,0", "--chain: found 0 against a size from 1"),
+        ("--chain 4,4,4,x", "--chain: found 'x' against a number"),
+        ("--chain 4,4,4,4,4,4,4,4,4,4,4", "chain: found 9 layers against 1 to 8"),
+        ("--chain 4000000000,4000000000,4000000000", "words of traffic against"),
+        ("--attention 8,4,4", "--attention: found '8,4,4' against H,M,N,D"),
+        ("--attention 8,4,4,-1", "--attention: found -1 against a size from 1"),
+        ("--attention 8,4,4,4,groups=3", "--attention: found 8 heads against a multiple of 3 groups"),
+        ("--attention 8,4,4,4,group=2", "--attention: found 'group=2' against H,M,N,D[,value=V,groups=G]"),
+        ("--attention 8,4000000000,4000000000,4000000000", "words of traffic against"),
+        ("--chain 4,4,4 --attention 1,1,1,1", "found --chain and --attention against one of"),
         ("--gemm 4,4,4 --bmm 1,1,1,1", "found --gemm and --bmm against one of"),
         ("", "found nothing against one of"),
     ],
