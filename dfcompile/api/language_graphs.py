@@ -27,7 +27,7 @@ def graph_page(config: str, options: Mapping[str, object], width: int) -> str:
     prompts = options.get("prefill")
     if not isinstance(prompts, tuple) or len(prompts) != 1 or not str(prompts[0]).isdecimal():
         raise UserError("--from-graph: found no single prompt (give --prefill TOKENS)")
-    configuration = read_configuration(config)
+    configuration = read_configuration(config, may_download=bool(options.get("allow_download")))
     model = model_of(configuration)
     batch = prefill_batch(str(prompts[0]), all_rows=True)
     least = min((one.extent for one in (layer.attention.reach for layer in model.layers) if one.mask is not Mask.FULL),

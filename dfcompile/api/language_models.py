@@ -70,6 +70,7 @@ def request_of(config: str, system: str, options: Options) -> Request:
         oversubscribed=bool(options.get("allow_oversubscribed")),
         offload=offload_of(_text(options, "offload") or "none"),
         usd_per_chip_hour=float(price),
+        may_download=bool(options.get("allow_download")),
     )
 
 
@@ -226,7 +227,7 @@ def notebook_page(config: str, system: str, options: Options) -> str:
     given = [name for name in ("prefill", "decode", "degrees") if options.get(name)]
     if given:
         raise UserError(f"--compat notebook: found --{given[0]}, which its last cell has not (--chunked P:A:C sets it)")
-    configuration = read_configuration(config)
+    configuration = read_configuration(config, may_download=bool(options.get("allow_download")))
     model = notebook_model(configuration.values, configuration.where)
     device, _ = find_device(system)
     sizes = [8192, 512, 256]

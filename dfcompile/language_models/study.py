@@ -50,6 +50,7 @@ class Request:
         offload: share of caches in a memory beside the chip's own; None: as little as lets a step fit.
         oversubscribed: whether more than the memory holds is let pass.
         usd_per_chip_hour: 0: not known.
+        may_download: whether a configuration that is not on this machine is fetched.
     """
 
     config: str
@@ -69,6 +70,7 @@ class Request:
     offload: Fraction | None = NOTHING
     oversubscribed: bool = False
     usd_per_chip_hour: float = 0.0
+    may_download: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class StepStudy:
         weight_bytes: that the whole model reads in the step.
         energy: if the device says what costs energy.
         usd_per_million_tokens: 0 where no price is known.
+        chunk_s: of each step that fills in a prompt, with the same degrees; none where the step is not of these.
     """
 
     batch: Batch
@@ -98,6 +101,7 @@ class StepStudy:
     weight_bytes: int
     energy: Energy | None
     usd_per_million_tokens: float
+    chunk_s: tuple[float, ...]
 
     @property
     def made_tokens(self) -> int:
@@ -139,7 +143,7 @@ def study_of(request: Request) -> Study:
         UserError: configuration, device, formats or steps are wrong.
         InfeasibleError: a step fits on no degrees; the message has the largest batch that would.
     """
-    configuration = read_configuration(request.config)
+    configuration = read_configuration(request.config, may_download=request.may_download)
     model = model_of(configuration)
     precision, notes = precision_of(configuration.values, configuration.where)
     if request.dtypes:
@@ -224,7 +228,11 @@ def _step(
             best.kernels, device, exec_s, best.degrees.chips, best.degrees.micro_batches, best.link_bytes
         )
         exec_s = energy.exec_s
-    return _figures(request, batch, model, precision, found, times, exec_s, energy)
+    chunk_s = tuple(
+        Deployments(replace(case, batch=chunk), best.degrees.chips).deployed(best.degrees).exec_s
+        for chunk in batch.chunks
+    )
+    return _figures(request, batch, model, precision, found, times, exec_s, energy, chunk_s)
 
 
 def _figures(
@@ -236,6 +244,7 @@ def _figures(
     times: Mapping[TimeModel, float],
     exec_s: float,
     energy: Energy | None,
+    chunk_s: tuple[float, ...],
 ) -> StepStudy:
     whole = step_of(model, batch, precision, request.choices)
     hours = exec_s * found.best.degrees.chips / 3600
@@ -250,6 +259,7 @@ def _figures(
         weight_bytes=whole.weight_bytes,
         energy=energy,
         usd_per_million_tokens=request.usd_per_chip_hour * hours / batch.tokens * 1e6,
+        chunk_s=chunk_s,
     )
 
 

@@ -13,7 +13,9 @@ FORMATS = ("table", "json", "csv")
 @click.command(name="llm", cls=StrictCommand)
 @click.option("--config", default="llama-3.1-8b", show_default=True, metavar="FILE|FOLDER|NAME",
               help="A config.json, a folder that has one, a shipped name, or a "
-              "model in the hub's cache on this machine; nothing is downloaded.")  # fmt: skip
+              "model OWNER/NAME in the hub's cache on this machine.")  # fmt: skip
+@click.option("--allow-download", is_flag=True,
+              help="Fetch a model's config.json, and nothing else, if it is not on this machine.")  # fmt: skip
 @click.option("--system", default="NVL-AX", show_default=True, metavar="NAME|FILE[:NAME]",
               help="A shipped device, a spreadsheet (.csv, .tsv, .xlsx, .json, .toml) or a system file.")  # fmt: skip
 @click.option("--prefill", metavar="TOKENS[@PAST][xBATCH][,…]", multiple=True, help="Prompts, each option a step.")

@@ -1,7 +1,6 @@
 """Reads a configuration: a file, a folder, a name that is shipped, or what the hub's cache on this machine holds."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -13,12 +12,20 @@ from dfcompile.host.reasons import reason_of
 from dfcompile.language_models.configuration.defaults import DEFAULTS
 from dfcompile.language_models.configuration.families import FAMILIES
 from dfcompile.language_models.configuration.fields import Fields
+from dfcompile.language_models.configuration.hub import (
+    FILE_NAME,
+    cache_folder,
+    cache_home,
+    cached_in,
+    downloaded,
+    is_on_hub,
+    model_name,
+)
 from dfcompile.language_models.model import Model
 
 LARGEST_BYTES = 2**24
 NESTED = ("text_config", "llm_config", "language_config")  # of models that see or hear as well
 OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
-FILE_NAME = "config.json"
 _SHIPPED = "dfcompile.language_models.configuration.shipped"
 _SAME = {"deepseek-r1": "deepseek-v3"}  # trained otherwise, of one configuration
 
@@ -48,27 +55,35 @@ def _is_json(name: str) -> bool:
     return name.endswith(".json")
 
 
-def read_configuration(asked: str) -> Configuration:
+def read_configuration(asked: str, *, may_download: bool = False) -> Configuration:
     """Find and read a configuration.
 
-    In this order: a file (``-`` is standard input), a folder with a ``config.json``, a name that is shipped, and a
-    model in the hub's cache under ``HF_HOME``. Nothing is ever downloaded.
+    In this order: a file (``-`` is standard input), a folder with a ``config.json`` or one of the hub's cache, a name
+    that is shipped, and a model ``owner/name`` in the hub's cache under ``HF_HOME``. Only if it may, and if none of
+    these is there, it is downloaded.
 
     Raises:
-        UserError: there is none, or it is no JSON mapping.
+        UserError: there is none, it cannot be downloaded, or it is no JSON mapping.
     """
     path = Path(asked)
     if asked == STANDARD_INPUT or path.is_file():
         return _parsed(_text_of(path), path.parent.name if path.name == FILE_NAME else path.stem, asked)
     if path.is_dir():
-        return _parsed(_text_of(path / FILE_NAME), path.name, str(path / FILE_NAME))
+        snapshot = cached_in(path) if not (path / FILE_NAME).is_file() else None
+        found = snapshot or path / FILE_NAME
+        return _parsed(_text_of(found), path.name if snapshot is None else model_name(path), str(found))
     name = asked.lower()
     if name in shipped_names():
         file = files(_SHIPPED).joinpath(f"{_SAME.get(name, name)}.json")
         return _parsed(file.read_text(encoding="utf-8"), name, name)
-    cached = _cached(asked)
-    if cached is not None:
-        return _parsed(_text_of(cached), asked, str(cached))
+    if is_on_hub(asked):
+        cached = cached_in(cache_folder(asked)) or (downloaded(asked) if may_download else None)
+        if cached is not None:
+            return _parsed(_text_of(cached), asked, str(cached))
+        raise UserError(
+            f"configuration {asked!r}: no such file or folder, and none in the hub's cache {str(cache_home())!r} "
+            "(--allow-download fetches its config.json; else put it anywhere and give its path)"
+        )
     raise UserError(
         f"configuration {asked!r}: no such file, folder, shipped name or cached model{nearest(asked, shipped_names())}"
     )
@@ -131,15 +146,3 @@ def _text_of(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = reason_of(error) if isinstance(error, OSError) else "not a text file"
         raise UserError(f"configuration {str(path)!r}: cannot be read: {reason}") from error
-
-
-def _cached(asked: str) -> Path | None:
-    """Return the newest snapshot's configuration of a model ``owner/name`` in the hub's cache, if there is one."""
-    if asked.count("/") != 1 or asked.startswith(("/", ".")):
-        return None
-    home = os.environ.get("HF_HUB_CACHE") or str(
-        Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface") / "hub"
-    )
-    folder = Path(home) / f"models--{asked.replace('/', '--')}" / "snapshots"
-    found = sorted(folder.glob(f"*/{FILE_NAME}"), key=lambda file: (file.stat().st_mtime, str(file)))
-    return found[-1] if found else None

@@ -7,6 +7,7 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.model import Mask, Reach
 
 LARGEST = 2**50  # tokens or sequences
+MOST_CHUNKS = 1024  # of a prompt that are timed one by one
 _PREFILL = re.compile(r"(\d+)(?:@(\d+))?(?:x(\d+))?")
 _DECODE = re.compile(r"(\d+)(?:x(\d+))?")
 _DERIVED = re.compile(r"(\d+):(\d+):(\d+)")
@@ -41,11 +42,19 @@ class Sequences:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """All sequences of a step, and what the step is called."""
+    """All sequences of a step, and what the step is called.
+
+    Attributes:
+        name: of the step.
+        groups: of equal sequences.
+        notes: how it was derived.
+        chunks: if it is the middle one of the steps that fill in a prompt: each of them, one after the other.
+    """
 
     name: str
     groups: tuple[Sequences, ...]
     notes: tuple[str, ...] = ()
+    chunks: tuple["Batch", ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -186,13 +195,19 @@ def _derived(text: str, prompt: int, answer: int, chunk: int) -> Batch:
     piece = chunk - decodes
     if not 0 < piece <= prompt:
         raise UserError(f"--chunked: found {piece} tokens of a prompt in a chunk against 1 to {prompt}")
-    groups: tuple[Sequences, ...] = (Sequences((prompt - piece) // 2, piece, head_rows=0),)
-    if decodes:
-        groups += (Sequences(prompt + answer // 2 - 1, 1, decodes),)
+    beside = (Sequences(prompt + answer // 2 - 1, 1, decodes),) if decodes else ()
+    groups = (Sequences((prompt - piece) // 2, piece, head_rows=0), *beside)
     pieces = -(-prompt // piece)
     mean = seen(Reach(), prompt) / prompt
     note = f"chunked: {pieces} pieces of {piece} tokens per prompt; a token sees {mean:.1f} tokens in the mean"
-    return Batch(f"chunked {text}", groups, (note,))
+    if pieces > MOST_CHUNKS:
+        untimed = f"chunked: {pieces} pieces are not timed one by one, which is done of at most {MOST_CHUNKS}"
+        return Batch(f"chunked {text}", groups, (note, untimed))
+    chunks = tuple(
+        Batch(f"chunk {number} of {text}", (one, *beside))
+        for number, one in enumerate(chunks_of(prompt, piece), start=1)
+    )
+    return Batch(f"chunked {text}", groups, (note,), chunks)
 
 
 def _amount(option: str, text: str) -> int:

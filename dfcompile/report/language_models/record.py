@@ -44,7 +44,16 @@ def study_record(study: Study) -> Record:
 
 def step_record(study: Study, step: StepStudy) -> Record:
     """Return a step with its kernels."""
-    return {**step_figures(study, step), "parts": _parts(step), "kernels": kernel_records(study, step)}
+    chunks: Record = {"chunks": _chunks(step)} if step.chunk_s else {}
+    return {**step_figures(study, step), **chunks, "parts": _parts(step), "kernels": kernel_records(study, step)}
+
+
+def _chunks(step: StepStudy) -> list[Json]:
+    """Return the steps that fill in a prompt, one after the other."""
+    return [
+        {"past": chunk.groups[0].past, "new": chunk.groups[0].new, "time_s": rounded(seconds)}
+        for chunk, seconds in zip(step.batch.chunks, step.chunk_s, strict=True)
+    ]
 
 
 def step_figures(study: Study, step: StepStudy) -> Record:

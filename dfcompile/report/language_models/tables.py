@@ -1,5 +1,6 @@
 """A study of a language model as tables for people: SI prefixes for work, binary ones for bytes."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from dfcompile.language_models.study import StepStudy, Study
@@ -8,6 +9,7 @@ from dfcompile.report.plain_values import Json
 from dfcompile.report.text_tables import Column, Table, folded, listed, page, scaled
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+MOST_CHUNK_ROWS = 9
 _SI = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -41,6 +43,8 @@ def study_table(study: Study, width: int, *, verbose: bool, sweep: Sequence[Mapp
     lines += _step_table(study).lines(width)
     lines += _place_table(study).lines(width)
     for step in study.steps:
+        if step.chunk_s:
+            lines += _chunk_table(step).lines(width)
         lines += _kind_table(step).lines(width)
         lines += _kernel_table(step).lines(width)
     if sweep:
@@ -130,6 +134,22 @@ def _names(steps: Sequence[StepStudy]) -> Column:
     return Column("step", tuple(step.batch.name for step in steps), is_text=True)
 
 
+def _chunk_table(step: StepStudy) -> Table:
+    """Return the steps that fill in a prompt: all, or some of them from the first to the last."""
+    count = len(step.chunk_s)
+    shown = list(dict.fromkeys(round(at * (count - 1) / (MOST_CHUNK_ROWS - 1)) for at in range(MOST_CHUNK_ROWS)))
+    pieces = [step.batch.chunks[at].groups[0] for at in shown]
+    return Table(
+        f"{step.batch.name}: {'chunks' if len(shown) == count else 'some of the chunks'} of a prompt",
+        (Column("chunk", tuple(f"{at + 1:,} of {count:,}" for at in shown)),),
+        (
+            Column("tokens\nbefore", tuple(f"{piece.past:,}" for piece in pieces)),
+            Column("tokens", tuple(f"{piece.new:,}" for piece in pieces)),
+            scaled("time\n{}s", [step.chunk_s[at] for at in shown]),
+        ),
+    )
+
+
 def _kind_table(step: StepStudy) -> Table:
     parts = step.deployment.kernels.parts
     whole = sum(part.count * part.exec_s for part in parts) or 1.0
@@ -178,7 +198,12 @@ def _answers(study: Study) -> list[str]:
     """Return time to the first and per further token, where the steps are those."""
     first = next((step for step in study.steps if not any(group.decodes for group in step.batch.groups)), None)
     later = next((step for step in study.steps if step.batch.is_decode), None)
-    lines = []
+    lines = [
+        f"time to first token in {len(step.chunk_s):,} chunks: {math.fsum(step.chunk_s) * 1e3:,.4g} ms, "
+        f"{math.fsum(step.chunk_s) / len(step.chunk_s) * 1e3:,.4g} ms each in the mean ({study.request.time.value})"
+        for step in study.steps
+        if step.chunk_s
+    ]
     if first is not None:
         lines.append(f"time to first token: {first.exec_s * 1e3:,.4g} ms ({study.request.time.value})")
     if later is not None:

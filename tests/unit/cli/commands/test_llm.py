@@ -60,6 +60,21 @@ def test_csv_has_the_rows_of_the_reference(capsys: pytest.CaptureFixture[str]) -
         assert float(one["time_s"]) == pytest.approx(float(other["time_s"]), rel=1e-11)
 
 
+def test_every_chunk_of_a_prompt_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    (step,) = json.loads(run(capsys, "--chunked", "8192:512:256", "--format", "json"))["steps"]
+    alone = [
+        json.loads(run(capsys, "--chunked", f"{new}@{past}+8448x15", "--format", "json"))["steps"][0]["time_s"]
+        for past, new in ((0, 241), (3856, 241))
+    ]
+    text = run(capsys, "--chunked", "8192:512:256")
+
+    assert [step["chunks"][at]["time_s"] for at in (0, 16)] == alone
+    assert [one["past"] for one in step["chunks"]] == list(range(0, 8192, 241))
+    whole = sum(one["time_s"] for one in step["chunks"])
+    assert f"time to first token in 34 chunks: {whole * 1e3:,.4g} ms, {whole / 34 * 1e3:.4g} ms each" in text
+    assert "some of the chunks of a prompt" in text
+
+
 def test_compat_prints_the_notebook(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--compat", "notebook") == (DATA / "notebook_nvl_ax.txt").read_text()
     assert run(capsys, "--compat", "notebook", "--system", "JGS") == (DATA / "notebook_jgs.txt").read_text()

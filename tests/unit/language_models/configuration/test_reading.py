@@ -1,6 +1,9 @@
 """Configurations: found, read, filled in, or refused in one line."""
 
 import json
+import os
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -60,8 +63,62 @@ def test_the_hubs_cache_is_looked_at_and_no_network(tmp_path: Path, monkeypatch:
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
 
     assert read_model("some/model").vocabulary == 100
-    with pytest.raises(UserError, match="configuration 'some/other': no such file, folder, shipped name or cached"):
+    with pytest.raises(UserError, match=r"configuration 'some/other': no such file .* \(--allow-download fetches"):
         read_model("some/other")
+    with pytest.raises(UserError, match="configuration 'some': no such file, folder, shipped name or cached model"):
+        read_model("some")
+
+
+def test_p5_a_folder_of_the_hubs_cache_gives_its_main_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "models--some--model-x"
+    for name, vocabulary in (("abc", 100), ("def", 200)):
+        (folder / "snapshots" / name).mkdir(parents=True)
+        written(folder / "snapshots" / name, vocab_size=vocabulary)
+    monkeypatch.setenv("HUGGINGFACE_HUB_CACHE", str(tmp_path))
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    os.utime(folder / "snapshots" / "abc" / "config.json", (1, 1))
+    newest = read_configuration(str(folder))
+    (folder / "refs").mkdir()
+    for said, expected in (("abc\n", 100), ("../../elsewhere", 200), ("gone", 200)):
+        (folder / "refs" / "main").write_text(said)
+
+        assert read_model("some/model-x").vocabulary == expected
+    assert (newest.name, newest.values["vocab_size"]) == ("some/model-x", 200)
+
+
+def test_p5_a_configuration_is_fetched_only_if_that_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[tuple[str, str]] = []
+
+    def fetch(name: str, file: str, cache_dir: str) -> str:
+        fetched.append((name, file))
+        if name == "some/gated":
+            raise OSError("401 Client Error\nCannot access gated repo")
+        (tmp_path / "got").mkdir(exist_ok=True)
+        written(tmp_path / "got")
+        assert cache_dir == str(tmp_path)
+        return str(tmp_path / "got" / "config.json")
+
+    hub = types.ModuleType("huggingface_hub")
+    monkeypatch.setattr(hub, "hf_hub_download", fetch, raising=False)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+
+    with pytest.raises(UserError, match="--allow-download fetches"):
+        read_configuration("some/model")
+    assert not fetched
+    assert read_configuration("some/model", may_download=True).values["vocab_size"] == 100
+    with pytest.raises(UserError, match=r"'some/gated': cannot be downloaded \(put its config.*: 401 Client Error$"):
+        read_configuration("some/gated", may_download=True)
+    assert fetched == [("some/model", "config.json"), ("some/gated", "config.json")]
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(UserError, match="--allow-download against HF_HUB_OFFLINE"):
+        read_configuration("some/model", may_download=True)
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(UserError, match=r"needs huggingface_hub \(pip install huggingface_hub\)"):
+        read_configuration("some/model", may_download=True)
+    assert read_configuration("gpt2", may_download=True).name == "gpt2"
 
 
 def test_trap_t6_what_is_left_out_is_filled_in_and_listed(tmp_path: Path) -> None:

@@ -59,9 +59,22 @@ def test_trap_t4_the_means_of_the_notebooks_chunk() -> None:
 
 
 def test_a_prompt_of_very_many_pieces_is_not_cut_to_be_counted() -> None:
-    (note,) = chunked_batch("1125899906842624:3:100").notes
+    note, untimed = chunked_batch("1125899906842624:3:100").notes
 
     assert note.startswith("chunked: 11258999068427 pieces of 100 tokens")
+    assert untimed.startswith("chunked: 11258999068427 pieces are not timed one by one")
+
+
+def test_trap_t4_every_chunk_of_a_prompt_is_a_step() -> None:
+    batch = chunked_batch("8192:512:256")
+    pieces, beside = zip(*(chunk.groups for chunk in batch.chunks), strict=True)
+
+    assert (len(batch.chunks), batch.groups[0].new, pieces[-1].new) == (34, 241, 239)
+    assert sum(pairs(Reach(), piece.past, piece.new) for piece in pieces) == 8192 * 8193 // 2
+    assert set(beside) == {batch.groups[1]}
+    assert [piece.head_rows for piece in pieces] == [0] * 33 + [1]
+    assert not chunked_batch("1000000:1:64").chunks
+    assert "at most 1024" in chunked_batch("1000000:1:64").notes[1]
 
 
 def test_batches_of_mixed_lengths() -> None:
