@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from dfcompile.cli.strict_command import StrictCommand, target_of
+from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
 
 FORMATS = ("table", "json", "csv")
@@ -59,6 +60,8 @@ FORMATS = ("table", "json", "csv")
 @click.option("--allow-oversubscribed", is_flag=True, help="Let pass what memory does not hold.")
 @click.option("--usd-per-chip-hour", default=0.0, type=click.FloatRange(0, 1e6), help="For cost per million tokens.")
 @click.option("--sweep", metavar="batch|chips|dtype|context=V[,V…]", help="What a change would bring.")
+@click.option("--map", "map_", is_flag=True,
+              help="Also fuse a layer of each kind, and shard it over up to --chips chips.")  # fmt: skip
 @click.option("--from-graph", is_flag=True,
               help="Hold one prompt against the graph that transformers runs (needs it and torch).")  # fmt: skip
 @click.option("--compat", type=click.Choice(["notebook"]), help="What the notebook prints, mistakes included.")
@@ -76,6 +79,7 @@ def llm(
     verbose: bool,
     output: Path | None,
     sweep: str | None,
+    map_: bool,
     from_graph: bool,
     **options: object,
 ) -> None:
@@ -103,13 +107,24 @@ def llm(
     request = request_of(config, system, options)
     found = study_of(request)
     rows = swept(request, sweep) if sweep else ()
+    mapping = None
+    if map_:
+        from dfcompile.api.language_mappings import mapped
+        from dfcompile.report.language_models.mapped import mapping_report
+
+        if sweep and format_ == "csv":
+            raise UserError("--format csv: found --sweep and --map against one table")
+        mapping = mapping_report(mapped(found), output_width(), verbose=verbose)
     for warning in found.warnings:
         warn(warning)
     match format_:
         case "json":
-            text = study_json(found, rows)
+            text = study_json(found, rows, mapping.records if mapping is not None else ())
         case "csv":
-            text = rows_csv(rows) if rows else study_csv(found)
+            table = mapping.rows if mapping is not None else rows
+            text = rows_csv(table) if table else study_csv(found)
         case _:
-            text = study_table(found, output_width(), verbose=verbose, sweep=rows)
+            text = study_table(
+                found, output_width(), verbose=verbose, sweep=rows, mapped=mapping.lines if mapping is not None else ()
+            )
     write_text(text, output)

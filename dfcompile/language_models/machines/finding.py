@@ -47,6 +47,12 @@ def find_device(asked: str, multiplies: tuple[str, ...] = ("bf16", "fp16")) -> t
     return _of_system_file(asked, multiplies)
 
 
+def is_device(asked: str) -> bool:
+    """Whether what is asked for is a shipped device or a spreadsheet's, and not a system file."""
+    shipped = {name.lower() for name in shipped_devices()}
+    return (asked.lower() in shipped and not Path(asked).exists()) or _split(asked)[0] is not None
+
+
 def _split(asked: str) -> tuple[Path | None, str]:
     """Return the spreadsheet's path and the device's name, if it is one; a path may have colons itself."""
     if Path(asked).suffix.lower() in SHEETS:

@@ -158,11 +158,13 @@ def _busy(found: Activity) -> Record:
     return {name: None if share is None else rounded(share) for name, share in named.items()}
 
 
-def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = ()) -> str:
+def study_json(study: Study, sweep: Sequence[Mapping[str, Json]] = (), mapped: Sequence[Record] = ()) -> str:
     """Return a study as JSON."""
     record: Record = study_record(study)
     if sweep:
         record["sweep"] = [dict(row) for row in sweep]
+    if mapped:
+        record["mapped"] = list(mapped)
     return json_text(record, indent=2) + "\n"
 
 

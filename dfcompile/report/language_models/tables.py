@@ -5,40 +5,22 @@ from collections.abc import Mapping, Sequence
 
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
+from dfcompile.report.language_models.amounts import binary, decimal
 from dfcompile.report.plain_values import Json
 from dfcompile.report.text_tables import Column, Table, folded, listed, page, scaled
 
-_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 MOST_CHUNK_ROWS = 9
-_SI = ("", "k", "M", "G", "T", "P", "E")
 
 
-def binary(amount: float) -> str:
-    """Write bytes with a binary prefix.
-
-    >>> binary(1023), binary(2**30)
-    ('1023 B', '1.0 GiB')
-    """
-    at = 0
-    while at + 1 < len(_BINARY) and amount >= 1024:
-        amount, at = amount / 1024, at + 1
-    return f"{amount:.0f} {_BINARY[at]}" if at == 0 else f"{amount:.1f} {_BINARY[at]}"
-
-
-def decimal(amount: float) -> str:
-    """Write an amount with a decimal prefix.
-
-    >>> decimal(8_030_261_248), decimal(999)
-    ('8.03 G', '999')
-    """
-    at = 0
-    while at + 1 < len(_SI) and amount >= 1000:
-        amount, at = amount / 1000, at + 1
-    return f"{amount:.0f}" if at == 0 else f"{amount:.2f} {_SI[at]}"
-
-
-def study_table(study: Study, width: int, *, verbose: bool, sweep: Sequence[Mapping[str, Json]] = ()) -> str:
-    """Return a study as tables that are never wider than the page."""
+def study_table(
+    study: Study,
+    width: int,
+    *,
+    verbose: bool,
+    sweep: Sequence[Mapping[str, Json]] = (),
+    mapped: Sequence[str] = (),
+) -> str:
+    """Return a study as tables that are never wider than the page, with those of its mapping among them."""
     lines = [*(line for text in _model_lines(study) for line in folded(text, width, "  ")), ""]
     lines += _step_table(study).lines(width)
     lines += _place_table(study).lines(width)
@@ -47,6 +29,7 @@ def study_table(study: Study, width: int, *, verbose: bool, sweep: Sequence[Mapp
             lines += _chunk_table(step).lines(width)
         lines += _kind_table(step).lines(width)
         lines += _kernel_table(step).lines(width)
+    lines += mapped
     if sweep:
         lines += sweep_table(sweep).lines(width)
     lines += _answers(study)

@@ -75,6 +75,24 @@ def test_every_chunk_of_a_prompt_is_timed(capsys: pytest.CaptureFixture[str]) ->
     assert "some of the chunks of a prompt" in text
 
 
+def test_layers_are_mapped_in_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--config", "gpt2", "--system", "h100-sxm", "--decode", "64x2", "--map")
+    (step,) = json.loads(run(capsys, *words, "--format", "json"))["mapped"]
+    rows = list(csv.DictReader(run(capsys, *words, "--format", "csv").splitlines()))
+    text = run(capsys, *words, "-v")
+
+    layer, head = step["parts"]
+    assert step["time_s"] == pytest.approx(12 * layer["time_s"] + head["time_s"])
+    assert layer["least_bytes"] <= layer["memory_bytes"]
+    assert layer["bound_s"] <= layer["time_s"]
+    assert [row["kernels"] for row in rows if row["part"] == "head"] == ["lm_head"]
+    assert f"mapped: {step['time_s'] * 1e3:,.4g} ms per step, layer after layer" in text
+    assert "one layer each, mapped on h100-sxm" in text
+    assert "arrays: 32 x 64 per core" in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert main(["llm", *words, "--sweep", "batch=1", "--format", "csv"]) == 1
+
+
 def test_compat_prints_the_notebook(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--compat", "notebook") == (DATA / "notebook_nvl_ax.txt").read_text()
     assert run(capsys, "--compat", "notebook", "--system", "JGS") == (DATA / "notebook_jgs.txt").read_text()
