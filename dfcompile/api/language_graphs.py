@@ -8,33 +8,32 @@ from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.graph.exported import exported_trace
 from dfcompile.language_models.graph.kernels import GraphKernel, graph_kernels, total_macs
 from dfcompile.language_models.model import Mask
-from dfcompile.language_models.steps.batch import prefill_batch
+from dfcompile.language_models.parameters import kv_elements_per_token
+from dfcompile.language_models.steps.batch import Batch, Sequences, decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.report.text_tables import Column, Table, page
 
 
 def graph_page(config: str, options: Mapping[str, object], width: int) -> str:
-    """Return the kernels of the graph of one prompt as a table, and their multiply-accumulates beside the closed form.
+    """Return the kernels of the graph of one step as a table, and their multiply-accumulates beside the closed form.
 
     The graph multiplies every query with every key, makes logits of every token, and expands latents: so does the
     closed form here.
 
     Raises:
-        UserError: no single prompt is asked for, it is longer than a window, torch or transformers is not installed,
-            or the two differ, which says by how much.
+        UserError: no single kind of sequence is asked for, it is longer than a window, torch or transformers is not
+            installed, or the two differ, which says by how much.
     """
-    prompts = options.get("prefill")
-    if not isinstance(prompts, tuple) or len(prompts) != 1 or not str(prompts[0]).isdecimal():
-        raise UserError("--from-graph: found no single prompt (give --prefill TOKENS)")
+    batch, group = _asked(options)
     configuration = read_configuration(config, may_download=bool(options.get("allow_download")))
     model = model_of(configuration)
-    batch = prefill_batch(str(prompts[0]), all_rows=True)
     least = min((one.extent for one in (layer.attention.reach for layer in model.layers) if one.mask is not Mask.FULL),
                 default=batch.longest)  # fmt: skip
     if batch.longest > least:
         raise UserError(f"--from-graph: found a prompt of {batch.longest} tokens against a window of {least} or fewer")
-    kernels = graph_kernels(exported_trace(configuration.values, batch.longest, configuration.where))
+    trace = exported_trace(configuration.values, group.new, configuration.where, past=group.past, sequences=group.count)
+    kernels = graph_kernels(trace)
     closed = step_of(model, batch, uniform(FORMATS["bf16"]), StepChoices(causal=False, latent=Latent.NAIVE)).macs
     counted = total_macs(kernels)
     if counted != closed:
@@ -42,7 +41,28 @@ def graph_page(config: str, options: Mapping[str, object], width: int) -> str:
             f"--from-graph: the graph of {model.name} has {counted} MACs against {closed} of the closed form"
         )
     lines = [*_table(kernels).lines(width), f"MACs of the graph: {counted:,}, as the closed form"]
+    held = kv_elements_per_token(model) * group.past * group.count
+    if trace.cache_elements != held:
+        raise UserError(
+            f"--from-graph: the graph of {model.name} has a cache of {trace.cache_elements} elements against {held} "
+            "of the closed form"
+        )
+    if held:
+        lines.append(f"elements of the cache: {held:,}, as the closed form")
     return page(lines)
+
+
+def _asked(options: Mapping[str, object]) -> tuple[Batch, Sequences]:
+    """Return the one step that is asked for, and its one kind of sequence."""
+    prompts, decodes = (options.get(word) or () for word in ("prefill", "decode"))
+    assert isinstance(prompts, tuple)
+    assert isinstance(decodes, tuple)
+    if options.get("chunked") or len(prompts) + len(decodes) != 1:
+        raise UserError("--from-graph: found no single prompt (give --prefill TOKENS or --decode CONTEXTxBATCH)")
+    batch = prefill_batch(str(prompts[0]), all_rows=True) if prompts else decode_batch(str(decodes[0]))
+    if len(batch.groups) != 1:
+        raise UserError(f"--from-graph: {batch.name}: found sequences of {len(batch.groups)} lengths against one")
+    return batch, batch.groups[0]
 
 
 def _table(kernels: tuple[GraphKernel, ...]) -> Table:

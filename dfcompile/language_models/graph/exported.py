@@ -3,6 +3,7 @@
 import importlib.util
 import warnings
 from collections.abc import Mapping
+from copy import copy
 from typing import TYPE_CHECKING
 
 from dfcompile.errors import UserError
@@ -11,14 +12,24 @@ from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace
 if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
+    from transformers import Cache
 
 EAGER = ("gemma2", "gpt_oss")  # families that have no other attention
 NEEDED = ("torch", "transformers")
 _CACHE_NAMES = ("past_key", "past_key_values", "key_cache", "value_cache")
 
 
-def exported_trace(values: Mapping[str, object], tokens: int, where: str) -> Trace:
-    """Return the graph of one prompt through a configuration's model, on tensors without values.
+def exported_trace(
+    values: Mapping[str, object], tokens: int, where: str, *, past: int = 0, sequences: int = 1
+) -> Trace:
+    """Return the graph of prompts, or of tokens behind a cache, through a model, on tensors without values.
+
+    Args:
+        values: of the configuration.
+        tokens: new ones of each sequence.
+        where: names the configuration in errors.
+        past: tokens of each sequence in the cache, which is an input of the graph.
+        sequences: in the batch.
 
     Raises:
         UserError: torch or transformers is not installed, or does not know the model.
@@ -28,10 +39,10 @@ def exported_trace(values: Mapping[str, object], tokens: int, where: str) -> Tra
         raise UserError(f"--from-graph: needs {' and '.join(missing)} (pip install 'dfcompile[transformers]')")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return trace_of(_exported(values, tokens, where))
+        return trace_of(_exported(values, where, (sequences, tokens), past))
 
 
-def _exported(values: Mapping[str, object], tokens: int, where: str) -> "ExportedProgram":
+def _exported(values: Mapping[str, object], where: str, shape: tuple[int, int], past: int) -> "ExportedProgram":
     import torch
     from transformers import AutoModelForCausalLM
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
@@ -47,8 +58,34 @@ def _exported(values: Mapping[str, object], tokens: int, where: str) -> "Exporte
         model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=torch.bfloat16)
     if hasattr(model, "set_experts_implementation"):
         _group_experts(model)
-    ids = torch.zeros((1, tokens), dtype=torch.long, device="meta")
-    return torch.export.export(model.eval(), (ids,), {"use_cache": False}, strict=False)
+    ids = torch.zeros(shape, dtype=torch.long, device="meta")
+    if not past:
+        return torch.export.export(model.eval(), (ids,), {"use_cache": False}, strict=False)
+    before = torch.zeros((shape[0], past), dtype=torch.long, device="meta")
+    with torch.no_grad(), torch.device("meta"):
+        cache = model.eval()(before, use_cache=True).past_key_values
+    held = [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
+    return torch.export.export(_behind(model, cache), (ids, held), strict=False)
+
+
+def _behind(model: "torch.nn.Module", cache: "Cache") -> "torch.nn.Module":
+    """Return a model whose cache is an input: as many tensors as an empty run of it left, keys before values."""
+    import torch
+
+    class Behind(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids: torch.Tensor, past_key_values: list[torch.Tensor]) -> torch.Tensor:
+            filled = copy(cache)
+            filled.layers = [copy(layer) for layer in cache.layers]
+            for layer, keys, values in zip(filled.layers, past_key_values[::2], past_key_values[1::2], strict=True):
+                layer.keys, layer.values = keys, values
+            logits: torch.Tensor = self.model(ids, past_key_values=filled, use_cache=True).logits
+            return logits
+
+    return Behind().eval()
 
 
 def _group_experts(model: object) -> None:

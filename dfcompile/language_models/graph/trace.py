@@ -53,6 +53,11 @@ class Trace:
         """Return what a node reads."""
         return tuple(self._by_name[name] for name in node.inputs)
 
+    @property
+    def cache_elements(self) -> int:
+        """Elements of all inputs that are caches."""
+        return sum(_size(node) for node in self.nodes if node.op == CACHE)
+
     @cached_property
     def _made_of_parameters(self) -> frozenset[str]:
         found: set[str] = set()

@@ -9,10 +9,10 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.graph.exported import NEEDED, exported_trace
-from dfcompile.language_models.graph.kernels import GraphKernel, graph_kernels, total_macs
+from dfcompile.language_models.graph.kernels import APPEND, GraphKernel, graph_kernels, total_macs
 from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace, TraceNode
-from dfcompile.language_models.parameters import parameters_of
-from dfcompile.language_models.steps.batch import prefill_batch
+from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
+from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
 
@@ -129,8 +129,29 @@ def test_the_graph_of_a_family_has_the_macs_of_the_closed_form(name: str) -> Non
     assert parameters_of(model).total > 0
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_p4_the_graph_of_a_decode_has_the_macs_and_the_cache_of_the_closed_form(name: str) -> None:
+    """At full width, behind a cache that is an input; where transformers is not installed, the command says so."""
+    configuration = shortened(name)
+    model, batch = model_of(configuration), decode_batch(f"{TOKENS}x3")
+    if any(importlib.util.find_spec(package) is None for package in NEEDED):
+        with pytest.raises(UserError, match=r"--from-graph: needs .*transformers"):
+            exported_trace(configuration.values, 1, name, past=TOKENS - 1, sequences=3)
+        return
+    trace = exported_trace(configuration.values, 1, name, past=TOKENS - 1, sequences=3)
+    choices = StepChoices(causal=False, latent=Latent.NAIVE)
+
+    assert total_macs(graph_kernels(trace)) == step_of(model, batch, uniform(FORMATS["bf16"]), choices).macs
+    assert trace.cache_elements == 3 * (TOKENS - 1) * kv_elements_per_token(model)
+    assert sum(one.count for one in graph_kernels(trace) if one.op == APPEND) == 2 * len(model.layers)
+
+
 def test_what_a_graph_cannot_be_asked_is_one_line() -> None:
     with pytest.raises(UserError, match="found no single prompt"):
         graph_page("gpt2", {"prefill": ("8", "16")}, 120)
+    with pytest.raises(UserError, match="found no single prompt"):
+        graph_page("gpt2", {"prefill": ("8",), "decode": ("16",)}, 120)
+    with pytest.raises(UserError, match="--from-graph: decode 8,9x2: found sequences of 2 lengths against one"):
+        graph_page("gpt2", {"decode": ("8,9x2",)}, 120)
     with pytest.raises(UserError, match="found a prompt of 200 tokens against a window of 128"):
         graph_page("gpt-oss-20b", {"prefill": ("200",)}, 120)
