@@ -1,17 +1,20 @@
 """A language model's graph beside its closed form: what ``dfcompile llm --from-graph`` prints."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from dfcompile.errors import UserError
-from dfcompile.language_models.configuration.reading import model_of, read_configuration
+from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
 from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.graph.exported import exported_trace
 from dfcompile.language_models.graph.kernels import GraphKernel, graph_kernels, total_macs
+from dfcompile.language_models.graph.trace import Trace
 from dfcompile.language_models.model import Mask
 from dfcompile.language_models.parameters import kv_elements_per_token
 from dfcompile.language_models.steps.batch import Batch, Sequences, decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
+from dfcompile.options import parse_dims
 from dfcompile.report.text_tables import Column, Table, page
 
 
@@ -25,26 +28,25 @@ def graph_page(config: str, options: Mapping[str, object], width: int) -> str:
         UserError: no single kind of sequence is asked for, it is longer than a window, torch or transformers is not
             installed, or the two differ, which says by how much.
     """
-    batch, group = _asked(options)
+    how = "--from-onnx" if options.get("from_onnx") else "--from-graph"
+    batch, group = _asked(options, how)
     configuration = read_configuration(config, may_download=bool(options.get("allow_download")))
     model = model_of(configuration)
     least = min((one.extent for one in (layer.attention.reach for layer in model.layers) if one.mask is not Mask.FULL),
                 default=batch.longest)  # fmt: skip
     if batch.longest > least:
-        raise UserError(f"--from-graph: found a prompt of {batch.longest} tokens against a window of {least} or fewer")
-    trace = exported_trace(configuration.values, group.new, configuration.where, past=group.past, sequences=group.count)
+        raise UserError(f"{how}: found a prompt of {batch.longest} tokens against a window of {least} or fewer")
+    trace = _trace(configuration, group, options)
     kernels = graph_kernels(trace)
     closed = step_of(model, batch, uniform(FORMATS["bf16"]), StepChoices(causal=False, latent=Latent.NAIVE)).macs
     counted = total_macs(kernels)
     if counted != closed:
-        raise UserError(
-            f"--from-graph: the graph of {model.name} has {counted} MACs against {closed} of the closed form"
-        )
+        raise UserError(f"{how}: the graph of {model.name} has {counted} MACs against {closed} of the closed form")
     lines = [*_table(kernels).lines(width), f"MACs of the graph: {counted:,}, as the closed form"]
     held = kv_elements_per_token(model) * group.past * group.count
     if trace.cache_elements != held:
         raise UserError(
-            f"--from-graph: the graph of {model.name} has a cache of {trace.cache_elements} elements against {held} "
+            f"{how}: the graph of {model.name} has a cache of {trace.cache_elements} elements against {held} "
             "of the closed form"
         )
     if held:
@@ -52,16 +54,29 @@ def graph_page(config: str, options: Mapping[str, object], width: int) -> str:
     return page(lines)
 
 
-def _asked(options: Mapping[str, object]) -> tuple[Batch, Sequences]:
+def _trace(configuration: Configuration, group: Sequences, options: Mapping[str, object]) -> Trace:
+    path = options.get("from_onnx")
+    if path is None:
+        return exported_trace(
+            configuration.values, group.new, configuration.where, past=group.past, sequences=group.count
+        )
+    from dfcompile.language_models.graph.onnx_trace import onnx_trace
+
+    dims = options.get("dims")
+    assert isinstance(dims, tuple)
+    return onnx_trace(Path(str(path)), parse_dims(dims))
+
+
+def _asked(options: Mapping[str, object], how: str) -> tuple[Batch, Sequences]:
     """Return the one step that is asked for, and its one kind of sequence."""
     prompts, decodes = (options.get(word) or () for word in ("prefill", "decode"))
     assert isinstance(prompts, tuple)
     assert isinstance(decodes, tuple)
     if options.get("chunked") or len(prompts) + len(decodes) != 1:
-        raise UserError("--from-graph: found no single prompt (give --prefill TOKENS or --decode CONTEXTxBATCH)")
+        raise UserError(f"{how}: found no single prompt (give --prefill TOKENS or --decode CONTEXTxBATCH)")
     batch = prefill_batch(str(prompts[0]), all_rows=True) if prompts else decode_batch(str(decodes[0]))
     if len(batch.groups) != 1:
-        raise UserError(f"--from-graph: {batch.name}: found sequences of {len(batch.groups)} lengths against one")
+        raise UserError(f"{how}: {batch.name}: found sequences of {len(batch.groups)} lengths against one")
     return batch, batch.groups[0]
 
 

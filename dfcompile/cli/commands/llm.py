@@ -63,7 +63,10 @@ FORMATS = ("table", "json", "csv")
 @click.option("--map", "map_", is_flag=True,
               help="Also fuse a layer of each kind, and shard it over up to --chips chips.")  # fmt: skip
 @click.option("--from-graph", is_flag=True,
-              help="Hold one prompt against the graph that transformers runs (needs it and torch).")  # fmt: skip
+              help="Hold one step against the graph that transformers runs (needs it and torch).")  # fmt: skip
+@click.option("--from-onnx", type=click.Path(path_type=Path), metavar="FILE",
+              help="The same against the graph in an ONNX file.")  # fmt: skip
+@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a symbolic dimension of that file.")
 @click.option("--compat", type=click.Choice(["notebook"]), help="What the notebook prints, mistakes included.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True,
               help="Of the report.")  # fmt: skip
@@ -93,7 +96,7 @@ def llm(
         write_text(notebook_page(config, system, options), output)
         return
 
-    if from_graph:
+    if from_graph or options["from_onnx"] is not None:
         from dfcompile.api.language_graphs import graph_page
 
         write_text(graph_page(config, options, output_width()), output)

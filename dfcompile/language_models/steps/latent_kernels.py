@@ -1,8 +1,9 @@
 """Kernels of multi-head latent attention, naive or absorbed [deepseek24]."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from dfcompile.language_models.formats import Precision
+from dfcompile.language_models.formats import NumberFormat, Precision
 from dfcompile.language_models.model import LatentAttention
 from dfcompile.language_models.steps.attention_kernels import (
     attention_name,
@@ -84,7 +85,8 @@ def _naive(
         rate=precision.product(precision.attention),
     )  # fmt: skip
     seen = pairs(attention.reach, group.past, group.new, causal=choices.causal) * group.count
-    yield Kernel(
+    keys = activations.bytes_of(rows * (heads * attention.nope + attention.rope))
+    whole = Kernel(
         grouped_kind(group), attention_work(group), attention_name(group), part, count,
         group.new, attention.qk_dim, tokens, group.count * heads,
         macs=heads * (attention.qk_dim + attention.v_dim) * seen,
@@ -92,6 +94,40 @@ def _naive(
         act_out_bytes=activations.bytes_of(queries * attention.v_dim),
         vector_elements=heads * seen,
         rate=activations.name,
+    )  # fmt: skip
+    if choices.flash:
+        yield whole
+        return
+    asked = replace(whole, act_in_bytes=activations.bytes_of(queries * attention.qk_dim) + keys)
+    yield from _unfused(asked, attention.v_dim, made - keys, 0, heads * seen, activations)
+
+
+def _unfused(
+    first: Kernel, width: int, values_bytes: int, cached_bytes: int, seen: int, activations: NumberFormat
+) -> Iterator[Kernel]:
+    """Yield the product of scores, their softmax, and that of values, where scores are written and read twice.
+
+    Args:
+        first: the fused kernel, with what the product of scores reads.
+        width: elements of a value.
+        values_bytes: of values that are activations.
+        cached_bytes: of values that are read of the cache.
+        seen: pairs of queries of all heads and keys.
+        activations: format of scores.
+    """
+    name, scores = first.name, activations.bytes_of(first.m * first.n * first.batch)
+    depth = first.macs // seen - width
+    yield replace(
+        first, name=f"{name}_scores", macs=depth * seen, act_out_bytes=scores,
+        vector_elements=first.vector_elements - seen,
+    )  # fmt: skip
+    yield Kernel(
+        KernelKind.VECTOR, Work.VECTOR, f"{name}_softmax", first.part, first.count, first.m, 1, first.n, first.batch,
+        act_in_bytes=scores, act_out_bytes=scores, vector_elements=seen, rate=activations.name,
+    )  # fmt: skip
+    yield replace(
+        first, name=f"{name}_values", k=first.n, n=width, macs=width * seen, act_in_bytes=scores + values_bytes,
+        kv_read_bytes=cached_bytes, vector_elements=0,
     )  # fmt: skip
 
 
@@ -115,7 +151,7 @@ def _absorbed(
 
     yield per_head("q_absorb", attention.nope, rank)
     seen = pairs(attention.reach, group.past, group.new, causal=choices.causal) * group.count
-    yield Kernel(
+    whole = Kernel(
         grouped_kind(group), attention_work(group), attention_name(group), part, count,
         group.new * heads, attention.kv_elements, tokens, group.count,
         macs=heads * (attention.kv_elements + rank) * seen,
@@ -126,4 +162,9 @@ def _absorbed(
         + kv_elements_read(attention.kv_elements, tokens, group, choices) * precision.widens(precision.kv),
         rate=precision.product(precision.kv),
     )  # fmt: skip
+    if choices.flash:
+        yield whole
+    else:
+        values = kv_bytes_read(rank, tokens, group, precision, choices)
+        yield from _unfused(whole, rank, 0, values, heads * seen, activations)
     yield per_head("v_up", rank, attention.v_dim)

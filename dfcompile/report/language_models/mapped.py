@@ -105,12 +105,12 @@ def mapped_lines(step: MappedStep, width: int, *, verbose: bool) -> list[str]:
     for part in step.parts:
         if part.mapping is not None and len(part.graph.kernels) > 1:
             lines += _configuration_table(step, part).lines(width)
+    if step.time_s is not None:
+        lines.append(f"mapped: {step.time_s * 1e3:,.4g} ms per step, layer after layer")
     lines += listed("not mapped", [f"{part.part}: {part.reason}" for part in step.parts if part.reason], width)
     if verbose:
         lines += listed("of the mapping", [f"{one.name}: {one.value}" for one in _assumptions(step)], width)
-    if step.time_s is not None:
-        lines += [f"mapped: {step.time_s * 1e3:,.4g} ms per step, layer after layer", ""]
-    return lines
+    return [*lines, ""]
 
 
 def _assumptions(step: MappedStep) -> list[Assumption]:

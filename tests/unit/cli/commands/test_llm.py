@@ -91,6 +91,8 @@ def test_layers_are_mapped_in_every_format(capsys: pytest.CaptureFixture[str]) -
     assert "arrays: 32 x 64 per core" in text
     assert max(map(len, text.splitlines())) <= 120
     assert main(["llm", *words, "--sweep", "batch=1", "--format", "csv"]) == 1
+    assert main(["llm", *words, "--offload", "auto"]) == 1
+    assert "--map: found --offload" in capsys.readouterr().err
 
 
 def test_compat_prints_the_notebook(capsys: pytest.CaptureFixture[str]) -> None:

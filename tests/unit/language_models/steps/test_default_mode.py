@@ -185,6 +185,25 @@ def test_n5_latents_are_absorbed_for_decodes_and_expanded_for_prompts() -> None:
         assert chosen.macs == step_of(DEEPSEEK, batch, BF16, StepChoices(latent=choice)).macs
 
 
+@pytest.mark.parametrize("latent", list(Latent))
+@pytest.mark.parametrize("batch", [decode_batch("600x3"), prefill_batch("70@20x2")])
+def test_trap_t28_scores_of_latents_are_written_and_read_twice_as_all_others(latent: Latent, batch: Batch) -> None:
+    model = read_model("deepseek-v3")
+    whole, split = (
+        step_of(model, batch, uniform(FORMATS["bf16"]), StepChoices(latent=latent, flash=flash))
+        for flash in (True, False)
+    )
+    (group,) = batch.groups
+    scores = 2 * 128 * group.new * group.context * group.count
+    twice = 0 if latent is Latent.NAIVE or (latent is Latent.AUTO and not group.decodes) else 512
+    again = 2 * twice * group.context * group.count  # both products read the latents of the cache
+
+    assert split.macs == whole.macs
+    assert split.bytes - whole.bytes == 61 * (4 * scores + again)
+    elements = [sum(one.count * one.vector_elements for one in step.kernels) for step in (whole, split)]
+    assert elements[0] == elements[1]
+
+
 def test_a_decoded_token_of_every_model_at_4096() -> None:
     import json
 

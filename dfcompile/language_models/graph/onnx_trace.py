@@ -1,0 +1,170 @@
+"""A language model's graph from an ONNX file: initializers are weights, inputs named for a past are its cache."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dfcompile.errors import UserError
+from dfcompile.host.reasons import reason_of
+from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace, TraceNode
+
+if TYPE_CHECKING:
+    import onnx
+
+_SAME = {
+    "Concat": "cat", "Expand": "expand", "Reshape": "reshape", "Transpose": "transpose", "Unsqueeze": "unsqueeze",
+    "Squeeze": "reshape", "Flatten": "reshape", "Cast": "to", "Identity": "alias", "MatMul": "matmul", "TopK": "topk",
+    "Gather": "gather",
+}  # fmt: skip
+_REFUSED = (
+    "Conv", "ConvInteger", "ConvTranspose", "DecoderMaskedMultiHeadAttention", "DynamicQuantizeMatMul", "Einsum",
+    "FusedGemm", "FusedMatMul", "GRU", "LSTM", "MatMulBnb4", "MatMulInteger", "MatMulIntegerToFloat", "MoE",
+    "PackedAttention", "QAttention", "QGemm", "QLinearConv", "QLinearMatMul", "QMoE", "RNN", "SparseAttention",
+)  # fmt: skip
+_PAST = ("past", "cache")
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Operands:
+    """Which inputs of an attention are what: places; -1 where the operator has none."""
+
+    past_key: int
+    past_value: int
+    heads: str  # attribute; empty: shapes tell
+    kv_heads: str
+
+
+_ATTENTIONS = {
+    "Attention": _Operands(4, 5, "q_num_heads", "kv_num_heads"),
+    "com.microsoft.MultiHeadAttention": _Operands(6, 7, "num_heads", "num_heads"),
+    "com.microsoft.GroupQueryAttention": _Operands(3, 4, "num_heads", "kv_num_heads"),
+}
+
+
+def onnx_trace(path: Path, dims: Mapping[str, int]) -> Trace:
+    """Return the graph in an ONNX file.
+
+    Args:
+        path: of the file.
+        dims: sizes of symbolic dimensions by name.
+
+    Raises:
+        UserError: the file cannot be read, has a dimension without a size, or an operator that multiplies in a way that
+            is not read here.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load(str(path), load_external_data=False)
+    except OSError as error:
+        raise UserError(f"--from-onnx {str(path)!r}: cannot be read: {reason_of(error)}") from error
+    except DecodeError as error:
+        raise UserError(f"--from-onnx {str(path)!r}: not an ONNX model, or a truncated one") from error
+    return trace_of_model(model, path.parent, dims)
+
+
+def trace_of_model(model: "onnx.ModelProto", folder: Path, dims: Mapping[str, int]) -> Trace:
+    """Return the graph of a model in memory; its external data lies in a folder.
+
+    Raises:
+        UserError: as `onnx_trace`.
+    """
+    from dfcompile.frontend.normaliser import normalise
+    from dfcompile.frontend.normaliser.control_flow import without_control_flow
+    from dfcompile.frontend.normaliser.opset import upgraded
+    from dfcompile.frontend.onnx.draft_reading import read_draft
+    from dfcompile.frontend.onnx.external_data import load_external_data
+    from dfcompile.frontend.onnx.origins import name_nodes
+    from dfcompile.frontend.validation import checked_types
+
+    load_external_data(model, folder)
+    draft = normalise(name_nodes(upgraded(without_control_flow(read_draft(model, {}, dims=dims))))).draft
+    shapes = {name: kind.known_shape for name, kind in checked_types(draft).items() if kind.known_shape is not None}
+    nodes = [TraceNode(name, PARAMETER, (), tuple(value.shape)) for name, value in draft.constants.items()]
+    for name in draft.input_names:
+        is_past = any(word in name.lower() for word in _PAST) and len(shapes[name]) > 2
+        nodes.append(TraceNode(name, CACHE if is_past else INPUT, (), shapes[name]))
+    for node in draft.proto.graph.node:
+        nodes += _nodes(node, shapes)
+    return Trace(tuple(nodes))
+
+
+def _nodes(node: "onnx.NodeProto", shapes: Shapes) -> Iterator[TraceNode]:
+    name = node.op_type.rpartition(".")[2]  # contributed operators are called by their full name
+    if name in _REFUSED or node.op_type == "com.microsoft.Attention":
+        raise UserError(
+            f"--from-onnx: node {node.name!r}: found {node.op_type} against MatMul, Gemm, MatMulNBits, Attention, "
+            "GroupQueryAttention or MultiHeadAttention"
+        )
+    scope = node.name.strip("/").replace("/", ".").rpartition(".")[0]
+    read = tuple(name for name in node.input if name)
+    operands = _ATTENTIONS.get(node.op_type)
+    if operands is not None:
+        yield from _attention(node, operands, shapes, scope)
+    elif node.op_type == "Gemm":
+        first, second = read[:2]
+        if _attribute(node, "transA", 0):
+            yield TraceNode(f"{node.name}@A", "transpose", (first,), shapes[first][::-1], scope)
+            first = f"{node.name}@A"
+        op = "linear" if _attribute(node, "transB", 0) else "mm"
+        yield TraceNode(node.output[0], op, (first, second), shapes[node.output[0]], scope)
+    elif name == "MatMulNBits":
+        weights = f"{node.name}@B"
+        yield TraceNode(weights, PARAMETER, (), (_attribute(node, "N", 1), _attribute(node, "K", 1)), scope)
+        yield TraceNode(node.output[0], "linear", (read[0], weights), shapes[node.output[0]], scope)
+    else:
+        op = _SAME.get(node.op_type, name.lower())
+        data = read if op in ("cat", "matmul", "gather") or op not in _SAME.values() else read[:1]
+        for made in filter(None, node.output):
+            yield TraceNode(made, op, data, shapes.get(made, ()), scope)
+
+
+def _attention(node: "onnx.NodeProto", operands: _Operands, shapes: Shapes, scope: str) -> Iterator[TraceNode]:
+    """Yield the cache that grows, its copies for groups of heads, and the attention, as an exported graph has them."""
+    query, key, value = (node.input[place] if place < len(node.input) else "" for place in range(3))
+    heads, kv_heads = (_attribute(node, name, 0) for name in (operands.heads, operands.kv_heads))
+    if not key or not value:
+        raise UserError(f"--from-onnx: node {node.name!r}: found queries, keys and values in one operand against three")
+    four = {
+        name: _of_heads(shapes[name], count) for name, count in ((query, heads), (key, kv_heads), (value, kv_heads))
+    }
+    batch, heads, rows, _ = four[query]
+    yield TraceNode(f"{node.name}@Q", "reshape", (query,), four[query], scope)
+    read = [f"{node.name}@Q"]
+    for name, past, made in ((key, operands.past_key, 1), (value, operands.past_value, 2)):
+        source, shape = f"{node.name}@{made}", four[name]
+        yield TraceNode(source, "reshape", (name,), shape, scope)
+        if past < len(node.input) and node.input[past]:
+            before = shapes[node.input[past]]
+            present = node.output[made] if made < len(node.output) else ""
+            context = shapes[present][2] if present else before[2] + shape[2]
+            shape = (batch, shape[1], context, shape[3])
+            grown = present or f"{source}+"
+            yield TraceNode(grown, "cat", (node.input[past], source), shape, scope)
+            source = grown
+        elif made < len(node.output) and node.output[made]:
+            yield TraceNode(node.output[made], "alias", (source,), shape, scope)
+        if shape[1] != heads:
+            wide = (batch, shape[1], heads // shape[1], *shape[2:])
+            yield TraceNode(f"{source}@unsqueeze", "unsqueeze", (source,), (batch, shape[1], 1, *shape[2:]), scope)
+            yield TraceNode(f"{source}@expand", "expand", (f"{source}@unsqueeze",), wide, scope)
+            yield TraceNode(f"{source}@heads", "reshape", (f"{source}@expand",), (batch, heads, *shape[2:]), scope)
+            source = f"{source}@heads"
+        read.append(source)
+    width = four[value][3]
+    yield TraceNode(f"{node.name}@Y", "scaled_dot_product_attention", tuple(read), (batch, heads, rows, width), scope)
+    yield TraceNode(node.output[0], "reshape", (f"{node.name}@Y",), shapes[node.output[0]], scope)
+
+
+def _of_heads(shape: tuple[int, ...], heads: int) -> tuple[int, int, int, int]:
+    """Return ``[batch, heads, tokens, elements]`` of ``[batch, tokens, heads * elements]``, or of itself."""
+    if len(shape) == 4:
+        return shape[0], shape[1], shape[2], shape[3]
+    return shape[0], heads, shape[1], shape[2] // heads
+
+
+def _attribute(node: "onnx.NodeProto", name: str, default: int) -> int:
+    return next((int(found.i) for found in node.attribute if found.name == name), default)
