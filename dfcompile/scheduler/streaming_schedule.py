@@ -12,7 +12,13 @@ from dfcompile.options import Effort, Fifos
 from dfcompile.plugins import faults_of, is_own
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
-from dfcompile.scheduler.exact_schedule import ReplayedSchedule, exact_schedules, is_replayable, replayed_once
+from dfcompile.scheduler.exact_schedule import (
+    MOST_ACCESSES,
+    ReplayedSchedule,
+    exact_schedules,
+    is_replayable,
+    replayed_once,
+)
 from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
@@ -113,17 +119,22 @@ def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOption
     """Return the shortest list schedule, or one of gangs where that is no longer and its FIFOs fewer words.
 
     All gangs are replayed where that costs little; up to some more accesses those that are no longer by steady times.
+    Where FIFOs are bounded that is up to many more, whatever the effort, and with barriers, too: these need small ones.
     """
     bound = lower_bound_cycles(dag, options.pes)
     listed = listed_schedule(dag, options, bound)
     if listed.found is None:
         return TimedSchedule(listed.planned, steady_error=listed.planning_error, bound_cycles=listed.bound)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
-    if options.effort is Effort.QUICK or accesses > _GANG_ACCESSES:
+    is_bounded = options.max_fifo is not None
+    most = MOST_ACCESSES if is_bounded else -1 if options.effort is Effort.QUICK else _GANG_ACCESSES
+    if accesses > most:
         found, is_replayed = _with_fifos(dag, listed.found, options), accesses > _RECHECKED_ACCESSES
         return TimedSchedule(found.schedule, bound_cycles=listed.bound, is_replayed=is_replayed)
     own = _planned(dag, partitioner, options, barrier=False)
     planned = [own, *_rivals(dag, partitioner, options, own)] if accesses <= _RIVAL_ACCESSES else [own]
+    if is_bounded and options.barrier is None:
+        planned.append(_planned(dag, partitioner, options, barrier=True))
     cycles = listed.found.schedule.makespan_cycles
     if accesses > _RIVAL_ACCESSES or cycles <= listed.bound:
         planned = [each for each in planned if each[1].makespan_cycles <= cycles]

@@ -30,8 +30,8 @@ _QUICK_NODES = 2**15  # a tenth of a second
 _CHAIN_NODES = 2**18  # a million take more than a gigabyte
 _BUDGETS = {
     Effort.QUICK: Budget(node_passes=0, fewest_passes=2, most_passes=2),
-    Effort.DEFAULT: Budget(node_passes=200_000, fewest_passes=6, most_passes=1_000),
-    Effort.HIGH: Budget(node_passes=2_000_000, fewest_passes=12, most_passes=3_000),
+    Effort.DEFAULT: Budget(node_passes=200_000, fewest_passes=6, most_passes=3_000),
+    Effort.HIGH: Budget(node_passes=2_000_000, fewest_passes=12, most_passes=8_000),
 }
 _MOST_WORK = 2**60  # cycles of all tasks: times fit in 64 bits with room to spare
 _REPLAYED_ELEMENTS = 2**27  # of one replay: about two seconds
