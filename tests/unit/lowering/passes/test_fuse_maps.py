@@ -7,6 +7,7 @@ import pytest
 from dace.sdfg.nodes import MapEntry
 from hypothesis import given
 
+from dfcompile.api.compile_model import compile_model
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.dfmodel_backend import dataflow_graph
 from dfcompile.driver import explore
@@ -17,7 +18,7 @@ from dfcompile.options import Choice, Options
 from tests.examples import examples
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, Array, random
-from tests.onnx_text import program_from_text
+from tests.onnx_text import model_from_text, program_from_text
 from tests.unit.choosing.random_programs import choices, programs
 
 ENCODER = Path(__file__).parents[3] / "models" / "encoder_layer.py"
@@ -128,3 +129,11 @@ def test_kernel_knows_its_new_operand() -> None:
         assert (digit is None) == (was is None)
         if digit is not None and was is not None:  # rows of t are columns of x
             assert (was.stride, digit.stride) in ((5, 1), (1, 4))
+
+
+def test_report_says_what_a_pass_did() -> None:
+    model = model_from_text("g (float[2,3] x) => (float[3,2] y) { t = Transpose(x) y = Exp(t) }")
+    run = compile_model(model, pes=4, passes=["fuse-maps", "drop-dead"])
+    (said,) = (found for found in run.report.assumptions if found.source == "--passes")
+
+    assert (said.name, said.value) == ("pass 'fuse-maps'", "2 map scopes became 1")
