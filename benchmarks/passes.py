@@ -1,4 +1,4 @@
-"""What each pass does to a model: operators, tasks, makespan and memory traffic without and with it.
+"""What each pass does to a model: operators, map scopes, tasks, makespan and memory traffic without and with it.
 
 ``python -m benchmarks.passes [MODEL …]``; by default LeNet, an encoder layer and ResNet-18, on 128 processing elements.
 """
@@ -10,9 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dace.sdfg.nodes import MapEntry
+
 from benchmarks.measurement import ROOT, save
 from dfcompile.frontend import OperatorNode, ReadOptions, read_model
-from dfcompile.lowering import apply_passes, lower_to_canonical, registered_expansions, registered_passes
+from dfcompile.lowering import (
+    apply_passes,
+    lower_to_canonical,
+    lower_to_maps,
+    registered_expansions,
+    registered_passes,
+)
 
 MODELS = ("examples/lenet/model.py", "benchmarks/models/encoder_layer.py", "benchmarks/models/resnet_18.py")
 PES = 128
@@ -25,6 +33,7 @@ class Effect:
     model: str
     passed: str
     operators: int  # of level 1
+    scopes: int  # of level 2, initialisations among them
     tasks: int
     makespan_cycles: int
     io_bytes: int
@@ -37,8 +46,8 @@ def main(models: Sequence[str]) -> None:
         for name in ("", *sorted(registered_passes().by_name)):
             effects.append(measured(Path(model), name))
             one = effects[-1]
-            print(f"| {Path(model).stem if not name else ''} | {name or 'none'} | {one.operators:,} | {one.tasks:,} "
-                  f"| {one.makespan_cycles:,} | {one.io_bytes:,} |", flush=True)  # fmt: skip
+            print(f"| {Path(model).stem if not name else ''} | {name or 'none'} | {one.operators:,} | {one.scopes:,} "
+                  f"| {one.tasks:,} | {one.makespan_cycles:,} | {one.io_bytes:,} |", flush=True)  # fmt: skip
     print(f"written to {save('passes', effects, {'pes': PES}).relative_to(ROOT)}")
 
 
@@ -47,11 +56,19 @@ def measured(model: Path, name: str) -> Effect:
     command = [sys.executable, "-m", "dfcompile", str(model), "--pes", str(PES), "--format", "json"]
     done = subprocess.run([*command, *(["--passes", name] if name else [])], check=True, capture_output=True, text=True)
     schedule = json.loads(done.stdout)["results"][0]["schedule"]
-    program = lower_to_canonical(read_model(model, ReadOptions()).program, registered_expansions())
+    table = registered_expansions()
     passes = [registered_passes().by_name[name]] if name else []
-    changed = apply_passes(program, passes)
-    operators = sum(isinstance(node, OperatorNode) for node in changed.sdfg.start_state.nodes())
-    return Effect(str(model), name, operators, schedule["tasks"], schedule["makespan_cycles"], schedule["io_bytes"])
+    library = apply_passes(lower_to_canonical(read_model(model, ReadOptions()).program, table), passes)
+    maps = apply_passes(lower_to_maps(library, table), passes)
+    return Effect(
+        str(model),
+        name,
+        sum(isinstance(node, OperatorNode) for node in library.sdfg.start_state.nodes()),
+        sum(isinstance(node, MapEntry) for node in maps.sdfg.start_state.nodes()),
+        schedule["tasks"],
+        schedule["makespan_cycles"],
+        schedule["io_bytes"],
+    )
 
 
 if __name__ == "__main__":

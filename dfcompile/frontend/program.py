@@ -68,11 +68,13 @@ class AppliedPass:
         name: of the pass.
         before: operators of level 0 or 1, or map scopes of level 2, before it.
         after: the same after it.
+        of: what was counted.
     """
 
     name: str
     before: int
     after: int
+    of: str = "operators"
 
 
 @dataclass(frozen=True, slots=True)

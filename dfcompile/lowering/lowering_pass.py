@@ -107,9 +107,13 @@ def apply_passes(program: Program, passes: Iterable[LoweringPass]) -> Program:
         if found.level is program.level:
             changed = found.apply(program)
             if changed is not program:
-                effect = AppliedPass(found.name, _size(program), _size(changed))
+                effect = AppliedPass(found.name, _size(program), _size(changed), _counted(program))
                 program = replace(changed, applied=(*program.applied, effect))
     return program
+
+
+def _counted(program: Program) -> str:
+    return "map scopes" if program.level is Level.MAPS else "operators"
 
 
 def _size(program: Program) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.driver import Exploration, Point
-from dfcompile.frontend import Coverage, ModelNode
+from dfcompile.frontend import AppliedPass, Coverage, ModelNode
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import Options
@@ -207,12 +207,19 @@ def _granularity(options: Options) -> str:
     return ",".join((options.granularity or "declared", *options.own_granularity))
 
 
+def _effect(applied: AppliedPass) -> AssumptionSummary:
+    return AssumptionSummary(
+        f"pass {applied.name!r}", f"{applied.before} {applied.of} became {applied.after}", "--passes"
+    )
+
+
 def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionSummary, ...]:
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     found = [
         PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
         AssumptionSummary("granularity of tasks", _granularity(options), "--granularity"),
+        *(_effect(each) for point in points for each in point.variant.maps.applied),
         *schedule_assumptions(point.scheduled for point in points),
     ]
     found += [

@@ -70,8 +70,14 @@ class SharedProgram:
         return MappingProxyType({made.name: op.name for op in self._operators for made in op.results()})
 
     def refused(self, share: ProgramShare) -> tuple[str, ...]:
-        """Return the kernels whose operators cannot run so many iterations of these loops alone."""
+        """Return the kernels whose operators cannot run so many iterations of these loops alone.
+
+        Where a pass has put the scopes of an operator into another kernel, none can: which part that one reads is not
+        known of the operators.
+        """
         wanted = {one.kernel: one for one in share.kernels}
+        if any(op.name not in self._kernels for op in self._operators):
+            return tuple(one.kernel for one in share.kernels if one.loops)
         return tuple(
             op.name for op in self._operators if op.name in wanted and self._share(op, wanted[op.name].loops) is None
         )

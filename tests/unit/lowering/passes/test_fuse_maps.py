@@ -1,21 +1,27 @@
 """Map scopes that become one: what is joined, what stays, and that no number and no figure gets worse."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from dace.sdfg.nodes import MapEntry
 from hypothesis import given
 
+from dfcompile.api.compile_model import compile_model
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.dfmodel_backend import dataflow_graph
+from dfcompile.driver import explore
 from dfcompile.frontend import Program
 from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.passes.fuse_maps import fuse_maps
-from dfcompile.options import Choice
+from dfcompile.options import Choice, Options
 from tests.examples import examples
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, Array, random
-from tests.onnx_text import program_from_text
+from tests.onnx_text import model_from_text, program_from_text
 from tests.unit.choosing.random_programs import choices, programs
+
+ENCODER = Path(__file__).parents[3] / "models" / "encoder_layer.py"
 
 
 def lowered(graph: str, **parameters: Array) -> Program:
@@ -96,6 +102,18 @@ def test_no_number_changes_and_no_task_is_added(program: Program, chosen: list[C
     dataflow_graph(after)  # kernels and their tensors fit each other
 
 
+def test_on_several_chips_what_was_fused_is_whole() -> None:
+    """Shares are made of operators, and of the scopes of one of these a part of another kernel was made."""
+    (before, after) = (
+        explore(Options(model=ENCODER, pes=(64,), chips=(1, 2), system="sn30", passes=passes)).points
+        for passes in ((), ("fuse-maps",))
+    )
+
+    assert before[1].attained.chips == 2
+    assert after[1].attained.time_s == after[0].attained.time_s
+    assert after[0].attained.time_s <= before[0].attained.time_s
+
+
 def test_kernel_knows_its_new_operand() -> None:
     graph = "g (float[5,4] x) => (float[4,6] y) { t = Transpose(x) y = MatMul(t, w) }"
     program = lowered(graph, w=random((5, 6)))
@@ -111,3 +129,11 @@ def test_kernel_knows_its_new_operand() -> None:
         assert (digit is None) == (was is None)
         if digit is not None and was is not None:  # rows of t are columns of x
             assert (was.stride, digit.stride) in ((5, 1), (1, 4))
+
+
+def test_report_says_what_a_pass_did() -> None:
+    model = model_from_text("g (float[2,3] x) => (float[3,2] y) { t = Transpose(x) y = Exp(t) }")
+    run = compile_model(model, pes=4, passes=["fuse-maps", "drop-dead"])
+    (said,) = (found for found in run.report.assumptions if found.source == "--passes")
+
+    assert (said.name, said.value) == ("pass 'fuse-maps'", "2 map scopes became 1")
