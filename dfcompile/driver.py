@@ -25,6 +25,7 @@ from dfcompile.plan import Plan, addressed_plan, plan_of
 from dfcompile.scheduler import Schedule, ScheduleOptions
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.scheduler.options import QUICK_PARTITION
+from dfcompile.scheduler.repetition import Repetition, best_repetition
 from dfcompile.variants import Lowerings, Variant
 
 _MAPPED_TASKS = 60_000  # of all choices that are compared by their mappings: some ten seconds
@@ -45,6 +46,7 @@ class Point:
         selection: how the variant was chosen; ``None`` if the user named its expansions.
         sram_bytes: of a chip; 0: unlimited.
         least_work: of every operator, by any known expansion; ``None`` where ``expansion_bound`` is.
+        repetition: of the schedule, if the model runs more than once.
     """
 
     variant: Variant
@@ -57,6 +59,7 @@ class Point:
     selection: Selection | None
     sram_bytes: float
     least_work: Mapping[str, int] | None = None
+    repetition: Repetition | None = None
 
     @property
     def shown_schedule(self) -> tuple[CanonicalDag, Schedule]:
@@ -218,6 +221,7 @@ def _points(
     with show(f"scheduling on {pes} processing elements"):
         made = None if selection is None or selection.made is None else selection.made.of(variant.dag)
         found = variant.scheduling.on(schedule, made)
+    repetition = best_repetition(variant.scheduling, schedule, plan.repeat) if plan.repeat > 1 else None
     system = plan.system.with_cores(pes)
     counts = backend.ChipCounts(variant.graph, system, plan.mapping)
     tasks = _tasks(variant.dag, schedule, system, plan)
@@ -230,7 +234,7 @@ def _points(
             mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
             fastest = attained.fastest(chips)
         sram_bytes = system.accelerator.sram_bytes
-        yield Point(variant, pes, found, bound, mapping, chips, fastest, selection, sram_bytes)
+        yield Point(variant, pes, found, bound, mapping, chips, fastest, selection, sram_bytes, None, repetition)
 
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:

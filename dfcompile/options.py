@@ -168,6 +168,7 @@ class Options:
         solver: name of the solver for the configurations.
         chips: numbers of chips at hand, each gives results; a mapping uses as many of them as give the least time.
         verify: whether to run the lowered model against a reference.
+        repeat: how often the model runs, on inputs of their own, iterations beside each other.
     """
 
     model: Path
@@ -191,6 +192,7 @@ class Options:
     chips: tuple[int, ...] = (1,)
     max_fifo: int | None = None
     dims: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    repeat: int = 1
 
     @property
     def combinations(self) -> tuple[tuple[Choice, ...], ...]:
@@ -208,7 +210,7 @@ def parse_pes(text: str) -> tuple[int, ...]:
     >>> parse_pes("16,128")
     (16, 128)
     """
-    pes = tuple(_count("--pes", word) for word in text.split(","))
+    pes = tuple(parse_count("--pes", word) for word in text.split(","))
     _reject_duplicates("--pes", pes)
     return pes
 
@@ -222,7 +224,7 @@ def parse_chips(text: str) -> tuple[int, ...]:
     >>> parse_chips("1,8")
     (1, 8)
     """
-    chips = tuple(_count("--chips", word) for word in text.split(","))
+    chips = tuple(parse_count("--chips", word) for word in text.split(","))
     _reject_duplicates("--chips", chips)
     return chips
 
@@ -292,7 +294,7 @@ def parse_fifos(text: str) -> Fifos:
             return text
     if not text.isdecimal():
         raise UserError(f"--fifo: found {text!r} against in-flight, rule, minimal or a number of elements")
-    return _count("--fifo", text)
+    return parse_count("--fifo", text)
 
 
 def parse_max_fifo(text: str) -> int:
@@ -301,7 +303,7 @@ def parse_max_fifo(text: str) -> int:
     Raises:
         UserError: no positive integer.
     """
-    return _count("--max-fifo", text)
+    return parse_count("--max-fifo", text)
 
 
 def parse_slack(text: str) -> Fraction:
@@ -338,7 +340,7 @@ def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
             raise UserError(
                 f"--shape {name}: found {sizes!r} against sizes with 'x' between (--shape {name}={_crossed(sizes)})"
             )
-        shapes[name] = tuple(_count(f"--shape {name}", size) for size in sizes.split("x"))
+        shapes[name] = tuple(parse_count(f"--shape {name}", size) for size in sizes.split("x"))
     return MappingProxyType(shapes)
 
 
@@ -358,7 +360,7 @@ def parse_dims(texts: Iterable[str]) -> Mapping[str, int]:
             raise UserError(f"--dim: found {text!r} against NAME=SIZE")
         if name in dims:
             raise UserError(f"--dim: {name!r} is given twice")
-        dims[name] = _count(f"--dim {name}", size)
+        dims[name] = parse_count(f"--dim {name}", size)
     return MappingProxyType(dims)
 
 
@@ -374,7 +376,8 @@ def _names(where: str, text: str) -> tuple[str, ...]:
     return names
 
 
-def _count(where: str, word: str) -> int:
+def parse_count(where: str, word: str) -> int:
+    """Read a positive integer; an error names where it stands."""
     stripped = word.strip()
     # The length comes first: Python refuses to read thousands of digits.
     is_number = len(stripped) <= len(str(LARGEST_COUNT)) and stripped.isascii() and stripped.isdigit()

@@ -49,6 +49,7 @@ class Plan:
     mapping: backend.MappingOptions
     chips: tuple[int, ...]
     verify: bool
+    repeat: int
     warnings: tuple[str, ...]  # of the machine, and of plug-ins that cannot be imported
 
     @property
@@ -115,6 +116,7 @@ def plan_of(options: Options) -> Plan:
         ),
         chips=options.chips,
         verify=options.verify,
+        repeat=options.repeat,
         warnings=(*system.warnings, *dict.fromkeys(map(str, faults))),
     )
 

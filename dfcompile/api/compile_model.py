@@ -42,6 +42,7 @@ def compile_model(
     solver: str = "dp",
     verify: bool = False,
     objective: str = "makespan",
+    repeat: int = 1,
     show: ShowStage = show_nothing,
 ) -> ModelRun:
     """Say what lowerings of a model give on numbers of processing elements: makespan, I/O, cost.
@@ -74,6 +75,7 @@ def compile_model(
         solver: for the configurations.
         verify: compile and run the lowered model, and compare it with a reference.
         objective: ``makespan``, ``io``, ``energy`` or ``cost``: by what expansions are chosen with ``auto``.
+        repeat: how often the model runs, each time on inputs of its own: iterations run beside each other.
         show: gives a context that lasts as long as a stage, for showing progress.
 
     Raises:
@@ -100,6 +102,7 @@ def compile_model(
         solver=solver,
         verify=verify,
         objective=objective,
+        repeat=repeat,
     )
     if isinstance(model, str | PathLike):
         if example_inputs is not None:

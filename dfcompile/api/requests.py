@@ -16,6 +16,7 @@ from dfcompile.options import (
     Timing,
     Volumes,
     parse_chips,
+    parse_count,
     parse_dims,
     parse_expand,
     parse_max_fifo,
@@ -58,6 +59,7 @@ def compile_options(
     max_fifo: int | str | None = None,
     dims: Dims = NO_DIMS,
     objective: str = "makespan",
+    repeat: int | str = 1,
 ) -> Options:
     """Return the options of a run; see `dfcompile.api.compile_model.compile_model`.
 
@@ -92,6 +94,7 @@ def compile_options(
         chips=parse_chips(_joined(chips)),
         max_fifo=None if max_fifo is None else parse_max_fifo(str(max_fifo)),
         dims=parse_dims(_dims(dims)),
+        repeat=parse_count("--repeat", str(repeat)),
     )
 
 

@@ -218,6 +218,53 @@ class VerificationSummary:
 
 
 @record
+class RepetitionSummary:
+    """The schedule again and again on inputs of their own, iterations beside each other."""
+
+    repeats: int = figure(meaning="iterations: `--repeat`", heading="iterations", table="repeated", least=1)
+    pes_each: int = figure(
+        unit="PEs",
+        meaning="that one iteration is scheduled on: all, half of them, a quarter and so on, whatever gives the least "
+        "makespan",
+        heading="PEs each",
+        table="repeated",
+    )
+    interval_cycles: int = figure(
+        unit="cycles",
+        meaning="from the start of one iteration to that of the next",
+        heading="interval\ncycles",
+        table="repeated",
+    )
+    least_interval_cycles: int = figure(
+        unit="cycles",
+        meaning="that no interval of this schedule falls below: every PE is busy",
+        heading="least interval\ncycles",
+        table="repeated",
+    )
+    makespan_cycles: int = figure(
+        unit="cycles",
+        meaning="until the last iteration has ended",
+        heading="makespan\ncycles",
+        table="repeated",
+    )
+    in_sequence_cycles: int = figure(
+        unit="cycles",
+        meaning="the same if an iteration started on all PEs when the one before has ended",
+        heading="in sequence\ncycles",
+        table="repeated",
+    )
+    in_flight: int = figure(
+        unit="iterations",
+        meaning="under way at once, at most; buffers and FIFOs are there as often",
+        heading="at once",
+        table="repeated",
+    )
+    io_elements: int = figure(
+        unit="elements", meaning="I/O of all iterations", heading="I/O\nelements", table="repeated"
+    )
+
+
+@record
 class Result:
     """What one choice of expansions gives on one number of processing elements."""
 
@@ -245,6 +292,9 @@ class Result:
         prefix="simulated",
         is_optional=True,
         default=None,
+    )
+    repetition: RepetitionSummary | None = figure(
+        meaning="with `--repeat`: the schedule repeated", prefix="repeated", is_optional=True, default=None
     )
     mapping: MappingSummary | None = figure(
         meaning="figures of the mapping to the machine; absent from `dfcompile schedule`",

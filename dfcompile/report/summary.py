@@ -15,6 +15,7 @@ from dfcompile.report.figures import (
     ExpansionsSummary,
     HintSummary,
     ModelSummary,
+    RepetitionSummary,
     Report,
     Result,
     VerificationSummary,
@@ -74,6 +75,7 @@ def _result(point: Point, traffic: TrafficSummary) -> Result:
         automatic=None
         if point.selection is None
         else automatic_summary(point.selection, point.scheduled.figures.makespan_cycles),
+        repetition=_repetition(point),
         mapping=_mapping(point),
         traffic=traffic,
         verification=_verification(variant),
@@ -83,6 +85,22 @@ def _result(point: Point, traffic: TrafficSummary) -> Result:
 def _verification(variant: Variant) -> VerificationSummary | None:
     found = variant.deviation
     return None if found is None else VerificationSummary(found.absolute, found.relative)
+
+
+def _repetition(point: Point) -> RepetitionSummary | None:
+    found, figures = point.repetition, point.scheduled.figures
+    if found is None:
+        return None
+    return RepetitionSummary(
+        repeats=found.repeats,
+        pes_each=found.pes_each,
+        interval_cycles=found.interval_cycles,
+        least_interval_cycles=found.least_interval_cycles,
+        makespan_cycles=found.makespan_cycles,
+        in_sequence_cycles=found.repeats * point.scheduled.schedule.makespan_cycles,
+        in_flight=found.in_flight,
+        io_elements=found.repeats * figures.io_elements,
+    )
 
 
 def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:

@@ -47,6 +47,8 @@ def report_tables(report: Report) -> tuple[Table, ...]:
         tables.extend(option_tables(results))
     if any(result.simulation is not None for result in results):
         tables.append(Table("simulation", labels, table_columns("simulation", results, SIMULATION)))
+    if any(result.repetition is not None for result in results):
+        tables.append(Table("repeated", labels, table_columns("repeated", results)))
     mappings = [result.mapping for result in report.results if result.mapping is not None]
     if mappings:
         chips = SEVERAL_CHIPS if any(found.chips_available > 1 for found in mappings) else ()

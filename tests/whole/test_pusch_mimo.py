@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dfcompile as df
+from dfcompile.report.figures import Result
 
 FOLDER = Path(__file__).parents[2] / "examples" / "pusch_mimo"
 
@@ -110,6 +111,36 @@ def test_subcarriers_are_split_over_chips() -> None:
     assert four is not None
     assert (four.chips, four.network_bytes, four.exchanges) == (4, 0, ())
     assert four.time_s < one.time_s / 3
+
+
+def repeated(repeat: int, timing: str = "exact") -> Result:
+    run = df.compile(
+        FOLDER / "mimo.py",
+        pes=[32],
+        repeat=repeat,
+        timing=timing,
+        dims={"N": 8, "R": 4, "L": 2},
+        expand=["linalg.inv=lu"],
+    )
+    return run.report.results[0]
+
+
+def test_batches_of_subcarriers_overlap() -> None:
+    """100 batches of 8: one starts when elements are free, not when the one before has ended."""
+    result = repeated(100)
+    found, scheduled = result.repetition, result.schedule
+
+    assert found is not None
+    assert scheduled.makespan_cycles is not None
+    assert (found.repeats, found.in_sequence_cycles) == (100, 100 * scheduled.makespan_cycles)
+    assert found.makespan_cycles < 0.8 * found.in_sequence_cycles
+    assert found.interval_cycles <= 1.03 * found.least_interval_cycles
+    assert found.io_elements == 100 * scheduled.io_elements
+    assert repeated(1).repetition is None
+    with pytest.raises(df.UserError, match=r"^repeat: found steady times against exact ones \(--timing exact\)$"):
+        repeated(2, "steady")
+    with pytest.raises(df.UserError, match=r"^--repeat"):
+        repeated(0)
 
 
 def cost_of(subcarriers: int) -> tuple[int, int]:

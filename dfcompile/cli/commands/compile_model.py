@@ -63,6 +63,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--max-fifo", metavar="N", help="No FIFO holds more than N elements.")
 @click.option("--timing", type=click.Choice([value.value for value in Timing]), default="exact", show_default=True,
               help="Times of schedules: of a replay with their FIFOs, or from mean intervals.")  # fmt: skip
+@click.option("--repeat", metavar="N", default="1", show_default=True,
+              help="Run the model N times, each on inputs of its own, beside each other.")  # fmt: skip
 @click.option("--granularity", multiple=True, metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
               "split.")  # fmt: skip
@@ -107,6 +109,7 @@ def compile_model(
     barrier: bool | None,
     max_fifo: str | None,
     timing: str,
+    repeat: str,
     granularity: tuple[str, ...],
     passes: tuple[str, ...],
     shapes: tuple[str, ...],
@@ -142,6 +145,7 @@ def compile_model(
         barrier=barrier,
         max_fifo=max_fifo,
         timing=timing,
+        repeat=repeat,
         granularity=granularity,
         system=system,
         chips=chips,
