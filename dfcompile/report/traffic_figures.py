@@ -33,7 +33,7 @@ class TrafficSummary:
         meaning="of the best known plan with this SRAM: tilings of operators by divisors of their extents, and "
         "tensors that stay on the chip; `null` if none is known: not even single words of an operator fit, or an "
         "operator has too many tilings",
-        heading="known plan\nbytes",
+        heading="best seen\nbytes",
         table="traffic",
     )
     least_is_exact: bool = figure(
