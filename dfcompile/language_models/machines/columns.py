@@ -38,6 +38,7 @@ NAMED: Final = (
     (re.compile(r"memory\.(\w+)\.bandwidth"), Quantity.BANDWIDTH),
     (re.compile(r"memory\.(\w+)\.shared_by"), Quantity.COUNT),
     (re.compile(r"memory\.(\w+)\.energy"), Quantity.ENERGY_PER_BYTE),
+    (re.compile(r"memory\.(\w+)\.usable"), Quantity.SHARE),
     (re.compile(r"link\.(\w+)\.bandwidth"), Quantity.BANDWIDTH),
     (re.compile(r"link\.(\w+)\.latency"), Quantity.TIME),
     (re.compile(r"link\.(\w+)\.topology"), Quantity.TEXT),

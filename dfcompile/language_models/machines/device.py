@@ -17,6 +17,7 @@ class MemoryLevel:
         bytes_per_s: of all instances together; infinite where it is not known.
         shared_by: cores that share an instance; 0: all.
         pj_per_byte: energy; 0 where it is not known.
+        usable: share of the capacity that tiles may fill: all of a scratchpad, less of a cache.
     """
 
     name: str
@@ -24,6 +25,12 @@ class MemoryLevel:
     bytes_per_s: float = math.inf
     shared_by: int = 0
     pj_per_byte: float = 0.0
+    usable: float = 1.0
+
+    @property
+    def usable_bytes(self) -> int:
+        """Of one instance, for tiles."""
+        return int(self.capacity_bytes * self.usable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,5 +116,5 @@ class Device:
 
     @property
     def cache_bytes(self) -> int:
-        """Capacity of the outermost memory on the chip; 0 where none is known."""
-        return self.levels[0].capacity_bytes if self.levels else 0
+        """What tiles may fill of the outermost memory on the chip; 0 where none is known."""
+        return self.levels[0].usable_bytes if self.levels else 0

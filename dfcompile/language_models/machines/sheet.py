@@ -209,6 +209,7 @@ def _levels(values: Values) -> tuple[MemoryLevel, ...]:
             _number(values, f"memory.{level}.bandwidth", math.inf),
             round(_number(values, f"memory.{level}.shared_by", 0.0)),
             _number(values, f"memory.{level}.energy", 0.0),
+            _number(values, f"memory.{level}.usable", 1.0),
         )
         for level in names_in(values, "memory", ".capacity")
     ]

@@ -44,7 +44,7 @@ def system_of(device: Device, forms: Sequence[str]) -> System:
     frequency = rate / (device.cores * rows * columns)
     level = device.levels[0] if device.levels else None
     shared = level.shared_by if level is not None and level.shared_by else device.cores
-    held = level.capacity_bytes * (device.cores // shared) if level is not None else 0
+    held = level.usable_bytes * (device.cores // shared) if level is not None else 0
     return System(
         name=device.name,
         chips=device.chips,

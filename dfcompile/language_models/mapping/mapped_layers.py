@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, Mapping, System, TensorKind
+from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.machines.device import Device
@@ -39,6 +40,16 @@ class MappedPart:
     reason: str
     least_bytes: int
     roofline_s: float
+
+    @property
+    def sharding(self) -> Named[str, tuple[str, ...]]:
+        """Loops of each kernel that are split over chips, along each dimension of the network; none if it is whole."""
+        found = {} if self.mapping is None else dict(self.mapping.sharding)
+        loops = {kernel.name: kernel.loops for kernel in self.graph.kernels}
+        return {
+            name: tuple(loops[name][number].name if number != WHOLE else "" for number in choice)
+            for name, choice in found.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,10 +126,10 @@ def _per_instance(product: Product, level: MemoryLevel, device: Device) -> tuple
 
 
 def _tile(product: Product, level: MemoryLevel, device: Device) -> Tile:
-    found = best_tile(product, Memory(level.capacity_bytes, device.granule))
+    found = best_tile(product, Memory(level.usable_bytes, device.granule))
     if found is None:
         raise InfeasibleError(
-            f"system {device.name!r}: memory {level.name!r} of {level.capacity_bytes} bytes holds no tile of "
+            f"system {device.name!r}: memory {level.name!r} of {level.usable_bytes} bytes holds no tile of "
             f"{'x'.join(map(str, device.granule))} of a product of depth {product.k}"
         )
     return found

@@ -71,6 +71,7 @@ def _part_record(part: MappedPart) -> Record:
         "gap": rounded(mapping.gap),
         "memory_bytes": figures.dram_bytes,
         "network_bytes": figures.network_bytes,
+        "sharding": {name: list(loops) for name, loops in part.sharding.items()},
         "configurations": [dict(row) for row in _configurations(part)],
         "exchanges": [
             {

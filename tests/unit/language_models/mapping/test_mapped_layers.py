@@ -98,16 +98,18 @@ def test_several_chips_share_a_layer_as_tensor_parallelism_does() -> None:
     model = read_model("qwen2.5-72b")
     small = replace(model, layers=model.layers[:1], vocabulary=1024)
     device = shipped_devices()["h100-sxm"]
-    one, two = (
-        mapped_step("h100-sxm", small, decode_batch("1024"), device, BF16, CHOICES, chips).parts[0].mapping
-        for chips in (1, 2)
-    )
+    parts = [
+        mapped_step("h100-sxm", small, decode_batch("1024"), device, BF16, CHOICES, chips).parts[0] for chips in (1, 2)
+    ]
+    one, two = (part.mapping for part in parts)
 
     assert one is not None
     assert two is not None
     assert 0.97 <= 2 * two.figures.time_s / one.figures.time_s <= 1.05
     assert two.figures.dram_bytes <= one.figures.dram_bytes * 1.01
-    assert two.chips == 2
+    assert (two.chips, parts[0].sharding) == (2, {})
+    assert {parts[1].sharding[name] for name in ("q_proj", "k_proj", "attention_scores", "o_proj")} == {("v",)}
+    assert {parts[1].sharding[name] for name in ("gate_up", "activation", "down")} == {("i",)}
 
 
 def test_experts_are_split_over_chips() -> None:

@@ -11,6 +11,7 @@ from dfcompile.language_models.configuration.reading import read_model
 from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
 from dfcompile.language_models.machines.device import MemoryLevel
 from dfcompile.language_models.machines.finding import find_device, shipped_devices
+from dfcompile.language_models.machines.sheet import csv_rows, sheet_of
 from dfcompile.language_models.steps.batch import chunked_batch, decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import StepChoices
 from dfcompile.language_models.steps.kernel import Kernel
@@ -96,6 +97,20 @@ def test_trap_t13_edges_of_arrays_and_waves_take_time() -> None:
     slow = replace(device, compute_efficiency=0.5, memory_efficiency=0.25, launch_s=1e-6)
     assert tiled(kernel, slow).compute_s == 2 * tiled(kernel, device).compute_s
     assert tiled(kernel, slow).exec_s > 4 * tiled(kernel, device).memory_s
+
+
+def test_trap_t13_less_of_a_cache_is_usable_than_of_a_scratchpad() -> None:
+    rows = "name,peak.bf16 [TFLOP/s],memory.bandwidth [GB/s],memory.L2.capacity [MB]{}\nx,312,2039,40{}\n"
+    whole, most, few = (
+        sheet_of(csv_rows(rows.format(heading, value)), "sheet").devices["x"]
+        for heading, value in (("", ""), (",memory.L2.usable", ",0.8"), (",memory.L2.usable", ",0.1"))
+    )
+    for kernel in kernels_of("llama-3.1-8b"):
+        assert tiled(kernel, whole).exec_s <= tiled(kernel, most).exec_s <= tiled(kernel, few).exec_s
+        assert bound(kernel, few) == bound(kernel, whole)
+    assert (whole.cache_bytes, most.cache_bytes) == (40_000_000, 32_000_000)
+    large = max(kernels_of("llama-3.1-8b"), key=lambda one: one.weight_bytes * one.m)
+    assert (tiled(large, few).traffic_bytes or 0) > (tiled(large, whole).traffic_bytes or 0)
 
 
 def test_trap_t20_a_rate_that_is_not_said_is_an_error() -> None:
