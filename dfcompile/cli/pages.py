@@ -46,7 +46,8 @@ def write_page(
     """
     if target is None:
         return
-    from dfcompile.page import Content, html_page, provenance_of
+    from dfcompile.page.document import Content, html_page
+    from dfcompile.page.provenance import provenance_of
     from dfcompile.visualization.timeline import timeline_of
 
     command: object = click.get_current_context().obj
