@@ -57,11 +57,13 @@ class Guide:
         label: what it is.
         x: first and last place.
         y: first and last place.
+        is_named_first: whether the label stands at the first place.
     """
 
     label: str
     x: tuple[float, float]
     y: tuple[float, float]
+    is_named_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Chart:
                 "label": [mark.label for mark in marks],
                 "is_chosen": [mark.is_chosen for mark in marks],
             },
-            "guides": [{"label": guide.label, "x": list(guide.x), "y": list(guide.y)} for guide in self.guides],
+            "guides": [{"label": guide.label, "x": list(guide.x), "y": list(guide.y), "at": int(not guide.is_named_first)} for guide in self.guides],
         }
 
 

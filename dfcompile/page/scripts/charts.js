@@ -44,7 +44,9 @@
   function guides(chart) {
     return chart.guides.flatMap((guide) => [
       Plot.line([0, 1], { x: (end) => guide.x[end], y: (end) => guide.y[end], strokeDasharray: "5 4", strokeWidth: 1.2 }),
-      Plot.text([guide.label], { x: guide.x[1], y: guide.y[1], text: (text) => text, textAnchor: "end", dy: -7 }),
+      Plot.text([guide.label], {
+        x: guide.x[guide.at], y: guide.y[guide.at], text: (text) => text, textAnchor: guide.at ? "end" : "start", dy: -8,
+      }),
     ]);
   }
 

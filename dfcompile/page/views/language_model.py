@@ -89,11 +89,11 @@ def _roof(report: Record, dots: Sequence[Mark]) -> Iterator[Guide]:
     rates = report.part("system.macs_per_s")
     peaks = sorted((rate, form) for form in rates.values if (rate := rates.number(form)) is not None)
     fastest = max(mark.y for mark in dots)
-    peak = next(((rate, form) for rate, form in peaks if rate >= fastest), None)
+    peak = next(((rate, form) for rate, form in peaks if rate >= fastest * (1 - 1e-9)), None)
     if bandwidth is None or peak is None:
         return
     ridge = peak[0] / bandwidth
     least, most = min(float(mark.x) for mark in dots), max(float(mark.x) for mark in dots)
     if least < ridge:
-        yield Guide("memory bandwidth", (least, ridge), (least * bandwidth, peak[0]))
+        yield Guide("memory bandwidth", (least, ridge), (least * bandwidth, peak[0]), is_named_first=True)
     yield Guide(f"peak of {peak[1]}", (min(ridge, most), max(ridge, most)), (peak[0], peak[0]))

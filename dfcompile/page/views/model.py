@@ -50,7 +50,7 @@ def model_view(report: Record) -> View:
     subject = report.text("model.name") or report.text("dag.name") or "graph"
     pes = sorted({row.figures.number("pes") or 0 for row in rows})
     question = f"How long does {subject} take on {', '.join(f'{count:,}' for count in pes)} processing elements, "
-    question += "and what does it move and cost?"
+    question += "and what does it move and cost?" if rows[0].figures.at("mapping") else "and what does it move?"
     return View(
         title=subject,
         question=question,
