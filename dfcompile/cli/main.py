@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from dfcompile.cli.commands.bounds import bounds
+from dfcompile.cli.commands.compare import compare
 from dfcompile.cli.commands.compile_model import compile_model
 from dfcompile.cli.commands.design import is_design_call, solve_design_file
 from dfcompile.cli.commands.explore import explore
@@ -35,7 +36,7 @@ COMMANDS: Final[Mapping[str, click.Command]] = {
     for command in (
         list_expansions, list_passes, list_ops, list_systems, list_plugins, generate, schedule_dag_file, explore,
         bounds,
-        llm,
+        llm, compare,
     )
 }  # fmt: skip
 

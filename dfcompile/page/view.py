@@ -103,7 +103,10 @@ class Chart:
                 "label": [mark.label for mark in marks],
                 "is_chosen": [mark.is_chosen for mark in marks],
             },
-            "guides": [{"label": guide.label, "x": list(guide.x), "y": list(guide.y), "at": int(not guide.is_named_first)} for guide in self.guides],
+            "guides": [
+                {"label": guide.label, "x": list(guide.x), "y": list(guide.y), "at": int(not guide.is_named_first)}
+                for guide in self.guides
+            ],
         }
 
 

@@ -37,6 +37,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
   generate         write a graph: a canonical DAG, or a workload for DFModel
   schedule         schedule a canonical DAG file
   explore          the Pareto set over expansions, PEs and on-chip memory
+  compare          what changed between reports
   SETUP.txt        solve a DFModel set-up file (.txt, .pbtxt, .pb)
 """
 

@@ -17,6 +17,8 @@ window.dfcompile = {};
 
   // All digits that the JSON has, those before the point in groups.
   page.number = function (value) {
+    // Shortest digits that read back as the number, too.
+    if (value !== 0 && Math.abs(value) < 1e-3) return value.toExponential();
     const text = String(value);
     return /^-?\d{4,}(\.\d+)?$/.test(text) ? text.replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ",") : text;
   };

@@ -8,6 +8,7 @@ from dfcompile.errors import UserError
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
 from dfcompile.page.views.bounds import bounds_view
+from dfcompile.page.views.comparison import comparison_view
 from dfcompile.page.views.design import design_view
 from dfcompile.page.views.exploration import exploration_view
 from dfcompile.page.views.language_model import language_model_view
@@ -21,6 +22,7 @@ _VIEWS: Final[Mapping[str, Callable[[Record], View]]] = MappingProxyType(
         "dfcompile-exploration": exploration_view,
         "dfcompile-bounds": bounds_view,
         "dfcompile-design": design_view,
+        "dfcompile-comparison": comparison_view,
         "language model": language_model_view,
     }
 )
