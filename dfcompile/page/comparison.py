@@ -1,6 +1,7 @@
 """What changed between reports of one kind: every figure that is not the same in all of them, and where it stands.
 
 Results, operators and kernels are matched by what names them, not by their places: one that is new shifts no other.
+Where all reports have one result, these are matched whatever they were asked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -133,14 +134,20 @@ def compare_reports(reports: Sequence[tuple[str, Record]]) -> Comparison:
     for name, kind in kinds.items():
         if kind != kinds[first]:
             raise UserError(f"report {name!r}: found a {kind} against a {kinds[first]}, as {first!r} is")
-    known = dict(_walk(dict(base.values), "", ()))
+    single = _single([report for _, report in reports])
+    known = dict(_walk(dict(base.values), "", (), single))
     changes: list[Change] = []
     seen = set(known)
     for name, report in others:
-        held = dict(_walk(dict(report.values), "", ()))
+        held = dict(_walk(dict(report.values), "", (), single))
         seen |= set(held)
         changes += _changes(name, known, held)
     return Comparison(kinds[first], tuple(name for name, _ in reports), len(seen), tuple(changes))
+
+
+def _single(reports: Sequence[Record]) -> frozenset[str]:
+    """Return the lists of which every report has one record."""
+    return frozenset(name for name in reports[0].values if all(len(report.items(name)) == 1 for report in reports))
 
 
 def _changes(name: str, known: Mapping[Place, _Held], held: Mapping[Place, _Held]) -> Iterator[Change]:
@@ -155,7 +162,9 @@ def _changes(name: str, known: Mapping[Place, _Held], held: Mapping[Place, _Held
             )
 
 
-def _walk(record: Mapping[str, Json], where: str, around: tuple[str, ...]) -> Iterator[tuple[Place, _Held]]:
+def _walk(
+    record: Mapping[str, Json], where: str, around: tuple[str, ...], single: frozenset[str] = frozenset()
+) -> Iterator[tuple[Place, _Held]]:
     for name, value in record.items():
         if name in _TIMES_OF_OUR_OWN:
             continue
@@ -165,7 +174,8 @@ def _walk(record: Mapping[str, Json], where: str, around: tuple[str, ...]) -> It
         elif not isinstance(value, list):
             yield (where, name), _Held(value, around)
         elif value and all(isinstance(each, dict) for each in value):
-            yield from _records([each for each in value if isinstance(each, dict)], inner, around)
+            records = [each for each in value if isinstance(each, dict)]
+            yield from _walk(records[0], f"{inner}:", around) if name in single else _records(records, inner, around)
         else:
             yield (where, name), _Held(_joined(value), around)
 
@@ -184,7 +194,7 @@ def _records(
 
 
 def _identity(record: Mapping[str, Json]) -> str:
-    found = [(name, record[name]) for name in _IDENTITY if name in record]
+    found = [(name, record[name]) for name in _IDENTITY if record.get(name) not in (None, "", [], {})]
     for part, name in _NESTED:
         inner = record.get(part)
         if isinstance(inner, dict) and name in inner:

@@ -112,7 +112,7 @@ def bounds(
             shapes=shapes,
             dims=dims,
             per=rows,
-            draws=svg is not None,
+            draws=svg is not None or html is not None,
             show=show_stage,
         )
     elif chain or attention:

@@ -21,16 +21,17 @@ def bounds_view(report: Record) -> View:
 
 
 def _answer(report: Record) -> str:
-    rows = report.parts("whole") or report.parts("operators")
+    rows = report.parts("whole") or report.parts("fusions") or report.parts("operators")
     if not rows:
         return "It moves nothing."
     last = max(rows, key=lambda row: row.number("buffer_bytes") or 0)
-    buffer, proved, tiling = (last.number(name) for name in ("buffer_bytes", "proved_bytes", "tiling_bytes"))
+    buffer, proved = last.number("buffer_bytes"), last.number("proved_bytes")
+    tiling = last.number("fused_bytes") if report.parts("whole") else last.number("tiling_bytes")
     found = f"With {quantity(buffer or 0, 'B')}"
     name = last.text("operator")
     found += f" {name} moves" if name else " it moves"
     found += f" at least {quantity(proved or 0, 'B')}"
-    return f"{found}; the best tiling {quantity(tiling, 'B')}." if tiling is not None else f"{found}."
+    return f"{found}; the best that was found moves {quantity(tiling, 'B')}." if tiling is not None else f"{found}."
 
 
 def _charts(report: Record) -> Iterator[Chart]:
