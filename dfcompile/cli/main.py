@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from dfcompile.cli.commands.bounds import bounds
+from dfcompile.cli.commands.compare import compare
 from dfcompile.cli.commands.compile_model import compile_model
 from dfcompile.cli.commands.design import is_design_call, solve_design_file
 from dfcompile.cli.commands.explore import explore
@@ -23,6 +24,7 @@ from dfcompile.cli.completion import PROGRAM, complete, completed
 from dfcompile.cli.endings import exit_status
 from dfcompile.cli.hints import check_first_word, unknown_option
 from dfcompile.cli.leaving import leaving
+from dfcompile.cli.pages import said_command
 from dfcompile.errors import UserError
 
 # New objects (some 100 MB, hardly any of it garbage), and rounds of the generations before.
@@ -34,7 +36,7 @@ COMMANDS: Final[Mapping[str, click.Command]] = {
     for command in (
         list_expansions, list_passes, list_ops, list_systems, list_plugins, generate, schedule_dag_file, explore,
         bounds,
-        llm,
+        llm, compare,
     )
 }  # fmt: skip
 
@@ -61,7 +63,7 @@ def _run(words: list[str]) -> None:
     else:
         check_first_word(words, COMMANDS)
     try:
-        with command.make_context(prefix, list(words)) as context:
+        with command.make_context(prefix, list(words), obj=said_command(prefix, words)) as context:
             command.invoke(context)
     except click.NoSuchOption as error:
         named = error.ctx.command if error.ctx is not None else command

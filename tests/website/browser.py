@@ -25,6 +25,7 @@ class Browser:
         self._commands = commands
         self._answers = answers
         self._number = 0
+        self.events: list[dict[str, object]] = []  # what happened since it was emptied
         self._session: str | None = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = str(self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
@@ -77,6 +78,8 @@ class Browser:
                 raise RuntimeError("the browser closed its pipe")
             text += byte
         message: dict[str, object] = json.loads(text[:-1])
+        if "method" in message:
+            self.events.append(message)
         return message
 
 

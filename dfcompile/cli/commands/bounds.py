@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from dfcompile.cli.completion import complete_from, complete_system
+from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
@@ -42,6 +43,7 @@ _PER = ("operator", "model")
 @click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
               help="The machine whose SRAM is marked and whose die is shared.")  # fmt: skip
 @click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Draw traffic over buffer size there.")
+@HTML
 @click.option("--format", "format_", default="table", show_default=True, metavar="NAME",
               shell_complete=complete_from("table", "json", "csv"), help="table, json or csv.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
@@ -65,12 +67,13 @@ def bounds(
     dims: tuple[str, ...],
     system: str | None,
     svg: Path | None,
+    html: Path | None,
     format_: str,
     output: Path | None,
 ) -> None:
     """Say how little a model, a product or a convolution can move, for every buffer size."""
     output = target_of(output)
-    check_targets((output, svg))
+    check_targets((output, svg, html))
     asked = {"MODEL": model, "--gemm": gemm, "--bmm": bmm, "--conv": conv, "--chain": chain, "--attention": attention}
     given = [name for name, value in asked.items() if value]
     if len(given) != 1:
@@ -109,7 +112,7 @@ def bounds(
             shapes=shapes,
             dims=dims,
             per=rows,
-            draws=svg is not None,
+            draws=svg is not None or html is not None,
             show=show_stage,
         )
     elif chain or attention:
@@ -124,4 +127,5 @@ def bounds(
         found, sram = with_machine(found, system)
     if svg is not None:
         write_text(slopes_to_svg(found.subject, found.curves, sram), svg)
+    write_page(html, lambda: bounds_text(found, "json", output_width()), inputs=(model, system))
     write_text(bounds_text(found, form, output_width()), output)

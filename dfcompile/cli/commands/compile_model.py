@@ -17,6 +17,7 @@ from dfcompile.cli.completion import (
     complete_system,
 )
 from dfcompile.cli.endings import warn
+from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
@@ -36,6 +37,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
   generate         write a graph: a canonical DAG, or a workload for DFModel
   schedule         schedule a canonical DAG file
   explore          the Pareto set over expansions, PEs and on-chip memory
+  compare          what changed between reports
   SETUP.txt        solve a DFModel set-up file (.txt, .pbtxt, .pb)
 """
 
@@ -91,6 +93,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
 @click.option("--gantt", type=click.Path(path_type=Path), metavar="FILE", help="Draw the one schedule as an SVG.")
+@HTML
 @click.option("--format", "format_", default="table", show_default=True, metavar="NAME", shell_complete=complete_format,
               help="Of the report: table, json, csv or a plug-in's.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
@@ -122,6 +125,7 @@ def compile_model(
     emissions: tuple[tuple[str, Path], ...],
     trace: Path | None,
     gantt: Path | None,
+    html: Path | None,
     format_: str,
     verbose: bool,
     output: Path | None,
@@ -157,7 +161,7 @@ def compile_model(
     for option, target in (("--trace", trace), ("--gantt", gantt)):
         if target is not None:
             reject_several_schedules(option, len(options.pes) * len(options.combinations))
-    check_targets((output, trace, gantt))
+    check_targets((output, trace, gantt, html))
     for _, folder in emissions:
         check_folder(folder)
     _reject_one_folder_twice([folder for _, folder in emissions])
@@ -180,6 +184,7 @@ def compile_model(
         write_folder(emitted_files(run.exploration, kind), folder)
     for target, picture in pictures.items():
         write_text(picture, target)
+    write_page(html, lambda: run.render("json"), inputs=(model, system), schedules=run.schedules)
     write_text(text, output)
 
 

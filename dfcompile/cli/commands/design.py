@@ -7,8 +7,9 @@ import click
 
 from dfcompile.cli.completion import PROGRAM, complete_format, complete_solver
 from dfcompile.cli.endings import warn
+from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.strict_command import StrictCommand
-from dfcompile.host.outputs import check_folder, output_width, write_folder, write_text
+from dfcompile.host.outputs import check_folder, check_targets, output_width, write_folder, write_text
 
 SUFFIXES = (".txt", ".pbtxt", ".txtpb", ".textproto", ".prototxt", ".pb", ".binpb", ".bin")
 OBJECTIVES = ("bytes", "time")
@@ -36,6 +37,7 @@ def is_design_call(words: Sequence[str]) -> bool:
               "or a plug-in's.")  # fmt: skip
 @click.option("--sharding-objective", type=click.Choice(OBJECTIVES), show_default="time; bytes with --compat dfmodel",
               help="What the sharding minimises: bytes between chips, or time.")  # fmt: skip
+@HTML
 @click.option("--format", "format_", default="table", show_default=True, metavar="NAME", shell_complete=complete_format,
               help="Of the report: table, json, csv or a plug-in's.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
@@ -50,12 +52,14 @@ def solve_design_file(
     sharding_objective: str | None,
     format_: str,
     verbose: bool,
+    html: Path | None,
     output: Path | None,
 ) -> None:
     """Solve SETUP, a DFModel set-up file: shard its kernels, choose what it leaves open, fuse them.
 
     The file is text or binary; - is standard input.
     """
+    check_targets((html,))
     if output is not None:
         check_folder(output)
 
@@ -86,4 +90,5 @@ def solve_design_file(
         }
         files |= {f"placement-{number}.svg": picture.svg for number, picture in run.placements().items()}
         write_folder(files, output)
+    write_page(html, lambda: to_json(run.report), inputs=(setup,))
     write_text(text, None)

@@ -6,6 +6,7 @@ import click
 
 from dfcompile.cli.completion import complete_expansion, complete_from, complete_system
 from dfcompile.cli.endings import warn
+from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
 from dfcompile.host.outputs import check_targets, output_width, write_text
 from dfcompile.host.saved_rows import check_saved, save_rows
@@ -40,6 +41,7 @@ from dfcompile.options import DEFAULT_TRIES
               help="Results that were found before. Without, in the user's cache folder.")  # fmt: skip
 @click.option("--save", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the Pareto set as .sqlite (table front) or .parquet.")  # fmt: skip
+@HTML
 @click.option("--format", "format_", default="table", show_default=True, metavar="NAME",
               shell_complete=complete_from("table", "json", "csv"), help="table, json or csv.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
@@ -62,6 +64,7 @@ def explore(
     cluster: str | None,
     cache: Path | None,
     save: Path | None,
+    html: Path | None,
     format_: str,
     verbose: bool,
     output: Path | None,
@@ -71,7 +74,7 @@ def explore(
     What was computed before is not computed again: an exploration that was stopped goes on where it was.
     """
     output = target_of(output)
-    check_targets((output, save))
+    check_targets((output, save, html))
     check_saved(save)
 
     from dfcompile.report.exploration import check_exploration_format
@@ -104,4 +107,5 @@ def explore(
     text = run.text(form, output_width(), verbose=verbose)
     if save is not None:
         save_rows(run.rows, save)
+    write_page(html, lambda: run.text("json", output_width(), verbose=True), inputs=(model, system))
     write_text(text, output)

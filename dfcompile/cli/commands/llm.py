@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
@@ -68,6 +69,7 @@ FORMATS = ("table", "json", "csv")
               help="The same against the graph in an ONNX file.")  # fmt: skip
 @click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a symbolic dimension of that file.")
 @click.option("--compat", type=click.Choice(["notebook"]), help="What the notebook prints, mistakes included.")
+@HTML
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True,
               help="Of the report.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
@@ -81,6 +83,7 @@ def llm(
     format_: str,
     verbose: bool,
     output: Path | None,
+    html: Path | None,
     sweep: str | None,
     map_: bool,
     from_graph: bool,
@@ -88,7 +91,9 @@ def llm(
 ) -> None:
     """Count and time a language model from its configuration: prompts, decodes, or both in one step."""
     output = target_of(output)
-    check_targets((output,))
+    check_targets((output, html))
+    if html is not None and (compat is not None or from_graph or options["from_onnx"] is not None):
+        raise UserError("--html: found --compat, --from-graph or --from-onnx against a report (leave one of them out)")
 
     from dfcompile.api.language_models import notebook_page, request_of, swept
 
@@ -120,9 +125,10 @@ def llm(
         mapping = mapping_report(mapped(found), output_width(), verbose=verbose)
     for warning in found.warnings:
         warn(warning)
+    as_json = study_json(found, rows, mapping.records if mapping is not None else ())
     match format_:
         case "json":
-            text = study_json(found, rows, mapping.records if mapping is not None else ())
+            text = as_json
         case "csv":
             table = mapping.rows if mapping is not None else rows
             text = rows_csv(table) if table else study_csv(found)
@@ -130,4 +136,5 @@ def llm(
             text = study_table(
                 found, output_width(), verbose=verbose, sweep=rows, mapped=mapping.lines if mapping is not None else ()
             )
+    write_page(html, lambda: as_json, inputs=(config, system))
     write_text(text, output)

@@ -7,6 +7,7 @@ import click
 from dfcompile.api.requests import counts_of, partitions_of
 from dfcompile.cli.completion import complete_format, complete_from
 from dfcompile.cli.endings import warn
+from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, write_text
@@ -66,6 +67,7 @@ def reject_overwriting(target: Path | None, read: Path) -> None:
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the one schedule as a trace for Perfetto or chrome://tracing.")  # fmt: skip
 @click.option("--gantt", type=click.Path(path_type=Path), metavar="FILE", help="Draw the one schedule as an SVG.")
+@HTML
 @click.option("--format", "format_", default="table", show_default=True, metavar="NAME", shell_complete=complete_format,
               help="Of the report: table, json, csv or a plug-in's.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
@@ -87,6 +89,7 @@ def schedule_dag_file(
     simulate: bool,
     trace: Path | None,
     gantt: Path | None,
+    html: Path | None,
     format_: str,
     verbose: bool,
     output: Path | None,
@@ -99,8 +102,8 @@ def schedule_dag_file(
             reject_several_schedules(option, len(counts) * len(partitions))
             if front:
                 raise UserError(f"{option}: found a front of schedules against one (leave out --front)")
-    check_targets((output, trace, gantt))
-    for target in (output, trace, gantt):
+    check_targets((output, trace, gantt, html))
+    for target in (output, trace, gantt, html):
         reject_overwriting(target, dag)
 
     from dfcompile.cli.forms import find_format, page_of
@@ -136,4 +139,5 @@ def schedule_dag_file(
     text = form.text_of(run.report, page_of(verbose=verbose))
     for target, picture in schedule_pictures(run.schedules[0], trace, gantt).items():
         write_text(picture, target)
+    write_page(html, lambda: run.render("json"), inputs=(dag,), schedules=run.schedules)
     write_text(text, output)

@@ -1,0 +1,42 @@
+"""``dfcompile compare``: what changed between reports."""
+
+from pathlib import Path
+
+import click
+
+from dfcompile.cli.completion import complete_from
+from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.strict_command import StrictCommand, target_of
+from dfcompile.errors import UserError
+from dfcompile.host.outputs import check_targets, output_width, write_text
+
+FORMATS = ("table", "json", "csv")
+
+
+@click.command(name="compare", cls=StrictCommand)
+@click.argument("reports", nargs=-1, type=click.Path(path_type=Path), metavar="A B…")
+@HTML
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True,
+              shell_complete=complete_from(*FORMATS), help="table, json or csv.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write there, not to stdout (-).")  # fmt: skip
+def compare(*, reports: tuple[Path, ...], html: Path | None, format_: str, output: Path | None) -> None:
+    """Say what changed between reports of one kind: by how much, and where.
+
+    A, B, … are files of --format json, or pages of --html; what follows A is held against it.
+    """
+    if len(reports) < 2:
+        raise UserError(f"compare: found {len(reports)} reports against two or more")
+    output = target_of(output)
+    check_targets((output, html))
+    for target in (output, html):
+        if target is not None and target.exists() and any(file.is_file() and target.samefile(file) for file in reports):
+            raise UserError(f"output {str(target)!r}: found a file that is read against another one")
+
+    from dfcompile.page.comparison import compare_reports
+    from dfcompile.page.comparison_texts import comparison_text
+    from dfcompile.page.reading import read_report
+
+    found = compare_reports([(str(file), read_report(file)) for file in reports])
+    write_page(html, lambda: comparison_text(found, "json", output_width()), inputs=reports)
+    write_text(comparison_text(found, format_, output_width()), output)

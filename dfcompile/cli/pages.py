@@ -1,0 +1,78 @@
+"""The page that --html writes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import dfcompile
+from dfcompile.errors import InternalError
+from dfcompile.host.outputs import write_text
+
+if TYPE_CHECKING:  # the commands are looked at without what they run
+    from dfcompile.api.runs import ScheduleResult
+
+MOST_FAMILIES = 400  # a drawing of more is larger than any screen
+HTML = click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write the report as a page with charts and tables: one file that needs no network.",
+)  # fmt: skip
+
+
+def said_command(prefix: str, words: Sequence[str]) -> str:
+    """Return the command that was given, as a shell reads it."""
+    return shlex.join((*prefix.split(), *words))
+
+
+def write_page(
+    target: Path | None,
+    report_json: Callable[[], str],
+    *,
+    inputs: Sequence[str | Path | None],
+    schedules: Sequence[ScheduleResult] = (),
+) -> None:
+    """Write the page of a report, if one is asked for.
+
+    Args:
+        target: the file; ``None``: nobody asked.
+        report_json: gives the report as ``--format json`` writes it.
+        inputs: what was named on the command line as a file, or may have been.
+        schedules: that the report is about.
+    """
+    if target is None:
+        return
+    from dfcompile.page.document import Content, html_page
+    from dfcompile.page.provenance import provenance_of
+    from dfcompile.visualization.timeline import timeline_of
+
+    command: object = click.get_current_context().obj
+    if not isinstance(command, str):
+        raise InternalError(f"page: found a {type(command).__name__} against the command that was given")
+    files = [Path(name) for name in inputs if name is not None]
+    timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in _shortest_first(schedules)]
+    content = Content(
+        json.loads(report_json()), provenance_of(command, dfcompile.__version__, files), timelines, _drawings(schedules)
+    )
+    write_text(html_page(content), target)
+
+
+def _shortest_first(schedules: Sequence[ScheduleResult]) -> list[ScheduleResult]:
+    return sorted(schedules, key=lambda each: (each.figures.makespan_cycles is None, each.figures.makespan_cycles or 0))
+
+
+def _name(found: ScheduleResult) -> str:
+    lowering = " ".join(f"{key}={name}" for key, name in found.result.expansions.items())
+    return f"{found.result.pes} PEs, {found.result.schedule.partition} {lowering}".strip()
+
+
+def _drawings(schedules: Sequence[ScheduleResult]) -> list[tuple[str, str]]:
+    """Return the graph of the shortest schedule, if it has few enough families to be looked at."""
+    from dfcompile.visualization.dag_drawing import dag_to_svg
+
+    best = _shortest_first(schedules)[:1]
+    return [(each.dag.name, dag_to_svg(each.dag)) for each in best if len(each.dag.scopes) <= MOST_FAMILIES]

@@ -1,0 +1,210 @@
+"""What changed between reports of one kind: every figure that is not the same in all of them, and where it stands.
+
+Results, operators and kernels are matched by what names them, not by their places: one that is new shifts no other.
+Where all reports have one result, these are matched whatever they were asked.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dfcompile.errors import UserError
+from dfcompile.page.records import Record
+from dfcompile.page.views import kind_of
+from dfcompile.report.plain_values import Json, rounded
+
+SCHEMA: Final = "dfcompile-comparison/1"
+# What tells a record of a list from the others, as far as it has them; otherwise its place does.
+_IDENTITY: Final = (
+    "pes", "expansions", "chips_available", "partition", "on_chip_memory_bytes", "granularity", "choices", "step",
+    "name", "part", "operator", "operators", "expand", "kernels", "pieces", "configuration", "buffer_bytes", "switch",
+)  # fmt: skip
+_NESTED: Final = (("schedule", "partition"), ("mapping", "chips_available"))
+_TIMES_OF_OUR_OWN: Final = frozenset(["solver_s"])  # how long a solver took says nothing of the model
+
+# What one asks for first: figures of a result itself, not of its operators and configurations.
+_HEADLINES: Final = frozenset(
+    ["makespan_cycles", "lower_bound_cycles", "io_bytes", "fifo_elements", "time_s", "cost_usd", "energy_j"]
+)
+_THERE: Final = "is there"  # what is said of a record of a list, so that one that is missing is one line
+_RESULTS: Final = (": schedule", ": mapping", "figures", ":")
+
+Leaf = bool | int | float | str | None
+
+
+Place = tuple[str, str]  # where a figure stands, and its name
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A value of a report.
+
+    Attributes:
+        value: of a figure; a list of plain values is a text.
+        around: records of lists that it stands in, the outermost first, by where they stand.
+    """
+
+    value: Leaf
+    around: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A figure that is not the same in a report as in the first.
+
+    Attributes:
+        report: name of the report.
+        where: that it stands, such as ``results pes=16: schedule``; empty: at the top.
+        figure: its name in JSON, which carries the unit.
+        base: its value in the first report.
+        value: its value in this one; of what is in one of them alone the other is ``None``.
+    """
+
+    report: str
+    where: str
+    figure: str
+    base: Leaf
+    value: Leaf
+
+    @property
+    def change(self) -> float | int | None:
+        """The value over that of the first report, minus one; ``None`` where there is no such ratio."""
+        numbers = [each for each in (self.base, self.value) if isinstance(each, int | float)]
+        if len(numbers) < 2 or isinstance(self.base, bool) or isinstance(self.value, bool) or not numbers[0]:
+            return None
+        return rounded(numbers[1] / numbers[0] - 1)
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether it is a figure of a result itself that one asks for first."""
+        return self.figure in _HEADLINES and self.where.count(":") <= 1 and self.where.endswith(_RESULTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Reports beside each other.
+
+    Attributes:
+        kind: of the reports.
+        names: of the reports, the first is what others are held against.
+        figures: how many figures they have, those that are the same included.
+        changes: in the order of the reports' JSON.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    figures: int
+    changes: tuple[Change, ...]
+
+    def record(self) -> dict[str, Json]:
+        """Return the comparison as JSON has it."""
+        changes: list[Json] = [
+            {
+                "report": change.report,
+                "where": change.where,
+                "figure": change.figure,
+                "base": change.base,
+                "value": change.value,
+                "change": change.change,
+                "is_headline": change.is_headline,
+            }
+            for change in self.changes
+        ]
+        return {
+            "format": SCHEMA,
+            "kind": self.kind,
+            "base": self.names[0],
+            "reports": list(self.names),
+            "figures": self.figures,
+            "changes": changes,
+        }
+
+
+def compare_reports(reports: Sequence[tuple[str, Record]]) -> Comparison:
+    """Return what is not the same in reports as in the first of them.
+
+    Args:
+        reports: two or more pairs of a name and a report.
+
+    Raises:
+        UserError: they are not of one kind.
+    """
+    kinds = {name: kind_of(report) for name, report in reports}
+    (first, base), *others = reports
+    for name, kind in kinds.items():
+        if kind != kinds[first]:
+            raise UserError(f"report {name!r}: found a {kind} against a {kinds[first]}, as {first!r} is")
+    single = _single([report for _, report in reports])
+    known = dict(_walk(dict(base.values), "", (), single))
+    changes: list[Change] = []
+    seen = set(known)
+    for name, report in others:
+        held = dict(_walk(dict(report.values), "", (), single))
+        seen |= set(held)
+        changes += _changes(name, known, held)
+    return Comparison(kinds[first], tuple(name for name, _ in reports), len(seen), tuple(changes))
+
+
+def _single(reports: Sequence[Record]) -> frozenset[str]:
+    """Return the lists of which every report has one record."""
+    return frozenset(name for name in reports[0].values if all(len(report.items(name)) == 1 for report in reports))
+
+
+def _changes(name: str, known: Mapping[Place, _Held], held: Mapping[Place, _Held]) -> Iterator[Change]:
+    """Yield what is not the same; of a record that only one of them has, that alone."""
+    alone = {where for where, figure in known.keys() ^ held.keys() if figure == _THERE}
+    for where, figure in dict.fromkeys((*known, *held)):
+        before, after = known.get((where, figure)), held.get((where, figure))
+        there = before or after
+        if before != after and there is not None and alone.isdisjoint(there.around):
+            yield Change(
+                name, where, figure, None if before is None else before.value, None if after is None else after.value
+            )
+
+
+def _walk(
+    record: Mapping[str, Json], where: str, around: tuple[str, ...], single: frozenset[str] = frozenset()
+) -> Iterator[tuple[Place, _Held]]:
+    for name, value in record.items():
+        if name in _TIMES_OF_OUR_OWN:
+            continue
+        inner = f"{where} {name}".lstrip()
+        if isinstance(value, dict):
+            yield from _walk(value, inner, around)
+        elif not isinstance(value, list):
+            yield (where, name), _Held(value, around)
+        elif value and all(isinstance(each, dict) for each in value):
+            records = [each for each in value if isinstance(each, dict)]
+            yield from _walk(records[0], f"{inner}:", around) if name in single else _records(records, inner, around)
+        else:
+            yield (where, name), _Held(_joined(value), around)
+
+
+def _records(
+    records: Sequence[Mapping[str, Json]], where: str, around: tuple[str, ...]
+) -> Iterator[tuple[Place, _Held]]:
+    taken: dict[str, int] = {}
+    for place, record in enumerate(records):
+        named = _identity(record) or f"{place}"
+        taken[named] = taken.get(named, 0) + 1
+        again = f" #{taken[named]}" if taken[named] > 1 else ""
+        found = f"{where} {named}{again}:"
+        yield (found, _THERE), _Held(value=True, around=around)
+        yield from _walk(record, found, (*around, found))
+
+
+def _identity(record: Mapping[str, Json]) -> str:
+    found = [(name, record[name]) for name in _IDENTITY if record.get(name) not in (None, "", [], {})]
+    for part, name in _NESTED:
+        inner = record.get(part)
+        if isinstance(inner, dict) and name in inner:
+            found.append((name, inner[name]))
+    return ", ".join(f"{name}={_joined(value)}" for name, value in found)
+
+
+def _joined(value: Json) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_joined, value))
+    if isinstance(value, dict):
+        return " ".join(f"{key}={_joined(held)}" for key, held in value.items())
+    return str(value)

@@ -1,0 +1,131 @@
+"""The page: one HTML file with everything in it, and a policy that lets nothing else in."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from dfcompile.host.printable import printable
+from dfcompile.page.embedding import column, policy_hash, script_json
+from dfcompile.page.provenance import Provenance
+from dfcompile.page.records import Record
+from dfcompile.page.view import View
+from dfcompile.page.views import view_of
+from dfcompile.report.plain_values import Json
+from dfcompile.visualization.timeline import Timeline
+
+VENDORED: Final = ("vendor/d3.min.js", "vendor/plot.min.js")
+SCRIPTS: Final = ("texts.js", "values.js", "charts.js", "timeline.js", "tables.js", "main.js")
+# Of the style that Observable Plot puts beside each drawing, for the class name that charts.js gives.
+STYLE_OF_PLOT: Final = "'sha256-+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM='"
+MOST_TASKS: Final = 150_000  # of all timelines of a page: some 3 MB
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What a page is made of.
+
+    Attributes:
+        report: its JSON.
+        provenance: what repeats the run.
+        timelines: pairs of a name and the schedule's tasks; the first that fit are shown.
+        drawings: pairs of a name and a drawing as SVG.
+    """
+
+    report: Mapping[str, Json]
+    provenance: Provenance
+    timelines: Sequence[tuple[str, Timeline]] = ()
+    drawings: Sequence[tuple[str, str]] = ()
+
+
+def html_page(content: Content) -> str:
+    """Return a page as HTML: the same text for the same content.
+
+    Raises:
+        UserError: the report is of no kind that pages show.
+    """
+    view = view_of(Record(content.report))
+    style, scripts = _text("style.css"), tuple(_text(f"scripts/{name}") for name in SCRIPTS)
+    vendored = tuple(_text(name) for name in VENDORED)
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {' '.join(policy_hash(script) for script in (*vendored, *scripts))}",
+            f"style-src {policy_hash(style)} {STYLE_OF_PLOT}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    shown, left_out = _shown_timelines(content.timelines)
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            view=view,
+            policy=policy,
+            style=Markup(style),  # noqa: S704  # our own file
+            scripts=tuple(Markup(script) for script in (*vendored, *scripts)),  # noqa: S704  # our own files
+            report=Markup(script_json(dict(content.report))),  # noqa: S704  # escaped for scripts
+            charts=Markup(script_json(_chart_values(view, shown))),  # noqa: S704  # escaped for scripts
+            timelines=shown,
+            left_out=left_out,
+            drawings=tuple((name, _data_url(svg)) for name, svg in content.drawings),
+            provenance=content.provenance,
+        )
+    )
+
+
+def _chart_values(view: View, timelines: Sequence[tuple[str, Timeline]]) -> dict[str, Json]:
+    return {
+        "charts": [chart.plain() for chart in view.charts],
+        "timelines": [_timeline_values(name, timeline) for name, timeline in timelines],
+    }
+
+
+def _timeline_values(name: str, timeline: Timeline) -> Json:
+    return {
+        "name": name,
+        "pes": timeline.pes,
+        "makespan_cycles": timeline.makespan_cycles,
+        "families": [[family, origin] for family, origin in timeline.families],
+        "family": column(timeline.family),
+        "member": column(timeline.member),
+        "pe": column(timeline.pe),
+        "start": column(timeline.start),
+        "end": column(timeline.end),
+        "block": column(timeline.block),
+    }
+
+
+def _shown_timelines(timelines: Sequence[tuple[str, Timeline]]) -> tuple[list[tuple[str, Timeline]], int]:
+    """Return the timelines that fit, in their order, and how many do not."""
+    shown: list[tuple[str, Timeline]] = []
+    room = MOST_TASKS
+    for name, timeline in timelines:
+        if timeline.pe.size <= room:
+            shown.append((name, timeline))
+            room -= timeline.pe.size
+    return shown, len(timelines) - len(shown)
+
+
+def _data_url(svg: str) -> str:
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode('ascii')}"
+
+
+@cache
+def _text(name: str) -> str:
+    return files("dfcompile.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["printable"] = printable
+    return environment

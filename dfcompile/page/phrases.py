@@ -1,0 +1,50 @@
+"""Figures in sentences: as many digits as one reads, and a unit."""
+
+from math import isfinite
+
+from dfcompile.page.records import Record
+from dfcompile.report.plain_values import Json
+
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+
+
+def quantity(value: float, unit: str) -> str:
+    """Return a figure with a prefix of its unit.
+
+    >>> quantity(5.2023e-05, "s"), quantity(1409408, "B"), quantity(0, "B")
+    ('52.0 µs', '1.41 MB', '0 B')
+    """
+    for factor, prefix in _PREFIXES:
+        if abs(value) >= factor:
+            scaled = value / factor
+            whole = factor == 1.0 and float(value).is_integer()
+            return f"{scaled:.0f} {unit}" if whole else f"{scaled:#.3g}".rstrip(".") + f" {prefix}{unit}"
+    return f"{value:g} {unit}"
+
+
+def counted(value: float, unit: str) -> str:
+    """Return an exact number with its unit.
+
+    >>> counted(36742, "cycles")
+    '36,742 cycles'
+    """
+    return f"{value:,} {unit}"
+
+
+def share(value: float) -> str:
+    """Return a ratio as per cent.
+
+    >>> share(0.0404), share(0.00347), share(2.5)
+    ('4.0 %', '0.3 %', '250 %')
+    """
+    if not isfinite(value):
+        return "without bound"
+    return f"{100 * value:.0f} %" if value >= 1 else f"{100 * value:.1f} %"
+
+
+def choices(report: Record, path: str) -> str:
+    """Return chosen names as ``MatMul=mv Conv=direct``; empty where there are none."""
+    value: Json = report.at(path)
+    if isinstance(value, dict):
+        return " ".join(f"{key}={name}" for key, name in value.items())
+    return value if isinstance(value, str) else ""

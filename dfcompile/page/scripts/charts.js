@@ -1,0 +1,162 @@
+// Charts as SVG by Observable Plot; what the pointer or an arrow key is at is also said in words below the chart.
+"use strict";
+(function (page) {
+  // Okabe and Ito's colours, told apart by colour-blind people; without yellow and black, which are lost on one paper.
+  page.colours = ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#8A8A8A"];
+  // Of what is shown in several charts, so that it looks the same in all of them.
+  const FIXED = ["proved bound", "attained", "ideal", "bound over all expansions"];
+  const SYMBOLS = ["circle", "square", "triangle", "diamond2", "star", "cross", "wye"];
+  const MOST_TICKS = 24;
+  const LONGEST_TICK = 22;
+
+  function named(axis) {
+    return axis.unit && axis.unit !== axis.label ? `${axis.label} (${axis.unit})` : axis.label;
+  }
+
+  function figure(value, axis) {
+    if (typeof value === "string") return value;
+    return axis.unit ? `${page.number(value)} ${axis.unit}` : page.number(value);
+  }
+
+  page.said = function (mark, chart) {
+    const parts = [`${chart.x.label}: ${figure(mark.x, chart.x)}`, `${chart.y.label}: ${figure(mark.y, chart.y)}`];
+    if (chart.kind === "bracket") parts.splice(0, 2, `${mark.series}: ${figure(mark.y, chart.x)}`);
+    if (mark.series && chart.kind !== "bracket") parts.push(mark.series);
+    if (mark.label && mark.label !== mark.series && mark.label !== mark.x) parts.push(mark.label);
+    return parts.join("\n");
+  };
+
+  function scale(axis) {
+    return { label: named(axis), type: axis.is_log ? "log" : "linear", tickFormat: "~s", grid: true };
+  }
+
+  function cut(name) {
+    return name.length > LONGEST_TICK ? `${name.slice(0, LONGEST_TICK - 1)}…` : name;
+  }
+
+  function bands(names, label) {
+    const every = Math.ceil(names.length / MOST_TICKS);
+    const ticks = names.filter((_, at) => at % every === 0);
+    const isLong = ticks.some((name) => name.length > 4);
+    return { type: "band", domain: names, ticks, label, tickFormat: cut, tickRotate: isLong ? -40 : 0, isLong };
+  }
+
+  function guides(chart) {
+    return chart.guides.flatMap((guide) => [
+      Plot.line([0, 1], { x: (end) => guide.x[end], y: (end) => guide.y[end], strokeDasharray: "5 4", strokeWidth: 1.2 }),
+      Plot.text([guide.label], {
+        x: guide.x[guide.at], y: guide.y[guide.at], text: (text) => text, textAnchor: guide.at ? "end" : "start", dy: -8,
+      }),
+    ]);
+  }
+
+  function dotted(chart, series) {
+    const marks = page.marks(chart);
+    const said = (mark) => page.said(mark, chart);
+    const by = { x: "x", y: "y" };
+    const dots = {
+      ...by, stroke: "series", fill: "series", fillOpacity: 0.55, r: 3.6, symbol: series.length > 1 ? "series" : undefined,
+    };
+    const drawn = [
+      ...guides(chart),
+      ...(chart.kind === "lines" ? [Plot.line(marks, { ...by, z: "series", stroke: "series", sort: "x" })] : []),
+      Plot.dot(marks, dots),
+      Plot.dot(marks.filter((mark) => mark.isChosen), { ...by, r: 8, stroke: "currentColor", strokeWidth: 2 }),
+      Plot.tip(marks, Plot.pointer({ ...by, title: said, fill: "var(--paper)", stroke: "currentColor" })),
+    ];
+    return { marks, options: { x: scale(chart.x), y: scale(chart.y), marks: drawn, symbol: { domain: series, range: SYMBOLS } } };
+  }
+
+  function stacked(chart) {
+    const marks = page.marks(chart);
+    const names = [...new Set(marks.map((mark) => mark.x))];
+    const { isLong, ...x } = bands(names, named(chart.x));
+    const said = (mark) => page.said(mark, chart);
+    const drawn = [
+      Plot.barY(marks, { x: "x", y: "y", fill: "series", title: said, tip: { fill: "var(--paper)", stroke: "currentColor" } }),
+      Plot.ruleY([0]),
+    ];
+    const y = { ...scale(chart.y), type: "linear" };
+    return { marks, options: { x, y, marks: drawn, marginBottom: isLong ? 110 : 40, height: isLong ? 370 : 300 } };
+  }
+
+  function bracketed(chart) {
+    const marks = page.marks(chart);
+    const rows = [...new Set(marks.map((mark) => mark.x))];
+    const spans = rows.map((row) => {
+      const values = marks.filter((mark) => mark.x === row).map((mark) => mark.y);
+      return { row, least: Math.min(...values), most: Math.max(...values) };
+    });
+    const said = (mark) => page.said(mark, chart);
+    const label = Math.min(Math.max(...rows.map((row) => cut(row).length)), LONGEST_TICK);
+    const drawn = [
+      Plot.ruleY(spans, { y: "row", x1: "least", x2: "most", strokeWidth: 5, strokeOpacity: 0.25 }),
+      Plot.dot(marks, { y: "x", x: "y", fill: "series", symbol: "series", r: 5 }),
+      Plot.tip(marks, Plot.pointer({ y: "x", x: "y", title: said, fill: "var(--paper)", stroke: "currentColor" })),
+    ];
+    return {
+      marks,
+      options: {
+        x: { label: named(chart.x), tickFormat: "~s", grid: true, zero: true, ticks: 5 },
+        y: { type: "band", domain: rows, label: null, tickFormat: cut },
+        symbol: { range: SYMBOLS },
+        marks: drawn, marginLeft: 12 + 7 * label, marginRight: 20, height: 60 + 26 * rows.length,
+      },
+    };
+  }
+
+  function legend(series, colours) {
+    const items = series.map((name, at) => {
+      const swatch = page.element("span", { class: "swatch" });
+      swatch.style.background = colours[at];
+      return page.element("li", {}, swatch, name);
+    });
+    return page.element("ul", { class: "legend", "aria-label": "colours" }, ...items);
+  }
+
+  // Arrow keys go from mark to mark; the words stand in a line that screen readers read out.
+  function walk(drawing, chart, marks, said) {
+    let at = -1;
+    drawing.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step || !marks.length) return;
+      event.preventDefault();
+      at = Math.min(Math.max(at + step, 0), marks.length - 1);
+      said.textContent = page.said(marks[at], chart).replaceAll("\n", "; ");
+    });
+  }
+
+  page.draw = function (figureElement, chart) {
+    const place = figureElement.querySelector(".drawing");
+    const found = [...new Set(chart.marks.series.map(page.shown))];
+    const series = found.every((name) => FIXED.includes(name)) ? FIXED.filter((name) => found.includes(name)) : found;
+    const colourOf = (name, at) => page.colours[(FIXED.includes(name) ? FIXED.indexOf(name) : at) % page.colours.length];
+    const drawer = { lines: dotted, dots: dotted, bars: stacked, bracket: bracketed }[chart.kind];
+    const { marks, options } = drawer(chart, series);
+    const said = page.element("p", { class: "hint said", "aria-live": "polite" });
+    const colours = series.map(colourOf);
+    function redraw() {
+      const svg = Plot.plot({
+        className: "plot", width: Math.max(Math.floor(place.clientWidth), 260), height: 300, marginLeft: 56, marginBottom: 44,
+        color: { domain: series, range: colours }, ariaLabel: page.shown(chart.title), ...options,
+      });
+      svg.addEventListener("input", () => {
+        said.textContent = svg.value ? page.said(svg.value, chart).replaceAll("\n", "; ") : "";
+      });
+      place.replaceChildren(svg);
+    }
+    place.tabIndex = 0;
+    place.setAttribute("role", "group");
+    place.setAttribute("aria-label", `${page.shown(chart.title)}: arrow keys read its ${marks.length} figures`);
+    if (series.some(Boolean)) place.before(legend(series, colours));
+    place.after(said);
+    walk(place, chart, marks, said);
+    let width = 0;
+    new ResizeObserver(() => {
+      if (place.clientWidth !== width) {
+        width = place.clientWidth;
+        redraw();
+      }
+    }).observe(place);
+  };
+})(window.dfcompile);

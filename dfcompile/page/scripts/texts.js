@@ -1,0 +1,54 @@
+// Texts as people read them: names that cannot be obeyed, exact numbers, headings and units of JSON names.
+"use strict";
+window.dfcompile = {};
+(function (page) {
+  // Control, format, private and unassigned characters, lone surrogates and separators of lines are shown by number.
+  const UNSEEN = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
+  const UNITS = {
+    cycles: "cycles", bytes: "bytes", s: "s", usd: "USD", w: "W", j: "J", elements: "elements", per_s: "1/s",
+  };
+
+  page.shown = function (text) {
+    return String(text).replace(UNSEEN, (char) => {
+      const code = char.codePointAt(0).toString(16);
+      return code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code.padStart(4, "0")}`;
+    });
+  };
+
+  // All digits that the JSON has, those before the point in groups.
+  page.number = function (value) {
+    // Shortest digits that read back as the number, too.
+    if (value !== 0 && Math.abs(value) < 1e-3) return value.toExponential();
+    const text = String(value);
+    return /^-?\d{4,}(\.\d+)?$/.test(text) ? text.replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ",") : text;
+  };
+
+  page.cell = function (value) {
+    if (value === null || value === undefined) return "-";
+    if (value === true) return "yes";
+    if (value === false) return "no";
+    return typeof value === "number" ? page.number(value) : page.shown(value);
+  };
+
+  // "mapping.time_s" -> heading "mapping time", unit "s".
+  page.heading = function (name) {
+    const words = name.split(".").map((part) => part.split("_"));
+    const last = words[words.length - 1];
+    const two = last.slice(-2).join("_");
+    let unit = "";
+    if (last.length > 2 && UNITS[two]) {
+      unit = UNITS[two];
+      last.splice(-2);
+    } else if (last.length > 1 && UNITS[last[last.length - 1]]) {
+      unit = UNITS[last.pop()];
+    }
+    return { text: page.shown(words.map((part) => part.join(" ")).join(" ")), unit };
+  };
+
+  page.element = function (name, attributes, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  };
+})(window.dfcompile);

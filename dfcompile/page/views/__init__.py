@@ -1,0 +1,53 @@
+"""What a page shows first, per kind of report; each from its JSON alone."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from dfcompile.errors import UserError
+from dfcompile.page.records import Record
+from dfcompile.page.view import View
+from dfcompile.page.views.bounds import bounds_view
+from dfcompile.page.views.comparison import comparison_view
+from dfcompile.page.views.design import design_view
+from dfcompile.page.views.exploration import exploration_view
+from dfcompile.page.views.language_model import language_model_view
+from dfcompile.page.views.model import model_view
+
+__all__ = ["kind_of", "view_of"]
+
+_VIEWS: Final[Mapping[str, Callable[[Record], View]]] = MappingProxyType(
+    {
+        "dfcompile-report": model_view,
+        "dfcompile-exploration": exploration_view,
+        "dfcompile-bounds": bounds_view,
+        "dfcompile-design": design_view,
+        "dfcompile-comparison": comparison_view,
+        "language model": language_model_view,
+    }
+)
+
+
+def kind_of(report: Record) -> str:
+    """Return which kind of report it is, without its version.
+
+    Raises:
+        UserError: it is of no kind that pages show.
+    """
+    named = report.text("format") or report.text("schema")
+    if not named and report.text("counted_by"):
+        return "language model"  # whose JSON says no format
+    kind = named.partition("/")[0]
+    if kind not in _VIEWS:
+        found = f"format {named!r}" if named else "no format"
+        raise UserError(f"report: found {found} against {', '.join(_VIEWS)} (dfcompile … --format json)")
+    return kind
+
+
+def view_of(report: Record) -> View:
+    """Return what a page shows of a report.
+
+    Raises:
+        UserError: it is of no kind that pages show.
+    """
+    return _VIEWS[kind_of(report)](report)

@@ -1,0 +1,52 @@
+"""The page of traffic bounds: how little moves for every buffer size."""
+
+from collections.abc import Iterator
+
+from dfcompile.page.phrases import quantity
+from dfcompile.page.records import Record
+from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View
+from dfcompile.page.views.assumptions import assumptions_of
+
+
+def bounds_view(report: Record) -> View:
+    """Return the view of a ``dfcompile-bounds``."""
+    subject = report.text("subject") or "model"
+    return View(
+        title=subject,
+        question=f"How little does {subject} move, for every size of its buffer?",
+        answer=_answer(report),
+        charts=tuple(_charts(report)),
+        assumptions=assumptions_of(report, "notes"),
+    )
+
+
+def _answer(report: Record) -> str:
+    rows = report.parts("whole") or report.parts("fusions") or report.parts("operators")
+    if not rows:
+        return "It moves nothing."
+    last = max(rows, key=lambda row: row.number("buffer_bytes") or 0)
+    buffer, proved = last.number("buffer_bytes"), last.number("proved_bytes")
+    tiling = last.number("fused_bytes") if report.parts("whole") else last.number("tiling_bytes")
+    found = f"With {quantity(buffer or 0, 'B')}"
+    name = last.text("operator")
+    found += f" {name} moves" if name else " it moves"
+    found += f" at least {quantity(proved or 0, 'B')}"
+    return f"{found}; the best that was found moves {quantity(tiling, 'B')}." if tiling is not None else f"{found}."
+
+
+def _charts(report: Record) -> Iterator[Chart]:
+    marks = tuple(
+        Mark(size, moved, curve.text("name"), curve.text("name"))
+        for curve in report.parts("curves")
+        for size, moved in zip(curve.numbers("buffer_bytes"), curve.numbers("traffic_bytes"), strict=True)
+        if size > 0 and moved > 0
+    )
+    if marks:
+        yield Chart(
+            ChartKind.LINES,
+            "Bytes moved against buffer size",
+            "Ski slopes: a larger buffer moves less, until only what has to move at all is left.",
+            Axis("buffer", "bytes", is_log=True),
+            Axis("moved", "bytes", is_log=True),
+            marks,
+        )

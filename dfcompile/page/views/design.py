@@ -1,0 +1,42 @@
+"""The page of a set-up file: a design, solved."""
+
+from collections.abc import Iterator
+
+from dfcompile.page.phrases import quantity, share
+from dfcompile.page.records import Record
+from dfcompile.page.view import View
+from dfcompile.page.views.assumptions import assumptions_of
+from dfcompile.page.views.configurations import configuration_charts, limits
+
+
+def design_view(report: Record) -> View:
+    """Return the view of a ``dfcompile-design``."""
+    name = report.text("name") or "design"
+    return View(
+        title=name,
+        question=f"How long does {name} take on {report.number('figures.chips') or 1:,} chips, and what limits it?",
+        answer=_answer(report),
+        reasons=tuple(_reasons(report)),
+        charts=tuple(configuration_charts(report.parts("configurations"), name)),
+        assumptions=assumptions_of(report),
+        warnings=tuple(text for text in report.items("warnings") if isinstance(text, str)),
+    )
+
+
+def _answer(report: Record) -> str:
+    figures = report.part("figures")
+    degrees = ", ".join(
+        f"{name} {figures.number(f'{name}_parallel')}" for name in ("tensor", "pipeline", "data", "sequence")
+    )
+    found = f"{figures.number('chips') or 1:,} chips ({degrees}): {quantity(figures.number('time_s') or 0, 's')}"
+    used, cost = figures.number("utilization"), figures.number("cost_usd")
+    found += "" if used is None else f" at {share(used)} of the peak"
+    found += "" if cost is None else f"; {cost:,.0f} USD"
+    gap = report.number("search.gap")
+    return f"{found}; at most {share(gap)} above the optimum." if gap else f"{found}."
+
+
+def _reasons(report: Record) -> Iterator[str]:
+    limited = limits(report.parts("configurations"))
+    if limited:
+        yield f"Limited by {limited}."

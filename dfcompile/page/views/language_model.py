@@ -1,0 +1,99 @@
+"""The page of a language model: its steps, and what bounds their kernels."""
+
+from collections.abc import Iterator, Sequence
+
+from dfcompile.page.phrases import quantity, share
+from dfcompile.page.records import Record
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View, is_wide
+from dfcompile.page.views.assumptions import assumptions_of
+
+
+def language_model_view(report: Record) -> View:
+    """Return the view of a report of ``dfcompile llm``."""
+    model, system = report.text("model.name"), report.text("system.name")
+    steps = report.parts("steps")
+    return View(
+        title=f"{model} on {system}",
+        question=f"How long do steps of {model} take on {system}, and what limits them?",
+        answer=" ".join(map(_answer, steps)),
+        reasons=tuple(_reasons(steps)),
+        charts=tuple(_charts(report, steps)),
+        assumptions=assumptions_of(report, "notes"),
+        warnings=tuple(text for text in report.items("warnings") if isinstance(text, str)),
+    )
+
+
+def _answer(step: Record) -> str:
+    chips = step.number("chips") or 1
+    found = f"{step.text('step')} on {chips:,} {'chips' if chips > 1 else 'chip'}"
+    degrees = step.text("degrees")
+    found += f" ({degrees})" if degrees else ""
+    rate = step.number("tokens_per_s")
+    found += f": {quantity(step.number('time_s') or 0, 's')}"
+    return f"{found}, {rate:,.0f} tokens/s." if rate is not None else f"{found}."
+
+
+def _reasons(steps: Sequence[Record]) -> Iterator[str]:
+    for step in steps:
+        compute, memory = step.number("mac_utilisation"), step.number("memory_utilisation")
+        if compute is not None and memory is not None:
+            limit = "compute" if compute > memory else "memory"
+            yield (
+                f"{step.text('step')}: nearer to the limit of {limit}; arithmetic works at {share(compute)} of its "
+                f"peak, memory at {share(memory)}."
+            )
+
+
+def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
+    marks = tuple(
+        Mark(step.text("step"), (part.number("count") or 1) * (part.number("time_s") or 0), part.text("part"),
+             f"{part.number('count')} × {part.text('part')}")
+        for step in steps
+        for part in step.parts("parts")
+    )  # fmt: skip
+    if marks:
+        yield Chart(
+            ChartKind.BARS,
+            "Time of each step",
+            "Parts of the model, all their layers together.",
+            Axis("step"),
+            Axis("time", "s"),
+            marks,
+        )
+    for step in steps:
+        dots = tuple(_dots(step))
+        if dots:
+            yield Chart(
+                ChartKind.DOTS,
+                f"Roofline of {step.text('step')}",
+                "A dot per kernel of a chip: what it computes per byte against how fast it does.",
+                Axis("operations per byte", "MAC/B", is_log=is_wide(tuple(float(mark.x) for mark in dots))),
+                Axis("attained", "MAC/s", is_log=is_wide(tuple(mark.y for mark in dots))),
+                dots,
+                tuple(_roof(report, dots)),
+            )
+
+
+def _dots(step: Record) -> Iterator[Mark]:
+    for kernel in step.parts("kernels"):
+        macs, moved, time = (kernel.number(name) or 0 for name in ("macs", "bytes", "time_s"))
+        if macs and moved and time:
+            yield Mark(
+                macs / moved, macs / time, kernel.text("bound"), f"{kernel.text('name')} of {kernel.text('part')}"
+            )
+
+
+def _roof(report: Record, dots: Sequence[Mark]) -> Iterator[Guide]:
+    """Yield the roof over the dots: bandwidth, and the peak of the form that is nearest above what is attained."""
+    bandwidth = report.number("system.bytes_per_s")
+    rates = report.part("system.macs_per_s")
+    peaks = sorted((rate, form) for form in rates.values if (rate := rates.number(form)) is not None)
+    fastest = max(mark.y for mark in dots)
+    peak = next(((rate, form) for rate, form in peaks if rate >= fastest * (1 - 1e-9)), None)
+    if bandwidth is None or peak is None:
+        return
+    ridge = peak[0] / bandwidth
+    least, most = min(float(mark.x) for mark in dots), max(float(mark.x) for mark in dots)
+    if least < ridge:
+        yield Guide("memory bandwidth", (least, ridge), (least * bandwidth, peak[0]), is_named_first=True)
+    yield Guide(f"peak of {peak[1]}", (min(ridge, most), max(ridge, most)), (peak[0], peak[0]))

@@ -1,0 +1,220 @@
+"""The page of a model, or of a canonical DAG: makespan, I/O, cost per expansion and number of PEs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+from dfcompile.page.phrases import choices, counted, quantity, share
+from dfcompile.page.records import Record
+from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, is_wide
+from dfcompile.page.views.assumptions import assumptions_of
+from dfcompile.page.views.configurations import configuration_charts, limits
+
+_BY_PES: Final = (
+    ("schedule.makespan_cycles", "Makespan", "cycles"),
+    ("schedule.io_bytes", "I/O of the schedule", "bytes"),
+    ("schedule.fifo_elements", "FIFOs", "elements"),
+    ("mapping.time_s", "Time on the system", "s"),
+    ("mapping.cost_usd", "Cost", "USD"),
+)
+_ROWS_OF_BRACKETS = 40  # more do not fit on a screen: the shortest are shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A result of the report.
+
+    Attributes:
+        figures: its record.
+        lowering: expansions and partitioner, as far as they differ among results.
+    """
+
+    figures: Record
+    lowering: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.figures.number('pes')} PEs {self.lowering}".strip()
+
+    @property
+    def makespan(self) -> float:
+        makespan = self.figures.number("schedule.makespan_cycles")
+        return inf if makespan is None else makespan  # a deadlock has none
+
+
+def model_view(report: Record) -> View:
+    """Return the view of a ``dfcompile-report``."""
+    rows = _rows(report)
+    best = min(rows, key=lambda row: (row.makespan, row.figures.number("pes") or 0))
+    subject = report.text("model.name") or report.text("dag.name") or "graph"
+    pes = sorted({row.figures.number("pes") or 0 for row in rows})
+    question = f"How long does {subject} take on {', '.join(f'{count:,}' for count in pes)} processing elements, "
+    question += "and what does it move and cost?" if rows[0].figures.at("mapping") else "and what does it move?"
+    return View(
+        title=subject,
+        question=question,
+        answer=_answer(best),
+        reasons=tuple(_reasons(best)),
+        charts=tuple(_charts(rows, best)),
+        assumptions=assumptions_of(report),
+        warnings=tuple(text for text in report.items("warnings") if isinstance(text, str)),
+    )
+
+
+def _rows(report: Record) -> tuple[_Row, ...]:
+    """Return the results, each named by those of its choices that are not the same in all of them."""
+    results = report.parts("results")
+    named = [
+        (*choices(result, "expansions").split(), result.text("schedule.partition"), _chips(result))
+        for result in results
+    ]
+    same = frozenset.intersection(*map(frozenset, named)) if len(named) > 1 else frozenset(named[0])
+    return tuple(
+        _Row(result, " ".join(name for name in names if name and name not in same))
+        for result, names in zip(results, named, strict=True)
+    )
+
+
+def _chips(result: Record) -> str:
+    chips = result.number("mapping.chips_available")
+    return "" if chips is None else f"{chips} chips"
+
+
+def _answer(best: _Row) -> str:
+    figures = best.figures
+    makespan, gap = figures.number("schedule.makespan_cycles"), figures.number("schedule.gap")
+    if makespan is None:
+        return "Every schedule stops for ever: FIFOs are too small (deadlock)."
+    lowering = choices(figures, "expansions")
+    found = f"{figures.number('pes'):,} PEs" + (f" with {lowering}" if lowering else "")
+    found += f": {counted(makespan, 'cycles')}"
+    if gap is not None:
+        found += f", {share(gap)} above the proved bound" if gap else ", which is proved to be the shortest"
+    moved, cost, time = (figures.number(name) for name in ("schedule.io_bytes", "mapping.cost_usd", "mapping.time_s"))
+    parts = [] if moved is None else [f"{quantity(moved, 'B')} I/O"]
+    parts += [] if time is None else [f"{quantity(time, 's')} on the system"]
+    parts += [] if cost is None else [f"{cost:,.0f} USD"]
+    return "; ".join((found, *parts)) + "."
+
+
+def _reasons(best: _Row) -> Iterator[str]:
+    figures = best.figures
+    limited = limits(figures.parts("mapping.configurations"))
+    if limited:
+        yield f"On the system it is limited by {limited}."
+    utilization, speedup = figures.number("schedule.pe_utilization"), figures.number("schedule.speedup")
+    if utilization is not None and speedup is not None:
+        yield f"PEs work {share(utilization)} of the time; {speedup:.3g} times faster than one PE."
+    for hint in figures.parts("over_expansions.hints")[:3]:
+        bound = hint.number("hinted_bound_cycles")
+        expands = " ".join(str(rule) for rule in hint.items("expand"))
+        if bound is not None:
+            yield f"--expand {expands} would lower the bound to {counted(bound, 'cycles')}."
+    estimated = figures.number("automatic.estimated_cycles")
+    if estimated is not None and not figures.is_set("automatic.is_taken") and estimated < best.makespan:
+        yield f"--expand auto is estimated at {counted(estimated, 'cycles')}."
+
+
+def _charts(rows: Sequence[_Row], best: _Row) -> Iterator[Chart]:
+    yield from _brackets(rows, best)
+    for path, title, unit in _BY_PES:
+        marks = tuple(
+            Mark(figures.number("pes") or 0, value, row.lowering, row.name, is_chosen=row is best)
+            for row in rows
+            for figures in (row.figures,)
+            if (value := figures.number(path)) is not None
+        )
+        if len({mark.x for mark in marks}) > 1 < len({mark.y for mark in marks}):  # what never changes is in the tables
+            yield _by_pes(title, unit, marks)
+    yield from _pareto(rows, best)
+    yield from configuration_charts(best.figures.parts("mapping.configurations"), best.name)
+    yield from _operators(best)
+
+
+def _by_pes(title: str, unit: str, marks: tuple[Mark, ...]) -> Chart:
+    return Chart(
+        ChartKind.LINES,
+        f"{title} against processing elements",
+        "A line per choice of expansions; the ringed dot is the shortest.",
+        Axis("processing elements", "PEs", is_log=is_wide(tuple(float(mark.x) for mark in marks))),
+        Axis(title, unit, is_log=is_wide(tuple(mark.y for mark in marks))),
+        marks,
+    )
+
+
+def _brackets(rows: Sequence[_Row], best: _Row) -> Iterator[Chart]:
+    shown = sorted(rows, key=lambda row: row.makespan)[:_ROWS_OF_BRACKETS]
+    kept = set(map(id, shown))
+    paths = (("proved bound", "schedule.lower_bound_cycles"), ("attained", "schedule.makespan_cycles"),
+             ("bound over all expansions", "over_expansions.lower_bound_cycles"))  # fmt: skip
+    yield Chart(
+        ChartKind.BRACKET,
+        "Bound and makespan",
+        "What is attained, and what no schedule of this lowering, or of any, can be below. The shortest "
+        f"{_ROWS_OF_BRACKETS} results at most.",
+        Axis("makespan", "cycles"),
+        Axis("result"),
+        _bracket_marks([row for row in rows if id(row) in kept], paths, best),
+    )
+    mapped = (
+        ("proved bound", "mapping.bound_time_s"),
+        ("ideal", "mapping.ideal_time_s"),
+        ("attained", "mapping.time_s"),
+    )
+    marks = _bracket_marks([row for row in rows if id(row) in kept], mapped, best)
+    if marks:
+        yield Chart(
+            ChartKind.BRACKET,
+            "Bound, ideal and time on the system",
+            "Ideal: of the operators, whatever tasks they become; bound: of these tasks on this system.",
+            Axis("time", "s"),
+            Axis("result"),
+            marks,
+        )
+
+
+def _bracket_marks(rows: Sequence[_Row], paths: Sequence[tuple[str, str]], best: _Row) -> tuple[Mark, ...]:
+    return tuple(
+        Mark(row.name, value, series, row.name, is_chosen=row is best)
+        for row in rows
+        for series, path in paths
+        if (value := row.figures.number(path)) is not None
+    )
+
+
+def _pareto(rows: Sequence[_Row], best: _Row) -> Iterator[Chart]:
+    marks = tuple(
+        Mark(moved, makespan, row.lowering, row.name, is_chosen=row is best)
+        for row in rows
+        if (moved := row.figures.number("schedule.io_bytes")) is not None
+        and (makespan := row.figures.number("schedule.makespan_cycles")) is not None
+    )
+    if len({mark.x for mark in marks}) > 1:
+        yield Chart(
+            ChartKind.DOTS,
+            "Makespan against I/O",
+            "Lower and further left is better.",
+            Axis("I/O", "bytes", is_log=is_wide(tuple(float(mark.x) for mark in marks))),
+            Axis("makespan", "cycles", is_log=is_wide(tuple(mark.y for mark in marks))),
+            marks,
+        )
+
+
+def _operators(best: _Row) -> Iterator[Chart]:
+    operators = best.figures.parts("over_expansions.operators")
+    parts = (("least work", "least_work_cycles"), ("more work than least", "more_work_cycles"),
+             ("waiting", "waiting_cycles"), ("idle", "idle_cycles"))  # fmt: skip
+    if operators:
+        yield Chart(
+            ChartKind.BARS,
+            "Where the cycles of the PEs go",
+            f"Of {best.name}; a bar per operator of the model, PEs times cycles.",
+            Axis("operator"),
+            Axis("PE cycles", "cycles"),
+            tuple(
+                Mark(each.text("operator"), each.number(path) or 0, series, each.text("operator"))
+                for each in operators
+                for series, path in parts
+            ),
+        )

@@ -1,0 +1,97 @@
+"""Small reports as JSON, with names that somebody hostile chose."""
+
+from dfcompile.report.plain_values import Json
+
+HOSTILE = (
+    '</script><script>document.title="owned"</script>',
+    "<img src=x onerror='document.title=\"owned\"'>",
+    '"><svg onload=document.title="owned">',
+    "{{ 7 * 7 }}",
+    "a\u202eb\u2066c\u200b",
+    "\x00\x1b[31m\x9b\ud800",
+    "javascript:document.title='owned'",
+    "__proto__",
+)
+
+
+def result(pes: int, makespan: int, expansions: dict[str, Json], origin: str = "conv1") -> dict[str, Json]:
+    """A result of ``dfcompile MODEL``."""
+    return {
+        "pes": pes,
+        "expansions": expansions,
+        "schedule": {
+            "partition": "best",
+            "makespan_cycles": makespan,
+            "lower_bound_cycles": makespan - 100,
+            "gap": 0.01,
+            "io_bytes": 4000 + pes,
+            "pe_utilization": 0.5,
+            "speedup": 3.25,
+            "fifo_elements": 77,
+        },
+        "over_expansions": {
+            "lower_bound_cycles": 500,
+            "hints": [],
+            "operators": [
+                {
+                    "operator": origin,
+                    "least_work_cycles": 10,
+                    "more_work_cycles": 2,
+                    "waiting_cycles": 0,
+                    "idle_cycles": 5,
+                }
+            ],
+        },
+        "mapping": {
+            "time_s": makespan * 1e-9,
+            "bound_time_s": makespan * 0.9e-9,
+            "ideal_time_s": makespan * 0.5e-9,
+            "cost_usd": 300.0 + pes / 8,
+            "configurations": [
+                {"kernels": [origin], "time_s": 3e-6, "compute_s": 3e-6, "memory_s": 1e-6, "bound_by": "compute"},
+                {"kernels": ["fc"], "time_s": 1e-6, "compute_s": 0.5e-6, "memory_s": 1e-6, "bound_by": "memory"},
+            ],
+        },
+    }
+
+
+def model_report(name: str = "lenet", origin: str = "conv1") -> dict[str, Json]:
+    """A report of two lowerings on two numbers of PEs."""
+    results: list[Json] = [
+        result(pes, makespan, {"MatMul": matmul, "Conv": "im2col"}, origin)
+        for pes, matmul, makespan in ((16, "mv", 9000), (16, "ip", 7000), (64, "mv", 4100), (64, "ip", 3750))
+    ]
+    return {
+        "format": "dfcompile-report/2",
+        "model": {"name": name, "nodes": 3},
+        "results": results,
+        "assumptions": [{"name": "processing element", "value": origin, "source": "[dematteis23]"}],
+    }
+
+
+def exploration_report(points: int) -> dict[str, Json]:
+    """A Pareto set of so many points."""
+    front: list[Json] = [
+        {
+            "pes": 1 + place % 64,
+            "makespan_cycles": 1_000_000 - 100 * place,
+            "io_bytes": 1000 + 7 * place,
+            "area_pes": 10 + place,
+            "expansions": f"MatMul=mv Conv=direct conv{place % 7}:Conv=im2col",
+            "choices": {"MatMul": "mv", "Conv": "direct", f"conv{place % 7}:Conv": "im2col"},
+            "on_chip": [f"tensor{place % 5}", "weights"],
+        }
+        for place in range(points)
+    ]
+    return {
+        "schema": "dfcompile-exploration/1",
+        "model": "lenet",
+        "objectives": ["makespan", "io"],
+        "front": front,
+        "combinations": 81,
+        "not_excluded": 3,
+        "tries": 40,
+        "of_tries": 100,
+        "gap": 0.02,
+        "assumptions": ["area: 0.5 x on-chip memory [asa23]"],
+    }

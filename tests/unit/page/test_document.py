@@ -1,0 +1,115 @@
+"""Pages: one file, a policy with a hash for each script, names as text, the report's JSON inside."""
+
+import hashlib
+import re
+from base64 import b64encode
+from pathlib import Path
+from xml.sax.saxutils import unescape
+
+import numpy as np
+import pytest
+
+from dfcompile.errors import UserError
+from dfcompile.page.document import MOST_TASKS, Content, html_page
+from dfcompile.page.provenance import Provenance, provenance_of
+from dfcompile.page.reading import read_report, report_in
+from dfcompile.report.plain_values import Json
+from dfcompile.visualization.timeline import Timeline
+from tests.unit.page.reports import HOSTILE, exploration_report, model_report
+
+RUN = Provenance("dfcompile model.py --pes 16", (("dfcompile", "0.1.0"),), ())
+
+
+def page(report: dict[str, Json], *timelines: tuple[str, Timeline]) -> str:
+    return html_page(Content(report, RUN, timelines))
+
+
+def tags(text: str) -> list[str]:
+    """The tags of a page outside of its scripts."""
+    return re.findall(r"<[a-zA-Z/!][^>]*>", re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL))
+
+
+def timeline(tasks: int) -> Timeline:
+    numbers = np.arange(tasks, dtype=np.int64)
+    none = np.zeros(tasks, dtype=np.int64)
+    return Timeline(4, tasks, (("family", "origin"),), none, numbers, numbers % 4, numbers, numbers + 1, none)
+
+
+def test_the_answer_says_the_shortest_with_its_choices_bound_io_and_cost() -> None:
+    assert (
+        "64 PEs with MatMul=ip Conv=im2col: 3,750 cycles, 1.0 % above the proved bound; 4.06 kB I/O; "
+        "3.75 µs on the system; 308 USD." in page(model_report())
+    )
+
+
+def test_every_script_and_style_stands_in_the_policy_by_its_hash() -> None:
+    text = page(model_report())
+
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    policy = unescape(policy, {"&#39;": "'", "&#34;": '"'})
+    inline = re.findall(r"<script>(.*?)</script>|<style>(.*?)</style>", text, re.DOTALL)
+    assert len(inline) == 9
+    for script, style in inline:
+        digest = b64encode(hashlib.sha256((script or style).encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+
+
+def test_the_json_of_a_page_is_the_report() -> None:
+    for report in (model_report(HOSTILE[0], HOSTILE[5]), exploration_report(3)):
+        assert report_in(page(report), "page.html").values == report
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_is_text_wherever_it_stands(name: str) -> None:
+    text = page(model_report(name, name))
+
+    assert len(tags(text)) == len(tags(page(model_report("name", "name"))))
+    outside = re.sub(r"<(script|style)[ >].*?</\1>", "", text, flags=re.DOTALL)
+    assert not set("\u202e\u2066\u200b\x00\x1b\x9b\ud800") & set(outside)
+
+
+def test_a_page_is_the_same_twice() -> None:
+    assert page(model_report()) == page(model_report())
+
+
+def test_timelines_that_do_not_fit_are_counted() -> None:
+    large, small = timeline(MOST_TASKS - 5), timeline(10)
+
+    text = page(model_report(), ("first", large), ("second", small), ("third", timeline(4)))
+
+    assert "1 schedules are left out" in text
+    assert len(text) < 6_000_000
+
+
+def test_a_report_of_no_kind_is_refused() -> None:
+    with pytest.raises(UserError, match=r"found format 'dfcompile-dag/1' against dfcompile-report, "):
+        page({"format": "dfcompile-dag/1"})
+    with pytest.raises(UserError, match="found no format against"):
+        page({})
+
+
+def test_files_without_a_report_are_refused_in_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "report"
+    for content, message in (
+        (b"<html></html>", "a page without a report"),
+        (b"{", "found no JSON"),
+        (b"[]", "found a JSON list against a report"),
+        (b"\xff", "no UTF-8 text"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(UserError, match=message):
+            read_report(file)
+    with pytest.raises(UserError, match="no such file"):
+        read_report(tmp_path / "none")
+
+
+def test_what_was_read_has_its_hash(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_bytes(b"abc")
+
+    found = provenance_of("dfcompile model.py", "1.2", (file, Path("h100-sxm")))
+
+    assert found.inputs == ((str(file), hashlib.sha256(b"abc").hexdigest()),)
+    assert found.versions[0] == ("dfcompile", "1.2")

@@ -1,0 +1,23 @@
+"""Libraries in pages: the files are those that their versions published, with their licences."""
+
+import hashlib
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+VENDOR = Path(str(files("dfcompile.page"))) / "vendor"
+LIBRARIES: dict[str, dict[str, str]] = json.loads((VENDOR / "libraries.json").read_text())
+
+
+@pytest.mark.parametrize("name", sorted(LIBRARIES))
+def test_a_vendored_file_is_what_its_version_published(name: str) -> None:
+    assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == LIBRARIES[name]["sha256"]
+
+
+def test_every_vendored_file_has_a_licence_and_a_line() -> None:
+    scripts = {file.name for file in VENDOR.glob("*.js")}
+
+    assert scripts == set(LIBRARIES)
+    assert {LIBRARIES[name]["licence_file"] for name in scripts} == {file.name for file in VENDOR.glob("*.LICENSE")}
