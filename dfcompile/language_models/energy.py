@@ -133,7 +133,7 @@ def _picojoules(kernel: Kernel, time: KernelTime, device: Device) -> float:
     beside = device.offload.pj_per_byte if device.offload is not None else 0.0
     return math.fsum(
         (
-            kernel.macs * device.pj_per_mac.get(kernel.rate, 0.0),
+            kernel.macs * device.mac_pj(kernel.rate),
             kernel.vector_elements * device.vector_pj,
             _moved(kernel, time) * device.pj_per_byte,
             *(_leaving(kernel, time, at) * level.pj_per_byte for at, level in enumerate(device.levels)),

@@ -51,7 +51,11 @@ _WORDS: Final = ("w", "a", "kv", *WEIGHT_CLASSES)
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """The format of each class of tensors."""
+    """The format of each class of tensors.
+
+    Attributes:
+        mixed: pairs of formats, ``WEIGHTS_ACTIVATIONS``, that are multiplied without making the narrower one wider.
+    """
 
     attention: NumberFormat
     mlp: NumberFormat
@@ -61,14 +65,21 @@ class Precision:
     head: NumberFormat
     activations: NumberFormat
     kv: NumberFormat
+    mixed: frozenset[str] = frozenset()
 
     def product(self, weights: NumberFormat) -> str:
-        """Name of the format in which weights multiply activations: that of the wider operand."""
+        """Name of the rate at which weights multiply activations: that of the pair, or else of the wider operand."""
+        pair = self._pair(weights)
+        if pair in self.mixed:
+            return pair
         return weights.name if weights.bits > self.activations.bits else self.activations.name
 
     def widens(self, form: NumberFormat) -> bool:
         """Whether elements of a format are made wider before they are multiplied."""
-        return form.bits < FORMATS[self.product(form)].bits
+        return form.bits < self.activations.bits and self._pair(form) not in self.mixed
+
+    def _pair(self, weights: NumberFormat) -> str:
+        return f"{weights.name}_{self.activations.name}"
 
     @property
     def summary(self) -> str:

@@ -149,6 +149,7 @@ def study_of(request: Request) -> Study:
     if request.dtypes:
         precision, notes = with_dtypes(precision, request.dtypes), ()
     device, warnings = find_device(request.system, request.multiplies)
+    precision = replace(precision, mixed=frozenset(device.macs_per_s))
     _check(model, request)
     check_offload(device, request.offload)
     calibration = find_calibration(request.efficiency) if request.efficiency else None

@@ -48,7 +48,7 @@ class Device:
 
     Attributes:
         name: of the device.
-        macs_per_s: multiply-accumulates per second, by number format.
+        macs_per_s: multiply-accumulates per second, by number format, or by a pair of them such as ``int4_bf16``.
         bytes_per_s: of its memory.
         capacity_bytes: of its memory; 0 where it is not known.
         levels: memories on the chip, the outermost first.
@@ -108,6 +108,12 @@ class Device:
                 "(--dtype a=… says what is multiplied)"
             )
         return self.macs_per_s[form]
+
+    def mac_pj(self, form: str) -> float:
+        """Return the energy of a multiply-accumulate; of a pair of formats that is not said that of the dearer one."""
+        if form in self.pj_per_mac:
+            return self.pj_per_mac[form]
+        return max(self.pj_per_mac.get(part, 0.0) for part in form.split("_"))
 
     @property
     def chips(self) -> int:

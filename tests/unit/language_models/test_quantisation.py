@@ -1,5 +1,8 @@
 """Formats of tensors: published sizes, configurations that state them, and bytes of caches."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from dfcompile.errors import UserError
@@ -9,6 +12,7 @@ from dfcompile.language_models.formats import FORMATS, NumberFormat, uniform, wi
 from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
+from dfcompile.language_models.study import Request, study_of
 
 BF16 = uniform(FORMATS["bf16"])
 MXFP4 = {"quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]}}
@@ -109,3 +113,26 @@ def test_dtypes_by_class() -> None:
 def test_weights_of_four_bits_multiply_as_activations_do() -> None:
     assert with_dtypes(BF16, "w=int4").product(FORMATS["int4"]) == "bf16"
     assert with_dtypes(BF16, "w=fp32,a=bf16").product(FORMATS["fp32"]) == "fp32"
+
+
+def test_p6_a_listed_mixed_rate_is_taken_and_nothing_is_widened(tmp_path: Path) -> None:
+    sheet = "name,arrays\npeak.bf16 [TFLOP/s],100\n{}memory.bandwidth [TB/s],1000\nenergy.mac.bf16 [pJ],2\n"
+    plain, mixed = tmp_path / "plain.csv", tmp_path / "mixed.csv"
+    plain.write_text(sheet.format(""))
+    mixed.write_text(sheet.format("peak.int4_bf16 [TFLOP/s],300\n"))
+    asked = Request("llama-3.1-8b", "", (prefill_batch("4096"),), dtypes="w=int4,a=bf16,kv=bf16,head=bf16")
+
+    wide, pair = (study_of(replace(asked, system=f"{file}:arrays")) for file in (plain, mixed))
+
+    kernels = [
+        {one.kernel.name: one for one in study.steps[0].deployment.kernels.kernels if one.kernel.weight_bytes}
+        for study in (wide, pair)
+    ]
+    for name in ("qkv_proj", "down"):
+        one, other = (found[name] for found in kernels)
+        assert (one.kernel.rate, other.kernel.rate) == ("bf16", "int4_bf16")
+        assert one.time.exec_s == pytest.approx(3 * other.time.exec_s)
+        assert one.kernel.vector_elements == one.kernel.k * one.kernel.n
+        assert other.kernel.vector_elements == 0
+        assert pair.device.mac_pj(other.kernel.rate) == 2
+    assert kernels[1]["lm_head"].kernel.rate == "bf16"
