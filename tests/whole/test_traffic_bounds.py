@@ -31,7 +31,7 @@ MODELS = (
     (BLOCK, "256,1024", ("MatMul=lmv",)),
     (BLOCK, "128", ("auto",)),
     (RESNET, "16,512", ("Conv=im2col",)),
-    (RESNET, "64", ("Conv=winograd",)),
+    (RESNET, "1024", ("Conv=direct",)),
     (RESNET, "2048", ("auto",)),
 )
 CASES = MODELS[: rounds(8)]

@@ -20,6 +20,7 @@ class WalkedTensor:
     steps: Callable[[Sequence[int]], tuple[int, ...]]  # by tile sizes per rank: by how much each rank moves the box
     axis_of_rank: tuple[int, ...]  # the axis that a rank moves, -1 for none
     is_result: bool = False
+    units: int = 1  # that a word takes, of the buffer and of what moves
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,13 @@ def points(
         least = None
         places = [_Places(tensor, ranges) for tensor in einsum.tensors]
         for order in permutations(real):
-            moved = sum(_walk(place, order, trips, tiling, forgets=forgets, elides=elides) for place in places)
+            moved = sum(
+                place.tensor.units * _walk(place, order, trips, tiling, forgets=forgets, elides=elides)
+                for place in places
+            )
             least = moved if least is None else min(least, moved)
         assert least is not None
-        yield sum(place.footprint for place in places), least, tiling
+        yield sum(place.tensor.units * place.footprint for place in places), least, tiling
 
 
 class _Places:

@@ -1,5 +1,6 @@
 """Curves against force: all tilings, all loop orders, each walked over tile by tile."""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dfcompile.bounds.curve import Curve
-from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
+from dfcompile.bounds.einsum.convolution import EVERY, Convolution, convolution_curve
 from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops, plain_curve
 from dfcompile.bounds.einsum.products import crossed_product, gemm, shared_product
 from dfcompile.bounds.einsum.window import WindowAxis
@@ -32,6 +33,7 @@ def walked(einsum: PlainEinsum) -> Walked:
                 steps=tuple,
                 axis_of_rank=tuple(ranks.index(rank) if rank in ranks else -1 for rank in range(len(einsum.extents))),
                 is_result=tensor.is_result,
+                units=tensor.units,
             )
         )
     return Walked(einsum.extents, tuple(tensors))
@@ -118,6 +120,22 @@ def test_a_product_has_the_points_of_all_its_tilings(m: int, k: int, n: int, rul
     assert curve.least_traffic == einsum.compulsory_words + (0 if rules.elides_first_read else einsum.result_words)
 
 
+units = st.tuples(*(st.sampled_from((1, 2, 4)) for _ in range(3)))
+
+
+@given(extents, extents, extents, units, rules)
+@examples(100)
+def test_words_of_a_product_may_have_sizes_of_their_own(
+    m: int, k: int, n: int, units: tuple[int, ...], rules: Rules
+) -> None:
+    assume(m * k * n <= MOST_MACS)
+    einsum = gemm(m, k, n)
+    tensors = tuple(replace(tensor, units=size) for tensor, size in zip(einsum.tensors, units, strict=True))
+    einsum = replace(einsum, tensors=tensors)
+
+    check(plain_curve(einsum, rules), by_force(walked(einsum), rules))
+
+
 @given(st.lists(st.integers(1, 4), min_size=5, max_size=5), st.booleans(), rules)
 @examples(300)
 def test_products_that_share_operands_have_the_points_of_all_their_tilings(
@@ -174,6 +192,19 @@ def test_a_convolution_moves_nothing_of_what_is_held(shape: Convolution, rules: 
     expected = by_force(Walked(whole.extents, tensors), rules)
 
     assert list(zip(curve.sizes.tolist(), curve.traffic.tolist(), strict=True)) == list(expected)
+
+
+@given(convolutions, units, rules)
+@examples(100)
+def test_words_of_a_convolution_may_have_sizes_of_their_own(
+    shape: Convolution, units: tuple[int, ...], rules: Rules
+) -> None:
+    assume(shape.macs <= MOST_MACS)
+    whole = walked_window(shape, padded=rules.halo is Halo.TRUE)
+    tensors = tuple(replace(tensor, units=size) for tensor, size in zip(whole.tensors, units, strict=True))
+    sizes: dict[Kept, int] = dict(zip(("I", "W", "O"), units, strict=True))
+
+    check(convolution_curve(shape, rules, EVERY, sizes), by_force(Walked(whole.extents, tensors), rules))
 
 
 @given(convolutions, st.booleans(), st.integers(2, 3))
