@@ -101,6 +101,9 @@ def _answer(best: _Row) -> str:
 
 def _reasons(best: _Row) -> Iterator[str]:
     figures = best.figures
+    waits = [str(wait) for wait in figures.items("simulation.deadlock")]
+    if waits:
+        yield f"Deadlock: {'; '.join(waits)}."
     limited = limits(figures.parts("mapping.configurations"))
     if limited:
         yield f"On the system it is limited by {limited}."

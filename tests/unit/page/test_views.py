@@ -34,6 +34,10 @@ def test_a_deadlock_is_said_and_is_never_the_best() -> None:
     some = view_of(Record({**report.values, "results": [dead[3], dict(results[0].values)]}))
     none = view_of(Record({**report.values, "results": dead}))
     assert some.answer.startswith("16 PEs with MatMul=mv Conv=im2col: 9,000 cycles")
+    told = view_of(
+        Record({**report.values, "results": [{"pes": 4, "simulation": {"deadlock": ["'a' waits for 'b'"]}}]})
+    )
+    assert told.reasons == ("Deadlock: 'a' waits for 'b'.",)
     assert none.answer == "Every schedule stops for ever: FIFOs are too small (deadlock)."
 
 
