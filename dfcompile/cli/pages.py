@@ -42,7 +42,7 @@ def write_page(
         target: the file; ``None``: nobody asked.
         report_json: gives the report as ``--format json`` writes it.
         inputs: what was named on the command line as a file, or may have been.
-        schedules: that the report is about.
+        schedules: that the report is about; one that ends in a deadlock has no times to show.
     """
     if target is None:
         return
@@ -54,7 +54,8 @@ def write_page(
     if not isinstance(command, str):
         raise InternalError(f"page: found a {type(command).__name__} against the command that was given")
     files = [Path(name) for name in inputs if name is not None]
-    timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in _shortest_first(schedules)]
+    ending = [each for each in _shortest_first(schedules) if each.figures.makespan_cycles is not None]
+    timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
     content = Content(
         json.loads(report_json()), provenance_of(command, dfcompile.__version__, files), timelines, _drawings(schedules)
     )

@@ -14,9 +14,10 @@ def quantity(value: float, unit: str) -> str:
     >>> quantity(5.2023e-05, "s"), quantity(1409408, "B"), quantity(0, "B")
     ('52.0 µs', '1.41 MB', '0 B')
     """
+    three = float(f"{value:.3g}")  # 999.6 has the prefix of 1000
     for factor, prefix in _PREFIXES:
-        if abs(value) >= factor:
-            scaled = value / factor
+        if abs(three) >= factor:
+            scaled = three / factor
             whole = factor == 1.0 and float(value).is_integer()
             return f"{scaled:.0f} {unit}" if whole else f"{scaled:#.3g}".rstrip(".") + f" {prefix}{unit}"
     return f"{value:g} {unit}"

@@ -90,7 +90,8 @@ def _answer(best: _Row) -> str:
     found = f"{figures.number('pes'):,} PEs" + (f" with {lowering}" if lowering else "")
     found += f": {counted(makespan, 'cycles')}"
     if gap is not None:
-        found += f", {share(gap)} above the proved bound" if gap else ", which is proved to be the shortest"
+        proved = "proved: no streaming schedule of these tasks is shorter"
+        found += f", {share(gap)} above the proved bound" if gap else f", {proved}"
     moved, cost, time = (figures.number(name) for name in ("schedule.io_bytes", "mapping.cost_usd", "mapping.time_s"))
     parts = [] if moved is None else [f"{quantity(moved, 'B')} I/O"]
     parts += [] if time is None else [f"{quantity(time, 's')} on the system"]
@@ -100,6 +101,9 @@ def _answer(best: _Row) -> str:
 
 def _reasons(best: _Row) -> Iterator[str]:
     figures = best.figures
+    waits = [str(wait) for wait in figures.items("simulation.deadlock")]
+    if waits:
+        yield f"Deadlock: {'; '.join(waits)}."
     limited = limits(figures.parts("mapping.configurations"))
     if limited:
         yield f"On the system it is limited by {limited}."

@@ -52,6 +52,19 @@ def test_the_json_in_the_page_is_the_report(words: list[str], tmp_path: Path, ca
         assert (digest in text) == (file in words)
 
 
+def test_a_schedule_that_never_ends_is_not_drawn_but_explained(tmp_path: Path) -> None:
+    edges = ("in fork 8", "fork sum 8", "sum spread 1", "spread join 8", "fork join 8", "join out 8")
+    lines = ["dfcompile-dag/1 g", "pseudo_source in", "task fork", "task sum", "task spread", "task join"]
+    lines += ["pseudo_sink out"]
+    lines += [f"edge {a} -> {b} volume={volume}" for a, b, volume in map(str.split, edges)]
+    (tmp_path / "dead.dag").write_text("\n".join(lines) + "\n")
+
+    assert cli.main(["schedule", "dead.dag", "--pes", "4", "--fifo", "1", "--html", "page.html"]) == 0
+    text = html.unescape((tmp_path / "page.html").read_text())
+    assert "<li>Deadlock: 'fork' waits for a place for an element to 'join'; " in text
+    assert 'id="timeline"' not in text
+
+
 def test_pages_and_json_are_compared(tmp_path: Path, capsys: Capture) -> None:
     written = (("2", "--html", "a.html"), ("2", "--format", "json", "-o", "b.json"), ("4", "--html", "c.html"))
     for pes, *options in written:

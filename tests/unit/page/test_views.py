@@ -1,0 +1,74 @@
+"""What pages say: answers with the figures of the JSON, charts with all of its marks."""
+
+import pytest
+
+from dfcompile.page.phrases import quantity, share
+from dfcompile.page.records import Record
+from dfcompile.page.view import ChartKind, is_wide
+from dfcompile.page.views import kind_of, view_of
+from dfcompile.report.plain_values import Json
+from tests.unit.page.reports import exploration_report, model_report
+
+
+def test_a_line_per_choice_of_expansions_and_a_mark_per_result() -> None:
+    charts = {chart.title: chart for chart in view_of(Record(model_report())).charts}
+
+    lines = charts["Makespan against processing elements"]
+    assert [(mark.x, mark.y, mark.series) for mark in lines.marks] == [
+        (16, 9000, "MatMul=mv"), (16, 7000, "MatMul=ip"), (64, 4100, "MatMul=mv"), (64, 3750, "MatMul=ip")
+    ]  # fmt: skip
+    assert [mark.is_chosen for mark in lines.marks] == [False, False, False, True]
+    assert "FIFOs against processing elements" not in charts  # the same everywhere
+    brackets = [chart for chart in charts.values() if chart.kind is ChartKind.BRACKET]
+    assert {mark.series for chart in brackets for mark in chart.marks} == {
+        "proved bound", "ideal", "attained", "bound over all expansions"
+    }  # fmt: skip
+
+
+def test_a_deadlock_is_said_and_is_never_the_best() -> None:
+    report = Record(model_report())
+    results = report.parts("results")
+    deadlock: Json = {"partition": "best", "makespan_cycles": None}
+    dead: list[Json] = [{**result.values, "schedule": deadlock} for result in results]
+
+    some = view_of(Record({**report.values, "results": [dead[3], dict(results[0].values)]}))
+    none = view_of(Record({**report.values, "results": dead}))
+    assert some.answer.startswith("16 PEs with MatMul=mv Conv=im2col: 9,000 cycles")
+    told = view_of(
+        Record({**report.values, "results": [{"pes": 4, "simulation": {"deadlock": ["'a' waits for 'b'"]}}]})
+    )
+    assert told.reasons == ("Deadlock: 'a' waits for 'b'.",)
+    assert none.answer == "Every schedule stops for ever: FIFOs are too small (deadlock)."
+
+
+def test_an_exploration_says_the_shortest_and_the_leanest_of_its_points() -> None:
+    view = view_of(Record(exploration_report(300)))
+
+    assert view.answer.startswith("300 points: 44 PEs with MatMul=mv Conv=direct conv5:Conv=im2col (970,100 cycles")
+    assert (
+        "1 PEs with MatMul=mv Conv=direct conv0:Conv=im2col (1,000,000 cycles, 1.00 kB) moves the least" in view.answer
+    )
+    assert all(len(chart.marks) == 300 for chart in view.charts)
+    assert len(view.charts) == 3
+
+
+@pytest.mark.parametrize(
+    ("report", "kind"),
+    [
+        ({"format": "dfcompile-report/2"}, "dfcompile-report"),
+        ({"schema": "dfcompile-bounds/1"}, "dfcompile-bounds"),
+        ({"counted_by": "roofline"}, "language model"),
+    ],
+)
+def test_a_report_says_its_kind(report: dict[str, str], kind: str) -> None:
+    assert kind_of(Record(dict(report))) == kind
+
+
+def test_figures_in_sentences() -> None:
+    assert quantity(999.6, "B") == "1.00 kB"
+    assert quantity(2e13, "B") == "20.0 TB"
+    assert quantity(1e-12, "s") == "1e-12 s"
+    assert share(float("inf")) == "without bound"
+    assert is_wide((1.0, 6.0))
+    assert not is_wide((0.0, 6.0))
+    assert not is_wide(())
