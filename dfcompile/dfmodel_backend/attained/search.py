@@ -27,7 +27,8 @@ TINY = 64  # graphs of no more tasks may have
 REPLAYED_OF_TINY = 120_000  # as many in all their sets: 2,000 sets of some milliseconds each
 PLANNED = 40_000  # otherwise schedules are planned for so many tasks, or for the whole graph so often
 PLANNED_TIMES = 3
-REFINED_TIMES = 3  # and of the sets of least bounds, so many times the tasks of the graph: bounds are not plans
+SMALL = 1_000  # of graphs of more tasks
+REFINED_TIMES = 12  # not more of the sets of least bounds than so many times all tasks: bounds are not plans
 NEARLY = 1.05  # of the time: mean intervals are as wrong as that
 REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
 
@@ -149,7 +150,8 @@ class _Search:
                 return
         for arc in self._arcs_of(tuple(alone)):
             self._plan(arc, budget)
-        refinement = _Budget(REFINED_TIMES * self._model.dag.tasks_count)
+        tasks = self._model.dag.tasks_count
+        refinement = _Budget(PLANNED if tasks <= SMALL else REFINED_TIMES * tasks)
         while True:
             merged = self._merges()
             bounded = self._affordable(self._below(self._shortest(_BOUNDED) or (), _PLANNED), refinement)
