@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from weights import he
 
 GROWTH, LAYERS = 32, (6, 12, 24, 16)
 
@@ -35,7 +36,7 @@ def model() -> nn.Module:
             layers.append(Layer(channels))
             channels += GROWTH
     layers += [nn.BatchNorm2d(channels), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000)]
-    return nn.Sequential(*layers)
+    return he(nn.Sequential(*layers))
 
 
 def example_inputs() -> torch.Tensor:

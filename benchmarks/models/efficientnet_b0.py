@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from weights import he
 
 # Expansion, kernel, first stride, outputs and repeats of each stage.
 STAGES = (
@@ -58,7 +59,7 @@ def model() -> nn.Module:
             layers.append(Bottleneck(channels, expansion, kernel, 1 if repeat else stride, outputs))
             channels = outputs
     layers += [*convolution(channels, 1280, 1), nn.SiLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
-    return nn.Sequential(*layers, nn.Dropout(0.2), nn.Linear(1280, 1000))
+    return he(nn.Sequential(*layers, nn.Dropout(0.2), nn.Linear(1280, 1000)))
 
 
 def example_inputs() -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from weights import he
 
 
 def convolution(inputs: int, outputs: int, kernel: int = 1, stride: int = 1, padding: int = 0) -> nn.Sequential:
@@ -23,27 +24,29 @@ class Inception(nn.Module):
 
 
 def model() -> nn.Module:
-    return nn.Sequential(
-        convolution(3, 64, 7, 2, 3),
-        nn.MaxPool2d(3, 2, ceil_mode=True),
-        convolution(64, 64),
-        convolution(64, 192, 3, padding=1),
-        nn.MaxPool2d(3, 2, ceil_mode=True),
-        Inception(192, 64, 96, 128, 16, 32, 32),
-        Inception(256, 128, 128, 192, 32, 96, 64),
-        nn.MaxPool2d(3, 2, ceil_mode=True),
-        Inception(480, 192, 96, 208, 16, 48, 64),
-        Inception(512, 160, 112, 224, 24, 64, 64),
-        Inception(512, 128, 128, 256, 24, 64, 64),
-        Inception(512, 112, 144, 288, 32, 64, 64),
-        Inception(528, 256, 160, 320, 32, 128, 128),
-        nn.MaxPool2d(2, 2, ceil_mode=True),
-        Inception(832, 256, 160, 320, 32, 128, 128),
-        Inception(832, 384, 192, 384, 48, 128, 128),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Flatten(),
-        nn.Dropout(0.2),
-        nn.Linear(1024, 1000),
+    return he(
+        nn.Sequential(
+            convolution(3, 64, 7, 2, 3),
+            nn.MaxPool2d(3, 2, ceil_mode=True),
+            convolution(64, 64),
+            convolution(64, 192, 3, padding=1),
+            nn.MaxPool2d(3, 2, ceil_mode=True),
+            Inception(192, 64, 96, 128, 16, 32, 32),
+            Inception(256, 128, 128, 192, 32, 96, 64),
+            nn.MaxPool2d(3, 2, ceil_mode=True),
+            Inception(480, 192, 96, 208, 16, 48, 64),
+            Inception(512, 160, 112, 224, 24, 64, 64),
+            Inception(512, 128, 128, 256, 24, 64, 64),
+            Inception(512, 112, 144, 288, 32, 64, 64),
+            Inception(528, 256, 160, 320, 32, 128, 128),
+            nn.MaxPool2d(2, 2, ceil_mode=True),
+            Inception(832, 256, 160, 320, 32, 128, 128),
+            Inception(832, 384, 192, 384, 48, 128, 128),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Dropout(0.2),
+            nn.Linear(1024, 1000),
+        )
     )
 
 

@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from weights import he
 
 Kernel = int | tuple[int, int]
 
@@ -71,42 +72,44 @@ def grid_8(inputs: int) -> Branches:
 
 
 def model() -> nn.Module:
-    return nn.Sequential(
-        convolution(3, 32, 3, 2),
-        convolution(32, 32, 3),
-        convolution(32, 64, 3, padding=1),
-        nn.MaxPool2d(3, 2),
-        convolution(64, 80),
-        convolution(80, 192, 3),
-        nn.MaxPool2d(3, 2),
-        grid_35(192, 32),
-        grid_35(256, 64),
-        grid_35(288, 64),
-        Branches(
-            convolution(288, 384, 3, 2),
-            nn.Sequential(convolution(288, 64), convolution(64, 96, 3, padding=1), convolution(96, 96, 3, 2)),
+    return he(
+        nn.Sequential(
+            convolution(3, 32, 3, 2),
+            convolution(32, 32, 3),
+            convolution(32, 64, 3, padding=1),
             nn.MaxPool2d(3, 2),
-        ),
-        grid_17(768, 128),
-        grid_17(768, 160),
-        grid_17(768, 160),
-        grid_17(768, 192),
-        Branches(
-            nn.Sequential(convolution(768, 192), convolution(192, 320, 3, 2)),
-            nn.Sequential(
-                convolution(768, 192),
-                convolution(192, 192, (1, 7), 1, (0, 3)),
-                convolution(192, 192, (7, 1), 1, (3, 0)),
-                convolution(192, 192, 3, 2),
+            convolution(64, 80),
+            convolution(80, 192, 3),
+            nn.MaxPool2d(3, 2),
+            grid_35(192, 32),
+            grid_35(256, 64),
+            grid_35(288, 64),
+            Branches(
+                convolution(288, 384, 3, 2),
+                nn.Sequential(convolution(288, 64), convolution(64, 96, 3, padding=1), convolution(96, 96, 3, 2)),
+                nn.MaxPool2d(3, 2),
             ),
-            nn.MaxPool2d(3, 2),
-        ),
-        grid_8(1280),
-        grid_8(2048),
-        nn.AdaptiveAvgPool2d(1),
-        nn.Dropout(),
-        nn.Flatten(),
-        nn.Linear(2048, 1000),
+            grid_17(768, 128),
+            grid_17(768, 160),
+            grid_17(768, 160),
+            grid_17(768, 192),
+            Branches(
+                nn.Sequential(convolution(768, 192), convolution(192, 320, 3, 2)),
+                nn.Sequential(
+                    convolution(768, 192),
+                    convolution(192, 192, (1, 7), 1, (0, 3)),
+                    convolution(192, 192, (7, 1), 1, (3, 0)),
+                    convolution(192, 192, 3, 2),
+                ),
+                nn.MaxPool2d(3, 2),
+            ),
+            grid_8(1280),
+            grid_8(2048),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Dropout(),
+            nn.Flatten(),
+            nn.Linear(2048, 1000),
+        )
     )
 
 

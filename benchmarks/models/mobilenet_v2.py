@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from weights import he
 
 # Expansion, channels, repeats and first stride of each group of bottlenecks.
 BOTTLENECKS = (
@@ -58,7 +59,7 @@ class MobileNetV2(nn.Module):
 
 
 def model() -> nn.Module:
-    return MobileNetV2()
+    return he(MobileNetV2())
 
 
 def example_inputs() -> torch.Tensor:

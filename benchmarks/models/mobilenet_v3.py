@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from weights import he
 
 # Kernel, hidden channels, outputs, squeeze and excitation, hard swish, stride of each bottleneck.
 BOTTLENECKS = (
@@ -76,7 +77,7 @@ def model() -> nn.Module:
         channels = outputs
     layers += [*convolution(channels, 960, 1), nn.Hardswish(), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
     layers += [nn.Linear(960, 1280), nn.Hardswish(), nn.Dropout(0.2), nn.Linear(1280, 1000)]
-    return nn.Sequential(*layers)
+    return he(nn.Sequential(*layers))
 
 
 def example_inputs() -> torch.Tensor:

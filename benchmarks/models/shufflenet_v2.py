@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from weights import he
 
 STAGES = ((116, 4), (232, 8), (464, 4))
 
@@ -42,7 +43,7 @@ def model() -> nn.Module:
             layers.append(Unit(channels, outputs, 1 if repeat else 2))
             channels = outputs
     layers += [*pointwise(channels, 1024), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1024, 1000)]
-    return nn.Sequential(*layers)
+    return he(nn.Sequential(*layers))
 
 
 def example_inputs() -> torch.Tensor:

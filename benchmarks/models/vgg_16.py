@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from weights import he
 
 CHANNELS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 
@@ -16,7 +17,7 @@ def model() -> nn.Module:
         layers.append(nn.MaxPool2d(2))
     layers += [nn.Flatten(), nn.Linear(512 * 7 * 7, 4096), nn.ReLU(), nn.Dropout()]
     layers += [nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(), nn.Linear(4096, 1000)]
-    return nn.Sequential(*layers)
+    return he(nn.Sequential(*layers))
 
 
 def example_inputs() -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The models of ``benchmarks/models`` are those of their papers: they have as many parameters."""
+"""The models of ``benchmarks/models`` are those of their papers, and their answers depend on what they are shown."""
 
 from pathlib import Path
 
@@ -41,3 +41,33 @@ def test_model_has_as_many_parameters_as_published(name: str, count: int) -> Non
 
     assert isinstance(network, torch.nn.Module)
     assert sum(parameter.numel() for parameter in network.parameters()) == count
+
+
+# Deep networks: with PyTorch's own initial weights nothing of the input would arrive at their outputs.
+DEEP = (
+    "densenet_121",
+    "efficientnet_b0",
+    "googlenet",
+    "inception_v3",
+    "mobilenet_v2",
+    "mobilenet_v3",
+    "resnet_18",
+    "shufflenet_v2",
+    "squeezenet",
+    "vgg_16",
+)
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_outputs_depend_on_inputs_by_more_than_any_tolerance(name: str) -> None:
+    import torch
+
+    torch.manual_seed(0)
+    with running(FOLDER / f"{name}.py") as file:
+        network, image = file.call("model"), file.call("example_inputs")
+        assert isinstance(network, torch.nn.Module)
+        assert isinstance(image, torch.Tensor)
+        with torch.no_grad():
+            one, other = network.eval()(image), network(torch.randn_like(image))
+
+    assert (one - other).abs().max() > 1e-3 * one.abs().max()
