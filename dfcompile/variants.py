@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 
 from dfcompile import dfmodel_backend as backend
@@ -12,7 +13,7 @@ from dfcompile.choosing import Candidate
 from dfcompile.frontend import ChosenExpansion, Model, Program
 from dfcompile.lowering import ExpansionTable, apply_passes, check_choices, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
-from dfcompile.lowering.execution.verification import Deviation, verified_deviation
+from dfcompile.lowering.execution.verification import Deviation, effect_of_inputs, verified_deviation
 from dfcompile.options import Choice, ShowStage, show_nothing
 from dfcompile.plan import Plan
 from dfcompile.scheduler.checked_schedule import Scheduling
@@ -33,6 +34,7 @@ class Variant:
         graph: the same DAG as kernels and tensors.
         extraction: how its canonical DAG was made.
         deviation: of the lowered model from the original; ``None`` if not asked for.
+        effect_of_inputs: on the original's outputs; ``None`` if not asked for or not known.
         label: what tells it from the others.
     """
 
@@ -44,6 +46,7 @@ class Variant:
     graph: backend.DataflowGraph
     extraction: ExtractionOptions
     deviation: Deviation | None
+    effect_of_inputs: float | None
     label: str
 
     @property
@@ -101,6 +104,10 @@ class Lowerings:
         library = apply_passes(lower_to_canonical(self._program, plan.table, choices), plan.passes.of_programs)
         return library, apply_passes(lower_to_maps(library, plan.table, choices), plan.passes.of_programs)
 
+    @cached_property
+    def _effect_of_inputs(self) -> float | None:
+        return effect_of_inputs(self._model, EXAMPLE_SEED)
+
     def _variant(
         self, chosen: tuple[tuple[Choice, ...], ExtractionOptions, str], library: Program, maps: Program
     ) -> Variant:
@@ -109,13 +116,13 @@ class Lowerings:
             extracted = extract(maps.sdfg, extraction, parameters=tuple(maps.parameters))
             dag = apply_dag_passes(extracted, plan.passes.of_dags)
             graph = backend.dataflow_graph(dag)
-        deviation = None
+        deviation = effect = None
         if plan.verify:
             with self._show("compiling and running the lowered model"):
-                deviation = verified_deviation(self._model, maps, EXAMPLE_SEED)
+                deviation, effect = verified_deviation(self._model, maps, EXAMPLE_SEED), self._effect_of_inputs
         of_user = tuple(choice for choice in choices if not plan.chooses or choice in plan.fixed)
         in_effect = MappingProxyType(dict(_in_effect(of_user, plan.table, maps.chosen)))
-        return Variant(of_user, in_effect, library, maps, Scheduling(dag), graph, extraction, deviation, label)
+        return Variant(of_user, in_effect, library, maps, Scheduling(dag), graph, extraction, deviation, effect, label)
 
 
 def _in_effect(

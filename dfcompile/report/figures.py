@@ -215,6 +215,10 @@ class VerificationSummary:
     max_rel_error: float = figure(
         meaning="the largest difference as a part of the largest value of the same output; absolute if that is 0"
     )
+    effect_of_inputs: float | None = figure(
+        meaning="how much the reference's outputs change, as a part of their largest value, if the values of each "
+        "input come in another order: where it is small the comparison says little; null if that is no valid input"
+    )
 
 
 @record

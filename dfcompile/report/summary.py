@@ -84,7 +84,7 @@ def _result(point: Point, traffic: TrafficSummary) -> Result:
 
 def _verification(variant: Variant) -> VerificationSummary | None:
     found = variant.deviation
-    return None if found is None else VerificationSummary(found.absolute, found.relative)
+    return None if found is None else VerificationSummary(found.absolute, found.relative, variant.effect_of_inputs)
 
 
 def _repetition(point: Point) -> RepetitionSummary | None:

@@ -13,6 +13,7 @@ from dfcompile.report.figures import (
     HintSummary,
     Report,
     Result,
+    VerificationSummary,
 )
 from dfcompile.report.mapping_figures import ConfigurationSummary, MappingSummary
 from dfcompile.report.operator_figures import gap_note
@@ -20,6 +21,7 @@ from dfcompile.report.text_tables import Column, Table, folded, listed, page
 from dfcompile.report.traffic_figures import TrafficSummary
 
 BEST = "*"
+LITTLE_EFFECT = 1e-3  # of inputs on outputs: ten times what single precision may lose
 MOST_CONFIGURATIONS = 12  # of one mapping, in the table; JSON has all
 NAMED_RULES = 3  # of a hint; JSON has all
 MOST_WORST = 3  # operators that the table of traffic names; JSON has all
@@ -319,12 +321,17 @@ def report_notes(report: Report) -> Iterator[str]:
         if result.simulation is not None and result.simulation.deadlock:
             yield f"deadlock on {_where(report, result)}: {'; '.join(result.simulation.deadlock)}"
     yield from _choice_notes(report)
-    seen: dict[str, tuple[float, float]] = {}
+    seen: dict[str, VerificationSummary] = {}
     for result in report.results:
         if result.verification is not None:
-            found_errors = result.verification
-            seen[_compared_label(report, result)] = (found_errors.max_abs_error, found_errors.max_rel_error)
-    for label, (absolute, relative) in seen.items():
+            seen[_compared_label(report, result)] = result.verification
+    for label, found in seen.items():
         which = f" {label}" if label else ""
-        part = f"{relative:.2g} of the largest value"
-        yield f"verified{which}: error {absolute:.2g} at most, {part} (reference: the original)"
+        part = f"{found.max_rel_error:.2g} of the largest value"
+        yield f"verified{which}: error {found.max_abs_error:.2g} at most, {part} (reference: the original)"
+    effects = [found.effect_of_inputs for found in seen.values() if found.effect_of_inputs is not None]
+    if effects and max(effects) < LITTLE_EFFECT:
+        yield (
+            f"verified against outputs that hardly depend on inputs: other inputs change them by {max(effects):.1g} of "
+            "the largest value, so errors before the last operators may stay unseen (weights that let values through)"
+        )

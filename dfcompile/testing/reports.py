@@ -59,7 +59,7 @@ def _result(pes: int, cycles: int) -> Result:
             (OperatorGapSummary(HOSTILE, 500 * pes, 100, 200, (cycles - 500) * pes - 300),),
         ),
         mapping=_mapping(),
-        verification=VerificationSummary(1e-8, 2e-8),
+        verification=VerificationSummary(1e-8, 2e-8, 0.5),
     )
 
 

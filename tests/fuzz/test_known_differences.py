@@ -259,6 +259,32 @@ def test_neighbour_without_weight_is_not_read_at_a_border() -> None:
     assert session.run({"x": x, "p": place}).results["y"].item() == 3
 
 
+def test_neighbour_without_weight_is_multiplied_by_cubic_resizing() -> None:
+    graph = """g (float[1,1,1,2] x) => (float[1,1,2,2] y) <int64[4] s = {1, 1, 2, 2}>
+        { y = Resize<mode="cubic">(x, , , s) }"""
+    session = load(model_from_text(graph).SerializeToString())
+    assert isinstance(session, Session)
+
+    assert np.isnan(session.run({"x": np.array([[[[3, np.nan]]]], np.float32)}).results["y"]).all()
+
+
+def test_one_causal_query_attends_to_all_new_keys_behind_a_cache() -> None:
+    graph = """g (float[1,1,1,2] q, float[1,1,2,2] k, float[1,1,2,2] v, float[1,1,1,2] pk, float[1,1,1,2] pv)
+        => (float[1,1,1,2] y, float[1,1,3,2] a, float[1,1,3,2] b)
+        { y, a, b = Attention<is_causal=1>(q, k, v, , pk, pv) }"""
+    model = model_from_text(graph)
+    model.opset_import[0].version = 23
+    model.ir_version = 10
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    one, two = np.zeros((1, 1, 1, 2), np.float32), np.zeros((1, 1, 2, 2), np.float32)
+    values = np.array([[[[3, 3], [6, 6]]]], np.float32)
+
+    found = session.run({"q": one, "k": two, "v": values, "pk": one, "pv": one}).results["y"]
+
+    assert found.reshape(-1).tolist() == [3, 3]  # the mean of 0, 3 and 6; of the first two it were 1.5
+
+
 def test_steps_of_what_is_not_finite_are_the_largest_below_a_zero_point() -> None:
     graph = (
         "g (float[2,5,4] x, float[2,3,4] s) => (int8[2,5,4] y) <int8[2,3,4] z = {"

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from dace.sdfg.nodes import MapEntry, Tasklet
 
-from dfcompile.errors import DisagreementError
+from dfcompile.errors import DisagreementError, UserError
 from dfcompile.frontend import Answer, Model, Program, element_kind, real_epsilon, reference_answer
 from dfcompile.lowering.execution.compiled_run import run_program
 
@@ -77,6 +77,46 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
         for port, expected in zip(maps.outputs, answer.outputs, strict=True)
     ]
     return Deviation.largest(deviations)
+
+
+def effect_of_inputs(model: Model, seed: int) -> float | None:
+    """Return how far the original's outputs are from those for the same values of each input in another order.
+
+    As a part of the largest value of an output, for the output where that is most. Where it is small, a comparison of
+    outputs says little: in a deep network without trained weights often nothing of the input arrives at the end.
+
+    Args:
+        model: as read.
+        seed: of the input, if the model comes with none.
+
+    Returns:
+        ``None`` if no input has two values, or the original refuses them in this order.
+
+    Raises:
+        UserError: the original cannot be run.
+    """
+    inputs = model.example_feeds(seed)
+    others = [np.roll(value.reshape(-1), 1).reshape(value.shape) for value in inputs]
+    if all(np.array_equal(one, other) for one, other in zip(inputs, others, strict=True)):
+        return None
+    answer = reference_answer(model, inputs)
+    try:
+        changed = reference_answer(model, others)
+    except UserError:
+        return None
+    effects = [_change(one, other) for one, other in zip(answer.outputs, changed.outputs, strict=True)]
+    return max(effects, default=None)
+
+
+def _change(one: Array, other: Array) -> float:
+    if one.shape != other.shape:
+        return 1.0
+    before, after = (np.asarray(value, np.complex128) for value in (one, other))
+    is_finite = np.isfinite(before) & np.isfinite(after)
+    largest = float(np.max(np.abs(before), initial=0.0, where=is_finite))
+    with np.errstate(invalid="ignore"):
+        change = float(np.max(np.abs(after - before), initial=0.0, where=is_finite))
+    return change / largest if largest else change
 
 
 def tolerance(dtype: str, terms: int) -> float:

@@ -111,7 +111,8 @@ def faster(result: Result, makespan_cycles: int, **expansions: str) -> Result:
 def test_json_follows_the_schema_that_is_shipped() -> None:
     validator = jsonschema.Draft202012Validator(report_schema())
     verified = replace(
-        REPORT, results=(replace(RESULT, verification=VerificationSummary(1e-8, 2e-8)), replace(RESULT, mapping=None))
+        REPORT,
+        results=(replace(RESULT, verification=VerificationSummary(1e-8, 2e-8, 0.5)), replace(RESULT, mapping=None)),
     )
 
     validator.validate(to_record(REPORT))
@@ -215,13 +216,13 @@ def test_table_marks_the_best_expansion_of_each_number_of_pes() -> None:
 
 
 def test_table_says_what_was_verified() -> None:
-    text = render(
-        replace(REPORT, results=(replace(RESULT, verification=VerificationSummary(3.2e-8, 1.6e-8)),)),
-        "table",
-        width=120,
-    )
+    def text(effect: float | None) -> str:
+        verified = replace(RESULT, verification=VerificationSummary(3.2e-8, 1.6e-8, effect))
+        return render(replace(REPORT, results=(verified,)), "table", width=200)
 
-    assert "verified: error 3.2e-08 at most, 1.6e-08 of the largest value (reference: the original)" in text
+    assert "verified: error 3.2e-08 at most, 1.6e-08 of the largest value (reference: the original)" in text(0.5)
+    assert "hardly depend" not in text(0.5) + text(None)
+    assert "hardly depend on inputs: other inputs change them by 2e-07 of the largest value" in text(2e-7)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])

@@ -1,5 +1,7 @@
 """Verification: what is tolerated, and how a disagreement is told."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +10,11 @@ import pytest
 from onnx import numpy_helper
 
 from dfcompile.cli.main import main
-from dfcompile.errors import DisagreementError, UnsupportedOpError
+from dfcompile.errors import DisagreementError, UnsupportedOpError, UserError
 from dfcompile.frontend import Answer, Coverage, Model, read_model
 from dfcompile.lowering.execution.verification import (
     coarsest_dtype,
+    effect_of_inputs,
     is_quantised,
     longest_sum,
     tolerance,
@@ -210,3 +213,31 @@ def test_response_normalization_over_more_neighbours_than_there_are() -> None:
     (found,) = interpret(lowered(node.model()), node.feeds).values()
 
     np.testing.assert_allclose(found.astype(np.float64), x / (x**2).sum(axis=1, keepdims=True), rtol=1e-4)
+
+
+def test_effect_of_inputs_is_the_change_of_outputs_by_another_order(tmp_path: Path) -> None:
+    node = Node("Add", [np.array([1, 2, 4], np.float32), np.array([5, 5, 5], np.float32)], [1])
+    model = replace(_model(tmp_path, node), examples=(np.array([1, 2, 4], np.float32),))
+
+    assert effect_of_inputs(model, 0) == pytest.approx(3 / 9)  # 6, 7, 9 against 9, 6, 7
+
+
+def test_outputs_that_inputs_do_not_reach_say_so(tmp_path: Path) -> None:
+    node = Node("Mul", [np.array([1, 2, 4], np.float32), np.array([0, 0, 0], np.float32)], [1])
+
+    assert effect_of_inputs(_model(tmp_path, node), 0) == 0
+
+
+def test_effect_of_inputs_is_not_known_of_one_value_or_where_the_original_refuses(tmp_path: Path) -> None:
+    def refusing(inputs: Sequence[Array]) -> Answer:
+        if inputs[0][0] != 1:
+            raise UserError("no such index")
+        return Answer((inputs[0],), "an oracle", "ask it again")
+
+    node = Node("Neg", [np.array([1, 2, 4], np.float32)])
+    model = _model(tmp_path, node)
+    alike = replace(model, examples=(np.ones(3, np.float32),))
+    picky = replace(model, examples=(np.array([1, 2, 4], np.float32),), reference=refusing)
+
+    assert effect_of_inputs(alike, 0) is None
+    assert effect_of_inputs(picky, 0) is None
