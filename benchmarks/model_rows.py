@@ -45,6 +45,7 @@ class Row:
         tasks: of the canonical DAG on the fewest processing elements.
         makespans: in cycles, per number of processing elements.
         max_rel_error: of the compiled lowering, as a part of the largest value of an output.
+        effect_of_inputs: by which part of the largest value outputs change with the order of what inputs hold.
         cpu_s: user and system time of the command for all numbers of processing elements, without verification.
         peak_mb: most memory of that command.
         commit: that was measured.
@@ -58,6 +59,7 @@ class Row:
     tasks: int = 0
     makespans: tuple[int, ...] = ()
     max_rel_error: float | None = None
+    effect_of_inputs: float | None = None
     cpu_s: float = 0.0
     peak_mb: float = 0.0
     commit: str = ""
@@ -106,12 +108,13 @@ def _figures(name: str, source: str, model: Path, *, verify: bool) -> Row:
     if run.problem:
         return Row(name, source, run.problem, commit=head())
     report = json.loads(run.text)
-    problem, error = "", None
+    problem, error, effect = "", None, None
     if verify:
         checked = _run(model, "--pes", str(PES[0]), "--verify")
         problem = checked.problem
         if not problem:
-            error = json.loads(checked.text)["results"][0]["verification"]["max_rel_error"]
+            verification = json.loads(checked.text)["results"][0]["verification"]
+            error, effect = verification["max_rel_error"], verification["effect_of_inputs"]
     best = [min(r["schedule"]["makespan_cycles"] for r in report["results"] if r["pes"] == pes) for pes in PES]
     return Row(
         name,
@@ -122,6 +125,7 @@ def _figures(name: str, source: str, model: Path, *, verify: bool) -> Row:
         report["results"][0]["schedule"]["tasks"],
         tuple(best),
         error,
+        effect,
         round(run.cpu_s, 1),
         round(run.peak_mb),
         head(),

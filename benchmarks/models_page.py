@@ -8,8 +8,8 @@ from benchmarks.measurement import ROOT
 PAGE = ROOT / "docs" / "models.md"
 BEGIN, END = "<!-- rows: written by make models -->", "<!-- end of rows -->"
 HEAD = (
-    "| model | source | nodes | costed | tasks | 64 PEs | 512 PEs | 2,048 PEs | error | CPU s | peak MB |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|"
+    "| model | source | nodes | costed | tasks | 64 PEs | 512 PEs | 2,048 PEs | error | inputs | CPU s | peak MB |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 Record = Mapping[str, object]
@@ -33,7 +33,7 @@ def table(rows: Sequence[Record]) -> str:
 
 def _figures(row: Record) -> list[str]:
     if row["problem"] and not row["tasks"]:
-        return [str(row["problem"]).replace("|", "\\|"), *[""] * 8]
+        return [str(row["problem"]).replace("|", "\\|"), *[""] * 9]
     makespans = row["makespans"]
     assert isinstance(makespans, list | tuple)
     error = row["max_rel_error"]
@@ -43,6 +43,7 @@ def _figures(row: Record) -> list[str]:
         f"{row['tasks']:,}",
         *(f"{cycles:,}" for cycles in makespans),
         str(row["problem"]) or "not verified" if error is None else f"{error:.1e}",
+        "" if row["effect_of_inputs"] is None else f"{row['effect_of_inputs']:.1g}",
         str(row["cpu_s"]),
         f"{row['peak_mb']:,}",
     ]
