@@ -10,7 +10,7 @@ from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, extract
 from dfcompile.canonical_dag.share import ProgramShare
 from dfcompile.choosing import UNBOUNDED, AutomaticChoice, Score, Selection, Sketch, Traffic
 from dfcompile.errors import InfeasibleError, UserError, nearest
-from dfcompile.frontend import Model, Program, ReadModel, read_model
+from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.lowering import (
     KnownAlternatives,
     apply_passes,
@@ -19,8 +19,8 @@ from dfcompile.lowering import (
     lower_to_maps,
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound, least_work
-from dfcompile.lowering.shares.program_share import SharedProgram
-from dfcompile.options import Aim, Choice, Options, ShowStage, Timing, Volumes, show_nothing
+from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
+from dfcompile.options import Aim, Options, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan, plan_of
 from dfcompile.scheduler import Schedule, ScheduleOptions
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
@@ -240,7 +240,7 @@ def _points(
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
     """Return what lowers the share of a chip by the expansions and passes of the whole, down to its canonical DAG."""
     program = SharedProgram(variant.library, plan.table, {kernel.name: kernel for kernel in variant.dag.kernels})
-    choices = (*_choices_of(variant.maps), *variant.choices)
+    choices = (*choices_of(variant.maps), *variant.choices)
 
     def lowered(share: ProgramShare) -> CanonicalDag | tuple[str, ...]:
         refused = program.refused(share)
@@ -256,16 +256,6 @@ def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
 def _adds_up(variant: Variant, plan: Plan) -> bool:
     """Return whether work in shares is no less than as a whole: not of volumes or tasks that depend on all of it."""
     return variant.extraction == DEFAULT_OPTIONS and not plan.passes.of_dags
-
-
-def _choices_of(maps: Program) -> Iterator[Choice]:
-    """Yield what was chosen for each operator, so that no condition on extents chooses otherwise for a share."""
-    names: dict[tuple[str, str], set[str]] = {}
-    for found in maps.chosen:
-        names.setdefault((found.op_type, found.origin), set()).add(found.name)
-    for (op_type, origin), chosen in names.items():
-        if len(chosen) == 1:
-            yield Choice(op_type, min(chosen), origin)
 
 
 def _ideal(

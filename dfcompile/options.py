@@ -127,13 +127,20 @@ class Choice:
         """What the choice is made for, such as ``MatMul``, ``conv1:MatMul`` or ``conv1``."""
         return ":".join(part for part in (self.origin, self.op_type) if part)
 
-    def fit(self, op_type: str, origin: str) -> int | None:
+    def fit(self, op_type: str, origin: str, step: str = "") -> int | None:
         """Return how well the choice fits an operator, the smaller the better; ``None``: it is about others.
 
         A name fits better than a pattern, which fits better than a choice for all operators of the type.
+
+        Args:
+            op_type: of the operator.
+            origin: the user's operator.
+            step: name of the operator, one of those that the user's was expanded to.
         """
         if self.op_type not in ("", op_type):
             return None
+        if step and self.origin == step:
+            return -1
         if not self.origin:
             return 2
         if self.origin == origin:

@@ -89,7 +89,7 @@ class ExpansionTable:
         if named is None:
             hint = missing(op.op_type, self.op_types(op.dialect), self.faults)
             raise op.unsupported(f"no expansion for {op.op_type!r}{hint}")
-        fits = ((choice.fit(op.op_type, op.origin), choice.name) for choice in choices if choice.name in named)
+        fits = ((choice.fit(op.op_type, op.origin, op.name), choice.name) for choice in choices if choice.name in named)
         chosen = min(((fit, name) for fit, name in fits if fit is not None), key=lambda each: each[0], default=None)
         if chosen is not None:
             return named[chosen[1]]

@@ -1,6 +1,6 @@
 """The program of level 1 that one of several chips runs: fewer iterations, on parts of arrays."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from dfcompile.lowering.program_nodes import canonical_nodes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.shares.operator_share import OperatorShare, Values, cut_values, share_of
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.options import Choice
 
 _Copy = tuple[str, int | str]  # array that is no view, and which copy: `OWN`, a number, or the operator of a table
 
@@ -31,6 +32,22 @@ class _Part:
     shape: tuple[int, ...]
     dtype: str
     value: Values | None
+
+
+def choices_of(maps: Program) -> Iterator[Choice]:
+    """Yield what was chosen for each operator, so that no condition on extents chooses otherwise for a share.
+
+    Where that is not the same for all steps of the user's operator, step by step.
+    """
+    names: dict[tuple[str, str], set[str]] = {}
+    for found in maps.chosen:
+        names.setdefault((found.op_type, found.origin), set()).add(found.name)
+    for (op_type, origin), chosen in names.items():
+        if len(chosen) == 1:
+            yield Choice(op_type, min(chosen), origin)
+    for found in maps.chosen:
+        if len(names[found.op_type, found.origin]) > 1:
+            yield Choice(found.op_type, found.name, found.operator)
 
 
 class SharedProgram:

@@ -36,7 +36,7 @@ def leading_pairs(draw: st.DrawFn) -> tuple[Shape, Shape]:
 def product_model(a: Shape, b: Shape) -> onnx.ModelProto:
     """Return ``y = x @ w`` with constant w."""
     weights = np.random.default_rng(1).uniform(-1, 1, b)
-    y = helper.make_tensor_value_info("y", TensorProto.DOUBLE, np.matmul(np.empty(a), weights).shape)
+    y = helper.make_tensor_value_info("y", TensorProto.DOUBLE, np.matmul(np.zeros(a), weights).shape)
     x = helper.make_tensor_value_info("x", TensorProto.DOUBLE, a)
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     graph = helper.make_graph([node], "g", [x], [y], [numpy_helper.from_array(weights, "w")])

@@ -20,7 +20,7 @@ from dfcompile.frontend import Program
 from dfcompile.lowering import lower_to_maps
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import canonical_nodes
-from dfcompile.lowering.shares.program_share import SharedProgram
+from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
 from tests.examples import examples
 from tests.unit.lowering.shares.split_programs import MODELS, TABLE, WRITTEN, Array, Lowered, lowered, run
 
@@ -50,7 +50,7 @@ class Played:
         shared = SharedProgram(whole.library, TABLE, {kernel.name: kernel for kernel in whole.dag.kernels})
         share = chip_share(whole.dag, chips, choices)
         assert shared.refused(share.program) == ()
-        maps = lower_to_maps(shared.shared(share.program), TABLE, whole.choices)
+        maps = lower_to_maps(shared.shared(share.program), TABLE, (*choices_of(whole.maps), *whole.choices))
         return Played(whole, chips, share, maps, extract(maps.sdfg, parameters=tuple(maps.parameters)))
 
     def has(self, kernel: Kernel, place: int, at: Chip, *, made: bool) -> npt.NDArray[np.bool_]:
@@ -199,3 +199,16 @@ def test_what_is_exchanged_is_an_output_and_an_input() -> None:
         ("r_copy", (4, 8)),
     ]
     assert played.share.apart == ((names[-2], names[-1]),)
+
+
+def test_choices_hold_for_each_step_of_an_operator_where_they_differ() -> None:
+    whole = lowered("interpolated")
+    steps = [found for found in whole.maps.chosen if found.op_type == "Sample"]
+    assert {found.name for found in steps} == {"channels", "images"}
+    other = {"channels": "images", "images": "channels"}
+    swapped = [replace(found, name=other[found.name]) if found in steps else found for found in whole.maps.chosen]
+
+    choices = tuple(choices_of(replace(whole.maps, chosen=tuple(swapped))))
+    maps = lower_to_maps(whole.library, TABLE, choices)
+
+    assert list(maps.chosen) == swapped
