@@ -11,8 +11,10 @@ import numpy as np
 from dfcompile.frontend import PACKED_BITS, element_kind, integer_limits, largest_real
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expressions import operand_names
+from dfcompile.lowering.node import Node
 from dfcompile.lowering.tensor import Tensor
 
+_LINES = {-2: "row", -1: "column"}
 ACCUMULATED = "int32"  # sums of products of what is quantised to 8 bits
 
 
@@ -88,11 +90,28 @@ def shifted(
     return result
 
 
-def aligned(operand: Tensor, rank: int, vector_axis: int) -> tuple[int, ...]:
-    """Return the dimensions, of ``rank``, that an operand stands for: a vector for one, others from the last on."""
-    if operand.rank == 1 and operand.elements > 1:
-        return (vector_axis,)
-    return tuple(range(rank - operand.rank, rank))
+def aligned(op: Node, operand: Tensor, other: Tensor, vector_axis: int) -> tuple[int, ...]:
+    """Return the dimensions of matrices that a scale, zero point or bias of their rows or columns stands for.
+
+    Those of a vector: one; of others: from the last on.
+
+    Args:
+        op: for errors.
+        operand: the scale, zero point or bias.
+        other: the matrices.
+        vector_axis: the dimension of rows, or of columns; along the other one the operand has one element.
+
+    Raises:
+        UnsupportedOpError: it has another extent than that.
+    """
+    is_vector = operand.rank == 1 and operand.elements > 1
+    axes = (vector_axis,) if is_vector else tuple(range(other.rank - operand.rank, other.rank))
+    extents = {axis: 1 if axis >= other.rank - 2 else extent for axis, extent in enumerate(other.shape)}
+    extents[vector_axis] = other.shape[vector_axis]
+    for axis, extent in zip(axes, operand.shape, strict=True):
+        if axis < 0 or extent not in (1, extents[axis]):
+            raise op.unsupported(f"{operand} against one element per {_LINES[vector_axis - other.rank]} of {other}")
+    return axes
 
 
 class Terms:

@@ -21,12 +21,12 @@ def qlinear_matmul(op: Operator, build: CanonicalFragment) -> None:
     a, b = _factors(op, build, (0, 2), (3, 5))
     sums = inner_product(build, a, b, y.shape, ACCUMULATED)
     operands = [sums, op.input(1), op.input(4), op.input(6)]
-    rows, columns = max(y.rank - 2, 0), y.rank - 1
-    axes = [tuple(range(y.rank)), *(aligned(op.input(at), y.rank, _) for at, _ in ((1, rows), (4, columns), (6, rows)))]
+    rows, columns = max(y.rank - 2, 0), max(y.rank - 1, 0)
+    axes = [tuple(range(y.rank)), *(aligned(op, op.input(at), y, _) for at, _ in ((1, rows), (4, columns), (6, rows)))]
     zero_point = op.input(7)
     if not is_zero(zero_point):
         operands.append(zero_point)
-        axes.append(aligned(zero_point, y.rank, rows))
+        axes.append(aligned(op, zero_point, y, rows))
     source = quantised(rescaled("a", "b", "c", "d"), "e" if len(operands) > 4 else "", y.dtype)
     build.elementwise(source, operands, y, axes=axes, step="scale")
 
@@ -64,8 +64,8 @@ def _factors(
     """
     a, b = op.input(left[0]), op.input(right[0])
     a_zero, b_zero = op.optional_input(left[1]), op.optional_input(right[1])
-    rows = () if a_zero is None else aligned(a_zero, a.rank, max(a.rank - 2, 0))
-    columns = () if b_zero is None else aligned(b_zero, b.rank, b.rank - 1)
+    rows = () if a_zero is None else aligned(op, a_zero, a, max(a.rank - 2, 0))
+    columns = () if b_zero is None else aligned(op, b_zero, b, b.rank - 1)
     return shifted(build, a, a_zero, rows, "a"), shifted(build, b, b_zero, columns, "b")
 
 

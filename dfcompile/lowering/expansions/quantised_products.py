@@ -76,20 +76,20 @@ def _add_scaled(
     at_b, at_scale, at_zero, at_bias = positions
     a, a_scale, a_zero = left
     b, b_zero, y = op.input(at_b), op.optional_input(at_zero), op.output()
-    rows = () if a_zero is None else aligned(a_zero, a.rank, max(a.rank - 2, 0))
-    columns = () if b_zero is None else aligned(b_zero, b.rank, b.rank - 1)
+    rows = () if a_zero is None else aligned(op, a_zero, a, max(a.rank - 2, 0))
+    columns = () if b_zero is None else aligned(op, b_zero, b, b.rank - 1)
     a, b = shifted(build, a, a_zero, rows, "a"), shifted(build, b, b_zero, columns, "b")
     sums = inner_product(build, a, b, y.shape, ACCUMULATED)
     terms = Terms()
     source = (
         f"dace.float32({terms.name(sums)}) * dace.float32({terms.name(a_scale)} * {terms.name(op.input(at_scale))})"
     )
-    axes = [tuple(range(y.rank)), aligned(a_scale, y.rank, max(y.rank - 2, 0))]
-    axes.append(aligned(op.input(at_scale), y.rank, y.rank - 1))
+    axes = [tuple(range(y.rank)), aligned(op, a_scale, y, max(y.rank - 2, 0))]
+    axes.append(aligned(op, op.input(at_scale), y, y.rank - 1))
     bias = op.optional_input(at_bias)
     if bias is not None:
         source += f" + {terms.name(bias)}"
-        axes.append(aligned(bias, y.rank, y.rank - 1))
+        axes.append(aligned(op, bias, y, y.rank - 1))
     build.elementwise(source, terms.operands, y, axes=axes, step="rescale")
 
 

@@ -173,6 +173,21 @@ def test_product_with_zero_points_of_rows_and_columns() -> None:
     check_node(Node("MatMulInteger", [a, b, rows, columns]), expected)
 
 
+@pytest.mark.parametrize(
+    ("at", "shape"),
+    [(1, (1, 3)), (1, (2, 3)), (1, (5,)), (2, (1, 3)), (2, (3,)), (2, (1, 2, 1)), (2, (1, 4)), (4, (2,)), (5, (4, 1))],
+)
+def test_scales_and_zero_points_that_go_along_no_dimension_are_refused(at: int, shape: Sequence[int]) -> None:
+    drawn = Quantised(3)
+    one = np.ones(1, np.float32)
+    zero = np.ones(1, np.uint8)
+    operands = [drawn.steps("uint8", (2, 4)), one, zero, drawn.steps("uint8", (4, 3)), one, zero, one, zero]
+    operands[at] = np.full(shape, 1, operands[at].dtype)
+
+    with pytest.raises(UserError, match="node 'op'"):
+        lowered(Node("QLinearMatMul", operands, [], opset=21).model())
+
+
 def test_a_product_of_large_steps_does_not_wrap_around_in_any_expansion() -> None:
     a, b = np.full((2, 600), 255, np.uint8), np.full((600, 3), -128, np.int8)
 
