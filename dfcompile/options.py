@@ -130,12 +130,8 @@ class Choice:
     def fit(self, op_type: str, origin: str, step: str = "") -> int | None:
         """Return how well the choice fits an operator, the smaller the better; ``None``: it is about others.
 
-        A name fits better than a pattern, which fits better than a choice for all operators of the type.
-
-        Args:
-            op_type: of the operator.
-            origin: the user's operator.
-            step: name of the operator, one of those that the user's was expanded to.
+        A name, of the user's operator or of a step of it, fits better than a pattern, which fits better than a choice
+        for all operators of the type.
         """
         if self.op_type not in ("", op_type):
             return None
