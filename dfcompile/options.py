@@ -135,12 +135,10 @@ class Choice:
         """
         if self.op_type not in ("", op_type):
             return None
-        if step and self.origin == step:
-            return -1
         if not self.origin:
             return 2
-        if self.origin == origin:
-            return 0
+        if self.origin in (origin, step):
+            return 0 if self.origin == origin else -1
         return 1 if is_within(self.origin, origin) else None
 
 
