@@ -16,8 +16,10 @@ from dfcompile.host.outputs import write_text
 
 if TYPE_CHECKING:  # the commands are looked at without what they run
     from dfcompile.api.runs import ScheduleResult
+    from dfcompile.canonical_dag import CanonicalDag
+    from dfcompile.visualization.dataflow import Dataflow
 
-MOST_FAMILIES = 400  # a drawing of more is larger than any screen
+MOST_FAMILIES = 20_000  # of a graph in a page: some 2 MB
 HTML = click.option(
     "--html", type=click.Path(path_type=Path), metavar="FILE",
     help="Write the report as a page with charts and tables: one file that needs no network.",
@@ -35,6 +37,8 @@ def write_page(
     *,
     inputs: Sequence[str | Path | None],
     schedules: Sequence[ScheduleResult] = (),
+    dags: Sequence[CanonicalDag] = (),
+    graph: Dataflow | None = None,
 ) -> None:
     """Write the page of a report, if one is asked for.
 
@@ -43,6 +47,8 @@ def write_page(
         report_json: gives the report as ``--format json`` writes it.
         inputs: what was named on the command line as a file, or may have been.
         schedules: that the report is about; one that ends in a deadlock has no times to show.
+        dags: of these schedules, where they are not their own: of several chips, a schedule has the part of one.
+        graph: to be shown; by default that of the shortest schedule.
     """
     if target is None:
         return
@@ -56,9 +62,8 @@ def write_page(
     files = [Path(name) for name in inputs if name is not None]
     ending = [each for each in _shortest_first(schedules) if each.figures.makespan_cycles is not None]
     timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
-    content = Content(
-        json.loads(report_json()), provenance_of(command, dfcompile.__version__, files), timelines, _drawings(schedules)
-    )
+    provenance = provenance_of(command, dfcompile.__version__, files)
+    content = Content(json.loads(report_json()), provenance, timelines, graph or _graph(schedules, dags))
     write_text(html_page(content), target)
 
 
@@ -71,9 +76,14 @@ def _name(found: ScheduleResult) -> str:
     return f"{found.result.pes} PEs, {found.result.schedule.partition} {lowering}".strip()
 
 
-def _drawings(schedules: Sequence[ScheduleResult]) -> list[tuple[str, str]]:
-    """Return the graph of the shortest schedule, if it has few enough families to be looked at."""
-    from dfcompile.visualization.dag_drawing import dag_to_svg
+def _graph(schedules: Sequence[ScheduleResult], dags: Sequence[CanonicalDag]) -> Dataflow | None:
+    """Return the graph of the shortest schedule, in its configurations, if a page has room for it."""
+    from dfcompile.visualization.dataflow import dataflow_of
 
-    best = _shortest_first(schedules)[:1]
-    return [(each.dag.name, dag_to_svg(each.dag)) for each in best if len(each.dag.scopes) <= MOST_FAMILIES]
+    for best in _shortest_first(schedules)[:1]:
+        dag = dags[schedules.index(best)] if dags else best.dag
+        if len(dag.scopes) <= MOST_FAMILIES:
+            mapping = best.result.mapping
+            sets = () if mapping is None else mapping.configurations
+            return dataflow_of(dag, {name: at for at, each in enumerate(sets) for name in each.kernels})
+    return None

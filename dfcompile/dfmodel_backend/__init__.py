@@ -1,32 +1,36 @@
 """The DFModel back end: a dataflow graph becomes configurations on chips, with time, cost and power [ko24]."""
 
-from dfcompile.dfmodel_backend.assumption import Assumption
-from dfcompile.dfmodel_backend.attained.breakdown import TimeParts
-from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
-from dfcompile.dfmodel_backend.attained.mapping import TaskMapping, map_tasks
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
-from dfcompile.dfmodel_backend.check.mappings import check
-from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
-from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Figures, evaluate
-from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
-from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
-from dfcompile.dfmodel_backend.machine.named_systems import named_systems
-from dfcompile.dfmodel_backend.machine.system import Amount, System
-from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system
-from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
-from dfcompile.dfmodel_backend.plugin_faults import plugin_faults
-from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts, LowerShare
-from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
-from dfcompile.dfmodel_backend.solve.mapper import map_graph
-from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind
-from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph
-from dfcompile.dfmodel_backend.workload.graph import (
-    Connection,
-    DataflowGraph,
-    Tensor,
-    TensorKind,
-    Use,
-)
+import importlib
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from dfcompile.dfmodel_backend.assumption import Assumption
+    from dfcompile.dfmodel_backend.attained.breakdown import TimeParts
+    from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
+    from dfcompile.dfmodel_backend.attained.mapping import TaskMapping, map_tasks
+    from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
+    from dfcompile.dfmodel_backend.check.mappings import check_mapping
+    from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
+    from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Figures, evaluate_mapping
+    from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
+    from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
+    from dfcompile.dfmodel_backend.import_faults import plugin_faults
+    from dfcompile.dfmodel_backend.machine.named_systems import named_systems
+    from dfcompile.dfmodel_backend.machine.system import Amount, System
+    from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system
+    from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
+    from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts, LowerShare
+    from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
+    from dfcompile.dfmodel_backend.solve.mapper import map_graph
+    from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind
+    from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph
+    from dfcompile.dfmodel_backend.workload.graph import (
+        Connection,
+        DataflowGraph,
+        Tensor,
+        TensorKind,
+        Use,
+    )
 
 __all__ = [
     "Amount",
@@ -52,10 +56,10 @@ __all__ = [
     "TensorKind",
     "TimeParts",
     "Use",
-    "check",
+    "check_mapping",
     "check_task_mapping",
     "dataflow_graph",
-    "evaluate",
+    "evaluate_mapping",
     "find_solver",
     "fusion_solvers",
     "load_system",
@@ -65,3 +69,54 @@ __all__ = [
     "plugin_faults",
     "read_named_system",
 ]
+
+# The module of each name, which is imported when the name is first used: who reads a system file needs no solver.
+_PLACES: Final = {
+    "Amount": "machine.system",
+    "Assumption": "assumption",
+    "AttainedCounts": "solve.attained_counts",
+    "ChipCounts": "solve.chip_counts",
+    "Configuration": "evaluate.graphs",
+    "Connection": "workload.graph",
+    "DataflowGraph": "workload.graph",
+    "Exchange": "workload.exchange",
+    "ExchangeKind": "workload.exchange",
+    "Figures": "evaluate.graphs",
+    "LeastCosts": "attained.least_costs",
+    "LowerShare": "solve.attained_counts",
+    "Mapping": "evaluate.mapping",
+    "MappingOptions": "options",
+    "Overlap": "options",
+    "System": "machine.system",
+    "TaskConfiguration": "attained.task_model",
+    "TaskMapping": "attained.mapping",
+    "TaskModel": "attained.task_model",
+    "Tensor": "workload.graph",
+    "TensorKind": "workload.graph",
+    "TimeParts": "attained.breakdown",
+    "Use": "workload.graph",
+    "check_mapping": "check.mappings",
+    "check_task_mapping": "check.task_mappings",
+    "dataflow_graph": "workload.from_canonical",
+    "evaluate_mapping": "evaluate.graphs",
+    "find_solver": "fusion.registry",
+    "fusion_solvers": "fusion.registry",
+    "load_system": "machine.system_file",
+    "map_graph": "solve.mapper",
+    "map_tasks": "attained.mapping",
+    "named_systems": "machine.named_systems",
+    "plugin_faults": "import_faults",
+    "read_named_system": "machine.system_file",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = found  # found at once from now on
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,8 +1,7 @@
 """The page: one HTML file with everything in it, and a policy that lets nothing else in."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -17,12 +16,18 @@ from dfcompile.page.records import Record
 from dfcompile.page.view import View
 from dfcompile.page.views import view_of
 from dfcompile.report.plain_values import Json
+from dfcompile.visualization.dataflow import Dataflow, DataflowEdge, DataflowNode
 from dfcompile.visualization.timeline import Timeline
 
 VENDORED: Final = ("vendor/d3.min.js", "vendor/plot.min.js")
-SCRIPTS: Final = ("texts.js", "values.js", "charts.js", "timeline.js", "tables.js", "main.js")
+SCRIPTS: Final = (
+    *("texts.js", "values.js", "charts.js", "timeline.js"),
+    *("layout.js", "boxes.js", "graph.js", "tables.js", "main.js"),
+)
 # Of the style that Observable Plot puts beside each drawing, for the class name that charts.js gives.
 STYLE_OF_PLOT: Final = "'sha256-+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM='"
+_NODE_COLUMNS: Final = tuple(field.name for field in fields(DataflowNode))
+_EDGE_COLUMNS: Final = tuple(field.name for field in fields(DataflowEdge))
 MOST_TASKS: Final = 150_000  # of all timelines of a page: some 3 MB
 
 
@@ -34,13 +39,13 @@ class Content:
         report: its JSON.
         provenance: what repeats the run.
         timelines: pairs of a name and the schedule's tasks; the first that fit are shown.
-        drawings: pairs of a name and a drawing as SVG.
+        graph: of the result that the answer is about, if there is one.
     """
 
     report: Mapping[str, Json]
     provenance: Provenance
     timelines: Sequence[tuple[str, Timeline]] = ()
-    drawings: Sequence[tuple[str, str]] = ()
+    graph: Dataflow | None = None
 
 
 def html_page(content: Content) -> str:
@@ -72,19 +77,29 @@ def html_page(content: Content) -> str:
             style=Markup(style),  # noqa: S704  # our own file
             scripts=tuple(Markup(script) for script in (*vendored, *scripts)),  # noqa: S704  # our own files
             report=Markup(script_json(dict(content.report))),  # noqa: S704  # escaped for scripts
-            charts=Markup(script_json(_chart_values(view, shown))),  # noqa: S704  # escaped for scripts
+            charts=Markup(script_json(_chart_values(view, shown, content.graph))),  # noqa: S704  # escaped for scripts
             timelines=shown,
             left_out=left_out,
-            drawings=tuple((name, _data_url(svg)) for name, svg in content.drawings),
+            graph=content.graph,
             provenance=content.provenance,
         )
     )
 
 
-def _chart_values(view: View, timelines: Sequence[tuple[str, Timeline]]) -> dict[str, Json]:
+def _chart_values(view: View, timelines: Sequence[tuple[str, Timeline]], graph: Dataflow | None) -> dict[str, Json]:
     return {
         "charts": [chart.plain() for chart in view.charts],
         "timelines": [_timeline_values(name, timeline) for name, timeline in timelines],
+        "graph": None if graph is None else _graph_values(graph),
+    }
+
+
+def _graph_values(graph: Dataflow) -> Json:
+    return {
+        "name": graph.name,
+        "unit": graph.unit,
+        "nodes": {name: [getattr(node, name) for node in graph.nodes] for name in _NODE_COLUMNS},
+        "edges": {name: [getattr(edge, name) for edge in graph.edges] for name in _EDGE_COLUMNS},
     }
 
 
@@ -112,10 +127,6 @@ def _shown_timelines(timelines: Sequence[tuple[str, Timeline]]) -> tuple[list[tu
             shown.append((name, timeline))
             room -= timeline.pe.size
     return shown, len(timelines) - len(shown)
-
-
-def _data_url(svg: str) -> str:
-    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode('ascii')}"
 
 
 @cache

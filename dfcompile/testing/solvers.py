@@ -3,7 +3,7 @@
 import math
 from random import Random
 
-from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Overlap, System, check, map_graph
+from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, Overlap, System, check_mapping, map_graph
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.fusion.fusion_solver import FusionSolver
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import DP
@@ -54,7 +54,7 @@ def _check_mapping(
     if found is None:
         assert not solver.is_exact, f"{where}: found nothing, but {_sets(best)} fit"
         return
-    check(graph, system, found)
+    check_mapping(graph, system, found)
     again = _mapping(solver, graph, system, options)
     repeated = "nothing" if again is None else _sets(again)
     assert repeated == _sets(found), f"{where}: found {repeated} the second time against {_sets(found)}"

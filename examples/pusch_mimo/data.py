@@ -7,7 +7,8 @@ cells' users interfere over channels of the same kind.
 
 With Sionna (``pip install sionna-no-rt``) the paths are those of 3GPP's CDL models (section 7.7.1): they have
 directions, antennas stand in a panel, so that what neighbouring antennas see follows from geometry. Without, they are
-drawn here from the TDL tables. Either way the same numbers come for the same seed.
+drawn here from the TDL tables. With Sionna there may also be reference signals, from which the channel is estimated
+(slot.py); else it is known exactly. Either way the same numbers come for the same seed.
 """
 
 import importlib.util
@@ -17,6 +18,7 @@ from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
+import slot
 
 Complex = npt.NDArray[np.complex128]
 Real = npt.NDArray[np.float64]
@@ -24,6 +26,7 @@ Real = npt.NDArray[np.float64]
 SPACING_HZ = 30e3  # between subcarriers: numerology 1, as most cells have it at 3.5 GHz
 CARRIER_HZ = 3.5e9
 MODELS = ("TDL", "CDL", "best")
+OWN_CELL = 1  # those of interferers have the next numbers
 SECTOR_DEGREES = 120.0  # that an antenna panel serves
 
 # 3GPP TR 38.901, tables 7.7.2-1 to 7.7.2-3: delay of each path in delay spreads, power in dB.
@@ -76,6 +79,8 @@ class Setting:
         snr_db: power of one layer at one antenna against thermal noise.
         interferers: users of other cells on the same subcarriers.
         interference_db: power of each of them at one antenna against thermal noise.
+        reference_signals: whether users send a whole slot of the 5G NR PUSCH with its reference signals (DMRS), and the
+            channel is what the base station estimates from these; needs Sionna.
     """
 
     model: str = "best"
@@ -85,12 +90,15 @@ class Setting:
     snr_db: float = 15.0
     interferers: int = 2
     interference_db: float = 10.0
+    reference_signals: bool = False
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
             raise ValueError(f"model {self.model!r} against one of {', '.join(MODELS)}")
         if self.model == "CDL" and not has_sionna():
             raise ValueError("model 'CDL' without Sionna against TDL or best (try 'pip install sionna-no-rt')")
+        if self.reference_signals and not has_sionna():
+            raise ValueError("reference signals without Sionna against none (try 'pip install sionna-no-rt')")
         if self.profile not in PROFILES:
             raise ValueError(f"profile {self.profile!r} against one of {', '.join(PROFILES)}")
         if not 0 <= self.antenna_correlation < 1:
@@ -101,14 +109,17 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """One OFDM symbol of a PUSCH at the base station, thermal noise of power 1 at every antenna.
+    """OFDM symbols of a PUSCH at the base station, thermal noise of power 1 at every antenna.
+
+    The first dimension n goes over subcarriers, of one symbol after the other.
 
     Attributes:
-        channel: ``H[n, r, l]``, from layer l to antenna r on subcarrier n.
+        channel: ``H[n, r, l]``, from layer l to antenna r, as the base station knows it.
         covariance: ``K[n, r, r]`` of interference and noise.
         signal: ``y[n, r]``, received.
         symbols: ``s[n, l]``, sent: QPSK of power 1.
         bits: ``[n, l, 2]``, that the symbols stand for.
+        true_channel: as `channel`, without the errors of an estimate.
     """
 
     channel: npt.NDArray[np.complex64]
@@ -116,26 +127,67 @@ class Grid:
     signal: npt.NDArray[np.complex64]
     symbols: npt.NDArray[np.complex64]
     bits: npt.NDArray[np.int8]
+    true_channel: npt.NDArray[np.complex64]
 
 
 _USUAL = Setting()
 
 
-def received(subcarriers: int, antennas: int, layers: int, seed: int, setting: Setting = _USUAL) -> Grid:
-    """Return a received grid."""
+def received(
+    subcarriers: int, antennas: int, layers: int, seed: int, setting: Setting = _USUAL, symbols: int = 1
+) -> Grid:
+    """Return a received grid of so many OFDM symbols with data; the channel is the same in all of them.
+
+    Raises:
+        ValueError: there are more subcarriers, layers or symbols than a slot with reference signals has.
+    """
     generator = np.random.default_rng(seed)
     by_sionna = setting.model == "CDL" or (setting.model == "best" and has_sionna())
     make = sionna_channels if by_sionna else channels
     every = make(subcarriers, antennas, layers + setting.interferers, seed, setting)
     own = 10 ** (setting.snr_db / 20) * every[..., :layers]
     other = 10 ** (setting.interference_db / 20) * every[..., layers:]
-    bits = generator.integers(0, 2, (subcarriers, layers, 2), dtype=np.int8)
-    symbols = qpsk(bits)
-    noise = complex_normal(generator, (subcarriers, antennas))
-    sent_elsewhere = qpsk(generator.integers(0, 2, (subcarriers, setting.interferers, 2), dtype=np.int8))
-    signal = _applied(own, symbols) + _applied(other, sent_elsewhere) + noise
+    if setting.reference_signals:
+        known, signal, sent = _slot(own, other, generator, symbols)
+        bits = bits_of(sent)
+    else:
+        bits = generator.integers(0, 2, (symbols * subcarriers, layers, 2), dtype=np.int8)
+        known, sent = own, qpsk(bits)
+        noise = complex_normal(generator, (symbols * subcarriers, antennas))
+        elsewhere = qpsk(generator.integers(0, 2, (symbols * subcarriers, setting.interferers, 2), dtype=np.int8))
+        signal = _applied(_again(own, symbols), sent) + _applied(_again(other, symbols), elsewhere) + noise
     covariance = other @ np.conj(np.swapaxes(other, 1, 2)) + np.eye(antennas)
-    return Grid(*(value.astype(np.complex64) for value in (own, covariance, signal, symbols)), bits)
+    known, covariance, own, signal, sent = (
+        each.astype(np.complex64) for each in (known, covariance, own, signal, sent)
+    )
+    return Grid(_again(known, symbols), _again(covariance, symbols), signal, sent, bits, _again(own, symbols))
+
+
+def _slot(
+    own: Complex, other: Complex, generator: np.random.Generator, symbols: int
+) -> tuple[Complex, Complex, Complex]:
+    """Return the channel as reference signals show it, what was received and sent in so many symbols with data."""
+    subcarriers, antennas, layers = own.shape
+    interferers = other.shape[2]
+    references = slot.References.of(max(layers, interferers))
+    ours = slot.sent(subcarriers, (OWN_CELL,) * layers, references, generator)
+    if symbols > len(ours.data_symbols):
+        raise ValueError(f"{symbols} symbols against {len(ours.data_symbols)} of a slot that hold data")
+    whole = [
+        np.pad(each, ((0, ours.grid.shape[1] - subcarriers), (0, 0), (0, 0)), mode="edge") for each in (own, other)
+    ]
+    received = np.einsum("nrl,tnl->tnr", whole[0], ours.grid)
+    if interferers:
+        cells = tuple(OWN_CELL + 1 + number for number in range(interferers))
+        theirs = slot.sent(subcarriers, cells, references, generator)
+        received += np.einsum("nrl,tnl->tnr", whole[1], theirs.grid)
+    received += complex_normal(generator, received.shape)
+    taken = list(ours.data_symbols[:symbols])
+    return (
+        ours.estimated(received)[:subcarriers],
+        received[taken, :subcarriers].reshape(-1, antennas),
+        ours.grid[taken, :subcarriers].reshape(-1, layers),
+    )
 
 
 def channels(subcarriers: int, antennas: int, users: int, seed: int, setting: Setting = _USUAL) -> Complex:
@@ -251,6 +303,10 @@ def complex_normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Co
 
 def _rotations(subcarriers: int, delays: Real) -> Complex:
     return np.exp(-2j * np.pi * SPACING_HZ * np.arange(subcarriers)[:, None] * delays[None, :])
+
+
+def _again(values: npt.NDArray[np.complexfloating], times: int) -> npt.NDArray[np.complexfloating]:
+    return np.concatenate([values] * times)
 
 
 def _applied(matrices: Complex, vectors: Complex) -> Complex:

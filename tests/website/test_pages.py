@@ -12,8 +12,9 @@ import pytest
 from dfcompile.page.document import Content, html_page
 from dfcompile.page.provenance import Provenance
 from dfcompile.report.plain_values import Json
+from dfcompile.visualization.dataflow import Dataflow
 from dfcompile.visualization.timeline import Timeline
-from tests.unit.page.reports import HOSTILE, exploration_report, model_report
+from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report
 from tests.website.browser import NAMES, Browser, browser
 
 pytestmark = pytest.mark.skipif(
@@ -40,11 +41,16 @@ def schedule(tasks: int, pes: int, name: str = "conv1.mv") -> Timeline:
 
 
 def show(
-    running: Browser, folder: Path, report: dict[str, Json], *timelines: tuple[str, Timeline], width: int = 1600
+    running: Browser,
+    folder: Path,
+    report: dict[str, Json],
+    *timelines: tuple[str, Timeline],
+    width: int = 1600,
+    graph: Dataflow | None = None,
 ) -> float:
     """Open the page of a report; return the seconds until it is drawn."""
     file = folder / "page.html"
-    file.write_text(html_page(Content(report, RUN, timelines)), encoding="utf-8")
+    file.write_text(html_page(Content(report, RUN, timelines, graph)), encoding="utf-8")
     assert file.stat().st_size < 6_000_000
     running.events.clear()
     begin = time.monotonic()
@@ -79,7 +85,7 @@ def answered(running: Browser, script: str) -> object:
 def test_nothing_is_said_or_fetched_and_nothing_is_wider_than_the_window(
     opened: Browser, tmp_path: Path, width: int
 ) -> None:
-    show(opened, tmp_path, model_report(), ("16 PEs", schedule(100, 16)), width=width)
+    show(opened, tmp_path, model_report(), ("16 PEs", schedule(100, 16)), width=width, graph=dataflow(2, 6, 3))
     time.sleep(0.3)
 
     assert complaints(opened) == []
@@ -91,8 +97,9 @@ def test_nothing_is_said_or_fetched_and_nothing_is_wider_than_the_window(
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_is_inert(opened: Browser, tmp_path: Path, name: str) -> None:
-    show(opened, tmp_path, model_report(name, name), (name, schedule(100, 16, name)))
+    show(opened, tmp_path, model_report(name, name), (name, schedule(100, 16, name)), graph=dataflow(2, 4, 3, name))
     opened.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    opened.evaluate("[...document.querySelectorAll('#graph button')].forEach((each) => each.click())")
     time.sleep(0.2)
 
     assert complaints(opened) == []
@@ -195,6 +202,85 @@ def test_the_schedule_zooms_by_keys_and_says_the_task_under_the_pointer(opened: 
     said = answered(opened, "document.querySelector('#timeline .said').textContent")
     # The second row of four is PE 1; 15 % of 100 cycles is within the second task of each.
     assert said == "fc[5] of fc: PE 1, cycles 10 to 20, block 1"
+
+
+def boxes(running: Browser) -> object:
+    return answered(running, "[...document.querySelectorAll('#graph g text')].map((text) => text.textContent)")
+
+
+def test_the_graph_opens_and_closes_with_the_keyboard_alone(opened: Browser, tmp_path: Path) -> None:
+    show(opened, tmp_path, model_report(), graph=dataflow(2, 4, 2))
+    said = "document.querySelector('#graph .said').textContent"
+    assert boxes(opened) == ["▾ configuration 0", "▾ configuration 1", "▸ conv0", "▸ conv1", "▸ conv2", "▸ conv3"]
+    assert answered(opened, "document.querySelectorAll('#graph [tabindex=\"0\"]').length") == 1  # stop of Tab
+
+    opened.evaluate("document.querySelector('#graph g[tabindex=\"0\"]').focus()")
+    press(opened, "ArrowDown", 40)
+    assert answered(opened, said) == (
+        "conv0: operator, 3 parts, 8 tasks, 1 arrays; 12,346 elements to conv1 through memory"
+    )
+    press(opened, "Enter", 13, "\r")
+    opened_boxes = boxes(opened)
+    assert isinstance(opened_boxes, list)
+    assert {"▾ conv0", "conv0.0 ×4", "conv0.1 ×4", "conv0_out"} < set(opened_boxes)
+    assert answered(opened, "document.activeElement.getAttribute('aria-expanded')") == "true"
+    press(opened, "ArrowDown", 40)
+    assert answered(opened, said) == "conv0.0: elementwise, 4 of them; 4,000 elements to conv0.1"
+    press(opened, "ArrowUp", 38)
+    press(opened, " ", 32, " ")
+    press(opened, "ArrowUp", 38)
+    press(opened, "Enter", 13, "\r")
+    assert "▸ configuration 0" in str(boxes(opened))
+    assert answered(opened, said) == (
+        "configuration 0: configuration, 6 parts, 16 tasks, 2 arrays; 12,347 elements to conv2 through memory"
+    )
+
+
+def test_no_box_of_the_graph_lies_over_another_and_what_holds_it_is_around_it(opened: Browser, tmp_path: Path) -> None:
+    show(opened, tmp_path, model_report(), graph=dataflow(3, 9, 3))
+    opened.evaluate(
+        "[...document.querySelectorAll('#graph button')].find((b) => /operators/.test(b.textContent)).click()"
+    )
+    found = answered(
+        opened,
+        "dfcompile.graphed.shown.map(({ x, y, width, height, isOpen, parent }) =>"
+        " [x, y, x + width, y + height, isOpen, dfcompile.graphed.shown.indexOf(parent)])",
+    )
+    assert isinstance(found, list)
+    assert len(found) == 3 + 9 + 9 * 4
+    for at, (left, top, right, bottom, is_open, parent) in enumerate(found):
+        if parent >= 0:
+            outer = found[parent]
+            assert outer[0] <= left
+            assert outer[1] <= top
+            assert right <= outer[2]
+            assert bottom <= outer[3]
+        for other in found[at + 1 :]:
+            if not is_open and not other[4]:
+                assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+
+
+def test_a_graph_of_the_size_of_gpt_2_starts_closed_and_answers_soon(opened: Browser, tmp_path: Path) -> None:
+    show(opened, tmp_path, model_report(), graph=dataflow(12, 500, 6))
+
+    assert boxes(opened) == [f"▸ configuration {number}" for number in range(12)]
+    took = answered(
+        opened,
+        "(() => { const begin = performance.now(); document.querySelector('#graph g')"
+        ".dispatchEvent(new Event('click')); document.querySelector('#graph svg').getBoundingClientRect();"
+        " return performance.now() - begin; })()",
+    )
+    assert isinstance(took, int | float)
+    assert took < 600  # 200 ms, with room for a machine that is shared
+    opened.evaluate(
+        "[...document.querySelectorAll('#graph button')].find((b) => /operators/.test(b.textContent)).click()"
+    )
+    assert "more than 1,500 boxes" in str(answered(opened, "document.querySelector('#graph .said').textContent"))
+    opened.evaluate("document.querySelector('#graph input').focus()")
+    opened.call("Input.insertText", text="CONV321")
+    press(opened, "Enter", 13, "\r")
+    assert str(answered(opened, "document.querySelector('#graph .said').textContent")).startswith("conv321: operator")
+    assert complaints(opened) == []
 
 
 @pytest.mark.slow

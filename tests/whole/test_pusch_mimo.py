@@ -54,6 +54,19 @@ def test_the_same_seed_gives_the_same_grid(data: ModuleType) -> None:
     np.testing.assert_allclose(one.covariance, np.conj(np.swapaxes(one.covariance, 1, 2)))
 
 
+def test_symbols_share_a_channel(data: ModuleType) -> None:
+    grid = data.received(8, 4, 2, seed=5, symbols=3)
+
+    assert grid.signal.shape == (24, 4)
+    assert np.array_equal(grid.channel[:8], grid.channel[16:])
+    assert np.array_equal(grid.covariance[:8], grid.covariance[16:])
+    assert np.array_equal(grid.channel, grid.true_channel)
+    assert not np.array_equal(grid.symbols[:8], grid.symbols[16:])
+    noise = grid.signal - (grid.channel @ grid.symbols[..., None])[..., 0]
+    expected = np.mean(np.real(np.trace(grid.covariance, axis1=1, axis2=2))) / 4
+    assert np.mean(np.abs(noise) ** 2) == pytest.approx(expected, rel=0.4)
+
+
 def test_settings_that_are_none(data: ModuleType) -> None:
     with pytest.raises(ValueError, match=r"profile 'Z' against one of A, B, C"):
         data.Setting(profile="Z")
@@ -70,6 +83,8 @@ def test_directions_need_sionna(data: ModuleType, monkeypatch: pytest.MonkeyPatc
         ValueError, match=r"model 'CDL' without Sionna against TDL or best \(try 'pip install sionna-no"
     ):
         data.Setting(model="CDL")
+    with pytest.raises(ValueError, match=r"reference signals without Sionna against none \(try 'pip install sionna-no"):
+        data.Setting(reference_signals=True)
     own = data.received(4, 2, 1, seed=3, setting=data.Setting(model="TDL"))
     assert np.array_equal(data.received(4, 2, 1, seed=3).channel, own.channel)
 

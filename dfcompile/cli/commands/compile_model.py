@@ -184,7 +184,8 @@ def compile_model(
         write_folder(emitted_files(run.exploration, kind), folder)
     for target, picture in pictures.items():
         write_text(picture, target)
-    write_page(html, lambda: run.render("json"), inputs=(model, system), schedules=run.schedules)
+    dags = [point.variant.dag for point in run.exploration.points]
+    write_page(html, lambda: run.render("json"), inputs=(model, system), schedules=run.schedules, dags=dags)
     write_text(text, output)
 
 

@@ -14,7 +14,7 @@ from dfcompile.errors import VerificationError
 _RELATIVE = 1e-9
 
 
-def check(graph: DataflowGraph, system: System, mapping: Mapping, whole: DataflowGraph | None = None) -> None:
+def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole: DataflowGraph | None = None) -> None:
     """Check a mapping: every kernel once, edges forward, limits kept, every figure right.
 
     Args:

@@ -58,7 +58,7 @@ class Figures:
     exchanges: tuple[Exchange, ...] = ()
 
 
-def evaluate(
+def evaluate_mapping(
     graph: DataflowGraph, system: System, assignment: Assignment, options: MappingOptions | None = None
 ) -> Figures:
     """Return the figures of an assignment on one chip; formulas [ko24, sections 4 and 5].
@@ -83,11 +83,11 @@ def evaluate_sharding(
         options: of the mapping.
 
     Raises:
-        UserError: as `evaluate`.
-        InfeasibleError: as `evaluate`.
+        UserError: as `evaluate_mapping`.
+        InfeasibleError: as `evaluate_mapping`.
     """
     if system.chips == 1:
-        return evaluate(graph, system, assignment, options)
+        return evaluate_mapping(graph, system, assignment, options)
     share = share_graph(graph, system, sharding)
     return shared_figures(graph, share, system, _configurations(share.graph, system, assignment, options))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
-from dfcompile.dfmodel_backend.check.mappings import check
+from dfcompile.dfmodel_backend.check.mappings import check_mapping
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import shared_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
@@ -126,7 +126,7 @@ class ChipCounts:
 
     def _alone(self) -> _Found:
         mapping = map_graph(self._graph, self._system.one_chip, self._options)
-        check(self._graph, self._system.one_chip, mapping)
+        check_mapping(self._graph, self._system.one_chip, mapping)
         return _Found(mapping, self._system.one_chip, mapping.bound_time_s)
 
     def _fastest_part(self, count: int) -> _Found:
@@ -162,7 +162,7 @@ class ChipCounts:
             mapping = map_graph(share.graph, part, self._options)
         figures = shared_figures(self._graph, share, part, mapping.figures.configs)
         whole = replace(mapping, figures=figures, chips=part.chips, sharding=share.sharding)
-        check(share.graph, part, whole, self._graph)
+        check_mapping(share.graph, part, whole, self._graph)
         check_exchanges(share.graph, part)
         return whole
 

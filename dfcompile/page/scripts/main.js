@@ -1,4 +1,4 @@
-// Fills the page: charts, the schedule, tables.
+// Fills the page: charts, the schedule, the dataflow graph, tables.
 "use strict";
 (function (page) {
   for (const figure of document.querySelectorAll("figure.chart")) {
@@ -6,6 +6,7 @@
   }
   const place = document.getElementById("timeline");
   if (place && page.timelines.length) page.timeline(place);
+  if (page.dataflow) page.graph(document.getElementById("graph"), page.dataflow);
   page.tables(document.getElementById("tables"));
   document.documentElement.dataset.ready = "yes";
 })(window.dfcompile);

@@ -18,6 +18,7 @@
   const drawn = read("charts");
   page.charts = drawn.charts;
   page.timelines = drawn.timelines;
+  page.dataflow = drawn.graph;
 
   // Marks of a chart as objects; the page holds them as columns.
   page.marks = function (chart) {

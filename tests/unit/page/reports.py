@@ -1,6 +1,7 @@
 """Small reports as JSON, with names that somebody hostile chose."""
 
 from dfcompile.report.plain_values import Json
+from dfcompile.visualization.dataflow import Dataflow, DataflowEdge, DataflowNode
 
 HOSTILE = (
     '</script><script>document.title="owned"</script>',
@@ -95,3 +96,19 @@ def exploration_report(points: int) -> dict[str, Json]:
         "gap": 0.02,
         "assumptions": ["area: 0.5 x on-chip memory [asa23]"],
     }
+
+
+def dataflow(configurations: int, operators: int, families: int, name: str = "conv") -> Dataflow:
+    """A chain of operators, each of so many families and an array that the first of them writes."""
+    nodes: list[DataflowNode] = []
+    edges: list[DataflowEdge] = []
+    for operator in range(operators):
+        own, configuration = f"{name}{operator}", operator * configurations // operators
+        first = len(nodes)
+        nodes += [DataflowNode(f"{own}.{part}", own, "elementwise", 4, configuration) for part in range(families)]
+        nodes.append(DataflowNode(f"{own}_out", own, "buffer", 1, configuration))
+        edges += [DataflowEdge(at, at + 1, 4, 4000, in_memory=False) for at in range(first, first + families - 1)]
+        edges.append(DataflowEdge(first + families - 1, first + families, 4, 4000, in_memory=True))
+        if operator:
+            edges.append(DataflowEdge(first - 1, first, 4, 12345 + operator, in_memory=True))
+    return Dataflow(name, "elements", tuple(nodes), tuple(edges))

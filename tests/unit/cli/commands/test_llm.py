@@ -210,12 +210,18 @@ def test_nothing_heavy_is_imported_for_one_chip() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_neither_torch_nor_transformers_is_imported_for_a_system_file() -> None:
+SOLVERS = ("scipy", "pulp", "networkx", "highspy", "ortools")
+
+
+@pytest.mark.parametrize("system", ["h100", "h100-sxm"])
+def test_no_solver_and_no_model_library_is_imported_for_several_chips(system: str) -> None:
     code = (
         "import sys; from dfcompile.cli.main import main; "
-        "main(['llm', '--system', 'h100', '--chips', '4', '--decode', '64x8', '-o', sys.argv[1]]); "
-        "print([name for name in ('torch', 'transformers', 'onnx', 'dace') if name in sys.modules])"
+        "ended = main(['llm', '--config', 'llama-3.1-70b', '--system', sys.argv[1], '--chips', '8', "
+        "'--decode', '4096x64', '-o', sys.argv[2]]); "
+        f"heavy = ('torch', 'transformers', 'onnx', 'dace', 'pandas', *{SOLVERS}); "
+        "print(ended, [name for name in heavy if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code, "/dev/null"], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, system, "/dev/null"], capture_output=True, text=True, check=True)
 
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "0 []"

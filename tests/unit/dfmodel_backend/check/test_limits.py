@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.dfmodel_backend import DataflowGraph, TensorKind, check, map_graph
+from dfcompile.dfmodel_backend import DataflowGraph, TensorKind, check_mapping, map_graph
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.check.placement import check_placements
 from dfcompile.dfmodel_backend.compatibility import RIGHT
@@ -107,13 +107,13 @@ def test_weights_come_in_no_more_tiles_than_outputs_have_rows(monkeypatch: pytes
     )
     rows = map_graph(graph, machine(sram_bytes=32))
     assert rows.figures.configs[0].weight_tiles == 10
-    check(graph, machine(sram_bytes=32), rows)
+    check_mapping(graph, machine(sram_bytes=32), rows)
 
     monkeypatch.setattr(GraphModel, "most_weight_tiles", (1000,))
     parts = map_graph(graph, machine(sram_bytes=29))
     assert parts.figures.configs[0].weight_tiles > 10
     with pytest.raises(VerificationError, match=r"weights in \d+ tiles, which its kernels do not allow"):
-        check(graph, machine(sram_bytes=29), parts)
+        check_mapping(graph, machine(sram_bytes=29), parts)
 
 
 @cache

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dfcompile.dfmodel_backend import Mapping, check, map_graph
+from dfcompile.dfmodel_backend import Mapping, check_mapping, map_graph
 from dfcompile.errors import VerificationError
 from tests.unit.dfmodel_backend.graphs import chain, figure_of, machine, with_figure
 
@@ -30,11 +30,11 @@ def mapping() -> Mapping:
 @pytest.mark.parametrize("factor", [0.999, 1.001])
 @pytest.mark.parametrize("field", TOTALS)
 def test_every_total_is_added_up_again(mapping: Mapping, field: str, factor: float) -> None:
-    check(chain(), SYSTEM, mapping)
+    check_mapping(chain(), SYSTEM, mapping)
     changed: dict[str, Any] = {field: (figure_of(mapping, field) or 1.0) * factor}  # the gap of an optimum is 0
 
     with pytest.raises(VerificationError, match=f"^{TOTALS[field]}: found"):
-        check(chain(), SYSTEM, with_figure(mapping, **changed))
+        check_mapping(chain(), SYSTEM, with_figure(mapping, **changed))
 
 
 def test_a_bound_above_the_time_is_none(mapping: Mapping) -> None:
@@ -42,8 +42,10 @@ def test_a_bound_above_the_time_is_none(mapping: Mapping) -> None:
     above = replace(mapping, bound_time_s=mapping.figures.time_s * 1.01, gap=1 / 1.01 - 1)
 
     with pytest.raises(VerificationError, match=r"^bound: found .* against a time of"):
-        check(chain(), SYSTEM, above)
+        check_mapping(chain(), SYSTEM, above)
 
 
 def test_a_bound_below_the_time_makes_a_gap(mapping: Mapping) -> None:
-    check(chain(), SYSTEM, replace(mapping, bound_time_s=mapping.figures.time_s * 0.75, gap=1 / 3, optimal=False))
+    check_mapping(
+        chain(), SYSTEM, replace(mapping, bound_time_s=mapping.figures.time_s * 0.75, gap=1 / 3, optimal=False)
+    )

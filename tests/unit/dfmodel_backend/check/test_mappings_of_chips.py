@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend import (
     Mapping,
     System,
     TensorKind,
-    check,
+    check_mapping,
 )
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
 from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
@@ -85,18 +85,18 @@ def test_totals_are_those_of_all_chips(mapping: Mapping, part: System) -> None:
 def test_every_total_is_added_up_again(
     mapping: Mapping, share: SharedGraph, part: System, field: str, factor: float
 ) -> None:
-    check(share.graph, part, mapping, contraction())
+    check_mapping(share.graph, part, mapping, contraction())
     changed: dict[str, Any] = {field: figure_of(mapping, field) * factor}
 
     with pytest.raises(VerificationError, match=f"^{TOTALS[field]}: found"):
-        check(share.graph, part, with_figure(mapping, **changed), contraction())
+        check_mapping(share.graph, part, with_figure(mapping, **changed), contraction())
     with pytest.raises(VerificationError, match=f"^figure {field}: found"):
         recompute_mapping(contraction(), part, with_figure(mapping, **changed))
 
 
 def test_chips_in_use_are_those_of_the_system(mapping: Mapping, share: SharedGraph, part: System) -> None:
     with pytest.raises(VerificationError, match=r"^chips: found 3 against 4"):
-        check(share.graph, part, replace(mapping, chips=3), contraction())
+        check_mapping(share.graph, part, replace(mapping, chips=3), contraction())
 
 
 DAMAGES: list[tuple[dict[str, Any], str]] = [
@@ -135,9 +135,9 @@ def test_a_mapping_is_charged_for_its_exchanges(
     other = with_figure(mapping, exchanges=damaged)
 
     with pytest.raises(VerificationError, match=r"^exchanges: found 1 that are not the 1 of the graph"):
-        check(share.graph, part, other, contraction())
+        check_mapping(share.graph, part, other, contraction())
     with pytest.raises(VerificationError, match=message):
-        check(replace(share.graph, exchanges=damaged), part, other, contraction())
+        check_mapping(replace(share.graph, exchanges=damaged), part, other, contraction())
 
 
 def test_an_exchange_is_of_the_configuration_that_makes_its_tensor(
@@ -148,12 +148,12 @@ def test_an_exchange_is_of_the_configuration_that_makes_its_tensor(
     gap = figures.time_s / mapping.bound_time_s - 1
     apart = replace(mapping, figures=figures, gap=gap, optimal=False)
     first, second = figures.configs
-    check(share.graph, part, apart, contraction())
+    check_mapping(share.graph, part, apart, contraction())
     late = replace(first, network_ns=0.0), replace(second, network_ns=first.network_ns)
 
     assert (first.network_ns, second.network_ns) == (share.exchanges[0].time_ns, 0)
     with pytest.raises(VerificationError, match=r"^configuration 0: network: found 0.0 against 20\.4"):
-        check(share.graph, part, with_figure(apart, configs=late), contraction())
+        check_mapping(share.graph, part, with_figure(apart, configs=late), contraction())
 
 
 def test_a_weight_is_whole_under_a_split_of_what_shares_it() -> None:

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 
 from dfcompile.cli.main import main
-from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions, System, TensorKind, evaluate, map_graph
+from dfcompile.dfmodel_backend import (
+    ChipCounts,
+    DataflowGraph,
+    MappingOptions,
+    System,
+    TensorKind,
+    evaluate_mapping,
+    map_graph,
+)
 from dfcompile.dfmodel_backend.check.recomputation import recompute_design, recompute_mapping
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
@@ -46,7 +54,7 @@ def test_every_mapping_is_what_the_evaluator_says(graph: DataflowGraph, system: 
     recompute_mapping(graph, system.one_chip, mapping)
     # The evaluator finds what waits in DRAM from first and last use, the mapper set by set.
     configs = mapping.figures.configs
-    assert evaluate(graph, system, tuple(config.kernels for config in configs)).configs == configs
+    assert evaluate_mapping(graph, system, tuple(config.kernels for config in configs)).configs == configs
 
 
 @pytest.mark.parametrize("figure", NUMBERS)
@@ -75,7 +83,7 @@ def test_a_mapping_with_another_figure_is_never_handed_over(monkeypatch: pytest.
         found = map_graph(graph, system, options)
         return with_figure(found, time_s=2 * found.figures.time_s)
 
-    monkeypatch.setattr(chip_counts, "check", accept)
+    monkeypatch.setattr(chip_counts, "check_mapping", accept)
     monkeypatch.setattr(chip_counts, "map_graph", slower)
     with pytest.raises(VerificationError, match="figure time_s: found"):
         ChipCounts(chain(), machine()).fastest(1)
@@ -90,7 +98,7 @@ def test_the_command_tells_a_difference_as_a_bug(
         found = map_graph(graph, system, options)
         return with_figure(found, dram_bytes=2 * found.figures.dram_bytes)
 
-    monkeypatch.setattr(chip_counts, "check", lambda *_: None)
+    monkeypatch.setattr(chip_counts, "check_mapping", lambda *_: None)
     monkeypatch.setattr(chip_counts, "map_graph", twice)
 
     assert main([str(model), "--pes", "4"]) == 2
@@ -140,5 +148,5 @@ def _relus(count: int) -> DataflowGraph:
 
 def _seconds(graph: DataflowGraph) -> float:
     started = time.process_time()
-    evaluate(graph, machine(), tuple((kernel.name,) for kernel in graph.kernels))
+    evaluate_mapping(graph, machine(), tuple((kernel.name,) for kernel in graph.kernels))
     return time.process_time() - started

@@ -9,8 +9,8 @@ from dfcompile.dfmodel_backend import (
     MappingOptions,
     Overlap,
     TensorKind,
-    check,
-    evaluate,
+    check_mapping,
+    evaluate_mapping,
     map_graph,
 )
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
@@ -22,7 +22,7 @@ APART = (("a",), ("b",))
 
 
 def test_fused_chain_reads_input_and_weight_and_writes_output() -> None:
-    figures = evaluate(chain(), machine(cores=4), TOGETHER)
+    figures = evaluate_mapping(chain(), machine(cores=4), TOGETHER)
 
     config = figures.configs[0]
     assert (config.dram_read_bytes, config.dram_write_bytes) == (32 + 48, 32)
@@ -36,7 +36,7 @@ def test_fused_chain_reads_input_and_weight_and_writes_output() -> None:
 
 
 def test_separate_configurations_write_and_read_what_lies_between() -> None:
-    figures = evaluate(chain(), machine(cores=4), APART)
+    figures = evaluate_mapping(chain(), machine(cores=4), APART)
 
     assert [c.dram_read_bytes for c in figures.configs] == [80, 32]
     assert [c.dram_write_bytes for c in figures.configs] == [32, 32]
@@ -49,13 +49,13 @@ def test_separate_configurations_write_and_read_what_lies_between() -> None:
     [(Overlap.PERFECT_OVERLAP, 112), (Overlap.NO_OVERLAP, 124), (Overlap.OVERLAP_COMPUTE_MEMORY, 112)],
 )
 def test_overlap_modes(overlap: Overlap, expected_ns: float) -> None:
-    figures = evaluate(chain(), machine(cores=4), TOGETHER, MappingOptions(overlap=overlap))
+    figures = evaluate_mapping(chain(), machine(cores=4), TOGETHER, MappingOptions(overlap=overlap))
 
     assert figures.time_s == pytest.approx(expected_ns * 1e-9)
 
 
 def test_assumed_utilization_replaces_core_splits() -> None:
-    figures = evaluate(chain(), machine(cores=4), TOGETHER, MappingOptions(compute_utilization=0.5))
+    figures = evaluate_mapping(chain(), machine(cores=4), TOGETHER, MappingOptions(compute_utilization=0.5))
 
     assert figures.configs[0].compute_ns == pytest.approx(56 / (0.5 * 8))
     assert figures.configs[0].core_splits == ()
@@ -63,8 +63,8 @@ def test_assumed_utilization_replaces_core_splits() -> None:
 
 def test_sram_holds_weights_border_tiles_and_tiles_in_flight() -> None:
     # weight 48, two tiles of x and of y, two of t (levels 0 and 1): 48 + 64 + 64 + 64 with whole tensors.
-    whole = evaluate(chain(), machine(sram_bytes=240), TOGETHER).configs[0]
-    halves = evaluate(chain(), machine(sram_bytes=239), TOGETHER).configs[0]
+    whole = evaluate_mapping(chain(), machine(sram_bytes=240), TOGETHER).configs[0]
+    halves = evaluate_mapping(chain(), machine(sram_bytes=239), TOGETHER).configs[0]
 
     assert (whole.sram_bytes, whole.tiles) == (240, 1)
     assert (halves.sram_bytes, halves.tiles) == (48 + 3 * 32, 2)
@@ -83,7 +83,7 @@ def test_weights_too_large_for_sram_are_loaded_in_tiles_and_the_input_again_for_
 
     mapping = map_graph(graph, machine(sram_bytes=80))
 
-    check(graph, machine(sram_bytes=80), mapping)
+    check_mapping(graph, machine(sram_bytes=80), mapping)
     config = mapping.figures.configs[0]
     assert config.weight_tiles == 4  # 160 / 4 + 2 x 40 / 4 + 2 x 4 (x in 4 parts) = 68; three tiles need 90
     assert config.dram_read_bytes == 4 * 16 + 160
@@ -97,14 +97,14 @@ def test_a_tensor_with_two_readers_is_read_once_per_configuration() -> None:
         (tensor("t", TensorKind.INTERMEDIATE, 16, "p", "q", "r"),),
     )
 
-    apart = evaluate(graph, machine(), (("p",), ("q", "r")))
+    apart = evaluate_mapping(graph, machine(), (("p",), ("q", "r")))
 
     assert [c.dram_read_bytes for c in apart.configs] == [0, 16]
     assert [c.dram_write_bytes for c in apart.configs] == [16, 0]
 
 
 def test_cost_power_and_energy_of_one_chip() -> None:
-    figures = evaluate(chain(), dataclasses.replace(machine(gb_per_s=2.0), chips=8), TOGETHER)
+    figures = evaluate_mapping(chain(), dataclasses.replace(machine(gb_per_s=2.0), chips=8), TOGETHER)
 
     assert figures.cost_usd == 100 + 2
     assert figures.power_w == 10 + 1
@@ -122,7 +122,7 @@ def test_cost_power_and_energy_of_one_chip() -> None:
 )
 def test_bad_assignments_are_named(assignment: tuple[tuple[str, ...], ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        evaluate(chain(), machine(), assignment)
+        evaluate_mapping(chain(), machine(), assignment)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_checker_rejects_a_changed_figure(field: str) -> None:
     changed = dataclasses.replace(config, **{field: getattr(config, field) + 1})
 
     with pytest.raises(VerificationError, match="configuration 0"):
-        check(chain(), machine(), with_figure(mapping, configs=(changed, *mapping.figures.configs[1:])))
+        check_mapping(chain(), machine(), with_figure(mapping, configs=(changed, *mapping.figures.configs[1:])))
 
 
 def test_checker_rejects_a_missing_kernel_and_too_many_cores() -> None:
@@ -144,6 +144,6 @@ def test_checker_rejects_a_missing_kernel_and_too_many_cores() -> None:
     greedy = dataclasses.replace(mapping.figures.configs[0], core_splits=(CoreSplit(3, 2), CoreSplit(1, 1)))
 
     with pytest.raises(VerificationError, match="kernel 'b': found in no configuration"):
-        check(chain(), machine(), with_figure(mapping, configs=(lost,)))
+        check_mapping(chain(), machine(), with_figure(mapping, configs=(lost,)))
     with pytest.raises(VerificationError, match="found 7 cores in use against 4"):
-        check(chain(), machine(), with_figure(mapping, configs=(greedy,)))
+        check_mapping(chain(), machine(), with_figure(mapping, configs=(greedy,)))

@@ -14,8 +14,8 @@ from dfcompile.dfmodel_backend import (
     Overlap,
     System,
     TensorKind,
-    check,
-    evaluate,
+    check_mapping,
+    evaluate_mapping,
     fusion_solvers,
     map_graph,
 )
@@ -45,7 +45,7 @@ def brute_force_time_s(graph: DataflowGraph, system: System, options: MappingOpt
             for number in range(max(places) + 1)
         )
         try:
-            figures = evaluate(graph, system, assignment, options)
+            figures = evaluate_mapping(graph, system, assignment, options)
         except InfeasibleError:
             continue
         capacity = system.dram_capacity_bytes
@@ -59,7 +59,7 @@ def checked_time_s(graph: DataflowGraph, system: System, options: MappingOptions
         mapping = map_graph(graph, system, options)
     except InfeasibleError:
         return None
-    check(graph, system, mapping)
+    check_mapping(graph, system, mapping)
     assert mapping.bound_time_s <= mapping.figures.time_s
     return mapping.figures.time_s
 
@@ -107,7 +107,7 @@ def test_too_many_down_sets_fall_back_to_intervals_with_a_bound() -> None:
 
     mapping = map_graph(graph, machine(cores=3), MappingOptions(max_down_sets=100))
 
-    check(graph, machine(cores=3), mapping)
+    check_mapping(graph, machine(cores=3), mapping)
     assert mapping.solver == "intervals"
     assert not mapping.optimal or mapping.gap == 0.0
     assert mapping.figures.time_s == pytest.approx(32e-9)  # 12 kernels of 8 elements: 96 cycles on 3 cores
@@ -145,7 +145,7 @@ def test_an_elementwise_kernel_alone_may_cut_its_weight(solver: str) -> None:
 
     mapping = map_graph(graph, system, MappingOptions(solver=solver))
 
-    check(graph, system, mapping)
+    check_mapping(graph, system, mapping)
     (config,) = mapping.figures.configs
     assert config.weight_tiles == 4
     assert config.dram_read_bytes == 4 * 400 + 400
@@ -160,7 +160,7 @@ def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest
 
     mapping = map_graph(graph, machine(sram_bytes=80), MappingOptions(solver=solver, time_limit_s=1.0))
 
-    check(graph, machine(sram_bytes=80), mapping)
+    check_mapping(graph, machine(sram_bytes=80), mapping)
     assert mapping.solver == "dp"
     assert mapping.figures.time_s == map_graph(graph, machine(sram_bytes=80)).figures.time_s
     assert mapping.optimal
@@ -174,7 +174,7 @@ def test_a_program_at_its_limit_of_nodes_says_no_more_than_is_proved(solver: str
     best = map_graph(graph, machine(cores=3))
     mapping = map_graph(graph, machine(cores=3), MappingOptions(solver=solver, max_nodes=1))
 
-    check(graph, machine(cores=3), mapping)
+    check_mapping(graph, machine(cores=3), mapping)
     assert mapping.bound_time_s <= best.figures.time_s <= mapping.figures.time_s
     assert not mapping.optimal or mapping.figures.time_s == best.figures.time_s
 

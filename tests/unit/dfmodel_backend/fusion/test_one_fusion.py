@@ -12,8 +12,8 @@ from dfcompile.dfmodel_backend import (
     System,
     Tensor,
     TensorKind,
-    check,
-    evaluate,
+    check_mapping,
+    evaluate_mapping,
     map_graph,
 )
 from dfcompile.dfmodel_backend.compatibility import RIGHT
@@ -112,11 +112,11 @@ def test_a_connection_is_a_tensor_with_one_reader(drawn: Design) -> None:
     figures = figures_of(model, Decision(model.sharding, 1, configs_of(model, found.chain)))
     graph, system = graph_of(design), system_of(design)
     mapping = map_graph(graph, system, options)
-    check(graph, system, mapping)
+    check_mapping(graph, system, mapping)
 
     assert mapping.figures.time_s * 1e9 == pytest.approx(figures.step_ns, rel=1e-9)
     steps = [step for step in figures.steps if step.kernels]
-    configs = evaluate(graph, system, tuple(step.kernels for step in steps), options).configs
+    configs = evaluate_mapping(graph, system, tuple(step.kernels for step in steps), options).configs
     for config, step in zip(configs, steps, strict=True):
         assert config.compute_ns == pytest.approx(step.compute_ns, rel=1e-9)
         assert config.dram_read_bytes + config.dram_write_bytes == step.dram_bytes

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from dfcompile.dfmodel_backend import MappingOptions, check, fusion_solvers, map_graph
+from dfcompile.dfmodel_backend import MappingOptions, check_mapping, fusion_solvers, map_graph
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
@@ -62,7 +62,7 @@ def test_the_report_has_the_name_of_the_solver_and_no_claim_that_it_does_not_pro
     """Any new solver ran the shortest path, and printed `optimal (dp)`."""
     mapping = map_graph(chain(), machine(sram_bytes=300), solver=one_by_one)
 
-    check(chain(), machine(sram_bytes=300), mapping)
+    check_mapping(chain(), machine(sram_bytes=300), mapping)
     assert mapping.solver == "one-by-one"
     assert len(mapping.figures.configs) == 2
     assert not mapping.optimal

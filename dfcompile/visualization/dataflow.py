@@ -1,0 +1,150 @@
+"""A dataflow graph as columns, for a picture whose configurations and operators open and close."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag.dag import NO_KERNEL
+from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
+from dfcompile.dfmodel_backend.workload.design import DesignKernel, Dim
+
+NO_CONFIGURATION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class DataflowNode:
+    """A family of tasks, an array in memory, or a kernel.
+
+    Attributes:
+        name: of it.
+        operator: of the user, which it belongs to.
+        kind: what it is, in a word.
+        members: how many tasks or arrays it has.
+        configuration: number of the configuration that it is in, or ``NO_CONFIGURATION``.
+    """
+
+    name: str
+    operator: str
+    kind: str
+    members: int
+    configuration: int
+
+
+@dataclass(frozen=True, slots=True)
+class DataflowEdge:
+    """All edges from one node to another.
+
+    Attributes:
+        source: number of a node.
+        target: number of a node.
+        edges: how many.
+        amount: what they carry together, in the unit of the graph.
+        in_memory: whether it goes through memory.
+    """
+
+    source: int
+    target: int
+    edges: int
+    amount: int
+    in_memory: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dataflow:
+    """A dataflow graph.
+
+    Attributes:
+        name: of it.
+        unit: of the amounts on edges.
+        nodes: in an order of dependence.
+        edges: at most one for a pair of nodes.
+    """
+
+    name: str
+    unit: str
+    nodes: tuple[DataflowNode, ...]
+    edges: tuple[DataflowEdge, ...]
+
+
+def dataflow_of(dag: CanonicalDag, configurations: Mapping[str, int]) -> Dataflow:
+    """Return the families of a DAG.
+
+    An array belongs to the operator that writes it; one that none writes, to the first that reads it.
+
+    Args:
+        dag: to be shown.
+        configurations: number of the configuration of each kernel, by name; empty: there are none.
+    """
+    numbers, first, counts = np.unique(dag.node_scope, return_index=True, return_counts=True)
+    place = {int(number): at for at, number in enumerate(numbers.tolist())}
+    in_memory = dag.is_buffer[first]
+    edges = _edges(dag, in_memory)
+    owner = list(range(len(numbers)))
+    for edge in reversed(edges):  # the first reader is the last that is noted
+        if in_memory[edge.source] and not in_memory[edge.target]:
+            owner[edge.source] = edge.target
+    for edge in reversed(edges):
+        if in_memory[edge.target] and not in_memory[edge.source]:
+            owner[edge.target] = edge.source
+    nodes = []
+    for number, node, count in zip(numbers.tolist(), first.tolist(), counts.tolist(), strict=True):
+        of = dag.scopes[int(numbers[owner[place[number]]])]
+        kernel = "" if of.kernel == NO_KERNEL else dag.kernels[of.kernel].name
+        kind = NodeKind(dag.kind[node]).name.lower().replace("_", " ")
+        configuration = configurations.get(kernel, NO_CONFIGURATION)
+        nodes.append(DataflowNode(dag.scopes[number].name, of.origin, kind, count, configuration))
+    return Dataflow(dag.name, "elements", tuple(nodes), tuple(_leaving(edge, nodes) for edge in edges))
+
+
+def dataflow_of_design(solution: DesignSolution, name: str) -> Dataflow:
+    """Return the kernels of a solved design in their configurations.
+
+    Args:
+        solution: of the design.
+        name: of the graph.
+    """
+    place = {kernel.id: at for at, kernel in enumerate(solution.design.kernels)}
+    nodes = tuple(
+        DataflowNode(kernel.name, kernel.name, _kind(solution, kernel), 1, solution.decision.configs[kernel.id])
+        for kernel in solution.design.kernels
+    )
+    edges: dict[tuple[int, int], DataflowEdge] = {}
+    for each in solution.design.edges:
+        source, target = place[each.source], place[each.target]
+        amount = round(solution.design.kernels[source].output_bytes)
+        edges[source, target] = _leaving(DataflowEdge(source, target, 1, amount, in_memory=False), nodes)
+    return Dataflow(name, "bytes", nodes, tuple(edges.values()))
+
+
+def _kind(solution: DesignSolution, kernel: DesignKernel) -> str:
+    split = solution.decision.sharding.get(kernel.id, Dim.NONE)
+    return "kernel" if split is Dim.NONE else f"kernel split over chips by {split.value}"
+
+
+def _leaving(edge: DataflowEdge, nodes: Sequence[DataflowNode]) -> DataflowEdge:
+    """Return the edge, through memory if it leaves its configuration."""
+    leaves = nodes[edge.source].configuration != nodes[edge.target].configuration
+    return replace(edge, in_memory=edge.in_memory or leaves)
+
+
+def _edges(dag: CanonicalDag, in_memory: np.typing.NDArray[np.bool_]) -> tuple[DataflowEdge, ...]:
+    family = np.unique(dag.node_scope, return_inverse=True)[1].astype(np.int64)
+    families = len(in_memory)
+    pairs, inverse, counts = np.unique(
+        family[dag.edge_source] * families + family[dag.edge_target], return_inverse=True, return_counts=True
+    )
+    amounts = np.zeros(len(pairs), dtype=np.int64)
+    np.add.at(amounts, inverse, dag.edge_volume)
+    return tuple(
+        DataflowEdge(
+            pair // families,
+            pair % families,
+            count,
+            amount,
+            bool(in_memory[pair // families] or in_memory[pair % families]),
+        )
+        for pair, count, amount in zip(pairs.tolist(), counts.tolist(), amounts.tolist(), strict=True)
+    )
