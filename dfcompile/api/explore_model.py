@@ -15,6 +15,7 @@ from dfcompile.exploration.explored import Progress
 from dfcompile.exploration.result_store import ResultStore, default_store
 from dfcompile.exploration.workers import InThisProcess, LocalProcesses, Workers, processors
 from dfcompile.frontend import FILE_KINDS, ReadOptions, read_model
+from dfcompile.host.stages import work_of
 from dfcompile.lowering import ExpansionTable, registered_expansions
 from dfcompile.options import DEFAULT_TRIES, ShowStage, show_nothing
 from dfcompile.plugins import is_own
@@ -136,7 +137,13 @@ def explore_model(
         try:
             with show(f"reading {model}"):
                 read = read_model(options.model, ReadOptions(shapes=options.shapes, dims=options.dims))
-            found = explore_space(read.program, table, asked, store, workers, notify)
+            with show(f"exploring {read.program.name}"), work_of(asked.tries) as work:
+
+                def tell(progress: Progress) -> None:
+                    work.is_at(progress.tries, f"gap {100 * progress.gap:.1f} %")
+                    notify(progress)
+
+                found = explore_space(read.program, table, asked, store, workers, tell)
         finally:
             workers.close()
         if key is not None and read.files is not None:

@@ -10,6 +10,7 @@ from dfcompile.api.runs import Run, schedule_results
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file
 from dfcompile.errors import UserError
+from dfcompile.host.stages import counted
 from dfcompile.options import (
     DEFAULT_SLACK,
     Effort,
@@ -155,7 +156,7 @@ def scheduled_run(
     scheduling = Scheduling(dag)
     found: list[CheckedSchedule] = []
     said: list[str | None] = []
-    for asked in grouped(choices, selection):
+    for asked in counted(grouped(choices, selection)):
         first = asked[0]
         names = ", ".join(options.partition for options in asked)
         with show(f"scheduling on {first.pes} processing elements with {names}"):

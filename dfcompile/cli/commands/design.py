@@ -8,6 +8,7 @@ import click
 from dfcompile.cli.completion import PROGRAM, complete_format, complete_solver
 from dfcompile.cli.endings import warn
 from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand
 from dfcompile.host.outputs import check_folder, check_targets, output_width, write_folder, write_text
 
@@ -75,7 +76,8 @@ def solve_design_file(
     from dfcompile.visualization.dataflow import dataflow_of_design
     from dfcompile.visualization.design import to_dot
 
-    run = solve(setup, compat=compat, solver=solver, sharding_objective=sharding_objective)
+    with show_stage(f"solving {setup}"):
+        run = solve(setup, compat=compat, solver=solver, sharding_objective=sharding_objective)
     for warning in (*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings)):
         warn(warning)
     text = form.text_of(run.report, page_of(verbose=verbose))
