@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PATIENCE_S = 2.0  # what takes less is not worth a line
-REFRESHED_PER_S: Final = 4
+REFRESHED_PER_S: Final = 2
 PROGRESS: Final = "DFCOMPILE_PROGRESS"  # environment variable: what is shown, whatever standard error is
 _LEAST_SHARE = 0.02  # of which a time left is said
 _BAR = 20  # columns

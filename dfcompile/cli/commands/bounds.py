@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dfcompile.cli.completion import complete_from, complete_system
-from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.pages import HTML, files_alone, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
 from dfcompile.errors import UserError
@@ -131,5 +131,5 @@ def bounds(
         with show_stage("drawing"):
             picture = slopes_to_svg(found.subject, found.curves, sram)
         write_text(picture, svg)
-    write_page(html, lambda: bounds_text(found, "json", output_width()), inputs=(model, system))
+    write_page(html, lambda: bounds_text(found, "json", output_width()), files_alone(model, system))
     write_text(bounds_text(found, form, output_width()), output)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dfcompile.cli.completion import complete_from
-from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.pages import HTML, files_alone, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
@@ -43,5 +43,5 @@ def compare(*, reports: tuple[Path, ...], html: Path | None, format_: str, outpu
         read = [(str(file), read_report(file)) for file in counted(reports)]
     with show_stage("comparing"):
         found = compare_reports(read)
-    write_page(html, lambda: comparison_text(found, "json", output_width()), inputs=reports)
+    write_page(html, lambda: comparison_text(found, "json", output_width()), files_alone(*reports))
     write_text(comparison_text(found, format_, output_width()), output)

@@ -186,8 +186,7 @@ def compile_model(
         write_folder(files, folder)
     for target, picture in pictures.items():
         write_text(picture, target)
-    dags = [point.variant.dag for point in run.exploration.points]
-    write_page(html, lambda: run.render("json"), inputs=(model, system), schedules=run.schedules, dags=dags)
+    write_page(html, lambda: run.render("json"), lambda: run.page_source)
     write_text(text, output)
 
 

@@ -73,7 +73,6 @@ def solve_design_file(
     from dfcompile.dfmodel_backend.design_file.solved import solved_message
     from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers
     from dfcompile.report.plain_values import to_json
-    from dfcompile.visualization.dataflow import dataflow_of_design
     from dfcompile.visualization.design import to_dot
 
     with show_stage(f"solving {setup}"):
@@ -93,6 +92,5 @@ def solve_design_file(
         }
         files |= {f"placement-{number}.svg": picture.svg for number, picture in run.placements().items()}
         write_folder(files, output)
-    graph = None if html is None else dataflow_of_design(run.solution, run.report.name)
-    write_page(html, lambda: to_json(run.report), inputs=(setup,), graph=graph)
+    write_page(html, lambda: to_json(run.report), lambda: run.page_source)
     write_text(text, None)

@@ -105,5 +105,5 @@ def explore(
     text = run.text(form, output_width(), verbose=verbose)
     if save is not None:
         save_rows(run.rows, save)
-    write_page(html, lambda: run.text("json", output_width(), verbose=True), inputs=(model, system))
+    write_page(html, lambda: run.text("json"), lambda: run.page_source)
     write_text(text, output)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.pages import HTML, files_alone, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
@@ -144,5 +144,5 @@ def llm(
             text = study_table(
                 found, output_width(), verbose=verbose, sweep=rows, mapped=mapping.lines if mapping is not None else ()
             )
-    write_page(html, lambda: as_json, inputs=(config, system))
+    write_page(html, lambda: as_json, files_alone(config, system))
     write_text(text, output)

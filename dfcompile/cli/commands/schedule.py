@@ -135,10 +135,10 @@ def schedule_dag_file(
         graph = read_dag_file(dag)
     if gantt is not None:
         check_drawable(graph)
-    run = scheduled_run(graph, choices, warnings, show_stage, selection)
+    run = scheduled_run(graph, choices, warnings, show_stage, selection, (dag,))
     text = form.text_of(run.report, page_of(verbose=verbose))
     pictures = schedule_pictures(run.schedules[0], trace, gantt)
     for target, picture in pictures.items():
         write_text(picture, target)
-    write_page(html, lambda: run.render("json"), inputs=(dag,), schedules=run.schedules)
+    write_page(html, lambda: run.render("json"), lambda: run.page_source)
     write_text(text, output)
