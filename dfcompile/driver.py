@@ -11,6 +11,7 @@ from dfcompile.canonical_dag.share import ProgramShare
 from dfcompile.choosing import UNBOUNDED, AutomaticChoice, Score, Selection, Sketch, Traffic
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.frontend import Model, ReadModel, read_model
+from dfcompile.host.stages import counted, work_of
 from dfcompile.lowering import (
     KnownAlternatives,
     apply_passes,
@@ -110,16 +111,18 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
     choice = None if alternatives is None else _automatic_choice(plan, lowerings, alternatives)
     work = None if alternatives is None else least_work(alternatives)
     points: list[Point] = []
-    for schedule in plan.schedules:
+    for schedule in counted(plan.schedules):
         bound = _bound(alternatives, schedule.pes, plan)
-        with show(f"choosing expansions for {schedule.pes} processing elements"):
-            selection = _selection(choice, schedule, plan, lowerings)
-        variants = named
-        if selection is not None and selection.is_taken:
-            variants = (lowerings.chosen(selection.sketch.candidate, str(schedule.pes)),)
-        for variant in variants:
-            made = _points((variant, selection), schedule, bound, plan, show)
-            points.extend(replace(point, least_work=None if bound is None else work) for point in made)
+        with work_of(1 + plan.chooses) as steps:
+            with show(f"choosing expansions for {schedule.pes} processing elements"):
+                selection = _selection(choice, schedule, plan, lowerings)
+            variants = named
+            if selection is not None and selection.is_taken:
+                variants = (lowerings.chosen(selection.sketch.candidate, str(schedule.pes)),)
+            steps.add(plan.chooses)
+            for variant in counted(variants, lambda variant: variant.dag.tasks_count):
+                made = _points((variant, selection), schedule, bound, plan, show)
+                points.extend(replace(point, least_work=None if bound is None else work) for point in made)
     found = tuple(dict.fromkeys(point.variant for point in points))
     left_out = () if alternatives is None else alternatives.left_out
     return Exploration(options, model, found, tuple(points), (*plan.warnings, *left_out))
@@ -204,7 +207,10 @@ def _alternatives(model: Model, plan: Plan, show: ShowStage) -> KnownAlternative
 
 def _named_variants(model: Model, plan: Plan, lowerings: Lowerings) -> tuple[Variant, ...]:
     """Return the model under every combination of expansions; of combinations with one effect the first is kept."""
-    found = [lowerings.variant(choices, plan.extraction, " ".join(map(str, choices))) for choices in plan.combinations]
+    found = [
+        lowerings.variant(choices, plan.extraction, " ".join(map(str, choices)))
+        for choices in counted(plan.combinations)
+    ]
     variants = tuple(dict.fromkeys(found))
     _check_fit(model, variants, plan)
     return variants
@@ -218,23 +224,26 @@ def _points(
     show: ShowStage,
 ) -> Iterator[Point]:
     (variant, selection), pes = chosen, schedule.pes
-    with show(f"scheduling on {pes} processing elements"):
-        made = None if selection is None or selection.made is None else selection.made.of(variant.dag)
-        found = variant.scheduling.on(schedule, made)
-    repetition = best_repetition(variant.scheduling, schedule, plan.repeat) if plan.repeat > 1 else None
-    system = plan.system.with_cores(pes)
-    counts = backend.ChipCounts(variant.graph, system, plan.mapping)
-    tasks = _tasks(variant.dag, schedule, system, plan)
-    if tasks.machine_dag is variant.dag:
-        known = found.schedule if found.schedule.timing.is_exact else None
-        tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
-    attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=_adds_up(variant, plan))
-    for chips in plan.chips:
-        with show(f"mapping on {chips} chips of {pes} cores"):
-            mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
-            fastest = attained.fastest(chips)
-        sram_bytes = system.accelerator.sram_bytes
-        yield Point(variant, pes, found, bound, mapping, chips, fastest, selection, sram_bytes, None, repetition)
+    with work_of(1 + len(plan.chips)) as steps:
+        with show(f"scheduling on {pes} processing elements"):
+            made = None if selection is None or selection.made is None else selection.made.of(variant.dag)
+            found = variant.scheduling.on(schedule, made)
+            steps.add()
+        repetition = best_repetition(variant.scheduling, schedule, plan.repeat) if plan.repeat > 1 else None
+        system = plan.system.with_cores(pes)
+        counts = backend.ChipCounts(variant.graph, system, plan.mapping)
+        tasks = _tasks(variant.dag, schedule, system, plan)
+        if tasks.machine_dag is variant.dag:
+            known = found.schedule if found.schedule.timing.is_exact else None
+            tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
+        attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=_adds_up(variant, plan))
+        for chips in plan.chips:
+            with show(f"mapping on {chips} chip{'s' * (chips > 1)} of {pes} cores"):
+                mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
+                fastest = attained.fastest(chips)
+                steps.add()
+            sram_bytes = system.accelerator.sram_bytes
+            yield Point(variant, pes, found, bound, mapping, chips, fastest, selection, sram_bytes, None, repetition)
 
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:

@@ -11,6 +11,7 @@ from dfcompile.canonical_dag.extraction import ExtractionOptions, extract
 from dfcompile.canonical_dag.extraction.scopes import read_lowered
 from dfcompile.choosing import Candidate
 from dfcompile.frontend import ChosenExpansion, Model, Program
+from dfcompile.host.stages import Work, work_of
 from dfcompile.lowering import ExpansionTable, apply_passes, check_choices, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.lowering.execution.verification import Deviation, effect_of_inputs, verified_deviation
@@ -19,6 +20,7 @@ from dfcompile.plan import Plan
 from dfcompile.scheduler.checked_schedule import Scheduling
 
 EXAMPLE_SEED = 0
+_VERIFIED_PARTS = 12  # compiling and running against lowering to either level: about, for what is shown of progress
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,12 +75,14 @@ class Lowerings:
 
     def variant(self, choices: tuple[Choice, ...], extraction: ExtractionOptions, label: str) -> Variant:
         """Return the model under a choice; of choices with one effect the first is kept."""
-        with self._show(f"lowering {label}"):
-            library, maps = self._lowered(choices)
-        key = maps.chosen, extraction
-        if key not in self._variants:
-            self._variants[key] = self._variant((choices, extraction, label), library, maps)
-        return self._variants[key]
+        with work_of(3 + _VERIFIED_PARTS * self._plan.verify) as steps:
+            with self._show(f"lowering {label}".rstrip()):
+                library, maps = self._lowered(choices)
+                steps.add(2)
+            key = maps.chosen, extraction
+            if key not in self._variants:
+                self._variants[key] = self._variant((choices, extraction, label), library, maps, steps)
+            return self._variants[key]
 
     def maps(self, choices: tuple[Choice, ...]) -> Program:
         """Return the model under a choice as a program of level 2, which is not scheduled.
@@ -109,13 +113,14 @@ class Lowerings:
         return effect_of_inputs(self._model, EXAMPLE_SEED)
 
     def _variant(
-        self, chosen: tuple[tuple[Choice, ...], ExtractionOptions, str], library: Program, maps: Program
+        self, chosen: tuple[tuple[Choice, ...], ExtractionOptions, str], library: Program, maps: Program, steps: Work
     ) -> Variant:
         (choices, extraction, label), plan = chosen, self._plan
         with self._show("extracting the canonical dag"):
             extracted = extract(maps.sdfg, extraction, parameters=tuple(maps.parameters))
             dag = apply_dag_passes(extracted, plan.passes.of_dags)
             graph = backend.dataflow_graph(dag)
+            steps.add()
         deviation = effect = None
         if plan.verify:
             with self._show("compiling and running the lowered model"):

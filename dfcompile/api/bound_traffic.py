@@ -21,6 +21,7 @@ from dfcompile.bounds.tilings import Rules
 from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
+from dfcompile.host.stages import counted
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, parse_dims, parse_shapes, show_nothing
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
@@ -97,7 +98,8 @@ def bound_model(
     sizes = parse_buffers(DEFAULT_BUFFERS if buffers is None else buffers, 1)
     with show(f"reading {model}"):
         read = read_model(model, ReadOptions(shapes=parse_shapes(shapes), dims=parse_dims(dims)))
-    return bound_operators(bounded_model(read.program), sizes, rules, within=within, per=per, draws=draws)
+    with show(f"bounding {read.program.name}"):
+        return bound_operators(bounded_model(read.program), sizes, rules, within=within, per=per, draws=draws)
 
 
 def bound_operators(
@@ -110,9 +112,9 @@ def bound_operators(
     draws: bool = False,
 ) -> BoundsReport:
     """Return the bounds of a model that is read, as of `bound_model`, with buffers of ``sizes`` bytes."""
-    curves = [(op, op.curve(rules)) for op in bounded.operators]
+    curves = [(op, op.curve(rules)) for op in counted(bounded.operators)]
     rows = tuple(bound_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
-    whole = tuple(whole_row(bounded, size, rules) for size in sizes) if "model" in per else ()
+    whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in per else ()
     slopes = _slopes(bounded, [bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
     return BoundsReport(
         bounded.name, rows if "operator" in per else (), whole, within, notes_of(rules, rows), slopes, _work(bounded)
@@ -128,7 +130,7 @@ def _slopes(model: BoundedModel, alone: list[Curve], rules: Rules, *, draws: boo
         return ((f"{model.name}, each operator alone", unfused),)
     merged = with_epilogues(model)
     found = []
-    for size in powers_of_two(unfused.least_size, max(unfused.maximal_effectual_size, _all_bytes(model))):
+    for size in counted(powers_of_two(unfused.least_size, max(unfused.maximal_effectual_size, _all_bytes(model)))):
         try:
             found.append((size, least_residency(merged, size, rules, DRAWN_STATES).traffic_bytes))
         except InfeasibleError:  # the next size may be enough

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfcompile.api.requests import NO_DIMS, NO_SHAPES, Counts, Dims, File, Names, Rules, Shapes, compile_options
@@ -117,4 +118,5 @@ def run_of(options: Options, show: ShowStage = show_nothing, read: ReadModel = r
     exploration = explore(options, show, read)
     report = summarize(exploration)
     scheduled = ((*point.shown_schedule, point.scheduled.figures) for point in exploration.points)
-    return ModelRun(report, schedule_results(report, scheduled), exploration)
+    files = (*((options.model,) if read is read_model else ()), *map(Path, filter(None, (options.system,))))
+    return ModelRun(report, schedule_results(report, scheduled), exploration, files=files)

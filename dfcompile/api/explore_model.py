@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dfcompile.api.pages import FROM_PYTHON, PageSource, page_html
 from dfcompile.api.requests import NO_DIMS, NO_SHAPES, Counts, Dims, File, Names, Rules, Shapes, compile_options
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
@@ -15,6 +16,8 @@ from dfcompile.exploration.explored import Progress
 from dfcompile.exploration.result_store import ResultStore, default_store
 from dfcompile.exploration.workers import InThisProcess, LocalProcesses, Workers, processors
 from dfcompile.frontend import FILE_KINDS, ReadOptions, read_model
+from dfcompile.host.outputs import check_target, write_text
+from dfcompile.host.stages import work_of
 from dfcompile.lowering import ExpansionTable, registered_expansions
 from dfcompile.options import DEFAULT_TRIES, ShowStage, show_nothing
 from dfcompile.plugins import is_own
@@ -33,9 +36,11 @@ class ExplorationRun:
 
     Attributes:
         explored: what was found.
+        files: that were read.
     """
 
     explored: Explored
+    files: tuple[Path, ...] = ()
 
     @property
     def rows(self) -> list[dict[str, Json]]:
@@ -50,6 +55,24 @@ class ExplorationRun:
     def text(self, form: str = "table", width: int = WIDTH, *, verbose: bool = True) -> str:
         """Return the report as ``table``, ``json`` or ``csv``."""
         return exploration_text(self.explored, form, width, verbose=verbose)
+
+    def html(self, file: File, *, command: str = FROM_PYTHON) -> None:
+        """Write the report as a page, as ``--html`` does.
+
+        Args:
+            file: to write.
+            command: what the page says of how it is made again.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        check_target(Path(file))
+        write_text(page_html(self.text("json"), command, self.page_source), Path(file))
+
+    @property
+    def page_source(self) -> PageSource:
+        """What a page shows beside the report."""
+        return PageSource(self.files)
 
 
 def _nobody(_progress: Progress) -> None:
@@ -124,6 +147,7 @@ def explore_model(
     for count in asked.pes:
         asked.machine(count, 1)
     table = registered_expansions()
+    files = (options.model, *map(Path, filter(None, (options.system,))))
     count = processors() if jobs is None else _within("--jobs", jobs, MOST_JOBS)
     store = ResultStore(default_store() if cache is None else Path(cache), warn)
     try:
@@ -131,17 +155,23 @@ def explore_model(
         key = _key(question) if _is_all_own(table) else None  # sources of others are not looked at
         known = None if key is None else known_answer(key, question, store)
         if known is not None:
-            return ExplorationRun(known)
+            return ExplorationRun(known, files)
         workers = _workers(count, cluster)
         try:
             with show(f"reading {model}"):
                 read = read_model(options.model, ReadOptions(shapes=options.shapes, dims=options.dims))
-            found = explore_space(read.program, table, asked, store, workers, notify)
+            with show(f"exploring {read.program.name}"), work_of(asked.tries) as work:
+
+                def tell(progress: Progress) -> None:
+                    work.is_at(progress.tries, f"gap {100 * progress.gap:.1f} %")
+                    notify(progress)
+
+                found = explore_space(read.program, table, asked, store, workers, tell)
         finally:
             workers.close()
         if key is not None and read.files is not None:
             keep_answer(key, question, found, read.files, store)
-        return ExplorationRun(found)
+        return ExplorationRun(found, files)
     finally:
         store.close()
 

@@ -1,6 +1,7 @@
 """Layers of a study through the back end: what ``dfcompile llm --map`` adds."""
 
 from dfcompile.errors import UserError
+from dfcompile.host.stages import counted
 from dfcompile.language_models.mapping.mapped_layers import MappedStep, mapped_step
 from dfcompile.language_models.parallel.offloading import NOTHING
 from dfcompile.language_models.study import Study
@@ -19,5 +20,5 @@ def mapped(study: Study) -> tuple[MappedStep, ...]:
         mapped_step(
             request.system, study.model, batch, study.device, study.precision, request.choices, max(request.chips)
         )
-        for batch in request.batches
+        for batch in counted(request.batches)
     )

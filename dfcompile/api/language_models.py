@@ -8,6 +8,7 @@ from pathlib import Path
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import read_text
 from dfcompile.host.reasons import reason_of
+from dfcompile.host.stages import counted
 from dfcompile.language_models.configuration.reading import read_configuration
 from dfcompile.language_models.formats import number_format
 from dfcompile.language_models.machines.finding import find_device
@@ -171,7 +172,7 @@ def swept(request: Request, text: str) -> Sequence[Mapping[str, Json]]:
     if not 0 < len(values) <= MOST_SWEPT:
         raise UserError(f"--sweep: found {len(values)} values against 1 to {MOST_SWEPT}")
     rows: list[Mapping[str, Json]] = []
-    for value in values:
+    for value in counted(values):
         rows += _swept_rows(_changed(request, change, value), change, value)
     return rows
 

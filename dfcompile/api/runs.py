@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dfcompile.api.pages import FROM_PYTHON, PageSource, page_html
 from dfcompile.api.pictures import Picture
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
+from dfcompile.host.outputs import check_target, write_text
 from dfcompile.report.figures import Report, Result
 from dfcompile.report.html_page import report_html
 from dfcompile.report.plain_values import Json, to_record
@@ -94,6 +98,24 @@ class Reported:
             raise UserError("to_pandas: needs pandas, which is not installed (pip install pandas)") from error
         return pd.DataFrame(self.to_rows())
 
+    def html(self, file: str | PathLike[str], *, command: str = FROM_PYTHON) -> None:
+        """Write the report as a page with charts and tables: one file that needs no network, as ``--html`` does.
+
+        Args:
+            file: to write.
+            command: what the page says of how it is made again.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        check_target(Path(file))
+        write_text(page_html(self.render("json"), command, self.page_source), Path(file))
+
+    @property
+    def page_source(self) -> PageSource:
+        """What a page shows beside the report."""
+        return PageSource()
+
     def __str__(self) -> str:
         return self.table
 
@@ -108,10 +130,17 @@ class Run(Reported):
     Attributes:
         report: all figures; ``report.warnings`` says what is probably not as it was meant.
         schedules: one per result of the report, in its order.
+        files: that were read.
     """
 
     report: Report
     schedules: tuple[ScheduleResult, ...]
+    files: tuple[Path, ...] = field(default=(), kw_only=True)
+
+    @property
+    def page_source(self) -> PageSource:
+        """What a page shows beside the report: the schedules."""
+        return PageSource(self.files, self.schedules)
 
     def schedule(
         self, *, pes: int | None = None, partition: str | None = None, expansions: Mapping[str, str] | None = None
@@ -148,6 +177,12 @@ class ModelRun(Run):
     """
 
     exploration: Exploration
+
+    @property
+    def page_source(self) -> PageSource:
+        """What a page shows beside the report: the schedules, and the tasks of all chips."""
+        dags = [point.variant.dag for point in self.exploration.points]
+        return PageSource(self.files, self.schedules, dags)
 
 
 def _cost(found: ScheduleResult) -> tuple[bool, int, int]:

@@ -10,6 +10,7 @@ from dfcompile.api.runs import Run, schedule_results
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file
 from dfcompile.errors import UserError
+from dfcompile.host.stages import counted
 from dfcompile.options import (
     DEFAULT_SLACK,
     Effort,
@@ -79,11 +80,10 @@ def schedule(
     )
     selection = selection_of(objective, slack, front=front)
     if isinstance(dag, CanonicalDag):
-        graph = dag
-    else:
-        with show(f"reading {dag}"):
-            graph = read_dag_file(Path(dag))
-    return scheduled_run(graph, choices, warnings, show, selection)
+        return scheduled_run(dag, choices, warnings, show, selection)
+    with show(f"reading {dag}"):
+        graph = read_dag_file(Path(dag))
+    return scheduled_run(graph, choices, warnings, show, selection, (Path(dag),))
 
 
 def schedule_choices(
@@ -146,8 +146,17 @@ def scheduled_run(
     warnings: tuple[str, ...] = (),
     show: ShowStage = show_nothing,
     selection: Selection = SHORTEST,
+    files: tuple[Path, ...] = (),
 ) -> Run:
     """Schedule a canonical DAG with options that were checked already; see `schedule`.
+
+    Args:
+        dag: the graph.
+        choices: options of each schedule.
+        warnings: of the report.
+        show: gives a context that lasts as long as a stage.
+        selection: what is chosen of the schedules that are found.
+        files: that the graph comes from.
 
     Raises:
         InfeasibleError: of schedules to choose from none ends.
@@ -155,7 +164,7 @@ def scheduled_run(
     scheduling = Scheduling(dag)
     found: list[CheckedSchedule] = []
     said: list[str | None] = []
-    for asked in grouped(choices, selection):
+    for asked in counted(grouped(choices, selection)):
         first = asked[0]
         names = ", ".join(options.partition for options in asked)
         with show(f"scheduling on {first.pes} processing elements with {names}"):
@@ -163,4 +172,5 @@ def scheduled_run(
                 found.append(one.found)
                 said.append(None if selection == SHORTEST else options_text(one.options))
     report = summarize_schedules(scheduling, found, warnings, said)
-    return Run(report, schedule_results(report, ((dag, one.schedule, one.figures) for one in found)))
+    results = schedule_results(report, ((dag, one.schedule, one.figures) for one in found))
+    return Run(report, results, files=files)

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 
+from dfcompile.api.pages import PageSource
 from dfcompile.api.pictures import Picture
 from dfcompile.api.requests import one_of
 from dfcompile.api.runs import Reported
@@ -22,6 +23,7 @@ from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguratio
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.design.summary import summarize_design
+from dfcompile.visualization.dataflow import dataflow_of_design
 from dfcompile.visualization.design import to_svg
 from dfcompile.visualization.placement import placement_svg
 
@@ -37,12 +39,19 @@ class DesignRun(Reported):
         message: the file as it was read.
         solution: what was decided.
         placed: units on the grid, per configuration; none without a grid.
+        file: that was read.
     """
 
     report: DesignReport
     message: schema.DSE
     solution: DesignSolution
     placed: tuple[PlacedConfiguration, ...]
+    file: Path
+
+    @property
+    def page_source(self) -> PageSource:
+        """What a page shows beside the report: kernels and configurations."""
+        return PageSource((self.file,), graph=dataflow_of_design(self.solution, self.report.name))
 
     def graph(self) -> Picture:
         """Return the kernels and the configurations that they are in."""
@@ -85,7 +94,7 @@ def solve(
     placed = place_design(solution.design, solution.decision, solution.figures, options.compatibility)
     check_placements(solution.design, solution.figures, placed)
     report = summarize_design("stdin" if str(file) == STANDARD_INPUT else file.stem, solution, placed)
-    return DesignRun(report, message, solution, placed)
+    return DesignRun(report, message, solution, placed, file)
 
 
 def _objective(word: str) -> ShardingObjective:

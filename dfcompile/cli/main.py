@@ -25,6 +25,7 @@ from dfcompile.cli.endings import exit_status
 from dfcompile.cli.hints import check_first_word, unknown_option
 from dfcompile.cli.leaving import leaving
 from dfcompile.cli.pages import said_command
+from dfcompile.cli.progress import showing_progress
 from dfcompile.errors import UserError
 
 # New objects (some 100 MB, hardly any of it garbage), and rounds of the generations before.
@@ -63,7 +64,7 @@ def _run(words: list[str]) -> None:
     else:
         check_first_word(words, COMMANDS)
     try:
-        with command.make_context(prefix, list(words), obj=said_command(prefix, words)) as context:
+        with command.make_context(prefix, list(words), obj=said_command(prefix, words)) as context, showing_progress():
             command.invoke(context)
     except click.NoSuchOption as error:
         named = error.ctx.command if error.ctx is not None else command

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,16 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-import dfcompile
+from dfcompile.cli.progress import show_stage
 from dfcompile.errors import InternalError
 from dfcompile.host.outputs import write_text
 
 if TYPE_CHECKING:  # the commands are looked at without what they run
-    from dfcompile.api.runs import ScheduleResult
-    from dfcompile.canonical_dag import CanonicalDag
-    from dfcompile.visualization.dataflow import Dataflow
+    from dfcompile.api.pages import PageSource
 
-MOST_FAMILIES = 20_000  # of a graph in a page: some 2 MB
 HTML = click.option(
     "--html", type=click.Path(path_type=Path), metavar="FILE",
     help="Write the report as a page with charts and tables: one file that needs no network.",
@@ -31,59 +27,32 @@ def said_command(prefix: str, words: Sequence[str]) -> str:
     return shlex.join((*prefix.split(), *words))
 
 
-def write_page(
-    target: Path | None,
-    report_json: Callable[[], str],
-    *,
-    inputs: Sequence[str | Path | None],
-    schedules: Sequence[ScheduleResult] = (),
-    dags: Sequence[CanonicalDag] = (),
-    graph: Dataflow | None = None,
-) -> None:
+def write_page(target: Path | None, report_json: Callable[[], str], source: Callable[[], PageSource]) -> None:
     """Write the page of a report, if one is asked for.
 
     Args:
         target: the file; ``None``: nobody asked.
         report_json: gives the report as ``--format json`` writes it.
-        inputs: what was named on the command line as a file, or may have been.
-        schedules: that the report is about; one that ends in a deadlock has no times to show.
-        dags: of these schedules, where they are not their own: of several chips, a schedule has the part of one.
-        graph: to be shown; by default that of the shortest schedule.
+        source: gives what else the page shows.
     """
     if target is None:
         return
-    from dfcompile.page.document import Content, html_page
-    from dfcompile.page.provenance import provenance_of
-    from dfcompile.visualization.timeline import timeline_of
+    from dfcompile.api.pages import page_html
 
     command: object = click.get_current_context().obj
     if not isinstance(command, str):
         raise InternalError(f"page: found a {type(command).__name__} against the command that was given")
-    files = [Path(name) for name in inputs if name is not None]
-    ending = [each for each in _shortest_first(schedules) if each.figures.makespan_cycles is not None]
-    timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
-    provenance = provenance_of(command, dfcompile.__version__, files)
-    content = Content(json.loads(report_json()), provenance, timelines, graph or _graph(schedules, dags))
-    write_text(html_page(content), target)
+    with show_stage("making the page"):
+        page = page_html(report_json(), command, source())
+    write_text(page, target)
 
 
-def _shortest_first(schedules: Sequence[ScheduleResult]) -> list[ScheduleResult]:
-    return sorted(schedules, key=lambda each: (each.figures.makespan_cycles is None, each.figures.makespan_cycles or 0))
+def files_alone(*names: str | Path | None) -> Callable[[], PageSource]:
+    """Return what gives a page the files that were named on the command line, or may have been, and nothing else."""
 
+    def source() -> PageSource:
+        from dfcompile.api.pages import PageSource
 
-def _name(found: ScheduleResult) -> str:
-    lowering = " ".join(f"{key}={name}" for key, name in found.result.expansions.items())
-    return f"{found.result.pes} PEs, {found.result.schedule.partition} {lowering}".strip()
+        return PageSource([Path(name) for name in names if name is not None])
 
-
-def _graph(schedules: Sequence[ScheduleResult], dags: Sequence[CanonicalDag]) -> Dataflow | None:
-    """Return the graph of the shortest schedule, in its configurations, if a page has room for it."""
-    from dfcompile.visualization.dataflow import dataflow_of
-
-    for best in _shortest_first(schedules)[:1]:
-        dag = dags[schedules.index(best)] if dags else best.dag
-        if len(dag.scopes) <= MOST_FAMILIES:
-            mapping = best.result.mapping
-            sets = () if mapping is None else mapping.configurations
-            return dataflow_of(dag, {name: at for at, each in enumerate(sets) for name in each.kernels})
-    return None
+    return source

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.host.stages import counted
 from dfcompile.language_models.configuration.reading import model_of, read_configuration
 from dfcompile.language_models.energy import Energy, energy_of, is_known
 from dfcompile.language_models.footprint import weight_bytes
@@ -154,7 +155,7 @@ def study_of(request: Request) -> Study:
     check_offload(device, request.offload)
     calibration = find_calibration(request.efficiency) if request.efficiency else None
     held = replace(device, capacity_bytes=0) if request.oversubscribed else device
-    steps = tuple(_step(request, model, batch, held, precision, calibration) for batch in request.batches)
+    steps = tuple(_step(request, model, batch, held, precision, calibration) for batch in counted(request.batches))
     return Study(
         request=request,
         model=model,

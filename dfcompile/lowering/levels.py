@@ -5,13 +5,14 @@ from dataclasses import replace
 
 from dfcompile.errors import InternalError, UnsupportedOpError, together
 from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
+from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import ProgramBuilder
-from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators
+from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operators_count
 from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
@@ -31,7 +32,7 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     coverage: dict[str, Coverage] = {}
     chosen = []
     unsupported: list[UnsupportedOpError] = []
-    for op in onnx_operators(program, builder):
+    for op in as_they_come(onnx_operators(program, builder), operators_count(program)):
         fragment = CanonicalFragment(builder, op)
         try:
             found = table.select(op, choices)
@@ -61,7 +62,7 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
     builder = ProgramBuilder(program)
     chosen = []
     made_by = _third_party_expansions(program, table)
-    for op in canonical_nodes(program, table, builder):
+    for op in as_they_come(canonical_nodes(program, table, builder), operators_count(program)):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
         builder.adopt_outputs(program.sdfg, op)

@@ -57,6 +57,11 @@ def canonical_nodes(
         yield found
 
 
+def operators_count(program: Program) -> int:
+    """Return how many operators a program of level 0 or 1 has."""
+    return sum(isinstance(node, OperatorNode) for node in program.sdfg.start_state.nodes())
+
+
 def _nodes(
     program: Program, builder: ProgramBuilder | None
 ) -> Iterator[tuple[OperatorNode, tuple[Tensor | None, ...], tuple[Tensor | None, ...]]]:

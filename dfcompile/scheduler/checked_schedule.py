@@ -6,6 +6,7 @@ from functools import cached_property
 
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
 from dfcompile.errors import VerificationError
+from dfcompile.host.stages import work_of
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.checker import check, check_non_streaming
@@ -79,7 +80,12 @@ class Scheduling:
             UserError: no partitioner has the name, or a time does not fit in 64 bits.
             VerificationError: the checker rejects the schedule, or its times are not those of its assignment.
         """
-        timed = timed_schedule(self._dag, options) if known is None else known
+        with work_of(2) as steps:
+            timed = timed_schedule(self._dag, options) if known is None else known
+            steps.add()
+            return self._checked(options, timed)
+
+    def _checked(self, options: ScheduleOptions, timed: TimedSchedule) -> CheckedSchedule:
         baseline = self._baseline(options.pes, timed.non_streaming)
         found, ends = timed.schedule, not timed.deadlock
         _check_limit(found, options.max_fifo)

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from dfcompile.cli.completion import complete_from, complete_system
-from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.pages import HTML, files_alone, write_page
+from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
@@ -96,7 +97,6 @@ def bounds(
     from dfcompile.api.bound_traffic import bound_model, bound_shape, with_machine
     from dfcompile.api.requests import one_of
     from dfcompile.bounds.tilings import Halo, Rules, Tiles
-    from dfcompile.cli.progress import show_stage
     from dfcompile.visualization.ski_slopes import slopes_to_svg
 
     rules = Rules(one_of("tiles", tiles, tuple(Tiles)), one_of("halo", halo, tuple(Halo)), not first_read)
@@ -117,15 +117,19 @@ def bounds(
         )
     elif chain or attention:
         fused = parse_chain(chain) if chain else parse_attention(attention or "")
-        found = bound_fusion(fused, buffers=sizes, word_bytes=parse_word(word), rules=rules, within=factor)
+        with show_stage("bounding the chain"):
+            found = bound_fusion(fused, buffers=sizes, word_bytes=parse_word(word), rules=rules, within=factor)
     else:
         text = gemm or bmm or conv or ""
         shape = (parse_gemm if gemm else parse_bmm if bmm else parse_conv)(text)
-        found = bound_shape(shape, buffers=sizes, word_bytes=parse_word(word), rules=rules, within=factor)
+        with show_stage(f"bounding {text}"):
+            found = bound_shape(shape, buffers=sizes, word_bytes=parse_word(word), rules=rules, within=factor)
     sram = None
     if system is not None:
         found, sram = with_machine(found, system)
     if svg is not None:
-        write_text(slopes_to_svg(found.subject, found.curves, sram), svg)
-    write_page(html, lambda: bounds_text(found, "json", output_width()), inputs=(model, system))
+        with show_stage("drawing"):
+            picture = slopes_to_svg(found.subject, found.curves, sram)
+        write_text(picture, svg)
+    write_page(html, lambda: bounds_text(found, "json", output_width()), files_alone(model, system))
     write_text(bounds_text(found, form, output_width()), output)

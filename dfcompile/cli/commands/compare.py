@@ -5,10 +5,12 @@ from pathlib import Path
 import click
 
 from dfcompile.cli.completion import complete_from
-from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.pages import HTML, files_alone, write_page
+from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
+from dfcompile.host.stages import counted
 
 FORMATS = ("table", "json", "csv")
 
@@ -37,6 +39,9 @@ def compare(*, reports: tuple[Path, ...], html: Path | None, format_: str, outpu
     from dfcompile.page.comparison_texts import comparison_text
     from dfcompile.page.reading import read_report
 
-    found = compare_reports([(str(file), read_report(file)) for file in reports])
-    write_page(html, lambda: comparison_text(found, "json", output_width()), inputs=reports)
+    with show_stage("reading reports"):
+        read = [(str(file), read_report(file)) for file in counted(reports)]
+    with show_stage("comparing"):
+        found = compare_reports(read)
+    write_page(html, lambda: comparison_text(found, "json", output_width()), files_alone(*reports))
     write_text(comparison_text(found, format_, output_width()), output)

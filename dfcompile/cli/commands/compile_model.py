@@ -18,6 +18,7 @@ from dfcompile.cli.completion import (
 )
 from dfcompile.cli.endings import warn
 from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
@@ -173,7 +174,6 @@ def compile_model(
     from dfcompile.api.compile_model import run_of
     from dfcompile.cli.emissions import emitted_files
     from dfcompile.cli.pictures import schedule_pictures
-    from dfcompile.cli.progress import show_stage
 
     run = run_of(options, show_stage)
     for warning in run.report.warnings:
@@ -181,11 +181,12 @@ def compile_model(
     text = form.text_of(run.report, page_of(verbose=verbose))
     pictures = schedule_pictures(run.schedules[0], trace, gantt)
     for kind, folder in emissions:
-        write_folder(emitted_files(run.exploration, kind), folder)
+        with show_stage(f"emitting {kind}"):
+            files = emitted_files(run.exploration, kind)
+        write_folder(files, folder)
     for target, picture in pictures.items():
         write_text(picture, target)
-    dags = [point.variant.dag for point in run.exploration.points]
-    write_page(html, lambda: run.render("json"), inputs=(model, system), schedules=run.schedules, dags=dags)
+    write_page(html, lambda: run.render("json"), lambda: run.page_source)
     write_text(text, output)
 
 

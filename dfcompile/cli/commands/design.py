@@ -8,6 +8,7 @@ import click
 from dfcompile.cli.completion import PROGRAM, complete_format, complete_solver
 from dfcompile.cli.endings import warn
 from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand
 from dfcompile.host.outputs import check_folder, check_targets, output_width, write_folder, write_text
 
@@ -72,10 +73,10 @@ def solve_design_file(
     from dfcompile.dfmodel_backend.design_file.solved import solved_message
     from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers
     from dfcompile.report.plain_values import to_json
-    from dfcompile.visualization.dataflow import dataflow_of_design
     from dfcompile.visualization.design import to_dot
 
-    run = solve(setup, compat=compat, solver=solver, sharding_objective=sharding_objective)
+    with show_stage(f"solving {setup}"):
+        run = solve(setup, compat=compat, solver=solver, sharding_objective=sharding_objective)
     for warning in (*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings)):
         warn(warning)
     text = form.text_of(run.report, page_of(verbose=verbose))
@@ -91,6 +92,5 @@ def solve_design_file(
         }
         files |= {f"placement-{number}.svg": picture.svg for number, picture in run.placements().items()}
         write_folder(files, output)
-    graph = None if html is None else dataflow_of_design(run.solution, run.report.name)
-    write_page(html, lambda: to_json(run.report), inputs=(setup,), graph=graph)
+    write_page(html, lambda: to_json(run.report), lambda: run.page_source)
     write_text(text, None)

@@ -7,6 +7,7 @@ import click
 from dfcompile.cli.completion import complete_expansion, complete_from, complete_system
 from dfcompile.cli.endings import warn
 from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
 from dfcompile.host.outputs import check_targets, output_width, write_text
 from dfcompile.host.saved_rows import check_saved, save_rows
@@ -82,30 +83,27 @@ def explore(
     form = check_exploration_format(format_)
 
     from dfcompile.api.explore_model import explore_model
-    from dfcompile.cli.progress import show_stage, showing_tries
 
-    with showing_tries() as notify:
-        run = explore_model(
-            model,
-            pes=pes,
-            on_chip_memory=joined(on_chip_memory),
-            objective=joined(objective),
-            expand=expand,
-            granularity=granularity,
-            shapes=shapes,
-            dims=dims,
-            system=system,
-            partition=partition,
-            tries=tries,
-            jobs=jobs,
-            cluster=cluster,
-            cache=cache,
-            show=show_stage,
-            notify=lambda progress: notify(progress.tries, progress.of_tries, progress.gap),
-            warn=warn,
-        )
+    run = explore_model(
+        model,
+        pes=pes,
+        on_chip_memory=joined(on_chip_memory),
+        objective=joined(objective),
+        expand=expand,
+        granularity=granularity,
+        shapes=shapes,
+        dims=dims,
+        system=system,
+        partition=partition,
+        tries=tries,
+        jobs=jobs,
+        cluster=cluster,
+        cache=cache,
+        show=show_stage,
+        warn=warn,
+    )
     text = run.text(form, output_width(), verbose=verbose)
     if save is not None:
         save_rows(run.rows, save)
-    write_page(html, lambda: run.text("json", output_width(), verbose=True), inputs=(model, system))
+    write_page(html, lambda: run.text("json"), lambda: run.page_source)
     write_text(text, output)

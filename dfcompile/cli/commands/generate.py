@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import HELP_NAMES, StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_target, write_text
@@ -54,7 +55,9 @@ def _command(generator: Generator) -> click.Command:
         target = target_of(output)
         check_target(target)
         given = {name: value for name, value in arguments.items() if value is not None}
-        write_text(generator.write(given, form or _usual_form(generator, target)), target)
+        with show_stage(f"generating {generator.name}"):
+            made = generator.write(given, form or _usual_form(generator, target))
+        write_text(made, target)
 
     options = [_option(setting) for setting in generator.settings]
     if len(generator.formats) > 1:

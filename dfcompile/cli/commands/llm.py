@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.pages import HTML, files_alone, write_page
+from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
@@ -98,13 +99,17 @@ def llm(
     from dfcompile.api.language_models import notebook_page, request_of, swept
 
     if compat is not None:
-        write_text(notebook_page(config, system, options), output)
+        with show_stage(f"studying {config}"):
+            page = notebook_page(config, system, options)
+        write_text(page, output)
         return
 
     if from_graph or options["from_onnx"] is not None:
         from dfcompile.api.language_graphs import graph_page
 
-        write_text(graph_page(config, options, output_width()), output)
+        with show_stage(f"holding {config} against its graph"):
+            page = graph_page(config, options, output_width())
+        write_text(page, output)
         return
 
     from dfcompile.cli.endings import warn
@@ -113,8 +118,10 @@ def llm(
     from dfcompile.report.language_models.tables import study_table
 
     request = request_of(config, system, options)
-    found = study_of(request)
-    rows = swept(request, sweep) if sweep else ()
+    with show_stage(f"studying {config}"):
+        found = study_of(request)
+    with show_stage("studying what changes would bring"):
+        rows = swept(request, sweep) if sweep else ()
     mapping = None
     if map_:
         from dfcompile.api.language_mappings import mapped
@@ -122,7 +129,8 @@ def llm(
 
         if sweep and format_ == "csv":
             raise UserError("--format csv: found --sweep and --map against one table")
-        mapping = mapping_report(mapped(found), output_width(), verbose=verbose)
+        with show_stage("mapping layers"):
+            mapping = mapping_report(mapped(found), output_width(), verbose=verbose)
     for warning in found.warnings:
         warn(warning)
     as_json = study_json(found, rows, mapping.records if mapping is not None else ())
@@ -136,5 +144,5 @@ def llm(
             text = study_table(
                 found, output_width(), verbose=verbose, sweep=rows, mapped=mapping.lines if mapping is not None else ()
             )
-    write_page(html, lambda: as_json, inputs=(config, system))
+    write_page(html, lambda: as_json, files_alone(config, system))
     write_text(text, output)

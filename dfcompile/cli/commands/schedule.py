@@ -8,6 +8,7 @@ from dfcompile.api.requests import counts_of, partitions_of
 from dfcompile.cli.completion import complete_format, complete_from
 from dfcompile.cli.endings import warn
 from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, write_text
@@ -113,7 +114,6 @@ def schedule_dag_file(
     from dfcompile.api.schedule_dag import schedule_choices, scheduled_run, selection_of
     from dfcompile.canonical_dag.forms.dag_file import read_dag_file
     from dfcompile.cli.pictures import schedule_pictures
-    from dfcompile.cli.progress import show_stage
     from dfcompile.visualization.gantt.chart import check_drawable
 
     choices, warnings = schedule_choices(
@@ -135,9 +135,10 @@ def schedule_dag_file(
         graph = read_dag_file(dag)
     if gantt is not None:
         check_drawable(graph)
-    run = scheduled_run(graph, choices, warnings, show_stage, selection)
+    run = scheduled_run(graph, choices, warnings, show_stage, selection, (dag,))
     text = form.text_of(run.report, page_of(verbose=verbose))
-    for target, picture in schedule_pictures(run.schedules[0], trace, gantt).items():
+    pictures = schedule_pictures(run.schedules[0], trace, gantt)
+    for target, picture in pictures.items():
         write_text(picture, target)
-    write_page(html, lambda: run.render("json"), inputs=(dag,), schedules=run.schedules)
+    write_page(html, lambda: run.render("json"), lambda: run.page_source)
     write_text(text, output)

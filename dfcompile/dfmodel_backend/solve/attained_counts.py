@@ -20,6 +20,7 @@ from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE
 from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts, SplitOnChips, exchange_in_words
 from dfcompile.errors import InfeasibleError, VerificationError
+from dfcompile.host.stages import counted
 
 LowerShare = Callable[[ProgramShare], CanonicalDag | tuple[str, ...]]  # or the kernels that cannot be lowered so
 MOST_NAMED = 8
@@ -103,7 +104,7 @@ class AttainedCounts:
         """
         tried: dict[int, _Count] = {}
         best: tuple[TaskMapping, _Share] | None = None
-        for count in sorted(self._candidates(chips), reverse=True):
+        for count in counted(sorted(self._candidates(chips), reverse=True)):
             below_s = math.inf if best is None else best[0].time_s
             if count < chips and self._adds_up and self._least.bound_on_chips_s(count) > below_s * (1 + NOTHING):
                 continue

@@ -19,6 +19,7 @@ from dfcompile.dfmodel_backend.solve.sharding_search import TIE, Found, Sharding
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError
+from dfcompile.host.stages import counted
 
 EVERY_UP_TO = 8  # larger numbers only if they are likely to be of use
 
@@ -82,7 +83,9 @@ class ChipCounts:
             VerificationError: a mapping breaks a rule, or a figure is not what the evaluator says.
         """
         self._system.require_chips(chips)
-        tried = {count: self._on(count) for count in self._candidates(chips) if self._system.parts(count)}
+        tried = {
+            count: self._on(count) for count in counted(tuple(self._candidates(chips))) if self._system.parts(count)
+        }
         found = [one for one in tried.values() if isinstance(one, _Found)]
         if not found:
             raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))

@@ -18,6 +18,7 @@ from dfcompile.dfmodel_backend.relax.designs import infeasible_shardings
 from dfcompile.dfmodel_backend.sharding.candidates import candidate_shardings
 from dfcompile.dfmodel_backend.sharding.designs import InterChip
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
+from dfcompile.host.stages import counted
 
 TIES = 1e-12  # relative
 
@@ -116,7 +117,7 @@ class _Search:
             for inter_chip in self._shardings_of(chosen)
         ]
         bounded = []
-        for order, chosen in enumerate(choices):
+        for order, chosen in enumerate(counted(choices)):
             whole = self._model(chosen, 1)
             counts = tile_counts(chosen.design, self._compatibility)
             # Tiles only add, but to kernels with several inputs: those run one tile of each.
@@ -124,7 +125,7 @@ class _Search:
             bound_ns = min(self._least_batch_ns(self._model(chosen, tiles)) for tiles in fewest)
             bounded.append((bound_ns, order, never_fits_dram(whole)))
             self._points |= {(chosen.number, tiles) for tiles in counts}
-        for bound_ns, order, is_too_large in sorted(bounded):
+        for bound_ns, order, is_too_large in counted(sorted(bounded)):
             if self._is_beaten(bound_ns):
                 break
             if not is_too_large:

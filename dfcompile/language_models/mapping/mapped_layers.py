@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, Mapping, System, TensorKind
 from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE
 from dfcompile.errors import InfeasibleError
+from dfcompile.host.stages import counted
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.mapping.chip import find_system
@@ -106,7 +107,7 @@ def _parts(
     graphs: Named[str, tuple[int, DataflowGraph]], system: System, chips: int, alone: Named[str, float]
 ) -> Sequence[MappedPart]:
     found = []
-    for name, (count, graph) in graphs.items():
+    for name, (count, graph) in counted(tuple(graphs.items())):
         try:
             mapping, reason = ChipCounts(graph, system).fastest(chips), ""
         except InfeasibleError as error:

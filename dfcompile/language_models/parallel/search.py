@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 
 from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.host.stages import counted
 from dfcompile.language_models.energy import energy_of, is_known
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.model import Experts
@@ -50,9 +51,9 @@ def best_degrees(case: Case, chips: tuple[int, ...], aim: Aim = Aim.TIME, fixed:
     best: tuple[tuple[float, ...], Deployment] | None = None
     nearest: InfeasibleError | None = None
     tried = infeasible = 0
-    for count in chips:
+    for count in counted(chips):
         deployments = Deployments(case, count)
-        for degrees in (fixed,) if fixed is not None else candidates(case, count):
+        for degrees in counted((fixed,) if fixed is not None else tuple(candidates(case, count))):
             tried += 1
             try:
                 one = deployments.deployed(degrees)

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dfcompile.host.stages import Work, work_of
 from dfcompile.scheduler.listing.list_schedule import ListSchedule, ListScheduler, Rule
 
 _SEED = 20230616
@@ -58,14 +59,17 @@ class ListSearch:
     def run(self) -> tuple[ListSchedule, ...]:
         """Return the shortest schedules found, the shortest first."""
         local = self._passes // 2 if self._passes >= _WANDERING_PASSES else 0
-        self._passes -= local
-        for rule in self._rules():
-            if self._is_done():
-                break
-            self._improve(rule)
-        self._passes += local
-        if local:
-            self._wander()
+        most = self._passes
+        with work_of(most) as work:
+            self._passes -= local
+            for rule in self._rules():
+                if self._is_done():
+                    break
+                self._improve(rule)
+                work.is_at(most - local - self._passes)
+            self._passes += local
+            if local:
+                self._wander(work)
         return tuple(self._found[cycles] for cycles in sorted(self._found))
 
     def _rules(self) -> Iterator[Rule]:
@@ -105,7 +109,7 @@ class ListSearch:
                 return
             shortest = min(found.cycles, turned.cycles)
 
-    def _wander(self) -> None:
+    def _wander(self, work: Work) -> None:
         """Place a few tasks otherwise, from the shortest schedule on; go on from what is not longer, or little longer.
 
         A list leaves no element idle that some task could have. Where tasks that stream together need several
@@ -116,6 +120,7 @@ class ListSearch:
         rule, cycles = Rule.at_once(late, late), min(self._found)
         while not self._is_done():
             self._passes -= 1
+            work.add()
             changed = _changed(rule, choice, cycles)
             found = self._scheduler.forwards(changed)
             self._keep(found, found.start)

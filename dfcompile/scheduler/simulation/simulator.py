@@ -4,6 +4,7 @@ import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.host.stages import counted
 from dfcompile.scheduler.simulation.plan import Alone, Plan, check_sizes, last_end, plan_replay
 from dfcompile.scheduler.simulation.replay import Replay
 from dfcompile.scheduler.simulation.result import NEVER, NO_EDGE, Simulation, Wait, WaitReason
@@ -48,7 +49,7 @@ class _Replaying:
 
     def run(self) -> Simulation:
         check_sizes(self._dag, self._plan)
-        for part in self._plan.sequence:
+        for part in counted(self._plan.sequence):
             if isinstance(part, StreamingUnit):
                 self._replay(part)
             else:

@@ -1,0 +1,80 @@
+"""A report as a page: what ``--html`` writes, and ``html`` of a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import dfcompile
+
+if TYPE_CHECKING:  # what makes runs comes by its types alone: commands are looked at without it
+    from dfcompile.api.runs import ScheduleResult
+    from dfcompile.canonical_dag import CanonicalDag
+    from dfcompile.visualization.dataflow import Dataflow
+
+FROM_PYTHON: Final = "made by a Python program: import dfcompile"  # in the place of a command
+_MOST_FAMILIES = 20_000  # of a graph in a page: some 2 MB
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageSource:
+    """What a page shows beside its report.
+
+    Attributes:
+        files: that were read, or may have been: a page has their hashes.
+        schedules: that the report is about; one that ends in a deadlock has no times to show.
+        dags: of these schedules, where they are not their own: of several chips, a schedule has the part of one.
+        graph: to be shown; by default that of the shortest schedule.
+    """
+
+    files: Sequence[Path] = ()
+    schedules: Sequence[ScheduleResult] = ()
+    dags: Sequence[CanonicalDag] = ()
+    graph: Dataflow | None = None
+
+
+def page_html(report_json: str, command: str, source: PageSource) -> str:
+    """Return the page of a report.
+
+    Args:
+        report_json: the report as ``--format json`` writes it.
+        command: that makes the page again.
+        source: what else it shows.
+
+    Raises:
+        UserError: the report is of no kind that pages show.
+    """
+    from dfcompile.page.document import Content, html_page
+    from dfcompile.page.provenance import provenance_of
+    from dfcompile.visualization.timeline import timeline_of
+
+    ending = [each for each in _shortest_first(source.schedules) if each.figures.makespan_cycles is not None]
+    timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
+    provenance = provenance_of(command, dfcompile.__version__, source.files)
+    graph = source.graph or _graph(source.schedules, source.dags)
+    return html_page(Content(json.loads(report_json), provenance, timelines, graph))
+
+
+def _shortest_first(schedules: Sequence[ScheduleResult]) -> list[ScheduleResult]:
+    return sorted(schedules, key=lambda each: (each.figures.makespan_cycles is None, each.figures.makespan_cycles or 0))
+
+
+def _name(found: ScheduleResult) -> str:
+    lowering = " ".join(f"{key}={name}" for key, name in found.result.expansions.items())
+    return f"{found.result.pes} PEs, {found.result.schedule.partition} {lowering}".strip()
+
+
+def _graph(schedules: Sequence[ScheduleResult], dags: Sequence[CanonicalDag]) -> Dataflow | None:
+    """Return the graph of the shortest schedule, in its configurations, if a page has room for it."""
+    from dfcompile.visualization.dataflow import dataflow_of
+
+    for best in _shortest_first(schedules)[:1]:
+        dag = dags[schedules.index(best)] if dags else best.dag
+        if len(dag.scopes) <= _MOST_FAMILIES:
+            mapping = best.result.mapping
+            sets = () if mapping is None else mapping.configurations
+            return dataflow_of(dag, {name: at for at, each in enumerate(sets) for name in each.kernels})
+    return None
