@@ -14,7 +14,7 @@ from dfcompile.page.provenance import Provenance
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.dataflow import Dataflow
 from dfcompile.visualization.timeline import Timeline
-from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report
+from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report, sharded_report
 from tests.website.browser import NAMES, Browser, browser
 
 pytestmark = pytest.mark.skipif(
@@ -202,6 +202,19 @@ def test_the_schedule_zooms_by_keys_and_says_the_task_under_the_pointer(opened: 
     said = answered(opened, "document.querySelector('#timeline .said').textContent")
     # The second row of four is PE 1; 15 % of 100 cycles is within the second task of each.
     assert said == "fc[5] of fc: PE 1, cycles 10 to 20, block 1"
+
+
+def test_cells_of_a_sharding_are_read_with_keys_and_are_all_there(opened: Browser, tmp_path: Path) -> None:
+    show(opened, tmp_path, sharded_report(HOSTILE[4]), width=400)
+    cells = "[...document.querySelectorAll('figure.grid svg [aria-label=text] text')].map((text) => text.textContent)"
+    assert answered(opened, cells) == ["axis 0", "whole", "axis 0 and partial"]
+    opened.evaluate("document.querySelector('figure.grid .drawing').focus()")
+    press(opened, "ArrowRight", 39)
+    assert answered(opened, "document.querySelector('figure.grid .said').textContent") == (
+        "0 · a\\u202eb\\u2066c\\u200b reads 1; axis 0; x: split by axis 0 over 4 chips; whole on 2 chips; "
+        "1,024 of 4,096 elements on a chip"
+    )
+    assert complaints(opened) == []
 
 
 def boxes(running: Browser) -> object:
