@@ -63,8 +63,15 @@ def write_page(
     ending = [each for each in _shortest_first(schedules) if each.figures.makespan_cycles is not None]
     timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
     provenance = provenance_of(command, dfcompile.__version__, files)
-    content = Content(json.loads(report_json()), provenance, timelines, graph or _graph(schedules, dags))
+    content = Content(
+        json.loads(report_json()), provenance, timelines, graph or _graph(schedules, dags), _subject(files)
+    )
     write_text(html_page(content), target)
+
+
+def _subject(files: Sequence[Path]) -> str:
+    """Return the folder of a model whose file is called as all of them are; else the report's name is as good."""
+    return files[0].resolve().parent.name if files and files[0].stem == "model" else ""
 
 
 def _shortest_first(schedules: Sequence[ScheduleResult]) -> list[ScheduleResult]:

@@ -81,7 +81,7 @@ def test_kernels_of_a_design_say_which_dimension_is_split() -> None:
     [
         ({"format": "dfcompile-report/2"}, "dfcompile-report"),
         ({"schema": "dfcompile-bounds/1"}, "dfcompile-bounds"),
-        ({"counted_by": "roofline"}, "language model"),
+        ({"format": "dfcompile-language-model/1"}, "dfcompile-language-model"),
     ],
 )
 def test_a_report_says_its_kind(report: dict[str, str], kind: str) -> None:
