@@ -39,6 +39,7 @@ def write_page(
     schedules: Sequence[ScheduleResult] = (),
     dags: Sequence[CanonicalDag] = (),
     graph: Dataflow | None = None,
+    written: Sequence[Path] = (),
 ) -> None:
     """Write the page of a report, if one is asked for.
 
@@ -49,10 +50,12 @@ def write_page(
         schedules: that the report is about; one that ends in a deadlock has no times to show.
         dags: of these schedules, where they are not their own: of several chips, a schedule has the part of one.
         graph: to be shown; by default that of the shortest schedule.
+        written: other files of this run.
     """
     if target is None:
         return
     from dfcompile.page.document import Content, html_page
+    from dfcompile.page.links import links_of
     from dfcompile.page.provenance import provenance_of
     from dfcompile.visualization.timeline import timeline_of
 
@@ -64,7 +67,12 @@ def write_page(
     timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
     provenance = provenance_of(command, dfcompile.__version__, files)
     content = Content(
-        json.loads(report_json()), provenance, timelines, graph or _graph(schedules, dags), _subject(files)
+        json.loads(report_json()),
+        provenance,
+        timelines,
+        graph or _graph(schedules, dags),
+        _subject(files),
+        links_of(tuple(written), target),
     )
     write_text(html_page(content), target)
 

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from dfcompile.host.printable import printable
 from dfcompile.page.embedding import column, policy_hash, script_json
+from dfcompile.page.links import Link
 from dfcompile.page.provenance import Provenance
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
@@ -41,6 +42,7 @@ class Content:
         timelines: pairs of a name and the schedule's tasks; the first that fit are shown.
         graph: of the result that the answer is about, if there is one.
         subject: what people call the model, where the report's own name for it says nothing; else empty.
+        links: to files that were written beside the page.
     """
 
     report: Mapping[str, Json]
@@ -48,6 +50,7 @@ class Content:
     timelines: Sequence[tuple[str, Timeline]] = ()
     graph: Dataflow | None = None
     subject: str = ""
+    links: Sequence[Link] = ()
 
 
 def html_page(content: Content) -> str:
@@ -85,6 +88,7 @@ def html_page(content: Content) -> str:
             graph=content.graph,
             graph_name=content.subject or (content.graph.name if content.graph else ""),
             provenance=content.provenance,
+            links=content.links,
         )
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dfcompile.page.document import Content, html_page
+from dfcompile.page.links import links_of
 from dfcompile.page.provenance import Provenance
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.dataflow import Dataflow
@@ -217,6 +218,18 @@ def test_cells_of_a_sharding_are_read_with_keys_and_are_all_there(opened: Browse
     assert complaints(opened) == []
 
 
+def test_a_link_leads_to_its_file_and_stands_out(opened: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "out" / "50% <b>.onnx"
+    file.parent.mkdir()
+    file.write_bytes(b"")
+    page = tmp_path / "page.html"
+    page.write_text(html_page(Content(model_report(), RUN, links=links_of((file,), page))), encoding="utf-8")
+    opened.open(page, 400)
+
+    assert answered(opened, "[...document.querySelectorAll('#files a')].map((link) => link.href)") == [file.as_uri()]
+    assert answered(opened, "document.documentElement.scrollWidth") == 400
+
+
 def boxes(running: Browser) -> object:
     return answered(running, "[...document.querySelectorAll('#graph g text')].map((text) => text.textContent)")
 
@@ -314,7 +327,10 @@ def test_large_pages_are_there_and_answer_soon(opened: Browser, tmp_path: Path) 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out_from_their_paper(opened: Browser, tmp_path: Path, scheme: str) -> None:
     opened.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-    show(opened, tmp_path, model_report())
+    page = tmp_path / "page.html"
+    content = Content(model_report(), RUN, graph=dataflow(2, 6, 3), links=links_of((tmp_path / "a.dag",), page))
+    page.write_text(html_page(content), encoding="utf-8")
+    opened.open(page, 1600)
     contrast = """
     (() => {
       const light = (colour) => {
@@ -326,7 +342,7 @@ def test_texts_stand_out_from_their_paper(opened: Browser, tmp_path: Path, schem
         const own = getComputedStyle(element).backgroundColor;
         return own !== "rgba(0, 0, 0, 0)" || !element.parentElement ? own : paper(element.parentElement);
       };
-      const texts = "h1, h2, h3, p, li, th, td, button, summary, .unit, code";
+      const texts = "h1, h2, h3, p, li, th, td, a, button, summary, .unit, code";
       return [...document.querySelectorAll(texts)].map((element) => {
         const [a, b] = [light(getComputedStyle(element).color), light(paper(element))].sort((x, y) => y - x);
         return (a + 0.05) / (b + 0.05);

@@ -127,5 +127,10 @@ def bounds(
         found, sram = with_machine(found, system)
     if svg is not None:
         write_text(slopes_to_svg(found.subject, found.curves, sram), svg)
-    write_page(html, lambda: bounds_text(found, "json", output_width()), inputs=(model, system))
+    write_page(
+        html,
+        lambda: bounds_text(found, "json", output_width()),
+        inputs=(model, system),
+        written=[svg] if svg is not None else [],
+    )
     write_text(bounds_text(found, form, output_width()), output)

@@ -180,12 +180,21 @@ def compile_model(
         warn(warning)
     text = form.text_of(run.report, page_of(verbose=verbose))
     pictures = schedule_pictures(run.schedules[0], trace, gantt)
+    written = [target for target in (trace, gantt) if target is not None]
     for kind, folder in emissions:
-        write_folder(emitted_files(run.exploration, kind), folder)
+        files = emitted_files(run.exploration, kind)
+        write_folder(files, folder)
+        written += [folder / name for name in files]
     for target, picture in pictures.items():
         write_text(picture, target)
-    dags = [point.variant.dag for point in run.exploration.points]
-    write_page(html, lambda: run.render("json"), inputs=(model, system), schedules=run.schedules, dags=dags)
+    write_page(
+        html,
+        lambda: run.render("json"),
+        inputs=(model, system),
+        schedules=run.schedules,
+        dags=[point.variant.dag for point in run.exploration.points],
+        written=written,
+    )
     write_text(text, output)
 
 

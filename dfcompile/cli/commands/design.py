@@ -79,6 +79,7 @@ def solve_design_file(
     for warning in (*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings)):
         warn(warning)
     text = form.text_of(run.report, page_of(verbose=verbose))
+    written: list[Path] = []
     if output is not None:
         solved = solved_message(run.message, run.solution)
         files: dict[str, str | bytes] = {
@@ -91,6 +92,7 @@ def solve_design_file(
         }
         files |= {f"placement-{number}.svg": picture.svg for number, picture in run.placements().items()}
         write_folder(files, output)
+        written = [output / name for name in files]
     graph = None if html is None else dataflow_of_design(run.solution, run.report.name)
-    write_page(html, lambda: to_json(run.report), inputs=(setup,), graph=graph)
+    write_page(html, lambda: to_json(run.report), inputs=(setup,), graph=graph, written=written)
     write_text(text, None)

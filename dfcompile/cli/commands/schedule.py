@@ -139,5 +139,6 @@ def schedule_dag_file(
     text = form.text_of(run.report, page_of(verbose=verbose))
     for target, picture in schedule_pictures(run.schedules[0], trace, gantt).items():
         write_text(picture, target)
-    write_page(html, lambda: run.render("json"), inputs=(dag,), schedules=run.schedules)
+    written = [target for target in (trace, gantt) if target is not None]
+    write_page(html, lambda: run.render("json"), inputs=(dag,), schedules=run.schedules, written=written)
     write_text(text, output)
