@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 from dfcompile.frontend.program import Program
 from dfcompile.frontend.sdfg.operator_node import AttributeValue, OperatorNode
 
-ORIGIN_KEY = "dfcompile.origin"
+ORIGIN_KEY = "origin"
 OPERATOR_SET = 18  # at least what every model is converted to
 FORM = 10  # of the file: viewers read it for years
 
@@ -19,7 +19,7 @@ def program_to_onnx(program: Program) -> bytes:
     """Return the operators of a program of level 0 as an ONNX model.
 
     It is there to be looked at: parameters are inputs without values, and types and shapes are written beside every
-    array. The metadata ``dfcompile.origin`` of a node has the name by which reports call it.
+    array. The metadata ``origin`` of a node has the name by which reports call it.
     """
     nodes = list(_nodes(program))
     arrays = {name: _value(program, name) for name in sorted(program.sdfg.arrays)}
