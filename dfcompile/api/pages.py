@@ -13,6 +13,7 @@ import dfcompile
 if TYPE_CHECKING:  # what makes runs comes by its types alone: commands are looked at without it
     from dfcompile.api.runs import ScheduleResult
     from dfcompile.canonical_dag import CanonicalDag
+    from dfcompile.page.links import Link
     from dfcompile.visualization.dataflow import Dataflow
 
 FROM_PYTHON: Final = "made by a Python program: import dfcompile"  # in the place of a command
@@ -36,13 +37,14 @@ class PageSource:
     graph: Dataflow | None = None
 
 
-def page_html(report_json: str, command: str, source: PageSource) -> str:
+def page_html(report_json: str, command: str, source: PageSource, links: tuple[Link, ...] = ()) -> str:
     """Return the page of a report.
 
     Args:
         report_json: the report as ``--format json`` writes it.
         command: that makes the page again.
         source: what else it shows.
+        links: to files that were written beside it.
 
     Raises:
         UserError: the report is of no kind that pages show.
@@ -55,7 +57,12 @@ def page_html(report_json: str, command: str, source: PageSource) -> str:
     timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
     provenance = provenance_of(command, dfcompile.__version__, source.files)
     graph = source.graph or _graph(source.schedules, source.dags)
-    return html_page(Content(json.loads(report_json), provenance, timelines, graph))
+    return html_page(Content(json.loads(report_json), provenance, timelines, graph, _subject(source.files), links))
+
+
+def _subject(files: Sequence[Path]) -> str:
+    """Return the folder of a model whose file is called as all of them are; else the report's name is as good."""
+    return files[0].resolve().parent.name if files and files[0].stem == "model" else ""
 
 
 def _shortest_first(schedules: Sequence[ScheduleResult]) -> list[ScheduleResult]:

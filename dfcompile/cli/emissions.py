@@ -9,11 +9,13 @@ from dfcompile.canonical_dag.forms.json_form import dag_to_json
 from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration
 from dfcompile.frontend import Program
+from dfcompile.frontend.sdfg.onnx_form import program_to_onnx
 from dfcompile.lowering.program_text import format_program
 from dfcompile.scheduler.json_form import schedule_to_json
 from dfcompile.variants import Variant
 from dfcompile.visualization.dag_drawing import dag_to_svg
 from dfcompile.visualization.dot import to_dot
+from dfcompile.visualization.trace import schedule_to_trace
 
 Files = Iterator[tuple[str, str | bytes]]  # name and content; several variants have a folder each
 
@@ -24,7 +26,9 @@ def emitted_files(exploration: Exploration, kind: str) -> Mapping[str, str | byt
 
 
 def _onnx(exploration: Exploration) -> Files:
-    yield from _program(exploration.model.program, "")
+    program = exploration.model.program
+    yield from _program(program, "")
+    yield f"{program.name}.onnx", program_to_onnx(program)
 
 
 def _library(exploration: Exploration) -> Files:
@@ -52,6 +56,7 @@ def _schedule(exploration: Exploration) -> Files:
         folder = _folder(exploration, point.variant)
         text = schedule_to_json(*point.shown_schedule)
         yield f"{folder}{point.variant.dag.name}-{point.pes}.json", text
+        yield f"{folder}{point.variant.dag.name}-{point.pes}.trace.json", schedule_to_trace(*point.shown_schedule)
 
 
 WRITERS: Mapping[str, Callable[[Exploration], Files]] = MappingProxyType(

@@ -27,23 +27,27 @@ def said_command(prefix: str, words: Sequence[str]) -> str:
     return shlex.join((*prefix.split(), *words))
 
 
-def write_page(target: Path | None, report_json: Callable[[], str], source: Callable[[], PageSource]) -> None:
+def write_page(
+    target: Path | None, report_json: Callable[[], str], source: Callable[[], PageSource], written: Sequence[Path] = ()
+) -> None:
     """Write the page of a report, if one is asked for.
 
     Args:
         target: the file; ``None``: nobody asked.
         report_json: gives the report as ``--format json`` writes it.
         source: gives what else the page shows.
+        written: other files of this run; the page refers to them.
     """
     if target is None:
         return
     from dfcompile.api.pages import page_html
+    from dfcompile.page.links import links_of
 
     command: object = click.get_current_context().obj
     if not isinstance(command, str):
         raise InternalError(f"page: found a {type(command).__name__} against the command that was given")
     with show_stage("making the page"):
-        page = page_html(report_json(), command, source())
+        page = page_html(report_json(), command, source(), links_of(tuple(written), target))
     write_text(page, target)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.machine.system import Amount, System
     from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system
     from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
+    from dfcompile.dfmodel_backend.sharding.tensor_layouts import TensorLayout, tensor_layouts
     from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts, LowerShare
     from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
     from dfcompile.dfmodel_backend.solve.mapper import map_graph
@@ -54,6 +55,7 @@ __all__ = [
     "TaskModel",
     "Tensor",
     "TensorKind",
+    "TensorLayout",
     "TimeParts",
     "Use",
     "check_mapping",
@@ -68,6 +70,7 @@ __all__ = [
     "named_systems",
     "plugin_faults",
     "read_named_system",
+    "tensor_layouts",
 ]
 
 # The module of each name, which is imported when the name is first used: who reads a system file needs no solver.
@@ -93,6 +96,7 @@ _PLACES: Final = {
     "TaskModel": "attained.task_model",
     "Tensor": "workload.graph",
     "TensorKind": "workload.graph",
+    "TensorLayout": "sharding.tensor_layouts",
     "TimeParts": "attained.breakdown",
     "Use": "workload.graph",
     "check_mapping": "check.mappings",
@@ -107,6 +111,7 @@ _PLACES: Final = {
     "named_systems": "machine.named_systems",
     "plugin_faults": "import_faults",
     "read_named_system": "machine.system_file",
+    "tensor_layouts": "sharding.tensor_layouts",
 }
 
 

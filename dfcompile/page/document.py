@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from dfcompile.host.printable import printable
 from dfcompile.page.embedding import column, policy_hash, script_json
+from dfcompile.page.links import Link
 from dfcompile.page.provenance import Provenance
 from dfcompile.page.records import Record
 from dfcompile.page.view import View
@@ -40,12 +41,16 @@ class Content:
         provenance: what repeats the run.
         timelines: pairs of a name and the schedule's tasks; the first that fit are shown.
         graph: of the result that the answer is about, if there is one.
+        subject: what people call the model, where the report's own name for it says nothing; else empty.
+        links: to files that were written beside the page.
     """
 
     report: Mapping[str, Json]
     provenance: Provenance
     timelines: Sequence[tuple[str, Timeline]] = ()
     graph: Dataflow | None = None
+    subject: str = ""
+    links: Sequence[Link] = ()
 
 
 def html_page(content: Content) -> str:
@@ -54,7 +59,7 @@ def html_page(content: Content) -> str:
     Raises:
         UserError: the report is of no kind that pages show.
     """
-    view = view_of(Record(content.report))
+    view = view_of(Record(_named(content.report, content.subject)))
     style, scripts = _text("style.css"), tuple(_text(f"scripts/{name}") for name in SCRIPTS)
     vendored = tuple(_text(name) for name in VENDORED)
     policy = "; ".join(
@@ -81,9 +86,19 @@ def html_page(content: Content) -> str:
             timelines=shown,
             left_out=left_out,
             graph=content.graph,
+            graph_name=content.subject or (content.graph.name if content.graph else ""),
             provenance=content.provenance,
+            links=content.links,
         )
     )
+
+
+def _named(report: Mapping[str, Json], subject: str) -> Mapping[str, Json]:
+    """Return the report about a model of another name: for what a page says; the report inside stays as it is."""
+    model = report.get("model")
+    if not subject or model is None:
+        return report
+    return {**report, "model": {**model, "name": subject} if isinstance(model, dict) else subject}
 
 
 def _chart_values(view: View, timelines: Sequence[tuple[str, Timeline]], graph: Dataflow | None) -> dict[str, Json]:

@@ -12,6 +12,7 @@ class ChartKind(StrEnum):
     LINES = "lines"  # a line per series, a dot per mark
     DOTS = "dots"
     BARS = "bars"  # a bar per x, its series stacked
+    GRID = "grid"  # a row per place, a column per x, coloured by series, with the label in it
     BRACKET = "bracket"  # a row per x, a dot per series and what lies between them
 
 
@@ -36,10 +37,11 @@ class Mark:
 
     Attributes:
         x: a number, or a name.
-        y: a number.
+        y: a number; of no meaning in a grid.
         series: what it belongs to: a line, a part of a bar.
         label: what the tooltip says beside the figures.
         is_chosen: whether it is marked as the best.
+        row: of a grid.
     """
 
     x: float | str
@@ -47,6 +49,7 @@ class Mark:
     series: str = ""
     label: str = ""
     is_chosen: bool = False
+    row: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class Chart:
     def plain(self) -> dict[str, Json]:
         """Return the chart as the page's scripts read it; marks as columns, which take half of the room."""
         marks = self.marks
+        rows: dict[str, Json] = {"row": [mark.row for mark in marks]} if self.kind is ChartKind.GRID else {}
         return {
             "kind": self.kind.value,
             "title": self.title,
@@ -102,6 +106,7 @@ class Chart:
                 "series": [mark.series for mark in marks],
                 "label": [mark.label for mark in marks],
                 "is_chosen": [mark.is_chosen for mark in marks],
+                **rows,
             },
             "guides": [
                 {"label": guide.label, "x": list(guide.x), "y": list(guide.y), "at": int(not guide.is_named_first)}

@@ -5,6 +5,7 @@ from typing import Final
 from dfcompile.report.figure import figure, record
 
 BOUND_BY: Final = ("compute", "memory", "network")
+ACCESSES: Final = ("read", "written")
 COLLECTIVES: Final = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 
 
@@ -162,6 +163,23 @@ class ExchangeSummary:
 
 
 @record
+class LayoutSummary:
+    """An array as the chips hold it for a kernel that reads or writes it."""
+
+    configuration: int = figure(meaning="number of the kernel's configuration, from 0")
+    kernel: str = figure(meaning="that reads or writes it")
+    tensor: str = figure(meaning="the array")
+    access: str = figure(meaning="`read` or `written`", choices=ACCESSES)
+    held: tuple[str, ...] = figure(
+        meaning="per dimension of the network, the innermost first: `split by axis 1`, `whole`, `partial over k, to be "
+        "combined by sum`",
+        least=1,
+    )
+    elements: int = figure(unit="elements", meaning="of the array")
+    chip_elements: int = figure(unit="elements", meaning="of them on the chip with most")
+
+
+@record
 class MappingSummary:
     """Figures of a mapping: a schedule of the lowering's tasks on the machine, between a bound and an ideal."""
 
@@ -233,3 +251,11 @@ class MappingSummary:
     exchanges: tuple[ExchangeSummary, ...] = figure(meaning="between chips; none on one chip")
     phases: tuple[PhaseSummary, ...] = figure(meaning="spatial blocks of all configurations, in their order")
     ideal: IdealSummary = figure(meaning="what `ideal_time_s` is of", prefix="ideal")
+    network_chips: tuple[int, ...] = figure(
+        meaning="chips along each dimension of the network, the innermost first; absent on one chip",
+        is_optional=True,
+        default=(),
+    )
+    sharding: tuple[LayoutSummary, ...] = figure(
+        meaning="how chips hold what each kernel reads and writes; absent on one chip", is_optional=True, default=()
+    )

@@ -1,6 +1,6 @@
 """Sums up what the driver found out as a report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.driver import Exploration, Point
@@ -25,6 +25,7 @@ from dfcompile.report.mapping_figures import (
     ExchangeSummary,
     IdealConfigurationSummary,
     IdealSummary,
+    LayoutSummary,
     MappingSummary,
     PhaseSummary,
     TimePartsSummary,
@@ -146,6 +147,8 @@ def _mapping(point: Point) -> MappingSummary:
         parts=_parts(attained.parts),
         configurations=tuple(map(_configuration, attained.configurations)),
         exchanges=tuple(map(_exchange, attained.exchanges)),
+        network_chips=attained.network_chips,
+        sharding=tuple(_layouts(point)),
         phases=tuple(
             PhaseSummary(phase.configuration, phase.start_cycle, phase.end_cycle, phase.tasks)
             for phase in attained.phases
@@ -217,6 +220,23 @@ def _exchange(exchange: backend.Exchange) -> ExchangeSummary:
         moved_bytes=exchange.moved_bytes,
         time_s=exchange.time_ns / NS_PER_S,
     )
+
+
+def _layouts(point: Point) -> Iterator[LayoutSummary]:
+    """Yield how chips hold arrays, configuration by configuration; kernels that prepare weights are in none."""
+    attained = point.attained
+    number = {name: at for at, each in enumerate(attained.configurations) for name in each.kernels}
+    layouts = backend.tensor_layouts(point.variant.dag, dict(attained.sharding), attained.network_chips)
+    for each in sorted((each for each in layouts if each.kernel in number), key=lambda each: number[each.kernel]):
+        yield LayoutSummary(
+            configuration=number[each.kernel],
+            kernel=each.kernel,
+            tensor=each.tensor,
+            access="written" if each.is_written else "read",
+            held=each.held,
+            elements=each.elements,
+            chip_elements=each.chip_elements,
+        )
 
 
 def _granularity(options: Options) -> str:

@@ -1,6 +1,7 @@
 """A model from PyTorch on several chips: as many as are of use."""
 
 from functools import cache
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from dfcompile.dfmodel_backend import Mapping
 from dfcompile.driver import Exploration, Point, explore
 from dfcompile.errors import UserError
 from dfcompile.options import ExpansionRule, Options, parse_chips
+from dfcompile.report.summary import summarize
 
 MODELS = Path(__file__).parents[1] / "models"
 ENCODER = MODELS / "encoder_layer.py"
@@ -55,6 +57,27 @@ def test_what_is_exchanged_is_read_in_a_later_configuration(encoder: Exploration
         network_ns = sum(one.network_ns for one in attained.configurations)
         assert network_ns == pytest.approx(sum(one.time_ns for one in attained.exchanges))
         assert attained.network_bytes == sum(one.message_bytes for one in attained.exchanges)
+
+
+def test_layouts_are_those_between_which_chips_exchange(encoder: Exploration) -> None:
+    """Along a single dimension what is exchanged goes from the layout of its source to that of its readers."""
+    checked = 0
+    for result in summarize(encoder).results:
+        mapping = result.mapping
+        assert mapping is not None
+        assert bool(mapping.sharding) == bool(mapping.network_chips) == (mapping.chips > 1)
+        assert prod(mapping.network_chips) == mapping.chips
+        held = {(one.kernel, one.tensor, one.access): one.held for one in mapping.sharding}
+        for exchange in mapping.exchanges if len(mapping.network_chips) == 1 else ():
+            assert held[exchange.source, exchange.tensor, "written"] == (exchange.before,)
+            assert {held[reader, exchange.tensor, "read"] for reader in exchange.readers} == {(exchange.after,)}
+            checked += 1
+        for one in mapping.sharding:
+            assert one.kernel in mapping.configurations[one.configuration].kernels
+            parts = [chips for chips, each in zip(mapping.network_chips, one.held, strict=True) if "split" in each]
+            assert one.elements <= one.chip_elements * prod(parts)
+            assert (one.chip_elements < one.elements) == bool(parts)
+    assert checked
 
 
 def test_the_schedule_of_several_chips_is_one_chips(encoder: Exploration) -> None:

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from dfcompile.page.document import Content, html_page
+from dfcompile.page.links import links_of
 from dfcompile.page.provenance import Provenance
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.dataflow import Dataflow
 from dfcompile.visualization.timeline import Timeline
-from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report
+from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report, sharded_report
 from tests.website.browser import NAMES, Browser, browser
 
 pytestmark = pytest.mark.skipif(
@@ -204,6 +205,31 @@ def test_the_schedule_zooms_by_keys_and_says_the_task_under_the_pointer(opened: 
     assert said == "fc[5] of fc: PE 1, cycles 10 to 20, block 1"
 
 
+def test_cells_of_a_sharding_are_read_with_keys_and_are_all_there(opened: Browser, tmp_path: Path) -> None:
+    show(opened, tmp_path, sharded_report(HOSTILE[4]), width=400)
+    cells = "[...document.querySelectorAll('figure.grid svg [aria-label=text] text')].map((text) => text.textContent)"
+    assert answered(opened, cells) == ["axis 0", "whole", "axis 0 and partial"]
+    opened.evaluate("document.querySelector('figure.grid .drawing').focus()")
+    press(opened, "ArrowRight", 39)
+    assert answered(opened, "document.querySelector('figure.grid .said').textContent") == (
+        "0 · a\\u202eb\\u2066c\\u200b reads 1; axis 0; x: split by axis 0 over 4 chips; whole on 2 chips; "
+        "1,024 of 4,096 elements on a chip"
+    )
+    assert complaints(opened) == []
+
+
+def test_a_link_leads_to_its_file_and_stands_out(opened: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "out" / "50% <b>.onnx"
+    file.parent.mkdir()
+    file.write_bytes(b"")
+    page = tmp_path / "page.html"
+    page.write_text(html_page(Content(model_report(), RUN, links=links_of((file,), page))), encoding="utf-8")
+    opened.open(page, 400)
+
+    assert answered(opened, "[...document.querySelectorAll('#files a')].map((link) => link.href)") == [file.as_uri()]
+    assert answered(opened, "document.documentElement.scrollWidth") == 400
+
+
 def boxes(running: Browser) -> object:
     return answered(running, "[...document.querySelectorAll('#graph g text')].map((text) => text.textContent)")
 
@@ -301,7 +327,10 @@ def test_large_pages_are_there_and_answer_soon(opened: Browser, tmp_path: Path) 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out_from_their_paper(opened: Browser, tmp_path: Path, scheme: str) -> None:
     opened.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-    show(opened, tmp_path, model_report())
+    page = tmp_path / "page.html"
+    content = Content(model_report(), RUN, graph=dataflow(2, 6, 3), links=links_of((tmp_path / "a.dag",), page))
+    page.write_text(html_page(content), encoding="utf-8")
+    opened.open(page, 1600)
     contrast = """
     (() => {
       const light = (colour) => {
@@ -313,7 +342,7 @@ def test_texts_stand_out_from_their_paper(opened: Browser, tmp_path: Path, schem
         const own = getComputedStyle(element).backgroundColor;
         return own !== "rgba(0, 0, 0, 0)" || !element.parentElement ? own : paper(element.parentElement);
       };
-      const texts = "h1, h2, h3, p, li, th, td, button, summary, .unit, code";
+      const texts = "h1, h2, h3, p, li, th, td, a, button, summary, .unit, code";
       return [...document.querySelectorAll(texts)].map((element) => {
         const [a, b] = [light(getComputedStyle(element).color), light(paper(element))].sort((x, y) => y - x);
         return (a + 0.05) / (b + 0.05);

@@ -131,5 +131,10 @@ def bounds(
         with show_stage("drawing"):
             picture = slopes_to_svg(found.subject, found.curves, sram)
         write_text(picture, svg)
-    write_page(html, lambda: bounds_text(found, "json", output_width()), files_alone(model, system))
+    write_page(
+        html,
+        lambda: bounds_text(found, "json", output_width()),
+        files_alone(model, system),
+        [svg] if svg is not None else [],
+    )
     write_text(bounds_text(found, form, output_width()), output)

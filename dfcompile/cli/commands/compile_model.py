@@ -180,13 +180,15 @@ def compile_model(
         warn(warning)
     text = form.text_of(run.report, page_of(verbose=verbose))
     pictures = schedule_pictures(run.schedules[0], trace, gantt)
+    written = [target for target in (trace, gantt) if target is not None]
     for kind, folder in emissions:
         with show_stage(f"emitting {kind}"):
             files = emitted_files(run.exploration, kind)
         write_folder(files, folder)
+        written += [folder / name for name in files]
     for target, picture in pictures.items():
         write_text(picture, target)
-    write_page(html, lambda: run.render("json"), lambda: run.page_source)
+    write_page(html, lambda: run.render("json"), lambda: run.page_source, written)
     write_text(text, output)
 
 

@@ -80,6 +80,7 @@ def solve_design_file(
     for warning in (*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings)):
         warn(warning)
     text = form.text_of(run.report, page_of(verbose=verbose))
+    written: list[Path] = []
     if output is not None:
         solved = solved_message(run.message, run.solution)
         files: dict[str, str | bytes] = {
@@ -92,5 +93,6 @@ def solve_design_file(
         }
         files |= {f"placement-{number}.svg": picture.svg for number, picture in run.placements().items()}
         write_folder(files, output)
-    write_page(html, lambda: to_json(run.report), lambda: run.page_source)
+        written = [output / name for name in files]
+    write_page(html, lambda: to_json(run.report), lambda: run.page_source, written)
     write_text(text, None)

@@ -140,5 +140,6 @@ def schedule_dag_file(
     pictures = schedule_pictures(run.schedules[0], trace, gantt)
     for target, picture in pictures.items():
         write_text(picture, target)
-    write_page(html, lambda: run.render("json"), lambda: run.page_source)
+    written = [target for target in (trace, gantt) if target is not None]
+    write_page(html, lambda: run.render("json"), lambda: run.page_source, written)
     write_text(text, output)

@@ -10,6 +10,7 @@ from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.gap import gap_above
+from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
@@ -42,6 +43,7 @@ class TaskMapping:
         assumptions: that the figures rest on.
         chips: in use.
         sharding: of every kernel; empty on one chip.
+        network_chips: along each dimension of the network, the innermost first; empty on one chip.
         exchanges: between chips.
         network_bytes: of messages.
         moved_bytes: that all chips together receive.
@@ -64,6 +66,7 @@ class TaskMapping:
     assumptions: tuple[Assumption, ...]
     chips: int = 1
     sharding: tuple[tuple[str, Choice], ...] = ()
+    network_chips: tuple[int, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
     network_bytes: int = 0
     moved_bytes: int = 0
@@ -115,6 +118,7 @@ def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
         assumptions=_assumptions(system),
         chips=system.chips,
         sharding=() if shared is None else shared.sharding,
+        network_chips=() if shared is None else TensorGroup.of(shared.system).chips,
         exchanges=() if shared is None else shared.exchanges,
         network_bytes=0 if shared is None else shared.network_bytes,
         moved_bytes=0 if shared is None else shared.moved_bytes,

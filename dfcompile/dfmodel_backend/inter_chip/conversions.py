@@ -98,7 +98,7 @@ class Conversions:
 
     def __init__(self, group: TensorGroup) -> None:
         self._group = group
-        self._chips = tuple(link.chips for link in group.links)
+        self._chips = group.chips
         self._costs: dict[tuple[ExchangeKind, int], tuple[float, float]] = {}
         self._ways: dict[tuple[Layout, Layout, int, int], Way] = {}
         self._plans: dict[tuple[Layout, tuple[Layout, ...], int, int], tuple[Way, ...]] = {}

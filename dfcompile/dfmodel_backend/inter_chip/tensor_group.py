@@ -30,6 +30,11 @@ class TensorGroup:
         machine = system.machine
         return TensorGroup(topology(machine.topology), machine.links, machine.link_latency_ns)
 
+    @property
+    def chips(self) -> tuple[int, ...]:
+        """Chips along each dimension, innermost first."""
+        return tuple(link.chips for link in self.links)
+
     def time_ns(self, collective: Collective, size_bytes: float) -> float:
         """Return the time of a collective on a whole tensor.
 

@@ -20,6 +20,7 @@
 
   page.said = function (mark, chart) {
     const parts = [`${chart.x.label}: ${figure(mark.x, chart.x)}`, `${chart.y.label}: ${figure(mark.y, chart.y)}`];
+    if (chart.kind === "grid") parts.splice(0, 2, `${mark.row} ${mark.x}`);
     if (chart.kind === "bracket") parts.splice(0, 2, `${mark.series}: ${figure(mark.y, chart.x)}`);
     if (mark.series && chart.kind !== "bracket") parts.push(mark.series);
     if (mark.label && mark.label !== mark.series && mark.label !== mark.x) parts.push(mark.label);
@@ -105,6 +106,27 @@
     };
   }
 
+  // Rows and columns of names: a cell says what its colour means, so that it is read without the legend.
+  function gridded(chart) {
+    const marks = page.marks(chart);
+    const rows = [...new Set(marks.map((mark) => mark.row))];
+    const said = (mark) => page.said(mark, chart);
+    const drawn = [
+      Plot.cell(marks, { x: "x", y: "row", fill: "series", fillOpacity: 0.28, inset: 1 }),
+      Plot.text(marks, { x: "x", y: "row", text: "series" }),
+      Plot.tip(marks, Plot.pointer({ x: "x", y: "row", title: said, fill: "var(--paper)", stroke: "currentColor" })),
+    ];
+    const label = Math.min(Math.max(...rows.map((row) => cut(row).length)), LONGEST_TICK);
+    return {
+      marks,
+      options: {
+        x: { type: "band", domain: [...new Set(marks.map((mark) => mark.x))].sort(), label: null, axis: "top" },
+        y: { type: "band", domain: rows, label: null, tickFormat: cut },
+        marks: drawn, marginTop: 30, marginLeft: 12 + 7 * label, height: 60 + 24 * rows.length,
+      },
+    };
+  }
+
   function legend(series, colours) {
     const items = series.map((name, at) => {
       const swatch = page.element("span", { class: "swatch" });
@@ -131,7 +153,7 @@
     const found = [...new Set(chart.marks.series.map(page.shown))];
     const series = found.every((name) => FIXED.includes(name)) ? FIXED.filter((name) => found.includes(name)) : found;
     const colourOf = (name, at) => page.colours[(FIXED.includes(name) ? FIXED.indexOf(name) : at) % page.colours.length];
-    const drawer = { lines: dotted, dots: dotted, bars: stacked, bracket: bracketed }[chart.kind];
+    const drawer = { lines: dotted, dots: dotted, bars: stacked, bracket: bracketed, grid: gridded }[chart.kind];
     const { marks, options } = drawer(chart, series);
     const said = page.element("p", { class: "hint said", "aria-live": "polite" });
     const colours = series.map(colourOf);

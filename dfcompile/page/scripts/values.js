@@ -22,13 +22,14 @@
 
   // Marks of a chart as objects; the page holds them as columns.
   page.marks = function (chart) {
-    const { x, y, series, label, is_chosen: chosen } = chart.marks;
+    const { x, y, series, label, is_chosen: chosen, row } = chart.marks;
     return x.map((value, at) => ({
       x: typeof value === "string" ? page.shown(value) : value,
       y: y[at],
       series: page.shown(series[at]),
       label: page.shown(label[at]),
       isChosen: chosen[at],
+      row: row ? page.shown(row[at]) : "",
     }));
   };
 })(window.dfcompile);

@@ -23,7 +23,7 @@ _VIEWS: Final[Mapping[str, Callable[[Record], View]]] = MappingProxyType(
         "dfcompile-bounds": bounds_view,
         "dfcompile-design": design_view,
         "dfcompile-comparison": comparison_view,
-        "language model": language_model_view,
+        "dfcompile-language-model": language_model_view,
     }
 )
 
@@ -35,8 +35,6 @@ def kind_of(report: Record) -> str:
         UserError: it is of no kind that pages show.
     """
     named = report.text("format") or report.text("schema")
-    if not named and report.text("counted_by"):
-        return "language model"  # whose JSON says no format
     kind = named.partition("/")[0]
     if kind not in _VIEWS:
         found = f"format {named!r}" if named else "no format"

@@ -7,6 +7,7 @@ from dfcompile.page.records import Record
 from dfcompile.page.view import View
 from dfcompile.page.views.assumptions import assumptions_of
 from dfcompile.page.views.configurations import configuration_charts, limits
+from dfcompile.page.views.sharding import design_sharding_chart
 
 
 def design_view(report: Record) -> View:
@@ -17,7 +18,10 @@ def design_view(report: Record) -> View:
         question=f"How long does {name} take on {report.number('figures.chips') or 1:,} chips, and what limits it?",
         answer=_answer(report),
         reasons=tuple(_reasons(report)),
-        charts=tuple(configuration_charts(report.parts("configurations"), name)),
+        charts=(
+            *configuration_charts(report.parts("configurations"), name),
+            *design_sharding_chart(report.parts("kernels"), report.number("figures.tensor_parallel") or 1),
+        ),
         assumptions=assumptions_of(report),
         warnings=tuple(text for text in report.items("warnings") if isinstance(text, str)),
     )

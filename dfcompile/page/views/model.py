@@ -10,6 +10,7 @@ from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, is_wide
 from dfcompile.page.views.assumptions import assumptions_of
 from dfcompile.page.views.configurations import configuration_charts, limits
+from dfcompile.page.views.sharding import sharding_chart
 
 _BY_PES: Final = (
     ("schedule.makespan_cycles", "Makespan", "cycles"),
@@ -134,6 +135,7 @@ def _charts(rows: Sequence[_Row], best: _Row) -> Iterator[Chart]:
     yield from _pareto(rows, best)
     yield from configuration_charts(best.figures.parts("mapping.configurations"), best.name)
     yield from _operators(best)
+    yield from sharding_chart(best.figures.part("mapping"), best.name)
 
 
 def _by_pes(title: str, unit: str, marks: tuple[Mark, ...]) -> Chart:

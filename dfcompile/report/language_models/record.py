@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from dfcompile.host.printable import json_text
 from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
@@ -14,10 +15,14 @@ from dfcompile.report.plain_values import Json, rounded
 Record = dict[str, Json]
 
 
+FORMAT: Final = "dfcompile-language-model/1"
+
+
 def study_record(study: Study) -> Record:
     """Return all of a study; times in seconds, sizes in bytes or elements."""
     model, parameters, device = study.model, study.parameters, study.device
     return {
+        "format": FORMAT,
         "model": {
             "name": model.name,
             "model_type": model.model_type,

@@ -70,6 +70,27 @@ def model_report(name: str = "lenet", origin: str = "conv1") -> dict[str, Json]:
     }
 
 
+def sharded_report(name: str = "qkv") -> dict[str, Json]:
+    """A report of one result on 2 x 4 chips, whose kernel is split over both dimensions of the network."""
+    report = model_report()
+    one = result(64, 3750, {"MatMul": "mv"}, name)
+    mapping = one["mapping"]
+    assert isinstance(mapping, dict)
+    mapping["network_chips"] = [4, 2]
+    mapping["sharding"] = [
+        {
+            "configuration": 0, "kernel": name, "tensor": tensor, "access": access, "held": list(held),
+            "elements": 4096, "chip_elements": chip_elements,
+        }
+        for tensor, access, held, chip_elements in (
+            ("x", "read", ("split by axis 0", "whole"), 1024),
+            ("w", "read", ("whole", "whole"), 4096),
+            ("y", "written", ("split by axis 0", "partial over k, to be combined by sum"), 1024),
+        )
+    ]  # fmt: skip
+    return {**report, "results": [one]}
+
+
 def exploration_report(points: int) -> dict[str, Json]:
     """A Pareto set of so many points."""
     front: list[Json] = [

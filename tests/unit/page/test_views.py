@@ -7,7 +7,7 @@ from dfcompile.page.records import Record
 from dfcompile.page.view import ChartKind, is_wide
 from dfcompile.page.views import kind_of, view_of
 from dfcompile.report.plain_values import Json
-from tests.unit.page.reports import exploration_report, model_report
+from tests.unit.page.reports import exploration_report, model_report, sharded_report
 
 
 def test_a_line_per_choice_of_expansions_and_a_mark_per_result() -> None:
@@ -52,12 +52,36 @@ def test_an_exploration_says_the_shortest_and_the_leanest_of_its_points() -> Non
     assert len(view.charts) == 3
 
 
+def test_a_cell_for_each_array_of_a_kernel_says_which_axis_is_split_over_how_many_chips() -> None:
+    (chart,) = (chart for chart in view_of(Record(sharded_report())).charts if chart.kind is ChartKind.GRID)
+
+    assert [(mark.row, mark.x, mark.series, mark.label) for mark in chart.marks] == [
+        ("0 · qkv", "reads 1", "axis 0",
+         "x: split by axis 0 over 4 chips; whole on 2 chips; 1,024 of 4,096 elements on a chip"),
+        ("0 · qkv", "reads 2", "whole", "w: whole on 4 chips; whole on 2 chips; 4,096 of 4,096 elements on a chip"),
+        ("0 · qkv", "writes 1", "axis 0 and partial",
+         ("y: split by axis 0 over 4 chips; partial over k, to be combined by sum over 2 chips; "
+          "1,024 of 4,096 elements on a chip")),
+    ]  # fmt: skip
+    assert not [chart for chart in view_of(Record(model_report())).charts if chart.kind is ChartKind.GRID]
+
+
+def test_kernels_of_a_design_say_which_dimension_is_split() -> None:
+    kernels = [{"name": name, "configuration": 1, "sharding": split, "exchange": ""} for name, split in ("qO", "s-")]
+    report = {"format": "dfcompile-design/1", "name": "gpt", "figures": {"tensor_parallel": 8}, "kernels": kernels}
+
+    (chart,) = view_of(Record({**report})).charts  # type: ignore[dict-item]  # lists of one type
+    assert [(mark.row, mark.series) for mark in chart.marks] == [("1 · q", "dimension O"), ("1 · s", "whole")]
+    alone = Record({**report, "figures": {"tensor_parallel": 1}})  # type: ignore[dict-item]  # lists of one type
+    assert view_of(alone).charts == ()
+
+
 @pytest.mark.parametrize(
     ("report", "kind"),
     [
         ({"format": "dfcompile-report/2"}, "dfcompile-report"),
         ({"schema": "dfcompile-bounds/1"}, "dfcompile-bounds"),
-        ({"counted_by": "roofline"}, "language model"),
+        ({"format": "dfcompile-language-model/1"}, "dfcompile-language-model"),
     ],
 )
 def test_a_report_says_its_kind(report: dict[str, str], kind: str) -> None:
