@@ -13,7 +13,7 @@ from dfcompile.errors import InfeasibleError
 from dfcompile.exploration.on_chip import choose_on_chip
 from dfcompile.exploration.on_chip_check import check_on_chip
 from dfcompile.exploration.stores import stores_of
-from dfcompile.options import Timing, Volumes
+from dfcompile.options import Effort, Timing, Volumes
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.checker import check
 from dfcompile.scheduler.partitioner import collect_partitioners, find_partitioner
@@ -34,6 +34,7 @@ class Job:
         pes: number of processing elements.
         partition: name of the partitioner.
         memories: bytes of on-chip memory.
+        effort: how much is tried for a short schedule.
     """
 
     graph: LoweredGraph
@@ -41,12 +42,14 @@ class Job:
     pes: int
     partition: str
     memories: tuple[int, ...]
+    effort: Effort = Effort.DEFAULT
 
     @property
     def lowering(self) -> str:
         """A hash of everything that the schedule depends on, sources of the stages included."""
         content = repr((self.graph.scopes, tuple(self.graph.arrays.values()), self.granularity, self.pes))
-        return hashlib.sha256(f"{_sources(self.partition)}\n{self.partition}\n{content}".encode()).hexdigest()
+        asked = f"{self.partition}\n{self.effort.value}"
+        return hashlib.sha256(f"{_sources(self.partition)}\n{asked}\n{content}".encode()).hexdigest()
 
     def key(self, memory_bytes: int) -> str:
         """Return the address of the job's result for an amount of memory."""
@@ -92,7 +95,8 @@ def run_job(job: Job) -> tuple[Outcome, ...]:
     dag = extract_graph(job.graph, ExtractionOptions(Volumes.EXACT, job.granularity))
     lists = find_partitioner(job.partition, collect_partitioners()).lists
     never_full = None if lists else max(int(dag.edge_volume.max(initial=1)), 1)
-    timed = timed_schedule(dag, ScheduleOptions(job.pes, job.partition, timing=Timing.EXACT, fifos=never_full))
+    options = ScheduleOptions(job.pes, job.partition, timing=Timing.EXACT, fifos=never_full, effort=job.effort)
+    timed = timed_schedule(dag, options)
     if timed.deadlock:
         links = "; ".join(wait.text(dag) for wait in timed.deadlock)
         raise InfeasibleError(f"schedule of {dag.name!r} on {job.pes} processing elements: deadlock, {links}")

@@ -22,7 +22,12 @@ from dfcompile.scheduler.exact_schedule import (
 from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
-from dfcompile.scheduler.listing.listed_schedules import is_listable, listed_schedule, with_minimal_fifos
+from dfcompile.scheduler.listing.listed_schedules import (
+    ListedSchedule,
+    is_listable,
+    listed_schedule,
+    with_minimal_fifos,
+)
 from dfcompile.scheduler.listing.through_memory import is_nearly_shortest, through_memory
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
@@ -122,15 +127,23 @@ def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOption
     Where FIFOs are bounded that is up to many more, whatever the effort, and with barriers, too: these need small ones.
     """
     bound = lower_bound_cycles(dag, options.pes)
-    listed = listed_schedule(dag, options, bound)
+    non_streaming = schedule_non_streaming(dag, options.pes)
+    listed = listed_schedule(dag, options, bound, non_streaming)
+    found = _listed_or_gangs(dag, partitioner, options, listed)
+    return replace(found, bound_cycles=listed.bound, non_streaming=non_streaming)
+
+
+def _listed_or_gangs(
+    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, listed: ListedSchedule
+) -> TimedSchedule:
     if listed.found is None:
-        return TimedSchedule(listed.planned, steady_error=listed.planning_error, bound_cycles=listed.bound)
+        return TimedSchedule(listed.planned, steady_error=listed.planning_error)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
     is_bounded = options.max_fifo is not None
     most = MOST_ACCESSES if is_bounded else -1 if options.effort is Effort.QUICK else _GANG_ACCESSES
     if accesses > most:
         found, is_replayed = _with_fifos(dag, listed.found, options), accesses > _RECHECKED_ACCESSES
-        return TimedSchedule(found.schedule, bound_cycles=listed.bound, is_replayed=is_replayed)
+        return TimedSchedule(found.schedule, is_replayed=is_replayed)
     own = _planned(dag, partitioner, options, barrier=False)
     planned = [own, *_rivals(dag, partitioner, options, own)] if accesses <= _RIVAL_ACCESSES else [own]
     if is_bounded and options.barrier is None:
@@ -139,7 +152,7 @@ def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOption
     if accesses > _RIVAL_ACCESSES or cycles <= listed.bound:
         planned = [each for each in planned if each[1].makespan_cycles <= cycles]
     shortest = min((listed.found, *_exact(planned, "in-flight")), key=lambda found: found.order)
-    return TimedSchedule(_with_fifos(dag, shortest, options).schedule, bound_cycles=listed.bound)
+    return TimedSchedule(_with_fifos(dag, shortest, options).schedule)
 
 
 def _quickly(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions) -> TimedSchedule:

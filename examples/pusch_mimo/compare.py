@@ -1,7 +1,8 @@
 """Which way to invert a covariance, on how many processing elements, with how much memory: all of them compared.
 
-Prints makespan, I/O and area of every combination; a star marks those that no other one beats in all three. The
-iterations of the subcarrier map are divided over as many tasks as `--unroll` says.
+Prints makespan, I/O and area of every combination; a star marks those that no other one beats in all three. Schedules
+are made as `dfcompile` makes them by default. The iterations of the subcarrier map are divided over as many tasks as
+`--unroll` says.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from dfcompile.exploration.objectives import KB_BYTES, Machine, Objective, figur
 from dfcompile.exploration.pareto import pareto_set
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.options import Effort
 
 PES = (32, 64, 128, 256, 512, 1024)
 MEMORIES_KB = (256, 1024, 8192)
@@ -49,7 +51,7 @@ def points(dims: dict[str, int], unroll: int) -> list[Point]:
         graph = read_lowered(maps.sdfg)
         for pes in PES:
             memories = tuple(memory * KB_BYTES for memory in MEMORIES_KB)
-            for outcome in run_job(Job(graph, Granularity(pieces=unroll), pes, "sb-rlx", memories)):
+            for outcome in run_job(Job(graph, Granularity(pieces=unroll), pes, "best", memories, Effort.QUICK)):
                 machine = Machine(pes, outcome.memory_bytes, system.one_chip.with_cores(pes))
                 figures = figures_of(OBJECTIVES, machine, outcome.makespan_cycles, outcome.io_bytes)
                 found.append(

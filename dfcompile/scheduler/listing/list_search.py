@@ -51,13 +51,17 @@ class ListSearch:
         """
         self._scheduler, self._bound = scheduler, bound
         passes = min(budget.node_passes // max(scheduler.nodes, 1), budget.most_passes)
-        self._passes = max(passes, budget.fewest_passes)
+        self._passes, self._fewest = max(passes, budget.fewest_passes), budget.fewest_passes
         self._left = scheduler.left()
         self._found: dict[int, ListSchedule] = {}  # by cycles
         self._late: dict[int, list[int]] = {}
 
-    def run(self) -> tuple[ListSchedule, ...]:
-        """Return the shortest schedules found, the shortest first."""
+    def run(self, known: ListSchedule) -> tuple[ListSchedule, ...]:
+        """Return the shortest schedules found, the shortest first.
+
+        Args:
+            known: a schedule of any other origin; where none is shorter, it is improved as well.
+        """
         local = self._passes // 2 if self._passes >= _WANDERING_PASSES else 0
         most = self._passes
         with work_of(most) as work:
@@ -70,6 +74,10 @@ class ListSearch:
             self._passes += local
             if local:
                 self._wander(work)
+        if known.cycles < min(self._found):
+            self._keep(known, known.start)
+            self._passes = self._fewest
+            self._turn(known)
         return tuple(self._found[cycles] for cycles in sorted(self._found))
 
     def _rules(self) -> Iterator[Rule]:
@@ -95,6 +103,10 @@ class ListSearch:
         self._passes -= 1
         found = self._scheduler.forwards(rule)
         self._keep(found, found.start)
+        self._turn(found)
+
+    def _turn(self, found: ListSchedule) -> None:
+        """Place a schedule backwards, then forwards, and so on as long as it gets shorter."""
         shortest = found.cycles
         for _ in range(_PASSES):
             if self._is_done():

@@ -11,6 +11,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.options import Effort, Timing
+from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
 from dfcompile.scheduler.fifo.in_flight import in_flight
@@ -22,7 +23,7 @@ from dfcompile.scheduler.listing.list_search import Budget, ListSearch
 from dfcompile.scheduler.listing.turns import in_turn, is_chain
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.replayed import replay_of, with_times_of
-from dfcompile.scheduler.schedules import NO_PE, Schedule
+from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
 
 _MOST_NODES = 2**18  # some seconds a pass
@@ -82,22 +83,26 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
     return is_small or (dag.nodes_count <= _CHAIN_NODES and is_chain(dag))
 
 
-def listed_schedule(dag: CanonicalDag, options: ScheduleOptions, bound: int) -> ListedSchedule:
+def listed_schedule(
+    dag: CanonicalDag, options: ScheduleOptions, bound: int, non_streaming: NonStreamingSchedule
+) -> ListedSchedule:
     """Return the shortest list schedule that a stated effort finds; see `with_minimal_fifos` for smaller FIFOs.
 
     A FIFO never throttles: it holds what is in flight. Where that is more than ``max_fifo`` the edge goes through
-    memory, and all is placed anew.
+    memory, and all is placed anew. It is never longer than the schedule in which nothing streams: in the order of
+    that, every task has all its elements by the time when it starts there, so with streams none ends later.
 
     Args:
         dag: the graph.
         options: P, the effort, the largest FIFO.
         bound: what no schedule is shorter than, in cycles.
+        non_streaming: the schedule in which nothing streams.
     """
     streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
     best: ListedSchedule | None = None
     proved = bound
     for round_number in range(_ROUNDS + 1):
-        listed = _shortest(dag, options, bound, streamed)
+        listed = _shortest(dag, options, bound, streamed, non_streaming)
         proved = max(proved, listed.bound)
         schedule = listed.planned if listed.found is None else listed.found.schedule
         deep = schedule.fifo_capacity > (options.max_fifo or np.iinfo(np.int64).max)
@@ -115,14 +120,23 @@ def listed_cycles(dag: CanonicalDag, options: ScheduleOptions) -> int:
     if is_chain(dag):
         return in_turn(dag, options.pes, streamed).cycles
     scheduler = ListScheduler(dag, options.pes, streamed)
-    return ListSearch(scheduler, 0, _BUDGETS[options.effort]).run()[0].cycles
+    known = _in_the_order_of(scheduler, schedule_non_streaming(dag, options.pes))
+    return ListSearch(scheduler, 0, _BUDGETS[options.effort]).run(known)[0].cycles
 
 
-def _shortest(dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed: Bool) -> ListedSchedule:
+def _in_the_order_of(scheduler: ListScheduler, non_streaming: NonStreamingSchedule) -> ListSchedule:
+    """Return the list schedule with streams whose tasks come in the order of one without."""
+    return scheduler.of_times(non_streaming.start.tolist(), non_streaming.end.tolist())
+
+
+def _shortest(
+    dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed: Bool, non_streaming: NonStreamingSchedule
+) -> ListedSchedule:
     if is_chain(dag):
         return _shortest_chain(dag, options, bound, streamed)
     scheduler = ListScheduler(dag, options.pes, streamed)
-    found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run()
+    known = _in_the_order_of(scheduler, non_streaming)
+    found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run(known)
     if _is_proof_tried(dag, options, streamed):
         solved = solve(dag, options.pes, (windows(dag, options.pes), bound), (found[0].start, found[0].end))
         bound, found = solved.bound, (scheduler.of_times(solved.start, solved.end), *found)

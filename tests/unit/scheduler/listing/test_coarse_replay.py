@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, verify
 from dfcompile.generators.canonical_dags import cholesky, gaussian
-from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler import ScheduleOptions, schedule_non_streaming
 from dfcompile.scheduler.listing import coarse_replay
 from dfcompile.scheduler.listing.coarse_replay import planning_error, shortened
 from dfcompile.scheduler.listing.list_schedule import ListSchedule, ListScheduler
@@ -23,7 +23,7 @@ from tests.strategies import DagShape, canonical_dags
 
 
 def _listed(dag: CanonicalDag, pes: int) -> tuple[ListSchedule, Schedule]:
-    planned = listed_schedule(dag, ScheduleOptions(pes, "best"), 0).planned
+    planned = listed_schedule(dag, ScheduleOptions(pes, "best"), 0, schedule_non_streaming(dag, pes)).planned
     scheduler = ListScheduler(dag, pes, planned.streamed)
     return scheduler.of_times(planned.start.tolist(), planned.last_out.tolist()), planned
 

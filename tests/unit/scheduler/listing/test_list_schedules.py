@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, gaussian
 from dfcompile.options import Effort
-from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule
+from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule, schedule_non_streaming
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.listing import listed_schedules
 from dfcompile.scheduler.listing.list_schedule import FREE, ListScheduler, Rule
@@ -49,6 +49,16 @@ def test_tasks_of_a_chain_take_elements_in_turn(pes: int) -> None:
 
     assert tasks[:pes].tolist() == list(range(pes))
     assert tasks[pes:].tolist() == tasks[:-pes].tolist()  # in turn: no assignment is shorter
+
+
+@given(canonical_dags(), st.integers(1, 5), st.sampled_from([Effort.QUICK, Effort.DEFAULT]), st.sampled_from([None, 3]))
+@examples(100)
+def test_random_schedules_are_no_longer_than_without_streams(
+    dag: CanonicalDag, pes: int, effort: Effort, max_fifo: int | None
+) -> None:
+    found = schedule(dag, ScheduleOptions(pes, "best", effort=effort, max_fifo=max_fifo))
+
+    assert found.makespan_cycles <= schedule_non_streaming(dag, pes).makespan_cycles
 
 
 def test_a_task_that_would_only_wait_lets_others_run() -> None:
@@ -93,7 +103,7 @@ def test_a_proof_raises_the_bound_to_the_optimum() -> None:
 
 def test_high_effort_is_the_same_each_time() -> None:
     dag, options = gaussian(5, 64, 2), ScheduleOptions(4, "best", effort=Effort.HIGH)
-    first, second = (listed_schedule(dag, options, 1) for _ in range(2))
+    first, second = (listed_schedule(dag, options, 1, schedule_non_streaming(dag, 4)) for _ in range(2))
 
     assert first.bound == second.bound
     assert first.planned.start.tolist() == second.planned.start.tolist()
@@ -104,7 +114,7 @@ def test_without_the_solver_no_proof_is_tried(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(listed_schedules, "is_installed", lambda: False)
     dag, options = gaussian(8, 2048, 1), ScheduleOptions(16, "best", effort=Effort.HIGH)
 
-    assert listed_schedule(dag, options, lower_bound_cycles(dag, 16)).bound == 3201
+    assert listed_schedule(dag, options, lower_bound_cycles(dag, 16), schedule_non_streaming(dag, 16)).bound == 3201
 
 
 @pytest.mark.parametrize("count", [10, 120])
