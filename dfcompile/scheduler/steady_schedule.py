@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -54,14 +55,14 @@ class Plan:
             UserError: a time does not fit in 64 bits.
         """
         streamed = streamable_edges(self.dag, self.blocks.block) & self._may_stream
-        found = self._laid_out(streamed)
+        capacity, laid_out = self._sized(streamed)
         while self.options.demote:
-            kept = streamed & ~_pointless(self.dag, found.fifo_capacity)
+            kept = streamed & ~_pointless(self.dag, capacity)
             if np.array_equal(kept, streamed):
                 break
             streamed = kept
-            found = self._laid_out(streamed)
-        return found
+            capacity, laid_out = self._sized(streamed)
+        return laid_out()
 
     def gangs(self, streamed: Bool) -> Gangs:
         """Return the gangs of the blocks; without demotion they may stream to each other."""
@@ -112,14 +113,16 @@ class Plan:
         alone = Times(int64_column(gangs.start), int64_column(gangs.first_out), int64_column(gangs.last_out), peak)
         return fifo_capacities(self.dag, gangs.gang, streamed, alone, off_cycles=True)
 
-    def _laid_out(self, streamed: Bool) -> Schedule:
+    def _sized(self, streamed: Bool) -> tuple[Int64, Callable[[], Schedule]]:
+        """Return the published capacities of FIFOs, shape [edges], and what lays the plan out with these."""
         if not self.barrier:
             gangs = self.gangs(streamed)
-            return self.placed(gangs, streamed, self.rule_inside(gangs, streamed))
+            inside = self.rule_inside(gangs, streamed)
+            return inside, lambda: self.placed(gangs, streamed, inside)
         dag, block = self.dag, self.blocks.block
         times = steady_times(dag, self.blocks, streamed)
         capacity = fifo_capacities(dag, block, streamed, times)
-        return self._schedule(block, own_pes(dag, block), times, streamed, capacity)
+        return capacity, lambda: self._schedule(block, own_pes(dag, block), times, streamed, capacity)
 
     def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
         for column in (streamed, capacity):

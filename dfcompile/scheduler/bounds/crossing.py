@@ -11,7 +11,8 @@ the borders of an interval [baptiste01, 3.3], where a task may not leave before 
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.bounds.energy import largest_sum, some_values
+from dfcompile.scheduler.bounds.alike import alike, largest_sum
+from dfcompile.scheduler.bounds.energy import some_values
 
 _LOOKS = 2**22  # at tasks, over all intervals: a tenth of a second
 _TIMES = 48  # at either end
@@ -29,39 +30,49 @@ def crossing_bound(end: Int64, after_start: Int64, work: Int64, pes: int) -> int
     """
     if not len(work):
         return 0
-    best, tried = 0, max(min(_TIMES, int((_LOOKS / len(work)) ** 0.5)), _FEWEST_TIMES)
+    tried = max(min(_TIMES, int((_LOOKS / len(work)) ** 0.5)), _FEWEST_TIMES)
+    order, firsts = alike(work, after_start, end)
+    counts = np.diff(firsts, append=len(order))
+    end, after_start, work = (column[order[firsts]] for column in (end, after_start, work))
+    best = 0
     for time in some_values(np.append(end, 0), tried):
         late = np.flatnonzero(end >= time)
-        own, after = work[late], after_start[late]
+        own, after, there = work[late], after_start[late], counts[late]
         before = np.maximum(time - (end[late] - own), 0)
         for left in some_values(np.append(after, 0), tried):
             inside = after >= left
-            if int(inside.sum()) <= pes:
+            number = there[inside]
+            if int(number.sum()) <= pes:
                 break  # all of them may be on the machine at both times
-            ahead, behind, works = before[inside], np.maximum(left - (after - own), 0)[inside], own[inside]
-            load = int(works.sum()) - int(largest_sum(ahead, pes)) - int(largest_sum(behind, pes))
+            works = own[inside]
+            load = int(works @ number)
+            if time + left - (-load // pes) <= best:
+                continue  # even if nobody does anything outside
+            ahead, behind = before[inside], np.maximum(left - (after - own), 0)[inside]
+            load -= largest_sum(ahead, number, pes) + largest_sum(behind, number, pes)
             if time + left - (-load // pes) > best:
-                between = max(_least_between(works, *ends, pes) for ends in ((ahead, behind), (behind, ahead)))
-                best = max(best, time + left + between)
+                sides = ((ahead, behind), (behind, ahead))
+                best = max(best, time + left + max(_least_between((works, number), *side, pes) for side in sides))
     return best
 
 
-def _least_between(works: Int64, there: Int64, others: Int64, pes: int) -> int:
+def _least_between(tasks: tuple[Int64, Int64], there: Int64, others: Int64, pes: int) -> int:
     """Return the least cycles between two times in which P elements do the works of some tasks.
 
     Args:
-        works: of the tasks.
+        tasks: works of tasks, and how many there are of each.
         there: what each does outside if it is on its element at the one time and not at the other; at both times it
             does what does not fit between them.
         others: what each does outside if it is there at the other time.
         pes: P.
     """
-    load = int(works.sum()) - int(largest_sum(others, pes))
-    low, high = -1, max(-(-(load - int(largest_sum(there, pes))) // pes), 0)
+    works, number = tasks
+    load = int(works @ number) - largest_sum(others, number, pes)
+    low, high = -1, max(-(-(load - largest_sum(there, number, pes)) // pes), 0)
     if bool((works - (high - 1) <= there).all()):
         return high
     while high - low > 1:
         middle = (low + high) // 2
-        outside = int(largest_sum(np.maximum(works - middle, there), pes))
+        outside = largest_sum(np.maximum(works - middle, there), number, pes)
         low, high = (low, middle) if pes * middle + outside >= load else (middle, high)
     return high

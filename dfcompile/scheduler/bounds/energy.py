@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.scheduler.bounds.alike import alike, first_sums
 from dfcompile.scheduler.bounds.precedence import Direction, earliest
 
 _CELLS = 2**18  # tasks looked at times tasks: a tenth of a second
@@ -78,19 +79,23 @@ def _energies(ancestors: Bool, columns: tuple[Int64, Bool, Int64], pes: int) -> 
     For some times t the ancestors count that cannot end before t. Of these at most P have begun before: the others have
     all their work left, and those P what they could not do since the latest they may begin.
     """
-    end, task, work = columns
-    by_end = np.flatnonzero(task)[np.argsort(-end[task], kind="stable")]
-    counted, last, own = ancestors[:, by_end], end[by_end], work[by_end]
-    works = np.where(counted, own, 0)
-    loads = np.cumsum(works, axis=1)
+    tasks = np.flatnonzero(columns[1])
+    end, work = columns[0][tasks], columns[2][tasks]
+    order, firsts = alike(work, -end)  # by descending end
+    kinds = order[firsts]
+    last, own, latest = end[kinds], work[kinds], (end - work)[kinds]
+    counts = np.add.reduceat(ancestors[:, tasks[order]], firsts, axis=1, dtype=np.int64)
+    by_latest, by_work = np.argsort(latest, kind="stable"), np.argsort(-own, kind="stable")
+    loads = np.cumsum(counts * own, axis=1)
     begin, ended = (np.zeros(len(ancestors), dtype=np.int64) for _ in range(2))
-    for time in some_values(np.append(last, last - own), max(min(_TIMES, _LOOKS // max(works.size, 1)), _FEWEST_TIMES)):
+    looks = ancestors.shape[0] * len(tasks)
+    for time in some_values(np.append(last, latest), max(min(_TIMES, _LOOKS // max(looks, 1)), _FEWEST_TIMES)):
         later = int(np.searchsorted(-last, -time, side="right"))  # so many end at that time or after it
-        done = np.maximum(time - (last - own)[:later], 0)
-        begun = np.flatnonzero(done)
-        load = loads[:, later - 1] - largest_sum(np.where(counted[:, begun], done[begun], 0), pes)
+        begun = by_latest[(by_latest < later) & (latest[by_latest] < time)]
+        load = loads[:, later - 1] - first_sums(time - latest[begun], counts[:, begun], pes)
         np.maximum(ended, np.where(load > 0, time - (-load // pes), 0), out=ended)
-        load -= largest_sum(works[:, :later], pes - 1)
+        largest = by_work[by_work < later]
+        load -= first_sums(own[largest], counts[:, largest], pes - 1)
         np.maximum(begin, np.where(load > 0, time - (-load // pes), 0), out=begin)
     return begin, ended
 
@@ -106,11 +111,3 @@ def some_values(values: Int64, most: int) -> list[int]:
     different = np.unique(values)
     chosen: list[int] = different[np.unique(np.linspace(0, len(different) - 1, most).astype(np.int64))].tolist()
     return chosen
-
-
-def largest_sum(rows: Int64, count: int) -> Int64:
-    """Return the sum of the largest of each row, so many of them."""
-    columns = rows.shape[-1]
-    kept = np.partition(rows, columns - count, axis=-1)[..., columns - count :] if 0 < count < columns else rows
-    total: Int64 = kept[..., : min(count, columns)].sum(axis=-1)
-    return total

@@ -1,5 +1,7 @@
 """Replays schedules with bounded FIFOs."""
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -10,7 +12,7 @@ from dfcompile.scheduler.simulation.replay import Replay
 from dfcompile.scheduler.simulation.result import NEVER, NO_EDGE, Simulation, Wait, WaitReason
 from dfcompile.scheduler.simulation.stepping import FINISHED, NOT_STARTED
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
-from dfcompile.scheduler.simulation.unit_replay import replay_unit
+from dfcompile.scheduler.simulation.unit_replay import UnitTimes, replay_unit
 
 
 def simulate(dag: CanonicalDag, replay: Replay, *, details: bool = True) -> Simulation:
@@ -46,6 +48,7 @@ class _Replaying:
         self._write_stall = np.zeros(dag.edges_count, dtype=np.int64)
         self._peak = np.zeros(dag.edges_count, dtype=np.int64)
         self._deadlock: tuple[Wait, ...] = ()
+        self._known: dict[tuple[Hashable, tuple[int, ...]], UnitTimes] = {}
 
     def run(self) -> Simulation:
         check_sizes(self._dag, self._plan)
@@ -74,7 +77,7 @@ class _Replaying:
 
     def _replay(self, unit: StreamingUnit) -> None:
         release = tuple(last_end(self._end, self._plan.waits[node]) for node in unit.nodes)
-        times = replay_unit(unit, release, details=self._details)
+        times = self._times(unit, release)
         if times.stuck:
             self._deadlock = self._deadlock or self._wait_cycle(unit, times.stuck)
         for node, start, end in zip(unit.nodes, times.start, times.end, strict=True):
@@ -83,6 +86,16 @@ class _Replaying:
         self._read_stall[edges] = times.read_stall
         self._write_stall[edges] = times.write_stall
         self._peak[edges] = times.peak
+
+    def _times(self, unit: StreamingUnit, release: tuple[int, ...]) -> UnitTimes:
+        """Replay a unit, unless one of its shape has been that could begin as much earlier as all its nodes could."""
+        if NEVER in release:
+            return replay_unit(unit, release, details=self._details)
+        begin = min(release)
+        key = unit.shape, tuple(cycle - begin for cycle in release)
+        if key not in self._known:
+            self._known[key] = replay_unit(unit, key[1], details=self._details)
+        return self._known[key].later(begin)
 
     def _wait_cycle(self, unit: StreamingUnit, stuck: tuple[int, ...]) -> tuple[Wait, ...]:
         """Follow the waits from the first stuck node until they close."""

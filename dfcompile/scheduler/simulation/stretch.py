@@ -1,5 +1,6 @@
 """A streaming unit and the stretch of its accesses that is being simulated."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from dfcompile.canonical_dag.dag import Int64
@@ -39,6 +40,11 @@ class StreamingUnit:
     capacity: tuple[int, ...]
     waits: tuple[tuple[int, ...], ...]
     rounds: int
+
+    @property
+    def shape(self) -> Hashable:
+        """What its times depend on, whichever nodes and edges of the graph it has."""
+        return self.reads, self.writes, self.source, self.target, self.capacity, self.waits
 
     def volume(self, edge: int) -> int:
         """Elements that travel on an edge."""

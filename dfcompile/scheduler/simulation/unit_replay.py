@@ -1,6 +1,6 @@
 """Replays one streaming unit, stretch by stretch, and leaps over what repeats."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dfcompile.scheduler.simulation.access_sequence import Place
 from dfcompile.scheduler.simulation.cuts import cut
@@ -45,6 +45,13 @@ class UnitTimes:
     write_stall: tuple[int, ...]
     peak: tuple[int, ...]
     stuck: tuple[int, ...]
+
+    def later(self, cycles: int) -> "UnitTimes":
+        """Return the times of a unit of which every node may run so many cycles later."""
+        start, end = (
+            tuple(NEVER if time == NEVER else time + cycles for time in times) for times in (self.start, self.end)
+        )
+        return replace(self, start=start, end=end)
 
 
 def replay_unit(unit: StreamingUnit, release: tuple[int, ...], *, details: bool) -> UnitTimes:

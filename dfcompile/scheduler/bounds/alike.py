@@ -1,0 +1,50 @@
+"""Tasks of which a bound knows the same count as one with a number: equal layers have thousands, of a few kinds."""
+
+import numpy as np
+
+from dfcompile.canonical_dag.dag import Int64
+
+
+def alike(*columns: Int64) -> tuple[Int64, Int64]:
+    """Return tasks sorted so that those of equal figures follow one another, and where each kind of them begins.
+
+    Args:
+        columns: figures of the tasks, shape [tasks] each; the last one is the first to be sorted by.
+    """
+    order = np.lexsort(columns)
+    is_first = np.ones(len(order), dtype=np.bool_)
+    if len(order):
+        is_first[1:] = np.any([column[order][1:] != column[order][:-1] for column in columns], axis=0)
+    return order, np.flatnonzero(is_first)
+
+
+def largest_sum(values: Int64, counts: Int64, most: int) -> int:
+    """Return the sum of so many of the largest values, of all if they are fewer.
+
+    Args:
+        values: shape [kinds].
+        counts: how often each is there, once at least, shape [kinds].
+        most: so many are added up.
+    """
+    if 0 < most < len(values):
+        least = int(np.partition(values, len(values) - most)[len(values) - most])
+        above = values > least
+        values, counts = values[above], counts[above]
+        others = most - int(counts.sum())
+        if others >= 0:
+            return int(values @ counts) + others * least
+    descending = np.argsort(-values)
+    return int(first_sums(values[descending], counts[descending], most))
+
+
+def first_sums(values: Int64, counts: Int64, most: int) -> Int64:
+    """Return the sums of so many first values, of all if they are fewer, each there a number of times.
+
+    Args:
+        values: shape [kinds].
+        counts: how often each is there, shape [..., kinds].
+        most: so many are added up.
+    """
+    # Summed by parts: what the first so many kinds hold counts with the step from the last one's value to the next.
+    sums: Int64 = np.minimum(np.cumsum(counts, axis=-1), most) @ -np.diff(values, append=0)
+    return sums
