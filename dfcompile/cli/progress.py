@@ -190,7 +190,7 @@ class _Line:
             console=console, get_renderable=self._text, transient=True,
             refresh_per_second=REFRESHED_PER_S, redirect_stdout=False,
         )  # fmt: skip
-        self._live.start()
+        self._live.start(refresh=True)
 
     def _text(self) -> Text:
         from rich.text import Text
