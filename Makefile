@@ -44,10 +44,12 @@ check: $(INSTALLED) docs
 docs: $(INSTALLED)
 	$(BIN)/mkdocs build --strict --site-dir build/site
 
-# Pictures of pages and charts in build/screenshots, and a check that nothing is cut off; needs Chromium on PATH.
+# Pictures of the site and of charts in build/screenshots, and a check that nothing is cut off; those of pages of --html
+# in docs/screenshots, which README and docs show. Needs Chromium on PATH (apt-get install chromium).
 screenshots: docs
 	$(BIN)/python -m tests.website.screenshots
 	$(BIN)/python -m tests.website.charts
+	$(BIN)/python -m tests.website.page_pictures
 
 # 20,000 models, 5,000 DAGs and 5,000 set-up and system files; less or again: make fuzz FUZZ='--count 1000 --seed 7'
 fuzz: $(INSTALLED)

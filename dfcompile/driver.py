@@ -224,8 +224,9 @@ def _points(
     show: ShowStage,
 ) -> Iterator[Point]:
     (variant, selection), pes = chosen, schedule.pes
+    named = "".join(f"{choice} " for choice in variant.choices)
     with work_of(1 + len(plan.chips)) as steps:
-        with show(f"scheduling on {pes} processing elements"):
+        with show(f"scheduling {named}on {pes} processing elements"):
             made = None if selection is None or selection.made is None else selection.made.of(variant.dag)
             found = variant.scheduling.on(schedule, made)
             steps.add()
@@ -238,7 +239,7 @@ def _points(
             tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
         attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=_adds_up(variant, plan))
         for chips in plan.chips:
-            with show(f"mapping on {chips} chip{'s' * (chips > 1)} of {pes} cores"):
+            with show(f"mapping {named}on {chips} chip{'s' * (chips > 1)} of {pes} cores"):
                 mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
                 fastest = attained.fastest(chips)
                 steps.add()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
 from threading import Thread
 from typing import Protocol
@@ -74,7 +75,8 @@ class LocalProcesses:
         left = list(range(len(jobs)))
         for _ in range(_DEATHS + 1):
             done = set()
-            futures = {self._started().submit(self._run, jobs[number]): number for number in left}
+            with _shielded_from_interrupts():
+                futures = {self._started().submit(self._run, jobs[number]): number for number in left}
             try:
                 for future in as_completed(futures):
                     found = future.result()
@@ -104,6 +106,22 @@ class LocalProcesses:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
+
+
+@contextmanager
+def _shielded_from_interrupts() -> Iterator[None]:
+    """Start processes that an interrupt does not reach, not even before they have told so themselves.
+
+    A terminal sends it to all of them, and each would print where it was. This process gets it after the body.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def end_with_parent(parent: int) -> None:

@@ -15,6 +15,7 @@ from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import Program
 from dfcompile.frontend.sdfg.importer import import_program
 from dfcompile.frontend.validation import check_operands, check_structure, checked_types
+from dfcompile.host.stages import Work, work_of
 
 
 def program_of(
@@ -31,11 +32,21 @@ def program_of(
     Raises:
         UserError: the model contradicts itself, or has something that cannot be compiled.
     """
+    with work_of(4) as steps:
+        return _program_of(name, model, options, weights, steps)
+
+
+def _program_of(
+    name: str, model: onnx.ModelProto, options: ReadOptions, weights: Mapping[str, Constant], steps: Work
+) -> Program:
     draft = upgraded(without_control_flow(read_draft(model, options.shapes, weights, options.dims)))
+    steps.add()
     named = name_nodes(draft)
     check_structure(named, options.operators)
     named = with_later_types(named)
     # Before the passes as well: they would report a contradiction as their own.
     check_operands(named, model.graph.value_info)
+    steps.add()
     normalised = normalise(named)
+    steps.add()
     return import_program(name, normalised, checked_types(normalised.draft))

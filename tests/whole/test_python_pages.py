@@ -23,7 +23,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def of_command(folder: Path, *words: str) -> str:
     file = folder / "command.html"
-    assert main([*words, "--html", str(file), "-o", str(folder / "out")]) == 0
+    assert main([*words, "--html", str(file)]) == 0
     page = file.read_text(encoding="utf-8")
     command = re.search(r'<code id="command">(.*?)</code>', page, re.DOTALL)
     assert command is not None
@@ -57,7 +57,6 @@ def test_a_schedule(tmp_path: Path) -> None:
 
 def test_a_set_up_file(tmp_path: Path) -> None:
     df.solve(DESIGN).html(tmp_path / "page.html")
-    (tmp_path / "out").mkdir()
 
     assert without_seconds((tmp_path / "page.html").read_text(encoding="utf-8")) == of_command(tmp_path, str(DESIGN))
 

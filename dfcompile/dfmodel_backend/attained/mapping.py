@@ -7,7 +7,7 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.attained.breakdown import Phase, TimeParts, phases_of, time_parts
 from dfcompile.dfmodel_backend.attained.concatenation import concatenated
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
-from dfcompile.dfmodel_backend.attained.search import fastest_chain
+from dfcompile.dfmodel_backend.attained.search import FoundChain, fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
@@ -15,6 +15,7 @@ from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
+from dfcompile.host.stages import work_of
 from dfcompile.scheduler import Schedule
 
 NS_PER_S = 1e9
@@ -90,7 +91,13 @@ def map_tasks(model: TaskModel, most_configurations: int = 0) -> TaskMapping:
         InfeasibleError: the FIFOs of a kernel alone exceed SRAM, or DRAM does not hold what must be alive at once.
         UserError: a replay is too large.
     """
-    found = fastest_chain(model, most_configurations)
+    with work_of(2) as steps:
+        found = fastest_chain(model, most_configurations)
+        steps.add()
+        return _mapping_of(model, found)
+
+
+def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
     shared = model.chips
     system = model.system.one_chip if shared is None else shared.system
     schedule = concatenated(model.machine_dag, found.configurations, model.scheduling)

@@ -18,6 +18,7 @@ from dfcompile.dfmodel_backend.columns import Column, members_of, sums_over
 from dfcompile.dfmodel_backend.fusion.solvers.path import TIE, Chain, PathCosts, least_chain
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.errors import InfeasibleError
+from dfcompile.host.stages import counted
 from dfcompile.options import Effort
 
 # What may be looked at, in tasks; a set of kernels counts for at least so many.
@@ -130,7 +131,7 @@ class _Search:
             unknown = self._below(chain, _REPLAYED)
             if not unknown:
                 return self._found(chain, is_optimal=self._holds_all)
-            for arc in unknown:
+            for arc in counted(unknown):
                 self._replay(arc)
 
     # -- large graphs: plans first
@@ -148,7 +149,7 @@ class _Search:
             found = self._plan(self._whole, budget)
             if self._model.dag.tasks_count > PLANNED and self._needs_no_memory(found, least_dram_ns):
                 return
-        for arc in self._arcs_of(tuple(alone)):
+        for arc in counted(self._arcs_of(tuple(alone))):
             self._plan(arc, budget)
         tasks = self._model.dag.tasks_count
         refinement = _Budget(PLANNED if tasks <= SMALL else REFINED_TIMES * tasks)
@@ -157,7 +158,7 @@ class _Search:
             bounded = self._affordable(self._below(self._shortest(_BOUNDED) or (), _PLANNED), refinement)
             if not merged and not bounded:
                 return
-            for arc in [*merged, *bounded]:
+            for arc in counted([*merged, *bounded]):
                 if not budget.has(self._tasks(arc)):
                     return
                 self._plan(arc, budget)
@@ -200,7 +201,7 @@ class _Search:
             if not budget.has(tasks) and (best := self._shortest(_REPLAYED)) is not None:
                 return self._found(best, is_optimal=False)
             budget.spend(tasks)
-            for arc in unknown:
+            for arc in counted(unknown):
                 self._replay(arc)
 
     def _other(self, chain: Chain) -> Chain:

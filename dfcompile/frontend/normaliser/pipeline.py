@@ -12,6 +12,7 @@ from dfcompile.frontend.normaliser.output_copies import copy_border_outputs
 from dfcompile.frontend.normaliser.pass_through import remove_pass_through
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.program import Coverage, ModelNode
+from dfcompile.host.stages import counted
 
 VIEWS = frozenset(["Flatten", "Reshape", "Squeeze", "Unsqueeze"])
 
@@ -68,7 +69,7 @@ def normalise(draft: Draft) -> Normalised:
     """
     read = {node.name: node.op_type for node in draft.proto.graph.node}
     coverage: dict[str, Coverage] = {}
-    for each in PASSES:
+    for each in counted(PASSES):
         before = [node.name for node in draft.proto.graph.node]
         draft = each.run(draft)
         after = {node.name for node in draft.proto.graph.node}

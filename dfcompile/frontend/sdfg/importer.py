@@ -21,6 +21,7 @@ from dfcompile.frontend.sdfg.numbering import number_elements
 from dfcompile.frontend.sdfg.operator_node import AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.scalar_types import scalar_type
 from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
+from dfcompile.host.stages import as_they_come
 
 
 def import_program(name: str, normalised: Normalised, types: Mapping[str, TensorType]) -> Program:
@@ -92,7 +93,7 @@ def _add_nodes(sdfg: dace.SDFG, draft: Draft, arrays: Mapping[str, str]) -> None
     access: dict[str, AccessNode] = {}
     nodes, whole = NodeCopies(), WholeMemlets(sdfg)
     labels = labels_of(node.name for node in draft.proto.graph.node)
-    for node in draft.proto.graph.node:
+    for node in as_they_come(draft.proto.graph.node, len(draft.proto.graph.node)):
         operands = {input_connector(at): name for at, name in enumerate(node.input) if name in arrays}
         results = {output_connector(at): name for at, name in enumerate(node.output) if name in arrays}
         operator = nodes.operator(

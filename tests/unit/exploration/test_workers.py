@@ -45,6 +45,12 @@ def tell_and_wait(job: Job) -> tuple[Outcome, ...]:
     return run_job(job)
 
 
+def tell_what_is_blocked(job: Job) -> tuple[Outcome, ...]:
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    Path(os.environ[MARK], str(job.pes)).write_text(" ".join(signal.Signals(number).name for number in blocked))
+    return run_job(job)
+
+
 def wait_for_ever() -> None:
     list(LocalProcesses(2, tell_and_wait).run(jobs()))
 
@@ -64,6 +70,20 @@ def test_worker_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch, tmp_
 
     assert (tmp_path / "died").exists()
     assert found == dict(InThisProcess().run(jobs()))
+
+
+def test_an_interrupt_reaches_no_worker_not_even_one_that_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(MARK, str(tmp_path))
+    workers = LocalProcesses(2, tell_what_is_blocked)
+    try:
+        list(workers.run(jobs()))
+    finally:
+        workers.close()
+
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["SIGINT"] * 3
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_workers_that_die_again_and_again() -> None:
