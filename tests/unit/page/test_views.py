@@ -66,6 +66,16 @@ def test_a_cell_for_each_array_of_a_kernel_says_which_axis_is_split_over_how_man
     assert not [chart for chart in view_of(Record(model_report())).charts if chart.kind is ChartKind.GRID]
 
 
+def test_ski_slopes_have_the_sram_of_the_chip_as_a_line() -> None:
+    curve: Json = {"name": "gemm", "buffer_bytes": [16, 64], "traffic_bytes": [4000, 1000]}
+    report: dict[str, Json] = {"schema": "dfcompile-bounds/1", "subject": "gemm", "curves": [curve], "sram_bytes": 2000}
+
+    (chart,) = view_of(Record(report)).charts
+    assert [(guide.label, guide.x, guide.y) for guide in chart.guides] == [("SRAM 2.00 kB", (2000, 2000), (1000, 4000))]
+    (chart,) = view_of(Record({**report, "sram_bytes": None})).charts
+    assert chart.guides == ()
+
+
 def test_kernels_of_a_design_say_which_dimension_is_split() -> None:
     kernels = [{"name": name, "configuration": 1, "sharding": split, "exchange": ""} for name, split in ("qO", "s-")]
     report = {"format": "dfcompile-design/1", "name": "gpt", "figures": {"tensor_parallel": 8}, "kernels": kernels}
