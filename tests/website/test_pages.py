@@ -349,3 +349,40 @@ def test_texts_stand_out_from_their_paper(opened: Browser, tmp_path: Path, schem
     assert isinstance(found, list)
     assert len(found) > 50
     assert min(found) >= 4.5  # WCAG 2, AA
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_of_drawings_stand_out_from_what_they_stand_on(opened: Browser, tmp_path: Path, scheme: str) -> None:
+    """Of boxes and cells a colour lies over the paper with 28 % of its strength."""
+    opened.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    show(opened, tmp_path, sharded_report(), graph=dataflow(2, 8, 2))
+    found = answered(
+        opened,
+        """
+        (() => {
+          const parts = (colour) => d3.rgb(colour);
+          const light = ({ r, g, b }) => [r, g, b]
+            .map((part) => part / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+            .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+          const over = (colour, paper) => d3.rgb(d3.interpolateRgb(paper, colour)(0.28));
+          const ratio = (a, b) => {
+            const [more, less] = [light(a), light(b)].sort((x, y) => y - x);
+            return (more + 0.05) / (less + 0.05);
+          };
+          const paper = parts(getComputedStyle(document.body).backgroundColor);
+          const grounds = [paper, ...dfcompile.colours.map((colour) => over(colour, paper))];
+          const inks = [...document.querySelectorAll("svg text")].map((text) => getComputedStyle(text).fill);
+          const amounts = [...document.querySelectorAll("#graph .amount")].map((text) => getComputedStyle(text).fill);
+          return { all: [...new Set(inks)].map((ink) => ratio(parts(ink), paper)),
+            boxes: [...new Set(
+              [...document.querySelectorAll("#graph g text")].map((text) => getComputedStyle(text).fill),
+            )].flatMap((ink) => grounds.map((ground) => ratio(parts(ink), ground))), amounts: amounts.length };
+        })()
+        """,
+    )
+    opened.call("Emulation.setEmulatedMedia", features=[])
+
+    assert isinstance(found, dict)
+    assert found["amounts"]
+    assert len(found["boxes"]) == 8
+    assert min(*found["all"], *found["boxes"]) >= 4.5  # WCAG 2, AA
