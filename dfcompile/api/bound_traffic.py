@@ -251,7 +251,7 @@ def with_machine(found: BoundsReport, system: str) -> tuple[BoundsReport, int | 
             f"{size_text(best.buffer_bytes)} and {best.multiply_adders:,.0f} multiply-adders, {best.time_ns:,.4g} ns "
             f"for {best.curve}"
         )
-    return replace(found, notes=tuple(notes), die=best), sram
+    return replace(found, notes=tuple(notes), die=best, sram_bytes=sram), sram
 
 
 def _die_share(found: BoundsReport, sram: int, chip: System) -> DieRow | None:

@@ -57,10 +57,10 @@ def page_html(report_json: str, command: str, source: PageSource, links: tuple[L
     timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
     provenance = provenance_of(command, dfcompile.__version__, source.files)
     graph = source.graph or _graph(source.schedules, source.dags)
-    return html_page(Content(json.loads(report_json), provenance, timelines, graph, _subject(source.files), links))
+    return html_page(Content(json.loads(report_json), provenance, timelines, graph, subject_of(source.files), links))
 
 
-def _subject(files: Sequence[Path]) -> str:
+def subject_of(files: Sequence[Path]) -> str:
     """Return the folder of a model whose file is called as all of them are; else the report's name is as good."""
     return files[0].resolve().parent.name if files and files[0].stem == "model" else ""
 

@@ -124,6 +124,7 @@ class BoundsReport:
         operations: additions and multiplications of products.
         die: what a machine's die should be; ``None`` without a machine.
         fusions: rows of a chain or of attention, by what stays on the chip (`op_type`), then buffer.
+        sram_bytes: of the machine's chip; ``None`` without a machine, or if it is not limited.
     """
 
     subject: str
@@ -135,6 +136,7 @@ class BoundsReport:
     operations: int
     fusions: tuple[BoundRow, ...] = ()
     die: DieRow | None = None
+    sram_bytes: int | None = None
 
 
 def bounds_text(report: BoundsReport, form: str, width: int) -> str:
@@ -194,6 +196,7 @@ def bounds_record(report: BoundsReport) -> dict[str, Json]:
             for row in report.whole
         ],
         "notes": list(report.notes),
+        "sram_bytes": report.sram_bytes,
         "operations": report.operations,
         "die": None
         if report.die is None

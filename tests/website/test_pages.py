@@ -17,6 +17,7 @@ from dfcompile.visualization.dataflow import Dataflow
 from dfcompile.visualization.timeline import Timeline
 from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report, sharded_report
 from tests.website.browser import NAMES, Browser, browser
+from tests.website.page_checks import DOMAINS, FIRST_PAINT_MS, INTERACTION_MS, MOST_BYTES, complaints, tried
 
 pytestmark = pytest.mark.skipif(
     not any(map(shutil.which, NAMES)), reason=f"none of {', '.join(NAMES)} is on PATH: pages are tried in a browser"
@@ -27,7 +28,7 @@ RUN = Provenance("dfcompile model.py --pes 16,64", (("dfcompile", "0.1.0"),), ((
 @pytest.fixture(scope="module")
 def opened() -> Iterator[Browser]:
     with browser() as running:
-        for domain in ("Runtime", "Log", "Network"):
+        for domain in DOMAINS:
             running.call(f"{domain}.enable")
         yield running
 
@@ -52,7 +53,7 @@ def show(
     """Open the page of a report; return the seconds until it is drawn."""
     file = folder / "page.html"
     file.write_text(html_page(Content(report, RUN, timelines, graph)), encoding="utf-8")
-    assert file.stat().st_size < 6_000_000
+    assert file.stat().st_size < MOST_BYTES
     running.events.clear()
     begin = time.monotonic()
     running.open(file, width)
@@ -60,21 +61,6 @@ def show(
         time.sleep(0.01)
     running.evaluate("1")
     return time.monotonic() - begin
-
-
-def complaints(running: Browser) -> list[object]:
-    """What the console says, and what was asked of the network."""
-    found: list[object] = []
-    for event in running.events:
-        parameters = event["params"]
-        assert isinstance(parameters, dict)
-        if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled"):
-            found.append(parameters)
-        elif event["method"] == "Network.requestWillBeSent":
-            url = parameters["request"]["url"]
-            if not url.startswith("data:") and not url.endswith("/page.html"):
-                found.append(url)
-    return found
 
 
 def answered(running: Browser, script: str) -> object:
@@ -89,7 +75,7 @@ def test_nothing_is_said_or_fetched_and_nothing_is_wider_than_the_window(
     show(opened, tmp_path, model_report(), ("16 PEs", schedule(100, 16)), width=width, graph=dataflow(2, 6, 3))
     time.sleep(0.3)
 
-    assert complaints(opened) == []
+    assert complaints(opened, tmp_path / "page.html") == []
     assert answered(opened, "document.documentElement.scrollWidth") == width
     assert answered(opened, "document.querySelectorAll('figure.chart svg').length") == answered(
         opened, "document.querySelectorAll('figure.chart').length"
@@ -103,7 +89,7 @@ def test_a_hostile_name_is_inert(opened: Browser, tmp_path: Path, name: str) -> 
     opened.evaluate("[...document.querySelectorAll('#graph button')].forEach((each) => each.click())")
     time.sleep(0.2)
 
-    assert complaints(opened) == []
+    assert complaints(opened, tmp_path / "page.html") == []
     assert answered(opened, "document.title !== 'owned' && ({}).polluted === undefined") is True
     assert answered(opened, "document.querySelectorAll('img, iframe, object, main a').length") == 0
     shown = str(answered(opened, "document.body.innerText"))
@@ -140,6 +126,12 @@ def test_a_table_is_sorted_and_filtered_with_the_keyboard_alone(opened: Browser,
     opened.evaluate("document.querySelector('details.table input').focus()")
     opened.call("Input.insertText", text="MatMul=IP")
     assert cells(opened, column) == ["7,000", "3,750"]
+    for word, left in (("3,750", 1), ("3750", 1), ("3.75e-6", 1), ("no such", 0)):
+        opened.evaluate("document.querySelector('details.table input').select()")
+        opened.call("Input.insertText", text=word)
+        found = cells(opened, column)
+        assert isinstance(found, list)
+        assert len(found) == left, word
 
 
 def test_a_table_as_csv_has_the_figures_of_the_json(opened: Browser, tmp_path: Path) -> None:
@@ -215,7 +207,7 @@ def test_cells_of_a_sharding_are_read_with_keys_and_are_all_there(opened: Browse
         "0 · a\\u202eb\\u2066c\\u200b reads 1; axis 0; x: split by axis 0 over 4 chips; whole on 2 chips; "
         "1,024 of 4,096 elements on a chip"
     )
-    assert complaints(opened) == []
+    assert complaints(opened, tmp_path / "page.html") == []
 
 
 def test_a_link_leads_to_its_file_and_stands_out(opened: Browser, tmp_path: Path) -> None:
@@ -306,22 +298,24 @@ def test_a_graph_of_the_size_of_gpt_2_starts_closed_and_answers_soon(opened: Bro
     opened.call("Input.insertText", text="CONV321")
     press(opened, "Enter", 13, "\r")
     assert str(answered(opened, "document.querySelector('#graph .said').textContent")).startswith("conv321: operator")
-    assert complaints(opened) == []
+    assert complaints(opened, tmp_path / "page.html") == []
 
 
 @pytest.mark.slow
 def test_large_pages_are_there_and_answer_soon(opened: Browser, tmp_path: Path) -> None:
-    """Acceptance: first paint within 2 s, interaction within 0.2 s; here with room for a machine that is shared."""
-    assert show(opened, tmp_path, exploration_report(5000)) < 6
-    assert show(opened, tmp_path, model_report(), ("Cholesky", schedule(100_000, 128))) < 6
-    took = answered(
-        opened,
-        "(() => { const begin = performance.now(); document.querySelector('canvas').dispatchEvent("
-        "new KeyboardEvent('keydown', { key: '+' })); return performance.now() - begin; })()",
-    )
-    assert isinstance(took, int | float)
-    assert took < 600
-    assert complaints(opened) == []
+    """The limits of pages, with room for a machine that is shared; `python -m benchmarks.pages` has real pages."""
+    page = tmp_path / "page.html"
+    for content in (
+        Content(exploration_report(5000), RUN),
+        Content(model_report(), RUN, [("Cholesky", schedule(100_000, 128))], dataflow(12, 500, 6)),
+    ):
+        page.write_text(html_page(content), encoding="utf-8")
+        found = tried(opened, page)
+        assert found.size_bytes <= MOST_BYTES
+        assert found.first_paint_ms <= 3 * FIRST_PAINT_MS
+        assert found.slowest[1] <= 3 * INTERACTION_MS, found.interactions_ms
+        assert found.complaints == []
+    assert set(found.interactions_ms) >= {"sort", "filter", "zoom in", "point at a chart", "open or close a box"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -355,3 +349,40 @@ def test_texts_stand_out_from_their_paper(opened: Browser, tmp_path: Path, schem
     assert isinstance(found, list)
     assert len(found) > 50
     assert min(found) >= 4.5  # WCAG 2, AA
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_of_drawings_stand_out_from_what_they_stand_on(opened: Browser, tmp_path: Path, scheme: str) -> None:
+    """Of boxes and cells a colour lies over the paper with 28 % of its strength."""
+    opened.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    show(opened, tmp_path, sharded_report(), graph=dataflow(2, 8, 2))
+    found = answered(
+        opened,
+        """
+        (() => {
+          const parts = (colour) => d3.rgb(colour);
+          const light = ({ r, g, b }) => [r, g, b]
+            .map((part) => part / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+            .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+          const over = (colour, paper) => d3.rgb(d3.interpolateRgb(paper, colour)(0.28));
+          const ratio = (a, b) => {
+            const [more, less] = [light(a), light(b)].sort((x, y) => y - x);
+            return (more + 0.05) / (less + 0.05);
+          };
+          const paper = parts(getComputedStyle(document.body).backgroundColor);
+          const grounds = [paper, ...dfcompile.colours.map((colour) => over(colour, paper))];
+          const inks = [...document.querySelectorAll("svg text")].map((text) => getComputedStyle(text).fill);
+          const amounts = [...document.querySelectorAll("#graph .amount")].map((text) => getComputedStyle(text).fill);
+          return { all: [...new Set(inks)].map((ink) => ratio(parts(ink), paper)),
+            boxes: [...new Set(
+              [...document.querySelectorAll("#graph g text")].map((text) => getComputedStyle(text).fill),
+            )].flatMap((ink) => grounds.map((ground) => ratio(parts(ink), ground))), amounts: amounts.length };
+        })()
+        """,
+    )
+    opened.call("Emulation.setEmulatedMedia", features=[])
+
+    assert isinstance(found, dict)
+    assert found["amounts"]
+    assert len(found["boxes"]) == 8
+    assert min(*found["all"], *found["boxes"]) >= 4.5  # WCAG 2, AA

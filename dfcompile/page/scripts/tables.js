@@ -1,7 +1,7 @@
 // A table for each list of records in the report: sorted by its headings, filtered by a word, copied as CSV.
 "use strict";
 (function (page) {
-  const MOST_ROWS = 200; // that are shown at once
+  const MOST_ROWS = 100; // that are shown at once
   const OPEN = 2; // tables that are open at first
 
   function isRecord(value) {
@@ -67,6 +67,18 @@
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   }
 
+  // Whether what a cell shows has a word in it; quick, as every key typed asks it of every cell. Texts recur.
+  const lowered = new Map();
+  function has(value, word) {
+    if (typeof value === "number") {
+      const digits = Math.abs(value) < 1e-3 && value !== 0 ? value.toExponential() : String(value);
+      return digits.includes(word.replaceAll(",", ""));
+    }
+    let text = lowered.get(value);
+    if (text === undefined) lowered.set(value, (text = page.cell(value).toLowerCase()));
+    return text.includes(word);
+  }
+
   page.csv = function (names, rows) {
     return [names, ...rows.map((row) => names.map((name) => row[name]))].map((row) => row.map(quoted).join(",")).join("\n") + "\n";
   };
@@ -94,7 +106,7 @@
     let most = MOST_ROWS;
 
     function chosen() {
-      const kept = word ? rows.filter((row) => names.some((name) => page.cell(row[name]).toLowerCase().includes(word))) : [...rows];
+      const kept = word ? rows.filter((row) => names.some((name) => has(row[name], word))) : [...rows];
       if (order.name !== null) kept.sort((a, b) => compare(a[order.name], b[order.name]) * (order.up ? 1 : -1));
       return kept;
     }
@@ -134,7 +146,7 @@
     csv.addEventListener("click", () => copy(page.csv(names, chosen()), said));
     const more = page.element("button", { type: "button" }, "more rows");
     more.addEventListener("click", () => {
-      most += 5 * MOST_ROWS;
+      most += 10 * MOST_ROWS;
       fill();
     });
     const head = page.element("thead", {}, page.element("tr", {}, ...heads.map(([, each]) => each)));

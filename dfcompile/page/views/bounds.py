@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from dfcompile.page.phrases import quantity
 from dfcompile.page.records import Record
-from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View
 from dfcompile.page.views.assumptions import assumptions_of
 
 
@@ -45,8 +45,16 @@ def _charts(report: Record) -> Iterator[Chart]:
         yield Chart(
             ChartKind.LINES,
             "Bytes moved against buffer size",
-            "Ski slopes: a larger buffer moves less, until only what has to move at all is left.",
+            "Ski slopes: a larger buffer moves less, until only what has to move at all is left."
+            + (" The upright line is the SRAM of the chip." if report.number("sram_bytes") else ""),
             Axis("buffer", "bytes", is_log=True),
             Axis("moved", "bytes", is_log=True),
             marks,
+            tuple(_sram(report, tuple(mark.y for mark in marks))),
         )
+
+
+def _sram(report: Record, moved: tuple[float, ...]) -> Iterator[Guide]:
+    sram = report.number("sram_bytes")
+    if sram:
+        yield Guide(f"SRAM {quantity(sram, 'B')}", (sram, sram), (min(moved), max(moved)))

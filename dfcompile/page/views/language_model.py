@@ -1,6 +1,7 @@
 """The page of a language model: its steps, and what bounds their kernels."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
@@ -42,6 +43,33 @@ def _reasons(steps: Sequence[Record]) -> Iterator[str]:
                 f"{step.text('step')}: nearer to the limit of {limit}; arithmetic works at {share(compute)} of its "
                 f"peak, memory at {share(memory)}."
             )
+        yield from _largest_kernels(step)
+        tried, infeasible = step.number("degrees_tried") or 0, step.number("degrees_infeasible") or 0
+        if tried > 1:
+            yield (
+                f"{step.text('step')}: {step.text('degrees')} is the best of {tried:,} ways to share the model among "
+                f"chips; {infeasible:,} of them do not fit."
+            )
+
+
+def _largest_kernels(step: Record) -> Iterator[str]:
+    """Yield what bounds the kernels of a step, and which of them take longest."""
+    times: defaultdict[str, float] = defaultdict(float)
+    bounds: defaultdict[str, float] = defaultdict(float)
+    for kernel in step.parts("kernels"):
+        took = (kernel.number("count") or 1) * (kernel.number("time_s") or 0)
+        times[kernel.text("name")] += took
+        bounds[kernel.text("bound").lower()] += took
+    total = sum(times.values())
+    if not total:
+        return
+    longest = ", ".join(f"{name} ({share(took / total)})" for name, took in _descending(times)[:3])
+    limits = ", ".join(f"{name} {share(took / total)}" for name, took in _descending(bounds))
+    yield f"{step.text('step')}: of the time of kernels, by what bounds them: {limits}; the longest are {longest}."
+
+
+def _descending(times: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(times.items(), key=lambda pair: -pair[1])
 
 
 def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:

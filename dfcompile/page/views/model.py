@@ -1,15 +1,15 @@
 """The page of a model, or of a canonical DAG: makespan, I/O, cost per expansion and number of PEs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import inf
 from typing import Final
 
 from dfcompile.page.phrases import choices, counted, quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Mark, View, is_wide
 from dfcompile.page.views.assumptions import assumptions_of
+from dfcompile.page.views.choices import choice_reasons
 from dfcompile.page.views.configurations import configuration_charts, limits
+from dfcompile.page.views.results import ResultRow, result_rows
 from dfcompile.page.views.sharding import sharding_chart
 
 _BY_PES: Final = (
@@ -22,31 +22,9 @@ _BY_PES: Final = (
 _ROWS_OF_BRACKETS = 40  # more do not fit on a screen: the shortest are shown
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A result of the report.
-
-    Attributes:
-        figures: its record.
-        lowering: expansions and partitioner, as far as they differ among results.
-    """
-
-    figures: Record
-    lowering: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.figures.number('pes')} PEs {self.lowering}".strip()
-
-    @property
-    def makespan(self) -> float:
-        makespan = self.figures.number("schedule.makespan_cycles")
-        return inf if makespan is None else makespan  # a deadlock has none
-
-
 def model_view(report: Record) -> View:
     """Return the view of a ``dfcompile-report``."""
-    rows = _rows(report)
+    rows = result_rows(report)
     best = min(rows, key=lambda row: (row.makespan, row.figures.number("pes") or 0))
     subject = report.text("model.name") or report.text("dag.name") or "graph"
     pes = sorted({row.figures.number("pes") or 0 for row in rows})
@@ -56,33 +34,14 @@ def model_view(report: Record) -> View:
         title=subject,
         question=question,
         answer=_answer(best),
-        reasons=tuple(_reasons(best)),
+        reasons=(*_reasons(best), *choice_reasons(rows, best)),
         charts=tuple(_charts(rows, best)),
         assumptions=assumptions_of(report),
         warnings=tuple(text for text in report.items("warnings") if isinstance(text, str)),
     )
 
 
-def _rows(report: Record) -> tuple[_Row, ...]:
-    """Return the results, each named by those of its choices that are not the same in all of them."""
-    results = report.parts("results")
-    named = [
-        (*choices(result, "expansions").split(), result.text("schedule.partition"), _chips(result))
-        for result in results
-    ]
-    same = frozenset.intersection(*map(frozenset, named)) if len(named) > 1 else frozenset(named[0])
-    return tuple(
-        _Row(result, " ".join(name for name in names if name and name not in same))
-        for result, names in zip(results, named, strict=True)
-    )
-
-
-def _chips(result: Record) -> str:
-    chips = result.number("mapping.chips_available")
-    return "" if chips is None else f"{chips} chips"
-
-
-def _answer(best: _Row) -> str:
+def _answer(best: ResultRow) -> str:
     figures = best.figures
     makespan, gap = figures.number("schedule.makespan_cycles"), figures.number("schedule.gap")
     if makespan is None:
@@ -100,7 +59,7 @@ def _answer(best: _Row) -> str:
     return "; ".join((found, *parts)) + "."
 
 
-def _reasons(best: _Row) -> Iterator[str]:
+def _reasons(best: ResultRow) -> Iterator[str]:
     figures = best.figures
     waits = [str(wait) for wait in figures.items("simulation.deadlock")]
     if waits:
@@ -111,17 +70,9 @@ def _reasons(best: _Row) -> Iterator[str]:
     utilization, speedup = figures.number("schedule.pe_utilization"), figures.number("schedule.speedup")
     if utilization is not None and speedup is not None:
         yield f"PEs work {share(utilization)} of the time; {speedup:.3g} times faster than one PE."
-    for hint in figures.parts("over_expansions.hints")[:3]:
-        bound = hint.number("hinted_bound_cycles")
-        expands = " ".join(str(rule) for rule in hint.items("expand"))
-        if bound is not None:
-            yield f"--expand {expands} would lower the bound to {counted(bound, 'cycles')}."
-    estimated = figures.number("automatic.estimated_cycles")
-    if estimated is not None and not figures.is_set("automatic.is_taken") and estimated < best.makespan:
-        yield f"--expand auto is estimated at {counted(estimated, 'cycles')}."
 
 
-def _charts(rows: Sequence[_Row], best: _Row) -> Iterator[Chart]:
+def _charts(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     yield from _brackets(rows, best)
     for path, title, unit in _BY_PES:
         marks = tuple(
@@ -149,7 +100,7 @@ def _by_pes(title: str, unit: str, marks: tuple[Mark, ...]) -> Chart:
     )
 
 
-def _brackets(rows: Sequence[_Row], best: _Row) -> Iterator[Chart]:
+def _brackets(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     shown = sorted(rows, key=lambda row: row.makespan)[:_ROWS_OF_BRACKETS]
     kept = set(map(id, shown))
     paths = (("proved bound", "schedule.lower_bound_cycles"), ("attained", "schedule.makespan_cycles"),
@@ -180,7 +131,7 @@ def _brackets(rows: Sequence[_Row], best: _Row) -> Iterator[Chart]:
         )
 
 
-def _bracket_marks(rows: Sequence[_Row], paths: Sequence[tuple[str, str]], best: _Row) -> tuple[Mark, ...]:
+def _bracket_marks(rows: Sequence[ResultRow], paths: Sequence[tuple[str, str]], best: ResultRow) -> tuple[Mark, ...]:
     return tuple(
         Mark(row.name, value, series, row.name, is_chosen=row is best)
         for row in rows
@@ -189,7 +140,7 @@ def _bracket_marks(rows: Sequence[_Row], paths: Sequence[tuple[str, str]], best:
     )
 
 
-def _pareto(rows: Sequence[_Row], best: _Row) -> Iterator[Chart]:
+def _pareto(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     marks = tuple(
         Mark(moved, makespan, row.lowering, row.name, is_chosen=row is best)
         for row in rows
@@ -207,7 +158,7 @@ def _pareto(rows: Sequence[_Row], best: _Row) -> Iterator[Chart]:
         )
 
 
-def _operators(best: _Row) -> Iterator[Chart]:
+def _operators(best: ResultRow) -> Iterator[Chart]:
     operators = best.figures.parts("over_expansions.operators")
     parts = (("least work", "least_work_cycles"), ("more work than least", "more_work_cycles"),
              ("waiting", "waiting_cycles"), ("idle", "idle_cycles"))  # fmt: skip

@@ -15,7 +15,7 @@ from dfcompile.page.provenance import Provenance, provenance_of
 from dfcompile.page.reading import read_report, report_in
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.timeline import Timeline
-from tests.unit.page.reports import HOSTILE, exploration_report, model_report
+from tests.unit.page.reports import HOSTILE, dataflow, exploration_report, model_report
 
 RUN = Provenance("dfcompile model.py --pes 16", (("dfcompile", "0.1.0"),), ())
 
@@ -68,6 +68,18 @@ def test_a_name_is_text_wherever_it_stands(name: str) -> None:
     assert len(tags(text)) == len(tags(page(model_report("name", "name"))))
     outside = re.sub(r"<(script|style)[ >].*?</\1>", "", text, flags=re.DOTALL)
     assert not set("\u202e\u2066\u200b\x00\x1b\x9b\ud800") & set(outside)
+
+
+def test_a_page_is_about_what_people_call_the_model_and_its_json_is_as_it_was() -> None:
+    report = model_report("model")
+
+    text = html_page(Content(report, RUN, graph=dataflow(1, 2, 1), subject="lenet"))
+    assert "<title>lenet · dfcompile</title>" in text
+    assert "How long does lenet take on 16, 64 processing elements" in text
+    assert "Dataflow graph: lenet<" in text
+    assert report_in(text, "page.html").values == report
+    exploration = {**exploration_report(2), "model": "model"}
+    assert "<title>lenet · dfcompile</title>" in html_page(Content(exploration, RUN, subject="lenet"))
 
 
 def test_a_page_is_the_same_twice() -> None:

@@ -25,6 +25,61 @@ def test_a_line_per_choice_of_expansions_and_a_mark_per_result() -> None:
     }  # fmt: skip
 
 
+def test_why_the_best_is_best_and_what_may_be_better_is_said_with_the_figures_of_the_json() -> None:
+    report = Record(model_report())
+    hint: Json = {
+        "expand": ["a:Conv=fft", "b:Conv=fft", "c:Conv=fft"], "chosen_bound_cycles": 3000, "hinted_bound_cycles": 1125
+    }  # fmt: skip
+    results: list[Json] = [dict(result.values) for result in report.parts("results")]
+    best = Record(dict(report.parts("results")[3].values))
+    beside: dict[str, Json] = {**best.part("over_expansions").values, "hints": [hint]}
+    results[3] = {**best.values, "over_expansions": beside, "automatic": {"estimated_cycles": 375, "is_taken": False}}
+    slower: dict[str, Json] = {"partition": "best", "makespan_cycles": 4000}
+    slow = report.parts("results")[2].values
+    results[2] = {**slow, "pes": 32, "schedule": slower, "mapping": {"cost_usd": 300}}
+    results.append({**slow})
+
+    reasons = view_of(Record({**report.values, "results": results})).reasons
+    assert reasons[2:] == (
+        "On 64 PEs, beside MatMul=ip: MatMul=mv takes 9.3 % longer, moves as much.",
+        "MatMul=ip is the shortest on 2 of 3 numbers of PEs; else MatMul=mv on 32.",
+        "32 PEs with MatMul=mv are nearly as fast: 4,000 cycles, 6.7 % longer, and cost 300 USD instead of 308.",
+        "Most PE cycles go to conv1 (100 %); 29.4 % of all are idle, PEs without a task while others run.",
+        (
+            "--expand a:Conv=fft b:Conv=fft and 1 more rules (in the table of hints): the bound of these operators "
+            "falls from 3,000 cycles to 1,125 cycles, 50.0 % of the makespan."
+        ),
+        (
+            "--expand auto, which chooses expansions and tasks for each operator, is estimated at 375 cycles: 10 times "
+            "fewer."
+        ),
+    )
+
+
+def test_a_language_model_says_what_bounds_its_kernels_and_which_take_longest() -> None:
+    kernels: list[Json] = [
+        {"name": name, "count": count, "time_s": time, "bound": bound}
+        for name, count, time, bound in (
+            ("ffn", 32, 2.0, "Memory"),
+            ("qkv", 32, 0.5, "Compute"),
+            ("head", 1, 4, "Memory"),
+        )
+    ]
+    step: Json = {
+        "step": "decode", "chips": 4, "time_s": 84.0, "degrees": "tp=4", "degrees_tried": 6, "degrees_infeasible": 1,
+        "kernels": kernels,
+    }  # fmt: skip
+
+    reasons = view_of(Record({"format": "dfcompile-language-model/1", "steps": [step]})).reasons
+    assert reasons == (
+        (
+            "decode: of the time of kernels, by what bounds them: memory 81.0 %, compute 19.0 %; the longest are "
+            "ffn (76.2 %), qkv (19.0 %), head (4.8 %)."
+        ),
+        "decode: tp=4 is the best of 6 ways to share the model among chips; 1 of them do not fit.",
+    )
+
+
 def test_a_deadlock_is_said_and_is_never_the_best() -> None:
     report = Record(model_report())
     results = report.parts("results")
@@ -64,6 +119,16 @@ def test_a_cell_for_each_array_of_a_kernel_says_which_axis_is_split_over_how_man
           "1,024 of 4,096 elements on a chip")),
     ]  # fmt: skip
     assert not [chart for chart in view_of(Record(model_report())).charts if chart.kind is ChartKind.GRID]
+
+
+def test_ski_slopes_have_the_sram_of_the_chip_as_a_line() -> None:
+    curve: Json = {"name": "gemm", "buffer_bytes": [16, 64], "traffic_bytes": [4000, 1000]}
+    report: dict[str, Json] = {"schema": "dfcompile-bounds/1", "subject": "gemm", "curves": [curve], "sram_bytes": 2000}
+
+    (chart,) = view_of(Record(report)).charts
+    assert [(guide.label, guide.x, guide.y) for guide in chart.guides] == [("SRAM 2.00 kB", (2000, 2000), (1000, 4000))]
+    (chart,) = view_of(Record({**report, "sram_bytes": None})).charts
+    assert chart.guides == ()
 
 
 def test_kernels_of_a_design_say_which_dimension_is_split() -> None:

@@ -3,10 +3,12 @@
 import hashlib
 import html
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from dfcompile.api.pages import subject_of
 from dfcompile.canonical_dag import dag_to_json
 from dfcompile.cli import main as cli
 from dfcompile.generators.canonical_dags import gaussian
@@ -50,6 +52,26 @@ def test_the_json_in_the_page_is_the_report(words: list[str], tmp_path: Path, ca
     for file in ("conv.onnx", "dag.json"):
         digest = hashlib.sha256((tmp_path / file).read_bytes()).hexdigest()
         assert (digest in text) == (file in words)
+
+
+def test_a_page_leads_to_the_files_of_its_run(tmp_path: Path) -> None:
+    words = ["--emit", "onnx", "o", "--emit", "schedule", "s", "--trace", "t.json", "--html", "pages/conv.html"]
+    (tmp_path / "pages").mkdir()
+
+    assert cli.main(["conv.onnx", "--pes", "4", *words]) == 0
+    text = (tmp_path / "pages" / "conv.html").read_text()
+    found = re.findall(r'<a href="([^"]*)">', text)
+    assert found == [
+        *("./../t.json", "./../o/conv.txt", "./../o/conv.sdfg", "./../o/conv.onnx"),
+        *("./../s/conv-4.json", "./../s/conv-4.trace.json"),
+    ]
+    assert all((tmp_path / "pages" / address).is_file() for address in found)
+
+
+def test_a_model_py_is_called_by_its_folder() -> None:
+    assert subject_of([Path("examples/lenet/model.py"), Path("h100")]) == "lenet"
+    assert subject_of([Path("examples/linear.py")]) == ""
+    assert subject_of([]) == ""
 
 
 def test_a_schedule_that_never_ends_is_not_drawn_but_explained(tmp_path: Path) -> None:

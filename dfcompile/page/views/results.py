@@ -1,0 +1,55 @@
+"""The results of a model's report, each named by what is not the same in all of them."""
+
+from dataclasses import dataclass
+from math import inf
+
+from dfcompile.page.phrases import choices
+from dfcompile.page.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """A result of the report.
+
+    Attributes:
+        figures: its record.
+        lowering: expansions and partitioner, as far as they differ among results.
+    """
+
+    figures: Record
+    lowering: str
+
+    @property
+    def name(self) -> str:
+        """Number of PEs and lowering."""
+        return f"{self.figures.number('pes')} PEs {self.lowering}".strip()
+
+    @property
+    def makespan(self) -> float:
+        """Cycles; infinite in a deadlock."""
+        makespan = self.figures.number("schedule.makespan_cycles")
+        return inf if makespan is None else makespan  # a deadlock has none
+
+    @property
+    def pes(self) -> float:
+        """Processing elements."""
+        return self.figures.number("pes") or 0
+
+
+def result_rows(report: Record) -> tuple[ResultRow, ...]:
+    """Return the results, each named by those of its choices that are not the same in all of them."""
+    results = report.parts("results")
+    named = [
+        (*choices(result, "expansions").split(), result.text("schedule.partition"), _chips(result))
+        for result in results
+    ]
+    same = frozenset.intersection(*map(frozenset, named)) if len(named) > 1 else frozenset(named[0])
+    return tuple(
+        ResultRow(result, " ".join(name for name in names if name and name not in same))
+        for result, names in zip(results, named, strict=True)
+    )
+
+
+def _chips(result: Record) -> str:
+    chips = result.number("mapping.chips_available")
+    return "" if chips is None else f"{chips} chips"
