@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
-from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 
 NO_STREAM = -1
 
@@ -42,9 +43,13 @@ def earliest(
         begin, least = start[node], end[node]
         for other, to_start, to_end in direction.awaited[node]:
             if to_start == NO_STREAM:
-                begin = max(begin, end[other])
-            else:
-                begin, least = max(begin, start[other] + to_start), max(least, end[other] + to_end)
+                if end[other] > begin:
+                    begin = end[other]
+                continue
+            if start[other] + to_start > begin:
+                begin = start[other] + to_start
+            if end[other] + to_end > least:
+                least = end[other] + to_end
         start[node] = begin
         end[node] = max(begin + work[node], least) if task[node] else begin
     return start, end
@@ -65,13 +70,15 @@ def directions(dag: CanonicalDag, streamed: Bool | None = None) -> tuple[Directi
     awaited, written = handing_on(dag)
     first, last = awaited[dag.edge_source], written[dag.edge_target]
     is_stream = task[dag.edge_source] & task[dag.edge_target] if streamed is None else streamed
-    ahead: list[list[tuple[int, int, int]]] = [[] for _ in order]
-    back: list[list[tuple[int, int, int]]] = [[] for _ in order]
-    columns = (dag.edge_source, dag.edge_target, first, last, is_stream)
-    for source, target, to_start, to_end, streams in zip(*(column.tolist() for column in columns), strict=True):
-        ahead[target].append((source, to_start if streams else NO_STREAM, to_end))
-        back[source].append((target, to_end if streams else NO_STREAM, to_start))
+    ahead = _rows(dag.in_start, dag.in_edges, dag.edge_source, np.where(is_stream, first, NO_STREAM), last)
+    back = _rows(dag.out_start, dag.out_edges, dag.edge_target, np.where(is_stream, last, NO_STREAM), first)
     return Direction(order, ahead), Direction(order[::-1], back)
+
+
+def _rows(start: Int64, edges: Int32, other: Int32, to_start: Int64, to_end: Int64) -> list[list[tuple[int, int, int]]]:
+    """Return three figures of each edge, by the nodes whose edges they are."""
+    figures = list(zip(*(column[edges].tolist() for column in (other, to_start, to_end)), strict=True))
+    return [figures[begin:end] for begin, end in pairwise(start.tolist())]
 
 
 def handing_on(dag: CanonicalDag) -> tuple[Int64, Int64]:

@@ -160,7 +160,9 @@ class _Placing:
         self._least = [0] * len(followers)
         self._missing = [len(row) for row in direction.awaited]
         self._sequence: list[int] = []
-        self._waiting: list[tuple[int, int, int]] = []
+        # What is compared is one number: a time and, between equal times, the rank of a node by its urgency.
+        self._waiting: list[int] = []
+        self._rank = [0] * len(followers)
 
     def run(self, rule: Rule) -> tuple[list[int], list[int]]:
         """Place all; return the sequence, and of each task the one before it on its processing element.
@@ -168,26 +170,35 @@ class _Placing:
         The clock stands where the next processing element gets free. Of the tasks that can begin, or that would keep
         their element for no longer than their work by now, the most urgent is placed.
         """
-        before, waiting = [FREE] * len(self._task), self._waiting
-        pool: list[tuple[int, int]] = []
-        free = [(0, FREE - number) for number in range(self._pes, 0, -1)]  # those that nobody has used differ
-        free.sort()
-        work, least, end = self._work, self._least, self.end
+        nodes = len(self._task)
+        by_urgency = sorted(range(nodes), key=rule.urgency.__getitem__)
+        for rank, node in enumerate(by_urgency):
+            self._rank[node] = rank
+        before, waiting = [FREE] * nodes, self._waiting
+        pool: list[int] = []
+        # Of a processing element when it gets free, and the last task on it; those that nobody has used differ.
+        pes = self._pes
+        width = nodes + pes
+        free = list(range(pes))
+        work, least, start, end = self._work, self._least, self._start, self.end
         self._admit([node for node, missing in enumerate(self._missing) if not missing], rule)
         while waiting or pool:
-            now = free[0][0]
-            if not pool and waiting[0][0] > now:
-                now = waiting[0][0]
-            while waiting and waiting[0][0] <= now:
-                _, first, node = heappop(waiting)
-                heappush(pool, (first, node))
-            node = heappop(pool)[1]
+            now, last_task = divmod(free[0], width)
+            if not pool:
+                first = waiting[0] // nodes
+                if first > now:
+                    now = first
+            due = (now + 1) * nodes
+            while waiting and waiting[0] < due:
+                heappush(pool, heappop(waiting) % nodes)
+            node = by_urgency[heappop(pool)]
             last = now + work[node]
             if least[node] > last:
                 last = least[node]
-            self._start[node], end[node] = now, last
-            before[node] = max(free[0][1], FREE)
-            heapreplace(free, (last, node))
+            start[node], end[node] = now, last
+            if last_task >= pes:
+                before[node] = last_task - pes
+            heapreplace(free, last * width + pes + node)
             ready = self._ready_after(node)
             if ready:
                 self._admit(ready, rule)
@@ -205,8 +216,8 @@ class _Placing:
 
     def _admit(self, nodes: list[int], rule: Rule) -> None:
         """Let nodes wait for an element whose producers have all been placed; what needs none is placed at once."""
-        start, end, task = self._start, self.end, self._task
-        urgency, latest, release = rule.urgency, rule.latest, rule.release
+        start, end, task, rank = self._start, self.end, self._task, self._rank
+        latest, release, count = rule.latest, rule.release, len(self._task)
         for node in nodes:  # grows while it is read
             begin = least = 0
             for other, to_start, to_end in self._awaited[node]:
@@ -220,8 +231,12 @@ class _Placing:
                     least = end[other] + to_end
             if task[node]:
                 self._least[node] = least
-                wanted = max(min(least - self._work[node], latest[node]), release[node])
-                heappush(self._waiting, (max(begin, wanted), urgency[node], node))
+                wanted = least - self._work[node]
+                if latest[node] < wanted:
+                    wanted = latest[node]
+                if release[node] > wanted:
+                    wanted = release[node]
+                heappush(self._waiting, max(begin, wanted) * count + rank[node])
             else:
                 start[node] = end[node] = begin
                 nodes.extend(self._ready_after(node))

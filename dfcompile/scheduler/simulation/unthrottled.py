@@ -2,7 +2,8 @@
 
 Without a full FIFO no task ever waits for a reader. So if the ends and elements that tasks wait for lead one way, each
 task is replayed when all before it have been, and what it wrote is forgotten when the last of its readers has been: the
-cost is that of one visit per task, and memory does not hold the whole traffic. FIFOs that hold what is in flight then
+cost is that of one visit per task, and memory does not hold the whole traffic. What does the same as another task, at
+the same times, and reads what that reads, is not replayed again. FIFOs that hold what is in flight then
 are never full either: with them each access is in the same cycle.
 """
 
@@ -62,14 +63,43 @@ class _Replaying:
         self._written: list[Int64 | None] = [None for _ in unit.nodes]
         self._readers = [len(outputs) for outputs in unit.outputs]
         self._sequences: dict[tuple[int, int, bool, bool], AccessSequence] = {}
+        self._twin = list(range(len(unit.nodes)))  # of each node the first one with the same accesses
+        self._twins: dict[tuple[int, ...], int] = {}
         edges = len(unit.edges)
         self._found = Unthrottled([0] * len(unit.nodes), [0] * len(unit.nodes), [0] * edges, [0] * edges)
 
     def run(self, release: tuple[int, ...]) -> Unthrottled:
         end = self._found.end
         for node, first in enumerate(release):
-            self._visit(node, max([first, *[end[other] for other in self._unit.waits[node]]]))
+            clock = max([first, *[end[other] for other in self._unit.waits[node]]])
+            twin = self._twin_of(node, clock)
+            if twin == node:
+                self._visit(node, clock)
+            else:
+                self._take(node, twin)
+            for edge in self._unit.inputs[node]:
+                self._forget(self._unit.source[edge])
         return self._found
+
+    def _twin_of(self, node: int, clock: int) -> int:
+        """Return the node that has the same accesses, unless what it wrote has been forgotten: then the node itself."""
+        unit = self._unit
+        read = [self._twin[unit.source[edge]] for edge in unit.inputs[node]]
+        key = (clock, unit.reads[node], unit.writes[node], bool(unit.outputs[node]), *read)
+        twin = self._twins.setdefault(key, node)
+        if self._readers[node] and twin != node and self._written[twin] is None:
+            twin = self._twins[key] = node
+        self._twin[node] = twin
+        return twin
+
+    def _take(self, node: int, twin: int) -> None:
+        """Give a node the accesses of its twin."""
+        found, unit = self._found, self._unit
+        found.start[node], found.end[node] = found.start[twin], found.end[twin]
+        if self._readers[node]:
+            self._written[node] = self._written[twin]
+        for edge, same in zip(unit.inputs[node], unit.inputs[twin], strict=True):
+            found.read_stall[edge], found.peak[edge] = found.read_stall[same], found.peak[same]
 
     def _visit(self, node: int, clock: int) -> None:
         """Find when a task accesses its FIFOs: reads wait in rows, one of each input, and for what is written."""
@@ -93,8 +123,6 @@ class _Replaying:
             self._written[node] = largest[sequence.gets_before] + sequence.put_waits
         if self._details and len(largest) > 1:
             self._account(node, clock, sequence, (rows, largest))
-        for edge in inputs:
-            self._forget(self._unit.source[edge])
 
     def _account(self, node: int, clock: int, sequence: AccessSequence, delays: tuple[list[Int64], Int64]) -> None:
         """Add up the stalls of a task's reads, and find how full its FIFOs get."""
