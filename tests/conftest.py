@@ -9,6 +9,7 @@ from dfcompile.cli.main import COLLECTED_AFTER, THREADS_OF_PRODUCTS
 from tests.examples import DEFAULT, examples
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime reads it when it is imported
+os.environ["DFCOMPILE_PROGRESS"] = "none"  # pytest has tests write to a file, which would get a line per stage
 # As the command line does: nearly all that is made stays, and products are small (workers take this over).
 gc.set_threshold(*COLLECTED_AFTER)
 os.environ.setdefault(*THREADS_OF_PRODUCTS)

@@ -21,7 +21,7 @@ from dfcompile.bounds.tilings import Rules
 from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
-from dfcompile.host.stages import counted
+from dfcompile.host.stages import counted, work_of
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import ShowStage, parse_dims, parse_shapes, show_nothing
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
@@ -112,10 +112,13 @@ def bound_operators(
     draws: bool = False,
 ) -> BoundsReport:
     """Return the bounds of a model that is read, as of `bound_model`, with buffers of ``sizes`` bytes."""
-    curves = [(op, op.curve(rules)) for op in counted(bounded.operators)]
-    rows = tuple(bound_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
-    whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in per else ()
-    slopes = _slopes(bounded, [bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
+    with work_of(2 + draws) as steps:
+        curves = [(op, op.curve(rules)) for op in counted(bounded.operators)]
+        rows = tuple(bound_row(op, curve, size, rules, within) for op, curve in curves for size in sizes)
+        steps.add()
+        whole = tuple(whole_row(bounded, size, rules) for size in counted(sizes)) if "model" in per else ()
+        steps.add()
+        slopes = _slopes(bounded, [bytes_curve(curve, op.element_bytes) for op, curve in curves], rules, draws=draws)
     return BoundsReport(
         bounded.name, rows if "operator" in per else (), whole, within, notes_of(rules, rows), slopes, _work(bounded)
     )

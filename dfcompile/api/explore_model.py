@@ -163,7 +163,7 @@ def explore_model(
             with show(f"exploring {read.program.name}"), work_of(asked.tries) as work:
 
                 def tell(progress: Progress) -> None:
-                    work.is_at(progress.tries, f"gap {100 * progress.gap:.1f} %")
+                    work.is_at(progress.tries, f"gap {100 * progress.gap:.1f} %" if progress.gap else "")
                     notify(progress)
 
                 found = explore_space(read.program, table, asked, store, workers, tell)

@@ -41,7 +41,8 @@ def command(*words: str | Path) -> list[str]:
 
 
 def environment(**more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TTY_COMPATIBLE")}
+    left_out = ("COLUMNS", "DFCOMPILE_PROGRESS", "NO_COLOR", "TTY_COMPATIBLE")
+    kept = {name: value for name, value in os.environ.items() if name not in left_out}
     return {**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm", **more}
 
 
