@@ -156,7 +156,8 @@ def received(
         noise = complex_normal(generator, (symbols * subcarriers, antennas))
         elsewhere = qpsk(generator.integers(0, 2, (symbols * subcarriers, setting.interferers, 2), dtype=np.int8))
         signal = _applied(_again(own, symbols), sent) + _applied(_again(other, symbols), elsewhere) + noise
-    covariance = other @ np.conj(np.swapaxes(other, 1, 2)) + np.eye(antennas)
+    covariance = other @ np.conj(np.swapaxes(other, 1, 2))
+    covariance[:, range(antennas), range(antennas)] += 1  # thermal noise
     known, covariance, own, signal, sent = (
         each.astype(np.complex64) for each in (known, covariance, own, signal, sent)
     )
@@ -306,7 +307,7 @@ def _rotations(subcarriers: int, delays: Real) -> Complex:
 
 
 def _again(values: npt.NDArray[np.complexfloating], times: int) -> npt.NDArray[np.complexfloating]:
-    return np.concatenate([values] * times)
+    return values if times == 1 else np.concatenate([values] * times)
 
 
 def _applied(matrices: Complex, vectors: Complex) -> Complex:

@@ -165,7 +165,9 @@ def test_batches_of_subcarriers_overlap() -> None:
     assert scheduled.makespan_cycles is not None
     assert (found.repeats, found.in_sequence_cycles) == (100, 100 * scheduled.makespan_cycles)
     assert found.makespan_cycles < 0.8 * found.in_sequence_cycles
-    assert found.interval_cycles <= 1.03 * found.least_interval_cycles
+    # the first batch takes 249 cycles; a shorter interval, of a schedule on fewer elements, takes longer in all
+    assert found.makespan_cycles <= 1.165 * 100 * found.least_interval_cycles
+    assert found.interval_cycles <= 1.1 * found.least_interval_cycles
     assert found.io_elements == 100 * scheduled.io_elements
     assert repeated(1).repetition is None
     with pytest.raises(df.UserError, match=r"^repeat: found steady times against exact ones \(--timing exact\)$"):
