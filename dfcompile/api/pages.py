@@ -57,7 +57,9 @@ def page_html(report_json: str, command: str, source: PageSource, links: tuple[L
     timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
     provenance = provenance_of(command, dfcompile.__version__, source.files)
     graph = source.graph or _graph(source.schedules, source.dags)
-    return html_page(Content(json.loads(report_json), provenance, timelines, graph, subject_of(source.files), links))
+    left_out = 0 if graph is not None else _families(source.schedules)
+    report, subject = json.loads(report_json), subject_of(source.files)
+    return html_page(Content(report, provenance, timelines, graph, subject, links, left_out))
 
 
 def subject_of(files: Sequence[Path]) -> str:
@@ -85,3 +87,8 @@ def _graph(schedules: Sequence[ScheduleResult], dags: Sequence[CanonicalDag]) ->
             sets = () if mapping is None else mapping.configurations
             return dataflow_of(dag, {name: at for at, each in enumerate(sets) for name in each.kernels})
     return None
+
+
+def _families(schedules: Sequence[ScheduleResult]) -> int:
+    """Return how many families the graph has that a page would show."""
+    return max((len(each.dag.scopes) for each in _shortest_first(schedules)[:1]), default=0)

@@ -43,6 +43,7 @@ class Content:
         graph: of the result that the answer is about, if there is one.
         subject: what people call the model, where the report's own name for it says nothing; else empty.
         links: to files that were written beside the page.
+        families_left_out: of a graph that is too large to be shown.
     """
 
     report: Mapping[str, Json]
@@ -51,6 +52,7 @@ class Content:
     graph: Dataflow | None = None
     subject: str = ""
     links: Sequence[Link] = ()
+    families_left_out: int = 0
 
 
 def html_page(content: Content) -> str:
@@ -89,6 +91,7 @@ def html_page(content: Content) -> str:
             graph_name=content.subject or (content.graph.name if content.graph else ""),
             provenance=content.provenance,
             links=content.links,
+            families_left_out=content.families_left_out,
         )
     )
 

@@ -110,6 +110,7 @@
   function gridded(chart) {
     const marks = page.marks(chart);
     const rows = [...new Set(marks.map((mark) => mark.row))];
+    const columns = [...new Set(marks.map((mark) => mark.x))].sort();
     const said = (mark) => page.said(mark, chart);
     const drawn = [
       Plot.cell(marks, { x: "x", y: "row", fill: "series", fillOpacity: 0.28, inset: 1 }),
@@ -120,9 +121,10 @@
     return {
       marks,
       options: {
-        x: { type: "band", domain: [...new Set(marks.map((mark) => mark.x))].sort(), label: null, axis: "top" },
+        x: { type: "band", domain: columns, label: null, axis: "top" },
         y: { type: "band", domain: rows, label: null, tickFormat: cut },
-        marks: drawn, marginTop: 30, marginLeft: 12 + 7 * label, height: 60 + 24 * rows.length,
+        // On a phone it is as wide as it has to be, and scrolls.
+        marks: drawn, marginTop: 30, least: 12 + 7 * label + 66 * columns.length, marginLeft: 12 + 7 * label, height: 60 + 24 * rows.length,
       },
     };
   }
@@ -154,12 +156,12 @@
     const series = found.every((name) => FIXED.includes(name)) ? FIXED.filter((name) => found.includes(name)) : found;
     const colourOf = (name, at) => page.colours[(FIXED.includes(name) ? FIXED.indexOf(name) : at) % page.colours.length];
     const drawer = { lines: dotted, dots: dotted, bars: stacked, bracket: bracketed, grid: gridded }[chart.kind];
-    const { marks, options } = drawer(chart, series);
+    const { marks, options: { least = 260, ...options } } = drawer(chart, series);
     const said = page.element("p", { class: "hint said", "aria-live": "polite" });
     const colours = series.map(colourOf);
     function redraw() {
       const svg = Plot.plot({
-        className: "plot", width: Math.max(Math.floor(place.clientWidth), 260), height: 300, marginLeft: 56, marginBottom: 44,
+        className: "plot", width: Math.max(Math.floor(place.clientWidth), least), height: 300, marginLeft: 56, marginBottom: 44,
         color: { domain: series, range: colours }, ariaLabel: page.shown(chart.title), ...options,
       });
       svg.addEventListener("input", () => {

@@ -9,7 +9,9 @@ window.dfcompile = {};
   };
 
   page.shown = function (text) {
-    return String(text).replace(UNSEEN, (char) => {
+    const given = String(text);
+    if (/^[ -~]*$/.test(given)) return given; // most are, and the long expression takes its time
+    return given.replace(UNSEEN, (char) => {
       const code = char.codePointAt(0).toString(16);
       return code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code.padStart(4, "0")}`;
     });

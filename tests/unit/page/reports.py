@@ -108,7 +108,7 @@ def exploration_report(points: int) -> dict[str, Json]:
     return {
         "schema": "dfcompile-exploration/1",
         "model": "lenet",
-        "objectives": ["makespan", "io"],
+        "objectives": ["makespan", "io", "area"],
         "front": front,
         "combinations": 81,
         "not_excluded": 3,

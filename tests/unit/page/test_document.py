@@ -82,6 +82,11 @@ def test_a_page_is_about_what_people_call_the_model_and_its_json_is_as_it_was() 
     assert "<title>lenet · dfcompile</title>" in html_page(Content(exploration, RUN, subject="lenet"))
 
 
+def test_a_graph_that_is_too_large_is_said_to_be_left_out() -> None:
+    assert "it has 98,770 families" in html_page(Content(model_report(), RUN, families_left_out=98_770))
+    assert 'id="graph-heading"' not in page(model_report())
+
+
 def test_a_page_is_the_same_twice() -> None:
     assert page(model_report()) == page(model_report())
 
