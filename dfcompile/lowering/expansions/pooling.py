@@ -157,8 +157,12 @@ def element_counts(op: Operator, windows: Windows) -> list[np.ndarray[tuple[int]
     counts = []
     for axis, extent in enumerate(extents):
         first = np.arange(windows.counts[axis]) * windows.strides[axis] - windows.pads_begin[axis]
-        inside = first[:, None] + np.arange(windows.kernel[axis]) * windows.dilations[axis]
-        counts.append(((inside >= -before[axis]) & (inside < extent + behind[axis])).sum(axis=1).astype(np.int64))
+        kernel, dilation = windows.kernel[axis], windows.dilations[axis]
+        # Elements of a window before the one at a place: its size does not matter, which may be vast.
+        outside, reached = (
+            np.clip(-((first - place) // dilation), 0, kernel) for place in (-before[axis], extent + behind[axis])
+        )
+        counts.append((reached - outside).astype(np.int64))
     return counts
 
 

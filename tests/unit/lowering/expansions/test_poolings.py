@@ -170,6 +170,14 @@ def test_average_divides_by_a_number_or_by_an_array_of_numbers() -> None:
     assert scopes(padded) == ["op.pad.fill", "op.pad", "op.window", "op.divide"]
 
 
+def test_a_window_far_larger_than_the_data_is_counted_without_its_elements() -> None:
+    attributes: dict[str, Attribute] = {"auto_pad": "SAME_UPPER", "kernel_shape": [2**40, 3], "strides": [2, 2]}
+    node = Node("AveragePool", [random((1, 1, 5, 5))], attributes=attributes)
+
+    (sizes,) = lowered(node.model()).parameters.values()
+    assert sizes.ravel().tolist() == [10, 15, 10] * 3
+
+
 def test_only_padding_in_a_window_is_minus_infinity() -> None:
     node = Node("MaxPool", [np.full((1, 1, 2), -np.inf, np.float32)], attributes={"kernel_shape": [2]})
     check_node(node, pooled(node))
