@@ -13,9 +13,9 @@ from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution
 from dfcompile.bounds.einsum.plain import PlainEinsum, innermost_loops
 from dfcompile.bounds.einsum.pooling import Pooling
-from dfcompile.bounds.fusion.epilogues import with_epilogues
+from dfcompile.bounds.fusion.epilogues import least_plan
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
-from dfcompile.bounds.fusion.residency import ResidencyPlan, least_residency
+from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.bounds.tilings import Rules
 from dfcompile.dfmodel_backend import System, load_system
@@ -131,11 +131,10 @@ def _slopes(model: BoundedModel, alone: list[Curve], rules: Rules, *, draws: boo
     unfused = total(alone)
     if not draws:
         return ((f"{model.name}, each operator alone", unfused),)
-    merged = with_epilogues(model)
     found = []
     for size in counted(powers_of_two(unfused.least_size, max(unfused.maximal_effectual_size, _all_bytes(model)))):
         try:
-            found.append((size, least_residency(merged, size, rules, DRAWN_STATES).traffic_bytes))
+            found.append((size, least_plan(model, size, rules, DRAWN_STATES).traffic_bytes))
         except InfeasibleError:  # the next size may be enough
             continue
     held = front(*np.array(found, dtype=np.int64).T)
@@ -154,7 +153,7 @@ def whole_row(model: BoundedModel, size: int, rules: Rules) -> WholeRow:
         unfused = None if unfused is None or words is None else unfused + words * op.element_bytes
     plan: ResidencyPlan | None
     try:
-        plan = least_residency(with_epilogues(model), size, rules)
+        plan = least_plan(model, size, rules)
     except InfeasibleError:
         plan = None
     proved = proved_model_bytes(model, size)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.bounds.fusion.epilogues import with_epilogues
-from dfcompile.bounds.fusion.residency import ResidencyPlan, least_residency
+from dfcompile.bounds.fusion.epilogues import least_plan, with_epilogues
+from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.bounds.operators import BoundedModel
 from dfcompile.bounds.tilings import Rules, Tiles
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
@@ -50,14 +50,16 @@ class TrafficBounds:
     def _plan(self, size: int) -> ResidencyPlan | None:
         if size not in self._plans:
             try:
-                self._plans[size] = least_residency(self._merged, size, RULES, MOST_STATES)
+                self._plans[size] = least_plan(self._model, size, RULES, MOST_STATES)
             except UserError:  # no tiles fit, or there are too many to look at: the report says that none is known
                 self._plans[size] = None
         return self._plans[size]
 
     def _operators(self, attained: backend.TaskMapping, plan: ResidencyPlan | None) -> Iterator[OperatorTrafficSummary]:
         owner = {name: op.name for op in self._merged.operators for name in (op.name, *op.within)}
-        least = {} if plan is None else {share.name: share.traffic_bytes for share in plan.operators}
+        least: dict[str, int] = {}
+        for share in () if plan is None else plan.operators:
+            least[owner[share.name]] = least.get(owner[share.name], 0) + share.traffic_bytes
         moved: dict[str, int] = {}
         for origin, count in _moved_by_origin(attained):
             name = owner.get(origin, ELSEWHERE)

@@ -122,7 +122,20 @@ def _sized(dag: CanonicalDag, planned: Schedule, in_flight: Int64, fifos: Fifos)
 def _replayed(dag: CanonicalDag, planned: Schedule, capacity: Int64) -> ReplayedSchedule:
     capacity.setflags(write=False)
     sized = replace(planned, fifo_capacity=capacity)
-    return _with_times(dag, sized, simulate(dag, replay_of(sized), details=False))
+    return _without_late_streams(dag, _with_times(dag, sized, simulate(dag, replay_of(sized), details=False)))
+
+
+def _without_late_streams(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
+    """Send what is read after all of it is written through memory: by steady times some of it was read earlier."""
+    schedule, source, target = found.schedule, dag.edge_source, dag.edge_target
+    late = schedule.streamed & (schedule.block[source] != schedule.block[target])
+    late &= schedule.start[target] >= schedule.last_out[source]
+    if found.replay.deadlock or not late.any():
+        return found
+    streamed, capacity = schedule.streamed & ~late, np.where(late, 0, schedule.fifo_capacity)
+    for column in (streamed, capacity):
+        column.setflags(write=False)
+    return replace(found, schedule=replace(schedule, streamed=streamed, fifo_capacity=capacity))
 
 
 def _with_times(dag: CanonicalDag, planned: Schedule, replay: Simulation) -> ReplayedSchedule:

@@ -58,6 +58,6 @@ def test_mapping_that_the_checker_rejects_is_a_bug(convolution: Path, monkeypatc
     def reject(*_: object) -> None:
         raise VerificationError("rejected")
 
-    monkeypatch.setattr("dfcompile.dfmodel_backend.solve.chip_counts.check", reject)
+    monkeypatch.setattr("dfcompile.dfmodel_backend.solve.chip_counts.check_mapping", reject)
     with pytest.raises(VerificationError, match="rejected"):
         explore(Options(convolution, (4,)))

@@ -4,8 +4,52 @@ from dataclasses import replace
 from math import gcd
 
 from dfcompile.bounds.einsum.rows import Rows
+from dfcompile.bounds.fusion.residency import MOST_STATES, ResidencyPlan, least_residency
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
+from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
+from dfcompile.errors import InfeasibleError
+
+
+def least_plan(model: BoundedModel, size_bytes: int, rules: Rules, most_states: int = MOST_STATES) -> ResidencyPlan:
+    """Return the plan that moves less: `with_epilogues`, or of the operators as they are.
+
+    In a small buffer an operator that runs within another may take the place of a tensor that would be held, so that
+    neither is always the better one. The second is looked at only if all tensors between its operators, held for
+    nothing, would let it move less.
+
+    Raises:
+        InfeasibleError: the buffer is too small for the smallest tiles of an operator, either way.
+    """
+    merged = with_epilogues(model)
+    if len(merged.operators) == len(model.operators):
+        return least_residency(model, size_bytes, rules, most_states)
+    try:
+        found = least_residency(merged, size_bytes, rules, most_states)
+    except InfeasibleError:
+        return least_residency(model, size_bytes, rules, most_states)
+    if _with_all_held(model, size_bytes, rules) >= found.traffic_bytes:
+        return found
+    try:
+        other = least_residency(model, size_bytes, rules, most_states)
+    except InfeasibleError:
+        return found
+    return min(found, other, key=lambda plan: plan.traffic_bytes)
+
+
+def _with_all_held(model: BoundedModel, size_bytes: int, rules: Rules) -> int:
+    """Return what the operators move at least if each has the whole buffer and all that is between them is held."""
+    read = {operand.tensor for op in model.operators for operand in op.reads}
+    held = frozenset(operand.tensor for op in model.operators for operand in op.writes if operand.tensor in read)
+    moved = sum(
+        tensor.words * tensor.element_bytes
+        for tensor in model.tensors
+        if tensor.role is TensorRole.OUTPUT and tensor.name in held
+    )
+    for op in model.operators:
+        words = op.curve(rules, held).at(size_bytes // op.element_bytes)
+        moved += (words or 0) * op.element_bytes
+    return moved
 
 
 def with_epilogues(model: BoundedModel) -> BoundedModel:
