@@ -36,7 +36,9 @@ EXPANSIONS = (
         "known[0] / np.sqrt(known[3] + epsilon)",
         "known[0] / (np.sqrt(known[3]) + epsilon)",
     ),
-    Mutant(f"{_FOLDER}/pooling.py", "(inside < extent + behind[axis])", "(inside <= extent + behind[axis])"),
+    Mutant(
+        f"{_FOLDER}/pooling.py", "(-before[axis], extent + behind[axis])", "(-before[axis], extent + behind[axis] + 1)"
+    ),
     Mutant(f"{_FOLDER}/pad.py", 'last = f"{extent - 2} - i"', 'last = f"{extent - 1} - i"'),
     Mutant(f"{_FOLDER}/gather.py", "few_progressions(indices % extent)", "few_progressions(indices)"),
     Mutant(f"{_FOLDER}/slice.py", "start + x.shape[axis] if start < 0 else start", "start"),
