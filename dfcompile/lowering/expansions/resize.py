@@ -142,7 +142,8 @@ def _add_gather(build: CanonicalFragment, x: Tensor, y: Tensor, axis: int, taps:
 
 def _add_sample(build: CanonicalFragment, x: Tensor, dtype: str, taps: Taps, step: str) -> Tensor:
     images, rows, _, inner = x.shape
-    places = build.parameter(f"{step}places", taps.places[None])
+    # What counts nothing is outside: an infinity there, which 0 times is no number, is not read.
+    places = build.parameter(f"{step}places", np.where(taps.weights == 0, -1, taps.places)[None])
     weights = build.parameter(f"{step}weights", taps.weights[None].astype(_weight_dtype(x)))
     result = build.array(f"{step}sampled", (images, rows, len(taps.places), inner), dtype)
     build.add(Sample(), [x, places, weights], result, step=step)

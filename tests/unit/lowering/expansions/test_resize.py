@@ -93,6 +93,21 @@ def test_halves_of_a_doubled_axis_are_those_of_the_neighbours() -> None:
     check_node(node, np.array([0, 1, 3, 5, 7, 8], np.float32))
 
 
+@pytest.mark.parametrize("antialias", [0, 1])
+def test_what_counts_nothing_is_not_read(antialias: int) -> None:
+    """At both ends an element counts alone, and 0 times an infinity beside it were no number."""
+    x = np.array([1, np.inf], np.float32)
+    attributes: dict[str, Attribute] = {
+        **LINEAR,
+        "coordinate_transformation_mode": "align_corners",
+        "antialias": antialias,
+    }
+    node = Node("Resize", [x, None, None, np.array([3], np.int64)], [3], attributes, opset=19)
+
+    (y,) = interpret(lowered(node.model()), {"x0": x}).values()
+    np.testing.assert_array_equal(y, np.array([1, np.inf, np.inf], np.float32))
+
+
 def test_integers_are_cut_as_by_onnxruntime() -> None:
     x = np.array([[[[0, 3, -4, 100]]]], np.int32)
     node = Node("Resize", [x, None, np.array([1, 1, 1, 2], np.float32)], [2], LINEAR)
