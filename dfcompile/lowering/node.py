@@ -53,10 +53,14 @@ class Node:
         Raises:
             UnsupportedOpError: the model does not use it, so it has no array.
         """
-        tensor = self.outputs[position] if position < len(self.outputs) else None
+        tensor = self.optional_output(position)
         if tensor is None:
             raise self.unsupported(f"result {position} is not used")
         return tensor
+
+    def optional_output(self, position: int) -> Tensor | None:
+        """Return a result, or ``None`` if the model does not use it."""
+        return self.outputs[position] if position < len(self.outputs) else None
 
     def operands(self) -> tuple[Tensor, ...]:
         """Return the operands that are there, in order."""

@@ -28,7 +28,7 @@ def check_unknown(
         if op.optional_input(position) is not None:
             raise op.unsupported(f"the operand {name!r} has no expansion")
     for position, name in (results or {}).items():
-        if position < len(op.outputs) and op.outputs[position] is not None:
+        if op.optional_output(position) is not None:
             raise op.unsupported(f"the result {name!r} has no expansion")
     for name, known in (attributes or {}).items():
         found = op.attributes.get(name, known)

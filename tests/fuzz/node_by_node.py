@@ -1,6 +1,7 @@
 """Which nodes of a model differ: each by itself, of the operands that dfcompile computes before it."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 import numpy as np
 import onnx
@@ -12,6 +13,7 @@ from tests.fuzz.comparison import difference
 from tests.fuzz.draw import Array
 from tests.fuzz.known_differences import known_reason
 from tests.fuzz.node_alone import Alone, CannotRunError, shown_results, with_every_result
+from tests.fuzz.oracle import Session, load
 from tests.fuzz.sensitivity import only_rounding
 from tests.interpreter import interpret
 
@@ -24,7 +26,8 @@ def reason_node_by_node(
 ) -> str:
     """Return the listed reason why a node differs, if there is one and no other node differs; else nothing.
 
-    What follows from a listed difference, such as a comparison with a NaN, is thus told from another one.
+    What follows from a listed difference, such as a comparison with a NaN, is thus told from another one. A node that
+    onnxruntime refuses of those operands (integers divided by a zero that it has not) is compared on its own ones.
 
     Args:
         model: the original.
@@ -38,7 +41,8 @@ def reason_node_by_node(
             found, {name: known[name] for name in found}, model
         ):  # it computes otherwise where all results are outputs
             return ""
-        reasons = [_reason(Alone(model, node), known) for node in model.graph.node]
+        others = _Others(model, feeds, lowered)
+        reasons = [_reason_or_others(Alone(model, node), known, others) for node in model.graph.node]
     except (CannotRunError, UserError):
         return ""
     different = [reason for reason in reasons if reason is not None]
@@ -55,9 +59,56 @@ def _every_value(
     names = [*(entry.name for entry in model.graph.output), *shown_results(model)]
     if len(names) != len(program.outputs):
         raise CannotRunError
-    constants = {entry.name: np.asarray(numpy_helper.to_array(entry)) for entry in model.graph.initializer}
     outputs = {name: results[port.name] for name, port in zip(names, program.outputs, strict=True)}
-    return {**constants, **feeds, **outputs}
+    return {**_constants(model), **feeds, **outputs}
+
+
+def _constants(model: onnx.ModelProto) -> dict[str, Array]:
+    return {entry.name: np.asarray(numpy_helper.to_array(entry)) for entry in model.graph.initializer}
+
+
+class _Others:
+    """What onnxruntime makes of a model: computed where it is asked for."""
+
+    def __init__(
+        self, model: onnx.ModelProto, feeds: Mapping[str, Array], lowered: Callable[[onnx.ModelProto], Program]
+    ) -> None:
+        self._model, self._feeds, self._lowered = model, feeds, lowered
+
+    @cached_property
+    def values(self) -> dict[str, Array]:
+        """Its values by name: inputs, constants, results of nodes.
+
+        Raises:
+            CannotRunError: it refuses the model with all its results as outputs.
+        """
+        session = load(with_every_result(self._model).SerializeToString())
+        answer = (
+            session.run({name: self._feeds[name] for name in session.inputs})
+            if isinstance(session, Session)
+            else session
+        )
+        if answer.refusal:
+            raise CannotRunError
+        given = tuple(entry.name for entry in self._model.graph.output)
+        outputs = dict(zip((*given, *shown_results(self._model)), answer.results.values(), strict=True))
+        return {**_constants(self._model), **self._feeds, **outputs}
+
+    def lowered(self, alone: Alone) -> dict[str, Array]:
+        """Return what dfcompile makes of a node, of onnxruntime's operands."""
+        model = alone.model(self.values)
+        program = self._lowered(model)
+        results = interpret(program, {name: self.values[name] for name in alone.operands})
+        names = (entry.name for entry in model.graph.output)
+        return {name: results[port.name] for name, port in zip(names, program.outputs, strict=True)}
+
+
+def _reason_or_others(alone: Alone, known: Mapping[str, Array], others: _Others) -> str | None:
+    """Return why a node differs: of dfcompile's operands, or of onnxruntime's if it refuses those."""
+    try:
+        return _reason(alone, known)
+    except CannotRunError:
+        return _reason(alone, {**others.values, **others.lowered(alone)})
 
 
 def _reason(alone: Alone, known: Mapping[str, Array]) -> str | None:

@@ -64,7 +64,7 @@ def _with_terms(heads: Heads, terms: list[Term]) -> Heads:
 
 
 def _shown(op: Operator) -> Tensor | None:
-    return op.outputs[3] if len(op.outputs) > 3 else None
+    return op.optional_output(3)
 
 
 def _cap(op: Operator) -> list[Term]:

@@ -100,7 +100,7 @@ def _projected(op: Operator, build: CanonicalFragment, attend_to: Attend) -> Non
         appended(build, _past(build, past, at), part, None, f"present_{name}")
         for at, (name, part) in enumerate(zip(("keys", "values"), parts[1:], strict=True))
     )
-    present = op.outputs[1] if len(op.outputs) > 1 else None
+    present = op.optional_output(1)
     if present is not None:
         both = [build.view(part, f"{part.name}_part", (1, *part.shape)) for part in (keys, values)]
         build.add(Concat(0), both, present, step="present")

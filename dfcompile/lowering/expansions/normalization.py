@@ -39,8 +39,10 @@ def layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     _check_precision(op)
     mean, inverse = statistics(build, x, axes, _epsilon(op))
     for position, statistic in ((1, mean), (2, inverse)):
-        if position < len(op.outputs) and op.outputs[position] is not None:
+        if op.optional_output(position) is not None:
             build.elementwise("a", [statistic], op.output(position), step=("mean_out", "inverse_out")[position - 1])
+    if op.optional_output(0) is None:  # only its statistics are used
+        return
     source, operands = "(a - b) * c * d", [x, mean, inverse, op.input(1)]
     bias = op.optional_input(2)
     if bias is not None:
@@ -64,7 +66,7 @@ def rms_normalization(op: Operator, build: CanonicalFragment) -> None:
     squares, inverse = build.array("squares", kept, dtype), build.array("inverse", kept, dtype)
     build.reduce(Reduction.SUM, [x], squares, axes, "a * a", step="squares")
     add_inverse_root(build, squares, inverse, prod(x.shape[axis] for axis in axes), _epsilon(op))
-    if len(op.outputs) > 1 and op.outputs[1] is not None:
+    if op.optional_output(1) is not None:
         build.elementwise("a", [inverse], op.output(1), step="inverse_out")
     build.elementwise("a * b * c", [x, inverse, op.input(1)], op.output(), step="scale")
 

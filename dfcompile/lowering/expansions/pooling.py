@@ -17,7 +17,7 @@ def max_pool(op: Operator, build: CanonicalFragment) -> None:
     """The largest element of every window; padding counts as minus infinity."""
     windows = windows_of(op, op.integers("kernel_shape"))
     x = padded_windows(build, op.input(0), windows, float("-inf"))
-    if len(op.outputs) > 1 and op.outputs[1] is not None:
+    if op.optional_output(1) is not None:
         _add_with_places(op, build, x, windows)
     else:
         add_window(build, "window" if windows.is_padded else "", Reduction.MAX, x, op.output(), windows)
@@ -29,7 +29,7 @@ def _add_with_places(op: Operator, build: CanonicalFragment, x: Tensor, windows:
     The windows stand in memory element by element, as columns of a convolution do: both downsamplers read them.
     """
     data, places = op.input(0), op.output(1)
-    y = op.outputs[0] or build.array("largest", places.shape)
+    y = op.optional_output(0) or build.array("largest", places.shape)
     planes, rank = y.shape[:2], len(windows.kernel)
     elements = build.array("windows", (*planes, *windows.counts, *windows.kernel), materialised=True)
     loops = (*(f"i{2 + axis}" for axis in range(rank)), *(f"i{2 + rank + axis}" for axis in range(rank)))

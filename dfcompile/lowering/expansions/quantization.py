@@ -46,7 +46,11 @@ EXPANSIONS = (
 @onnx_expansion("DynamicQuantizeLinear", "map", default=True)
 def dynamic_quantize_linear(op: Operator, build: CanonicalFragment) -> None:
     """As QuantizeLinear to uint8, with the scale and the zero point of the data: two downsamplers, then three tasks."""
-    add_dynamic_steps(build, op.input(0), op.output(0), op.output(1), op.output(2))
+    x = op.input(0)
+    y = op.optional_output(0) or build.array("steps", x.shape, "uint8")
+    scale = op.optional_output(1) or build.array("scale", (1,))
+    zero_point = op.optional_output(2) or build.array("zero_point", (1,), "uint8")
+    add_dynamic_steps(build, x, y, scale, zero_point)
 
 
 def add_dynamic_steps(build: CanonicalFragment, x: Tensor, y: Tensor, scale: Tensor, zero_point: Tensor) -> None:

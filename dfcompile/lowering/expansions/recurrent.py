@@ -265,7 +265,7 @@ class Recurrence:
         e = self.extents
         shown: dict[tuple[int, int], Tensor] = {}
         last: list[tuple[Tensor, ...]] = []
-        is_shown = self.op.outputs[0] is not None
+        is_shown = self.op.optional_output(0) is not None
         for direction, (cell, is_reversed) in enumerate(zip(cells, reversals(self.op), strict=True)):
             current: States = tuple(self._initial(5 + number, direction) for number in range(states))
             for step in reversed(range(e.steps)) if is_reversed else range(e.steps):
@@ -285,7 +285,7 @@ class Recurrence:
 
     def _join(self, position: int, parts: Sequence[Tensor]) -> None:
         """Write arrays ``[1, batch, hidden]`` side by side into a result, if it is used."""
-        y = self.op.outputs[position] if position < len(self.op.outputs) else None
+        y = self.op.optional_output(position)
         if y is None:
             return
         if len(parts) == 1:

@@ -21,7 +21,7 @@ def dropout(op: Operator, build: CanonicalFragment) -> None:
     drops_nothing = ratio is not None and ratio.value is not None and not ratio.value.any()
     if not drops_nothing and training is not None and (training.value is None or training.value.any()):
         raise op.unsupported("operand 'training_mode' is true against false (export the model for inference)")
-    mask = op.outputs[1] if len(op.outputs) > 1 else None
+    mask = op.optional_output(1)
     if mask is not None:
         build.elementwise("True", [op.input(0)], mask, step="mask")
     if op.outputs[0] is not None:

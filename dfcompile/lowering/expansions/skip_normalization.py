@@ -32,7 +32,7 @@ def skip_simplified_layer_normalization(op: Operator, build: CanonicalFragment) 
 def embed_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     """``Y = normalised(words[ids] + positions[p] + segments[t]) * gamma + beta`` over the last axis."""
     tokens, words, positions = op.input(0), op.input(2), op.input(3)
-    if len(op.outputs) > 1 and op.outputs[1] is not None:
+    if op.optional_output(1) is not None:
         raise op.unsupported("the result 'mask_index' has no expansion")
     y, places = op.output(), op.optional_input(8)
     looked_up = [_rows(build, words, tokens, "words")]
@@ -44,7 +44,7 @@ def embed_layer_normalization(op: Operator, build: CanonicalFragment) -> None:
     segments, table = op.optional_input(1), op.optional_input(4)
     if segments is not None and table is not None:
         looked_up.append(_rows(build, table, segments, "segments"))
-    used = op.outputs[2] if len(op.outputs) > 2 else None
+    used = op.optional_output(2)
     total = used or build.array("sum", y.shape, y.dtype)
     build.elementwise(" + ".join("abc"[: len(looked_up)]), looked_up, total, step="add")
     _normalise(op, build, total, op.input(5), op.input(6))
@@ -65,10 +65,10 @@ def _first_rows(build: CanonicalFragment, table: Tensor, count: int) -> Tensor:
 def _sum(op: Operator, build: CanonicalFragment, bias: Tensor | None) -> Tensor:
     """Return the sum of the operands, which is a result as well if the model uses it."""
     for position, name in ((1, "mean"), (2, "inv_std_var")):
-        if position < len(op.outputs) and op.outputs[position] is not None:
+        if op.optional_output(position) is not None:
             raise op.unsupported(f"the result {name!r} has no expansion (it is of training)")
     x, skip = op.input(0), op.input(1)
-    used = op.outputs[3] if len(op.outputs) > 3 else None
+    used = op.optional_output(3)
     total = used or build.array("sum", x.shape, x.dtype)
     if bias is None:
         build.elementwise("a + b", [x, skip], total, step="add")

@@ -32,7 +32,7 @@ def split(op: Operator, build: CanonicalFragment) -> None:
     offset = 0
     lengths = split_lengths(op, x.shape[axis])
     for position, length in enumerate(lengths):
-        part = op.outputs[position] if position < len(op.outputs) else None
+        part = op.optional_output(position)
         if part is not None and len(lengths) == 1:
             build.view_as(x, part)
         elif part is not None:
