@@ -1,14 +1,16 @@
 """What all ancestors of a task take on P processing elements, before it can start and before it can end.
 
 When a task starts, all its ancestors have started, and at most P - 1 of them are still on the machine: the others have
-ended, and needed elements for their work since the earliest of them could begin. When it ends, all of them have. So do
-its descendants, seen from the end. This is the energy of a cumulative resource over the precedences around one task
-[baptiste01, 3.3], with ends in the order of streams.
+ended, and needed elements for their work since the earliest of them could begin. Who is still there streams to that
+task through all that is between them, which ends after it and so is there as well: behind memory, or behind P - 1
+tasks, nobody is. When the task ends, all ancestors have. So do its descendants, seen from the end. This is the energy
+of a cumulative resource over the precedences around one task [baptiste01, 3.3], with ends in the order of streams.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.scheduler.bounds.alike import alike, first_sums
@@ -20,6 +22,7 @@ _TIMES = 32
 _FEWEST_TIMES = 4
 _FEWEST_ROWS = 4  # tasks looked at: what fewer say of a large graph is what its total work says
 _WORD_BITS = 8
+_BETWEEN_NODES = 2048  # of which pairs are looked at: a twentieth of a second
 
 
 def is_energy_known(tasks: int) -> bool:
@@ -44,7 +47,9 @@ def with_energy(
     start, end = known[0][:], known[1][:]
     tasks = np.array([node for node in direction.order if task[node]], dtype=np.int64)
     asked = tasks[np.unique(np.linspace(0, len(tasks) - 1, _rows(len(tasks))).astype(np.int64))]
-    begin, ended = _energies(_ancestors(direction, asked), (_ends(start, end, work), task, work), pes)
+    ancestors = _ancestors(direction, asked)
+    near = ancestors & _may_be_there(direction, ancestors, task, pes)
+    begin, ended = _energies((ancestors, near), (_ends(start, end, work), task, work), pes)
     for node, first, last in zip(asked.tolist(), begin.tolist(), ended.tolist(), strict=True):
         start[node], end[node] = max(start[node], first), max(end[node], last + 1 if last else 0)
     return earliest(direction, task.tolist(), work.tolist(), (start, end))
@@ -73,18 +78,50 @@ def _ancestors(direction: Direction, asked: Int64) -> Bool:
     return columns.T.astype(np.bool_)
 
 
-def _energies(ancestors: Bool, columns: tuple[Int64, Bool, Int64], pes: int) -> tuple[Int64, Int64]:
+def _may_be_there(direction: Direction, ancestors: Bool, task: Bool, pes: int) -> Bool:
+    """Return which ancestors may be on the machine when a task starts: those with all that is between them.
+
+    Of graphs that are too large for all pairs, every ancestor may.
+    """
+    nodes = len(direction.order)
+    if nodes > _BETWEEN_NODES:
+        return np.ones_like(ancestors)
+    below = _words(_ancestors(direction, np.arange(nodes)).T)
+    tasks, memory = _words(ancestors & task), _words(ancestors & ~task)
+    between = np.zeros(ancestors.shape, dtype=np.int64)
+    in_memory = np.zeros(ancestors.shape, dtype=np.bool_)
+    for above, stored, mine in zip(tasks.T, memory.T, below.T, strict=True):
+        between += np.bitwise_count(above[:, None] & mine)
+        if stored.any():
+            in_memory |= (stored[:, None] & mine) != 0
+    there: Bool = (between <= pes - 2) & ~in_memory
+    return there
+
+
+def _words(rows: Bool) -> npt.NDArray[np.uint64]:
+    """Return rows as bits of words, shape [rows, words]."""
+    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 64)))
+    return np.ascontiguousarray(np.packbits(padded, axis=1)).view(np.uint64)
+
+
+def _energies(ancestry: tuple[Bool, Bool], columns: tuple[Int64, Bool, Int64], pes: int) -> tuple[Int64, Int64]:
     """Return before when each of some tasks cannot start, and when its ancestors can have ended, shape [asked] each.
 
     For some times t the ancestors count that cannot end before t. Of these at most P have begun before: the others have
     all their work left, and those P what they could not do since the latest they may begin.
+
+    Args:
+        ancestry: of each of those tasks, the ancestors, and those of them that may be there when it starts.
+        columns: earliest ends, which nodes are tasks, and works, shape [nodes] each.
+        pes: number of processing elements P.
     """
+    ancestors, _ = ancestry
     tasks = np.flatnonzero(columns[1])
     end, work = columns[0][tasks], columns[2][tasks]
     order, firsts = alike(work, -end)  # by descending end
     kinds = order[firsts]
     last, own, latest = end[kinds], work[kinds], (end - work)[kinds]
-    counts = np.add.reduceat(ancestors[:, tasks[order]], firsts, axis=1, dtype=np.int64)
+    counts, there = (np.add.reduceat(some[:, tasks[order]], firsts, axis=1, dtype=np.int64) for some in ancestry)
     by_latest, by_work = np.argsort(latest, kind="stable"), np.argsort(-own, kind="stable")
     loads = np.cumsum(counts * own, axis=1)
     begin, ended = (np.zeros(len(ancestors), dtype=np.int64) for _ in range(2))
@@ -95,7 +132,7 @@ def _energies(ancestors: Bool, columns: tuple[Int64, Bool, Int64], pes: int) -> 
         load = loads[:, later - 1] - first_sums(time - latest[begun], counts[:, begun], pes)
         np.maximum(ended, np.where(load > 0, time - (-load // pes), 0), out=ended)
         largest = by_work[by_work < later]
-        load -= first_sums(own[largest], counts[:, largest], pes - 1)
+        load -= first_sums(own[largest], there[:, largest], pes - 1)
         np.maximum(begin, np.where(load > 0, time - (-load // pes), 0), out=begin)
     return begin, ended
 
