@@ -50,10 +50,12 @@ class RivalsSummary:
 
 @record
 class AutomaticSummary:
-    """Expansions and granularity as `--expand auto` chooses them for this number of PEs."""
+    """Expansions and granularity as they are chosen for this number of PEs, or would be by `--expand auto`."""
 
     is_taken: bool = figure(meaning="whether the model is lowered so; else this is what it would bring")
-    expand: tuple[str, ...] = figure(meaning="values of `--expand` that give the same expansions")
+    expand: tuple[str, ...] = figure(
+        meaning="values of `--expand` that give the same expansions; `published` of a model without a choice"
+    )
     granularity: tuple[str, ...] = figure(meaning="values of `--granularity` that give the same tasks")
     estimated_cycles: int = figure(unit="cycles", meaning="its makespan, estimated")
     published_cycles: int | None = figure(

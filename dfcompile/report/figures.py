@@ -285,8 +285,8 @@ class Result:
         default=None,
     )
     automatic: AutomaticSummary | None = figure(
-        meaning="what `--expand auto` chooses; absent of large models whose expansions are named, with `--passes`, "
-        "`--volumes array` or another `--granularity`, unless it is asked for",
+        meaning="what was chosen, or would be by `--expand auto`; absent of models with `--expand published` or rules "
+        "alone that are large, or have `--passes`, `--volumes array` or another `--granularity`",
         prefix="automatic",
         is_optional=True,
         default=None,

@@ -21,6 +21,7 @@ from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
+from dfcompile.expansion_names import AUTO
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
 from dfcompile.options import OVERLAPS, Aim, Effort, Timing, Volumes
 
@@ -50,10 +51,11 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option(
     "--expand", multiple=True, shell_complete=complete_expansion, metavar="auto|published|[PATTERN/]OP=NAME[,NAME…]",
     help="Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
-    "several rules are all combined, and the best is marked. auto: what is left open is chosen, tasks as well.",
+    "several rules are all combined, the rest as published, and the best is marked. auto, and by default: what is left "
+    "open is chosen for each number of PEs, tasks as well. published: the default expansion of each type.",
 )  # fmt: skip
 @click.option("--objective", type=click.Choice([value.value for value in Aim]), default="makespan", show_default=True,
-              help="What --expand auto makes small.")  # fmt: skip
+              help="What the choice of expansions makes small.")  # fmt: skip
 @click.option("--volumes", type=click.Choice([value.value for value in Volumes]), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
 @click.option("--partition", default="best", show_default=True, metavar="NAME",
@@ -161,7 +163,8 @@ def compile_model(
     output = target_of(output)
     for option, target in (("--trace", trace), ("--gantt", gantt)):
         if target is not None:
-            reject_several_schedules(option, len(options.pes) * len(options.combinations))
+            lowerings = 1 if options.automatic else len(options.combinations)
+            reject_several_schedules(option, len(options.pes) * lowerings)
     check_targets((output, trace, gantt, html))
     for _, folder in emissions:
         check_folder(folder)
@@ -188,7 +191,8 @@ def compile_model(
         written += [folder / name for name in files]
     for target, picture in pictures.items():
         write_text(picture, target)
-    write_page(html, lambda: run.render("json"), lambda: run.page_source, written)
+    said = () if expand else ("--expand", AUTO)  # what is chosen by default today
+    write_page(html, lambda: run.render("json"), lambda: run.page_source, written, said)
     write_text(text, output)
 
 
