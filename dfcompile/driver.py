@@ -146,6 +146,7 @@ def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlter
         granularity=plan.granularity if plan.chooses else None,
         volumes=plan.extraction.volumes,
         finish=lambda dag: apply_dag_passes(dag, plan.passes.of_dags),
+        own=plan.extraction.granularity.own if plan.chooses else (),
     )
 
 

@@ -241,7 +241,7 @@ def _layouts(point: Point) -> Iterator[LayoutSummary]:
 
 def _granularity(options: Options) -> str:
     others = "chosen per operator" if options.automatic else "declared"
-    return ",".join((options.granularity or others, *options.own_granularity))
+    return ", ".join((options.granularity or others, *options.own_granularity))
 
 
 def _expansions(options: Options) -> str:
