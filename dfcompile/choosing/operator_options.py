@@ -105,9 +105,7 @@ class OptionTable:
         )
         return tuple(OperatorOption(names, pieces, alone) for names, pieces, alone in found if alone is not None)
 
-    def _estimate(
-        self, part: LoweredGraph, granularity: Granularity, fixed: tuple[int | None, ...]
-    ) -> Estimate | None:
+    def _estimate(self, part: LoweredGraph, granularity: Granularity, fixed: tuple[int | None, ...]) -> Estimate | None:
         key = (_shape(part), granularity, fixed)
         if key not in self._estimates:
             try:

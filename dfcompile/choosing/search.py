@@ -48,6 +48,7 @@ class Selection:
         expansions: chosen, by operator and type, of types that offer several.
         made: the schedule of the choice, if it was compared by that.
         is_taken: whether the model is lowered so, or it is said only what it would bring.
+        is_before_passes: whether it was chosen for the model before passes that change it.
     """
 
     sketch: Sketch
@@ -59,6 +60,7 @@ class Selection:
     unseen: int = 0
     made: MadeSchedule | None = None
     is_taken: bool = True
+    is_before_passes: bool = False
 
 
 def most_tasks(pes: int) -> int:

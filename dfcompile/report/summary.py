@@ -254,6 +254,11 @@ def _effect(applied: AppliedPass) -> AssumptionSummary:
     )
 
 
+def _choice_assumptions(points: Sequence[Point]) -> Iterator[AssumptionSummary]:
+    if any(point.selection is not None and point.selection.is_before_passes for point in points):
+        yield AssumptionSummary("expansions were chosen", "for the model before its passes: it is large", "--passes")
+
+
 def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionSummary, ...]:
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     found = [
@@ -261,6 +266,7 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionS
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
         AssumptionSummary("expansions that are not named", _expansions(options), "--expand"),
         AssumptionSummary("granularity of tasks", _granularity(options), "--granularity"),
+        *_choice_assumptions(points),
         *(_effect(each) for point in points for each in point.variant.maps.applied),
         *schedule_assumptions(point.scheduled for point in points),
     ]
