@@ -155,7 +155,7 @@ class ExpansionsSummary:
     lower_bound_cycles: int = figure(
         unit="cycles",
         meaning="that no streaming schedule on that many PEs can fall below, whichever of the known expansions the "
-        "operators are lowered by ([how](scheduling.md#bounds)); with `--expand auto` also into however many "
+        "operators are lowered by ([how](scheduling.md#bounds)); where expansions are chosen also into however many "
         "tasks they are divided",
         heading="over expansions\ncycles",
         table="bounds",

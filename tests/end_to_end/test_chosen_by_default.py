@@ -241,5 +241,7 @@ def test_a_large_model_with_passes_is_chosen_for_before_them(monkeypatch: pytest
 def test_a_run_and_an_exploration_are_not_told_to_choose(capsys: Capture) -> None:
     with pytest.raises(df.UserError, match="--expand: 1 combinations or auto against one expansion of each operator"):
         df.run("m.onnx", expand=["auto"])
+    with pytest.raises(df.UserError, match="input 'x': no value"):  # found after the model is lowered
+        df.run("m.onnx", {})
     assert cli.main(["explore", "m.onnx", "--pes", "4", "--on-chip-memory", "8", "--expand", "auto"]) == 1
     assert "--expand: found auto, against rules alone" in capsys.readouterr().err

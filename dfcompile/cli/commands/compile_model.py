@@ -72,7 +72,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="Run the model N times, each on inputs of its own, beside each other.")  # fmt: skip
 @click.option("--granularity", multiple=True, metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
-              "split.")  # fmt: skip
+              "split; what it leaves open is chosen where expansions are, else as declared.")  # fmt: skip
 @click.option("--passes", multiple=True, metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
               help="Passes of programs and of canonical DAGs to apply, in order.")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
