@@ -95,9 +95,10 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
     descent = Descent(operators, sketches, space, most)
     own = descent.best(fastest_options(operators, most), [each for each in uniform if each.estimate.tasks <= most][:1])
-    chosen, least, rivals = _compared([*own, *uniform], default, scores)
+    found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
+    chosen, least, rivals = _compared(found, default, scores)
     expansions = space.expansions_of(chosen.outline.chosen)
-    return Selection(chosen, least, rivals[-len(uniform) :], operators, default, expansions, unseen)
+    return Selection(chosen, least, rivals[max(len(own) - 1, 0) :], operators, default, expansions, unseen)
 
 
 def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:

@@ -140,6 +140,20 @@ def test_operators_of_one_shape_are_told_apart_where_pieces_of_one_are_named(tmp
     }
 
 
+def test_more_tasks_than_there_may_be_are_refused_as_those_of_the_published_lowering(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    text = "big (float[5000,5000] x) => (float[5000,5000] z) { a = Relu(x) b = Neg(a) z = Relu(b) }"
+    onnx.save(model_from_text(text), tmp_path / "m.onnx")
+    said = []
+    for words in (PUBLISHED, ()):
+        assert cli.main(["m.onnx", "--pes", "4", "--granularity", "pieces=9000000", *words]) == 1
+        said.append(capsys.readouterr().err)
+
+    assert said[0] == said[1]
+    assert "against at most 10000000" in said[0]
+
+
 def test_objective_is_about_what_is_chosen(capsys: Capture) -> None:
     by_io, by_makespan = report("--objective", "io"), report()
 
