@@ -10,9 +10,9 @@ from dfcompile.api.requests import compile_options
 from dfcompile.cli.commands.schedule import PARTITIONS, reject_several_schedules
 from dfcompile.cli.completion import (
     PROGRAM,
-    complete_expansion,
     complete_format,
     complete_from,
+    complete_lowering,
     complete_solver,
     complete_system,
 )
@@ -49,7 +49,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
               help="Numbers of processing elements; one result each.")  # fmt: skip
 @click.option(
-    "--expand", multiple=True, shell_complete=complete_expansion, metavar="auto|published|[PATTERN/]OP=NAME[,NAME…]",
+    "--expand", multiple=True, shell_complete=complete_lowering, metavar="auto|published|[PATTERN/]OP=NAME[,NAME…]",
     help="Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
     "several rules are all combined, the rest as published, and the best is marked. auto, and by default: what is left "
     "open is chosen for each number of PEs, tasks as well. published: the default expansion of each type.",
