@@ -60,8 +60,8 @@ class AutomaticSummary:
     estimated_cycles: int = figure(unit="cycles", meaning="its makespan, estimated")
     published_cycles: int | None = figure(
         unit="cycles",
-        meaning="that of the published expansions with the tasks that they declare, estimated; `null` if these are too "
-        "many",
+        meaning="that of the published expansions with the tasks that they declare, or that `--granularity` says, "
+        "estimated; `null` if these are too many",
     )
     options: tuple[OptionSummary, ...] = figure(
         meaning="what was looked at for each operator, those of one shape together"
