@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.measurement import ROOT, measure, save
 
 MODEL = ROOT / "examples" / "lenet" / "model.py"
+PES = ("--pes", "16,128")
 
 
 def main() -> int:
@@ -20,13 +21,14 @@ def main() -> int:
         subprocess.run([sys.executable, "-m", "benchmarks.onnx_export", MODEL, exported], check=True)
         measurements = [
             measure("help", [dfcompile, "--help"], cpu_s_limit=0.3),
-            measure("onnx", [dfcompile, str(exported), "--pes", "16,128"], cpu_s_limit=4.0),
-            measure("pytorch", [dfcompile, str(MODEL), "--pes", "16,128"], cpu_s_limit=9.0),
+            measure("published", [dfcompile, str(exported), *PES, "--expand", "published"], cpu_s_limit=4.0),
+            measure("chosen", [dfcompile, str(exported), *PES], cpu_s_limit=6.0),  # 2 s more at most
+            measure("pytorch", [dfcompile, str(MODEL), *PES, "--expand", "published"], cpu_s_limit=9.0),
         ]
     for found in measurements:
         verdict = "ok" if found.is_within_limit else "OVER THE LIMIT"
         print(
-            f"{found.name:<8} {found.cpu_s:6.2f} CPU s of {found.cpu_s_limit:.1f}, "
+            f"{found.name:<9} {found.cpu_s:6.2f} CPU s of {found.cpu_s_limit:.1f}, "
             f"{found.peak_memory_mb:6.0f} MB peak  {verdict}"
         )
     print(f"written to {save('command_line', measurements).relative_to(ROOT)}")

@@ -21,7 +21,7 @@ MEMORIES = ",".join(f"{8 * step}B" for step in range(1, 251))
 CHOLESKY = FOLDER / "cholesky-83.npz"
 COMMANDS: Final = (
     ("lenet", (ROOT / "examples/lenet/model.py", "--pes", "1,4,16,64,256,1024", "--expand", "MatMul=mv,ip,op,lmv")),
-    ("resnet-50", (ROOT / "benchmarks/models/resnet_50.py", "--pes", "2048")),
+    ("resnet-50", (ROOT / "benchmarks/models/resnet_50.py", "--pes", "2048", "--expand", "published")),
     ("exploration", ("explore", ROOT / "benchmarks/linear_chain.py", "--pes", PES, "--on-chip-memory", MEMORIES,
                      "--expand", "MatMul=ip", "--tries", "100000", "--jobs", "1")),
     ("cholesky-83", ("schedule", CHOLESKY, "--pes", "128")),

@@ -53,7 +53,18 @@ def main(models: Sequence[str]) -> None:
 
 def measured(model: Path, name: str) -> Effect:
     """Return the figures of a model under one pass, or none."""
-    command = [sys.executable, "-m", "dfcompile", str(model), "--pes", str(PES), "--format", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "dfcompile",
+        str(model),
+        "--pes",
+        str(PES),
+        "--expand",
+        "published",
+        "--format",
+        "json",
+    ]
     done = subprocess.run([*command, *(["--passes", name] if name else [])], check=True, capture_output=True, text=True)
     schedule = json.loads(done.stdout)["results"][0]["schedule"]
     table = registered_expansions()

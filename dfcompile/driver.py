@@ -8,7 +8,7 @@ from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, extract
 from dfcompile.canonical_dag.share import ProgramShare
-from dfcompile.choosing import UNBOUNDED, AutomaticChoice, Score, Selection, Sketch, Traffic
+from dfcompile.choosing import UNBOUNDED, AutomaticChoice, Score, Scores, Selection, Sketch, Traffic
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.host.stages import counted, work_of
@@ -21,7 +21,7 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound, least_work
 from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
-from dfcompile.options import Aim, Options, ShowStage, Timing, Volumes, show_nothing
+from dfcompile.options import Aim, Effort, Options, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan, plan_of
 from dfcompile.scheduler import Schedule, ScheduleOptions
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
@@ -29,6 +29,7 @@ from dfcompile.scheduler.options import QUICK_PARTITION
 from dfcompile.scheduler.repetition import Repetition, best_repetition
 from dfcompile.variants import Lowerings, Variant
 
+_LOWERED_SCOPES = 60  # of a model with passes that is lowered for each choice: some ten seconds
 _MAPPED_TASKS = 60_000  # of all choices that are compared by their mappings: some ten seconds
 
 
@@ -138,15 +139,21 @@ def _bound(alternatives: KnownAlternatives | None, pes: int, plan: Plan) -> Expa
 
 
 def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlternatives) -> AutomaticChoice:
+    before_passes = _is_chosen_before_passes(plan, alternatives)
     return AutomaticChoice(
-        outline_of=lowerings.outline,
+        outline_of=lowerings.outline_before_passes if before_passes else lowerings.outline,
         known=alternatives,
         table=plan.table,
         rules=plan.rules if plan.chooses else (),
         granularity=plan.granularity if plan.chooses else None,
         volumes=plan.extraction.volumes,
         finish=lambda dag: apply_dag_passes(dag, plan.passes.of_dags),
+        own=plan.extraction.granularity.own if plan.chooses else (),
     )
+
+
+def _is_chosen_before_passes(plan: Plan, alternatives: KnownAlternatives) -> bool:
+    return bool(plan.passes.of_programs) and alternatives.least_scopes > _LOWERED_SCOPES
 
 
 def _selection(
@@ -157,13 +164,25 @@ def _selection(
         return None
     if not plan.chooses:
         return choice.glance(schedule.pes)
+    # Many schedules are compared: the last effort is made for the choice alone.
+    compared = replace(schedule, effort=Effort.DEFAULT) if schedule.effort is Effort.HIGH else schedule
+    found = choice.on(compared, _scores(choice, compared, plan, lowerings))
+    return replace(
+        found,
+        made=found.made if compared is schedule else None,
+        is_before_passes=_is_chosen_before_passes(plan, choice.known),
+    )
+
+
+def _scores(choice: AutomaticChoice, schedule: ScheduleOptions, plan: Plan, lowerings: Lowerings) -> Scores | None:
+    """Return what is to be small; ``None``: the makespan."""
     match plan.aim:
         case Aim.MAKESPAN:
-            return choice.on(schedule)
+            return None
         case Aim.IO:
-            return choice.on(schedule, Traffic(plan.extraction.volumes, choice.finish))
+            return Traffic(plan.extraction.volumes, choice.finish)
         case Aim.ENERGY | Aim.COST:
-            return choice.on(schedule, _MappedScores(schedule, plan, lowerings))
+            return _MappedScores(schedule, plan, lowerings)
     assert_never(plan.aim)
 
 

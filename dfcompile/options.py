@@ -149,7 +149,7 @@ class Options:
     Attributes:
         model: file to read.
         pes: numbers of processing elements, each gives a result.
-        expand: rules whose Cartesian product is compared; empty: the defaults.
+        expand: rules whose Cartesian product is compared; empty: none, all is chosen or as published.
         passes: names of lowering passes to apply, in order.
         shapes: sizes of the model's inputs by input name, for models that leave them open.
         dims: sizes of symbolic dimensions of the inputs by their names.

@@ -97,7 +97,7 @@ def plan_of(options: Options) -> Plan:
         chooses=options.automatic,
         aim=options.aim,
         rules=options.expand,
-        granularity=granularity,
+        granularity=granularity if options.granularity is not None or not options.automatic else None,
         schedules=tuple(
             ScheduleOptions(
                 pes,

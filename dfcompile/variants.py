@@ -67,11 +67,15 @@ class Lowerings:
         self._variants: dict[tuple[tuple[ChosenExpansion, ...], ExtractionOptions], Variant] = {}
 
     def outline(self, choices: Sequence[Choice]) -> Outline:
-        """Return the scopes of the model under a choice; with passes it is lowered for that."""
-        if not self._plan.passes:
-            return self._outlines.outline(choices)
+        """Return the scopes of the model under a choice; with passes of programs it is lowered for that."""
+        if not self._plan.passes.of_programs:
+            return self.outline_before_passes(choices)
         _, maps = self._lowered(tuple(choices))
         return Outline(maps.chosen, read_lowered(maps.sdfg))
+
+    def outline_before_passes(self, choices: Sequence[Choice]) -> Outline:
+        """Return the scopes that the model would have without its passes."""
+        return self._outlines.outline(choices)
 
     def variant(self, choices: tuple[Choice, ...], extraction: ExtractionOptions, label: str) -> Variant:
         """Return the model under a choice; of choices with one effect the first is kept."""

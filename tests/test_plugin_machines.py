@@ -61,7 +61,7 @@ def test_listings_show_them_with_their_origin(packages: Path) -> None:
 
 
 def test_a_wrong_chain_and_a_broken_system_are_their_packages_fault(broken: Path, model: str) -> None:
-    solved = dfcompile(model, "--pes", "16", "--solver", "half", packages=broken)
+    solved = dfcompile(model, "--pes", "16", "--expand", "published", "--solver", "half", packages=broken)
     system = dfcompile(model, "--pes", "16", "--system", "broken", packages=broken)
     listed = dfcompile("systems", packages=broken)
 

@@ -57,8 +57,9 @@ def compile_model(
         pes: numbers of processing elements, each gives results.
         example_inputs: tensors that the module takes.
         name: of a model in memory.
-        expand: expansions to compare, per operator type, name or pattern of names; their Cartesian product. With
-            ``auto`` among them, what they leave open is chosen per number of processing elements.
+        expand: expansions to compare, per operator type, name or pattern of names; their Cartesian product, the others
+            as published. With ``auto`` among them, and without any, what is left open is chosen per number of
+            processing elements, and the granularity; ``published`` names the default of each type.
         passes: names of lowering passes, in order.
         shapes: sizes of the model's inputs that it leaves open, such as ``{"x": (1, 28)}``.
         dims: sizes of symbolic dimensions of the inputs, such as ``{"batch": 8}``.
@@ -69,13 +70,13 @@ def compile_model(
         max_fifo: elements that a FIFO may hold; ``None``: as many as it takes.
         timing: ``exact``, of a replay with the FIFOs of the schedule; or ``steady``, from mean intervals.
         granularity: ``declared``, ``pieces=N``, ``max-tasks=N`` or ``split=N``; of single operators
-            ``ORIGIN:pieces=N``.
+            ``ORIGIN:pieces=N``; what it leaves open is chosen if expansions are, else as declared.
         system: name or file of the machine; ``None``: the canonical one.
         chips: numbers of chips at hand.
         overlap: ``perfect``, ``none`` or ``compute-memory``.
         solver: for the configurations.
         verify: compile and run the lowered model, and compare it with a reference.
-        objective: ``makespan``, ``io``, ``energy`` or ``cost``: by what expansions are chosen with ``auto``.
+        objective: ``makespan``, ``io``, ``energy`` or ``cost``: by what expansions are chosen.
         repeat: how often the model runs, each time on inputs of its own: iterations run beside each other.
         show: gives a context that lasts as long as a stage, for showing progress.
 

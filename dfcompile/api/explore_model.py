@@ -5,10 +5,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfcompile.api.pages import FROM_PYTHON, PageSource, page_html
-from dfcompile.api.requests import NO_DIMS, NO_SHAPES, Counts, Dims, File, Names, Rules, Shapes, compile_options
+from dfcompile.api.requests import (
+    NO_DIMS,
+    NO_SHAPES,
+    Counts,
+    Dims,
+    File,
+    Names,
+    Rules,
+    Shapes,
+    compile_options,
+    rules_of,
+)
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
+from dfcompile.expansion_names import names_automatic
 from dfcompile.exploration import Asked, Explored, explore_space, parse_memories, parse_objectives
 from dfcompile.exploration.answers import Question, keep_answer, known_answer
 from dfcompile.exploration.cluster import DaskCluster
@@ -130,7 +142,7 @@ def explore_model(
     options = compile_options(
         model, pes=pes, expand=expand, shapes=shapes, dims=dims, system=system, partition=partition
     )
-    if options.automatic:
+    if names_automatic(rules_of(expand)):
         raise UserError("--expand: found auto, against rules alone: an exploration chooses in any case")
     registered_partitioners().find(options.partition, "--partition")
     texts = (granularity,) if isinstance(granularity, str) else tuple(granularity)

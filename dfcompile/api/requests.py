@@ -67,10 +67,10 @@ def compile_options(
         UserError: a number is not positive, a name is given twice, a rule has another form.
     """
     named = _joined(passes)
-    rules = _rules(expand)
+    rules = rules_of(expand)
     aim = one_of("objective", objective, tuple(Aim))
     if aim is not Aim.MAKESPAN and not is_automatic(rules):
-        raise UserError(f"--objective: found {aim} without --expand auto, which it is about")
+        raise UserError(f"--objective: found {aim} beside rules or published, without --expand auto, which it is about")
     every, single = _split_granularity((granularity,) if isinstance(granularity, str) else granularity or ())
     return Options(
         model=Path(model),
@@ -152,7 +152,12 @@ def _joined(given: Counts | Names) -> str:
     return ",".join(map(str, given)) if isinstance(given, Iterable) and not isinstance(given, str) else str(given)
 
 
-def _rules(rules: Rules) -> tuple[str, ...]:
+def rules_of(rules: Rules) -> tuple[str, ...]:
+    """Return values of ``--expand`` as the command line has them.
+
+    >>> rules_of({"MatMul": ["mv", "op"]})
+    ('MatMul=mv,op',)
+    """
     if isinstance(rules, Mapping):
         return tuple(f"{key}={_joined(names)}" for key, names in rules.items())
     return (rules,) if isinstance(rules, str) else tuple(rules)

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.api.requests import NO_DIMS, NO_SHAPES, Dims, File, Names, Rules, Shapes, compile_options
+from dfcompile.api.requests import NO_DIMS, NO_SHAPES, Dims, File, Names, Rules, Shapes, compile_options, rules_of
 from dfcompile.errors import UserError, nearest
+from dfcompile.expansion_names import names_automatic
 from dfcompile.frontend import Model, read_model
 from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.options import show_nothing
@@ -31,7 +32,7 @@ def run_model(
     Args:
         model: a file (``.py``, ``.onnx``, or what a plug-in reads).
         inputs: by name, of the model's shapes and element types; ``None``: the file's examples, else random numbers.
-        expand: one expansion per operator type, name or pattern of names.
+        expand: one expansion per operator type, name or pattern of names; the others are the published ones.
         passes: names of lowering passes, in order.
         shapes: sizes of the model's inputs that it leaves open.
         dims: sizes of symbolic dimensions.
@@ -47,7 +48,7 @@ def run_model(
     """
     options = compile_options(model, pes=1, expand=expand, passes=passes, shapes=shapes, dims=dims)
     combinations = options.combinations
-    if options.automatic or len(combinations) != 1:
+    if names_automatic(rules_of(expand)) or len(combinations) != 1:
         raise UserError(f"--expand: {len(combinations)} combinations or auto against one expansion of each operator")
     plan = plan_of(options)
     read = read_model(options.model, plan.reading)

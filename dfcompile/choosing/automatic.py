@@ -25,6 +25,7 @@ class AutomaticChoice:
         table: what is registered.
         rules: of the user, which limit what is chosen from.
         granularity: of the user; ``None``: it is chosen.
+        own: pieces that the user wants of single operators, where others are chosen.
         volumes: of edges.
         finish: passes over canonical DAGs.
     """
@@ -36,6 +37,7 @@ class AutomaticChoice:
     granularity: Granularity | None
     volumes: Volumes
     finish: Callable[[CanonicalDag], CanonicalDag]
+    own: tuple[tuple[str, int | None], ...] = ()
 
     def on(self, options: ScheduleOptions, scores: Scores | None = None) -> Selection:
         """Choose for a number of processing elements.
@@ -64,4 +66,6 @@ class AutomaticChoice:
         looked_at = granularities(pes, self.known.least_scopes, most_tasks(pes))
         if self.granularity is not None:
             looked_at = (self.granularity,)
+        elif self.own:
+            looked_at = tuple(replace(each, own=self.own) for each in looked_at)
         return space_of(self.known, self.table, self.rules, looked_at)

@@ -1,6 +1,5 @@
 """The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -70,6 +69,7 @@ class OptionTable:
         """
         self._space, self._volumes, self._pes = space, volumes, pes
         self._parts: dict[str, dict[Names, LoweredGraph]] = {}  # by origin
+        self._own = dict(space.granularities[0].own)  # of the user, who leaves these operators no other
         self._estimates: dict[tuple[object, ...], Estimate | None] = {}
 
     def add(self, outline: Outline) -> None:
@@ -89,19 +89,24 @@ class OptionTable:
         origins: dict[tuple[object, ...], list[str]] = {}
         for origin, parts in self._parts.items():
             shape = tuple((names, _shape(part)) for names, part in parts.items())
-            origins.setdefault(shape, []).append(origin)
-        return tuple(OperatorOptions(tuple(equal), self._known(self._parts[equal[0]])) for equal in origins.values())
+            origins.setdefault((shape, self._fixed(origin)), []).append(origin)
+        return tuple(OperatorOptions(tuple(equal), self._known(equal[0])) for equal in origins.values())
 
-    def _known(self, parts: Mapping[Names, LoweredGraph]) -> tuple[OperatorOption, ...]:
+    def _fixed(self, origin: str) -> tuple[int | None, ...]:
+        """Return into how many pieces the user wants an operator, if anything is said of it."""
+        return (self._own[origin],) if origin in self._own else ()
+
+    def _known(self, origin: str) -> tuple[OperatorOption, ...]:
+        granularities = self._space.granularities[: 1 if self._fixed(origin) else None]
         found = (
-            (names, granularity.pieces, self._estimate(part, granularity))
-            for names, part in parts.items()
-            for granularity in self._space.granularities
+            (names, granularity.pieces_of(origin), self._estimate(part, granularity, self._fixed(origin)))
+            for names, part in self._parts[origin].items()
+            for granularity in granularities
         )
         return tuple(OperatorOption(names, pieces, alone) for names, pieces, alone in found if alone is not None)
 
-    def _estimate(self, part: LoweredGraph, granularity: Granularity) -> Estimate | None:
-        key = (_shape(part), granularity)
+    def _estimate(self, part: LoweredGraph, granularity: Granularity, fixed: tuple[int | None, ...]) -> Estimate | None:
+        key = (_shape(part), granularity, fixed)
         if key not in self._estimates:
             try:
                 flow = flow_of(part, ExtractionOptions(self._volumes, granularity))

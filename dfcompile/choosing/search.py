@@ -48,6 +48,7 @@ class Selection:
         expansions: chosen, by operator and type, of types that offer several.
         made: the schedule of the choice, if it was compared by that.
         is_taken: whether the model is lowered so, or it is said only what it would bring.
+        is_before_passes: whether it was chosen for the model before passes that change it.
     """
 
     sketch: Sketch
@@ -59,6 +60,7 @@ class Selection:
     unseen: int = 0
     made: MadeSchedule | None = None
     is_taken: bool = True
+    is_before_passes: bool = False
 
 
 def most_tasks(pes: int) -> int:
@@ -93,9 +95,10 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
     descent = Descent(operators, sketches, space, most)
     own = descent.best(fastest_options(operators, most), [each for each in uniform if each.estimate.tasks <= most][:1])
-    chosen, least, rivals = _compared([*own, *uniform], default, scores)
+    found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
+    chosen, least, rivals = _compared(found, default, scores)
     expansions = space.expansions_of(chosen.outline.chosen)
-    return Selection(chosen, least, rivals[-len(uniform) :], operators, default, expansions, unseen)
+    return Selection(chosen, least, rivals[max(len(own) - 1, 0) :], operators, default, expansions, unseen)
 
 
 def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:

@@ -43,6 +43,17 @@ class Sketches:
             self._found[candidate] = self._made(candidate)
         return self._found[candidate]
 
+    def required(self, candidate: Candidate) -> Sketch:
+        """Return the sketch of a candidate.
+
+        Raises:
+            UserError: an operator has a form that its expansion does not take, or there are more tasks than a canonical
+                DAG can hold.
+        """
+        outline = self._outline_of(candidate.choices)
+        flow = flow_of(outline.graph, ExtractionOptions(self._volumes, candidate.granularity))
+        return Sketch(candidate, outline, estimate(flow, self._pes))
+
     def outline(self, choices: Sequence[Choice]) -> Outline | None:
         """Return the model under a choice; ``None`` if an operator has a form that its expansion does not take."""
         try:

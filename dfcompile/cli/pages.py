@@ -27,8 +27,23 @@ def said_command(prefix: str, words: Sequence[str]) -> str:
     return shlex.join((*prefix.split(), *words))
 
 
+def with_options(command: str, options: Sequence[str]) -> str:
+    """Return a command with more options, as a shell reads it.
+
+    >>> with_options("dfcompile --pes 4 -- -odd.py", ["--expand", "auto"])
+    'dfcompile --pes 4 --expand auto -- -odd.py'
+    """
+    words = shlex.split(command)
+    end = words.index("--") if "--" in words else len(words)
+    return shlex.join((*words[:end], *options, *words[end:]))
+
+
 def write_page(
-    target: Path | None, report_json: Callable[[], str], source: Callable[[], PageSource], written: Sequence[Path] = ()
+    target: Path | None,
+    report_json: Callable[[], str],
+    source: Callable[[], PageSource],
+    written: Sequence[Path] = (),
+    said: Sequence[str] = (),
 ) -> None:
     """Write the page of a report, if one is asked for.
 
@@ -37,6 +52,7 @@ def write_page(
         report_json: gives the report as ``--format json`` writes it.
         source: gives what else the page shows.
         written: other files of this run; the page refers to them.
+        said: options that the command did not have, and that it would need to do the same under other defaults.
     """
     if target is None:
         return
@@ -47,7 +63,7 @@ def write_page(
     if not isinstance(command, str):
         raise InternalError(f"page: found a {type(command).__name__} against the command that was given")
     with show_stage("making the page"):
-        page = page_html(report_json(), command, source(), links_of(tuple(written), target))
+        page = page_html(report_json(), with_options(command, said), source(), links_of(tuple(written), target))
     write_text(page, target)
 
 

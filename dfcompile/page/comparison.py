@@ -1,7 +1,8 @@
 """What changed between reports of one kind: every figure that is not the same in all of them, and where it stands.
 
 Results, operators and kernels are matched by what names them, not by their places: one that is new shifts no other.
-Where all reports have one result, these are matched whatever they were asked.
+Where all reports have one result, these are matched whatever they were asked; where they have one of each number of
+processing elements, whatever expansions they have, which may have been chosen.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ _IDENTITY: Final = (
     "pes", "expansions", "chips_available", "partition", "on_chip_memory_bytes", "granularity", "choices", "step",
     "name", "part", "operator", "operators", "expand", "kernels", "pieces", "configuration", "buffer_bytes", "switch",
 )  # fmt: skip
+_EXPANSIONS: Final = frozenset(["expansions"])
 _NESTED: Final = (("schedule", "partition"), ("mapping", "chips_available"))
 _TIMES_OF_OUR_OWN: Final = frozenset(["solver_s"])  # how long a solver took says nothing of the model
 
@@ -46,6 +48,22 @@ class _Held:
 
     value: Leaf
     around: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Matching:
+    """How records of the lists of some reports are matched.
+
+    Attributes:
+        single: lists of one record in every report.
+        without_expansions: lists in which other names tell records apart.
+    """
+
+    single: frozenset[str] = frozenset()
+    without_expansions: frozenset[str] = frozenset()
+
+
+_BY_ALL_NAMES: Final = _Matching()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +152,13 @@ def compare_reports(reports: Sequence[tuple[str, Record]]) -> Comparison:
     for name, kind in kinds.items():
         if kind != kinds[first]:
             raise UserError(f"report {name!r}: found a {kind} against a {kinds[first]}, as {first!r} is")
-    single = _single([report for _, report in reports])
-    known = dict(_walk(dict(base.values), "", (), single))
+    values = [report for _, report in reports]
+    matching = _Matching(_single(values), _told_without_expansions(values))
+    known = dict(_walk(dict(base.values), "", (), matching))
     changes: list[Change] = []
     seen = set(known)
     for name, report in others:
-        held = dict(_walk(dict(report.values), "", (), single))
+        held = dict(_walk(dict(report.values), "", (), matching))
         seen |= set(held)
         changes += _changes(name, known, held)
     return Comparison(kinds[first], tuple(name for name, _ in reports), len(seen), tuple(changes))
@@ -148,6 +167,20 @@ def compare_reports(reports: Sequence[tuple[str, Record]]) -> Comparison:
 def _single(reports: Sequence[Record]) -> frozenset[str]:
     """Return the lists of which every report has one record."""
     return frozenset(name for name in reports[0].values if all(len(report.items(name)) == 1 for report in reports))
+
+
+def _told_without_expansions(reports: Sequence[Record]) -> frozenset[str]:
+    """Return the lists whose records other names tell apart, in every report."""
+    return frozenset(
+        name
+        for name in reports[0].values
+        if all(_are_distinct([dict(part.values) for part in report.parts(name)]) for report in reports)
+    )
+
+
+def _are_distinct(records: Sequence[Mapping[str, Json]]) -> bool:
+    named = [_identity(record, _EXPANSIONS) for record in records]
+    return len(named) > 0 and all(named) and len(set(named)) == len(named)
 
 
 def _changes(name: str, known: Mapping[Place, _Held], held: Mapping[Place, _Held]) -> Iterator[Change]:
@@ -163,7 +196,7 @@ def _changes(name: str, known: Mapping[Place, _Held], held: Mapping[Place, _Held
 
 
 def _walk(
-    record: Mapping[str, Json], where: str, around: tuple[str, ...], single: frozenset[str] = frozenset()
+    record: Mapping[str, Json], where: str, around: tuple[str, ...], matching: _Matching = _BY_ALL_NAMES
 ) -> Iterator[tuple[Place, _Held]]:
     for name, value in record.items():
         if name in _TIMES_OF_OUR_OWN:
@@ -175,17 +208,21 @@ def _walk(
             yield (where, name), _Held(value, around)
         elif value and all(isinstance(each, dict) for each in value):
             records = [each for each in value if isinstance(each, dict)]
-            yield from _walk(records[0], f"{inner}:", around) if name in single else _records(records, inner, around)
+            if name in matching.single:
+                yield from _walk(records[0], f"{inner}:", around)
+            else:
+                unsaid = _EXPANSIONS if name in matching.without_expansions else frozenset[str]()
+                yield from _records(records, inner, around, unsaid)
         else:
             yield (where, name), _Held(_joined(value), around)
 
 
 def _records(
-    records: Sequence[Mapping[str, Json]], where: str, around: tuple[str, ...]
+    records: Sequence[Mapping[str, Json]], where: str, around: tuple[str, ...], unsaid: frozenset[str]
 ) -> Iterator[tuple[Place, _Held]]:
     taken: dict[str, int] = {}
     for place, record in enumerate(records):
-        named = _identity(record) or f"{place}"
+        named = _identity(record, unsaid) or f"{place}"
         taken[named] = taken.get(named, 0) + 1
         again = f" #{taken[named]}" if taken[named] > 1 else ""
         found = f"{where} {named}{again}:"
@@ -193,8 +230,9 @@ def _records(
         yield from _walk(record, found, (*around, found))
 
 
-def _identity(record: Mapping[str, Json]) -> str:
-    found = [(name, record[name]) for name in _IDENTITY if record.get(name) not in (None, "", [], {})]
+def _identity(record: Mapping[str, Json], unsaid: frozenset[str]) -> str:
+    names = (name for name in _IDENTITY if name not in unsaid and record.get(name) not in (None, "", [], {}))
+    found = [(name, record[name]) for name in names]
     for part, name in _NESTED:
         inner = record.get(part)
         if isinstance(inner, dict) and name in inner:

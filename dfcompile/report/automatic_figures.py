@@ -50,16 +50,18 @@ class RivalsSummary:
 
 @record
 class AutomaticSummary:
-    """Expansions and granularity as `--expand auto` chooses them for this number of PEs."""
+    """Expansions and granularity as they are chosen for this number of PEs, or would be by `--expand auto`."""
 
     is_taken: bool = figure(meaning="whether the model is lowered so; else this is what it would bring")
-    expand: tuple[str, ...] = figure(meaning="values of `--expand` that give the same expansions")
+    expand: tuple[str, ...] = figure(
+        meaning="values of `--expand` that give the same expansions; `published` of a model without a choice"
+    )
     granularity: tuple[str, ...] = figure(meaning="values of `--granularity` that give the same tasks")
     estimated_cycles: int = figure(unit="cycles", meaning="its makespan, estimated")
     published_cycles: int | None = figure(
         unit="cycles",
-        meaning="that of the published expansions with the tasks that they declare, estimated; `null` if these are too "
-        "many",
+        meaning="that of the published expansions with the tasks that they declare, or that `--granularity` says, "
+        "estimated; `null` if these are too many",
     )
     options: tuple[OptionSummary, ...] = figure(
         meaning="what was looked at for each operator, those of one shape together"

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing import OperatorOptions, Selection
+from dfcompile.expansion_names import PUBLISHED
 from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary
 
 
@@ -19,7 +20,8 @@ def automatic_summary(selection: Selection, makespan_cycles: int | None) -> Auto
     taken = selection.expansions
     return AutomaticSummary(
         is_taken=selection.is_taken,
-        expand=tuple(_expand(taken)),
+        # Without a rule, the command that repeats the choice would choose.
+        expand=tuple(_expand(taken)) or (PUBLISHED,) * selection.is_taken,
         granularity=_granularity(sketch.candidate.granularity),
         estimated_cycles=sketch.estimate.cycles,
         published_cycles=None if default is None else default.estimate.cycles,

@@ -1,6 +1,7 @@
 """The automatic choice for people: what each operator could be, and what to change and what it brings."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, best_options
 from dfcompile.report.columns import table_columns
@@ -45,6 +46,12 @@ def _named(operators: Sequence[str]) -> str:
 
 def _expansions(option: OptionSummary) -> str:
     return " ".join(f"{op_type}={name}" for op_type, name in option.expansions.items())
+
+
+CHOSEN_NOTE: Final = (
+    "chosen: expansions and tasks that no option names, for each number of PEs; --expand published takes the published "
+    "ones"
+)
 
 
 def automatic_notes(result: Result, found: AutomaticSummary) -> Iterator[str]:

@@ -155,7 +155,7 @@ class ExpansionsSummary:
     lower_bound_cycles: int = figure(
         unit="cycles",
         meaning="that no streaming schedule on that many PEs can fall below, whichever of the known expansions the "
-        "operators are lowered by ([how](scheduling.md#bounds)); with `--expand auto` also into however many "
+        "operators are lowered by ([how](scheduling.md#bounds)); where expansions are chosen also into however many "
         "tasks they are divided",
         heading="over expansions\ncycles",
         table="bounds",
@@ -285,8 +285,8 @@ class Result:
         default=None,
     )
     automatic: AutomaticSummary | None = figure(
-        meaning="what `--expand auto` chooses; absent of large models whose expansions are named, with `--passes`, "
-        "`--volumes array` or another `--granularity`, unless it is asked for",
+        meaning="what was chosen, or would be by `--expand auto`; absent of models with `--expand published` or rules "
+        "alone that are large, or have `--passes`, `--volumes array` or another `--granularity`",
         prefix="automatic",
         is_optional=True,
         default=None,

@@ -240,9 +240,12 @@ def _layouts(point: Point) -> Iterator[LayoutSummary]:
 
 
 def _granularity(options: Options) -> str:
-    if options.granularity is None and options.automatic:
-        return "chosen per operator"
-    return ",".join((options.granularity or "declared", *options.own_granularity))
+    others = "chosen per operator" if options.automatic else "declared"
+    return ", ".join((options.granularity or others, *options.own_granularity))
+
+
+def _expansions(options: Options) -> str:
+    return f"chosen per number of PEs, {options.aim} first" if options.automatic else "published"
 
 
 def _effect(applied: AppliedPass) -> AssumptionSummary:
@@ -251,12 +254,19 @@ def _effect(applied: AppliedPass) -> AssumptionSummary:
     )
 
 
+def _choice_assumptions(points: Sequence[Point]) -> Iterator[AssumptionSummary]:
+    if any(point.selection is not None and point.selection.is_before_passes for point in points):
+        yield AssumptionSummary("expansions were chosen", "for the model before its passes: it is large", "--passes")
+
+
 def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionSummary, ...]:
     """What schedules rest on, then what mappings rest on; what all results share is said once."""
     found = [
         PROCESSING_ELEMENT,
         AssumptionSummary("volumes of edges between tasks", options.volumes, "--volumes"),
+        AssumptionSummary("expansions that are not named", _expansions(options), "--expand"),
         AssumptionSummary("granularity of tasks", _granularity(options), "--granularity"),
+        *_choice_assumptions(points),
         *(_effect(each) for point in points for each in point.variant.maps.applied),
         *schedule_assumptions(point.scheduled for point in points),
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dfcompile.host.printable import printable
-from dfcompile.report.automatic_tables import automatic_notes, option_tables
+from dfcompile.report.automatic_tables import CHOSEN_NOTE, automatic_notes, option_tables
 from dfcompile.report.columns import NOTHING, Derived, table_columns
 from dfcompile.report.figures import (
     AssumptionSummary,
@@ -101,7 +101,7 @@ def _labels(report: Report) -> list[Column]:
     results = report.results
     columns = [Column("PEs", tuple(str(result.pes) for result in results))]
     compared = _compared(report)
-    if compared:
+    if _is_comparison(report):
         best = {id(result) for result in report.best.values()}
         columns.append(Column("", tuple(BEST if id(result) in best else "" for result in results)))
     named = (tuple(_variation(result).get(key, "-") for result in results) for key in compared)
@@ -109,7 +109,9 @@ def _labels(report: Report) -> list[Column]:
 
 
 def _is_comparison(report: Report) -> bool:
-    return len(_compared(report)) > 0
+    """Return whether results of one machine differ in their choices: those of several may have been chosen."""
+    counts = Counter(map(_machine, report.results))
+    return max(counts.values(), default=0) > 1 and len(_compared(report)) > 0
 
 
 def _compared(report: Report) -> tuple[str, ...]:
@@ -125,6 +127,8 @@ def _variation(result: Result) -> Mapping[str, str]:
 
 
 def _compared_label(report: Report, result: Result) -> str:
+    if not _is_comparison(report):
+        return ""
     found = {key: _variation(result).get(key, "-") for key in _compared(report)}
     return " ".join(f"{key}={name}" for key, name in found.items())
 
@@ -296,6 +300,8 @@ def _expansion_notes(report: Report) -> Iterator[str]:
             f"over expansions: under the best known expansion of each operator{tasks}; the first table has the gap to "
             "this"
         )
+    if any(result.automatic is not None and result.automatic.is_taken for result in report.results):
+        yield CHOSEN_NOTE
     best = {id(result) for result in report.best.values()}
     for result in report.results:
         if id(result) in best and result.automatic is not None:
@@ -324,7 +330,8 @@ def report_notes(report: Report) -> Iterator[str]:
     seen: dict[str, VerificationSummary] = {}
     for result in report.results:
         if result.verification is not None:
-            seen[_compared_label(report, result)] = result.verification
+            is_chosen = result.automatic is not None and result.automatic.is_taken
+            seen[f"on {result.pes} PEs" if is_chosen else _compared_label(report, result)] = result.verification
     for label, found in seen.items():
         which = f" {label}" if label else ""
         part = f"{found.max_rel_error:.2g} of the largest value"

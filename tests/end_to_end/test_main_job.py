@@ -68,7 +68,7 @@ WHOLE_ARRAYS = {
 }
 OWN_SHARES = {"mv": (26_738, 21_938), "op": (28_225, 24_769), "lmv": (35_735, 35_735)}
 
-
+PUBLISHED = ("--expand", "published")
 KINDS = ("onnx", "library", "maps", "canonical", "schedule")
 
 
@@ -125,14 +125,14 @@ def test_choice_may_be_lowered_away_by_another_combination(convolution: Path, ca
 
 @pytest.mark.parametrize("solver", ["cbc", "highs", "assignment-cbc"])
 def test_solvers_agree(convolution: Path, capsys: Capture, solver: str) -> None:
-    (by_dp,) = results(capsys, str(convolution), "--pes", "16")
-    (by_other,) = results(capsys, str(convolution), "--pes", "16", "--solver", solver)
+    (by_dp,) = results(capsys, str(convolution), "--pes", "16", *PUBLISHED)
+    (by_other,) = results(capsys, str(convolution), "--pes", "16", *PUBLISHED, "--solver", solver)
 
     assert by_dp["mapping"]["ideal_time_s"] == pytest.approx(by_other["mapping"]["ideal_time_s"], rel=1e-6)
 
 
 def test_lowered_model_agrees_with_the_reference(convolution: Path, capsys: Capture) -> None:
-    (found,) = results(capsys, str(convolution), "--pes", "16", "--verify")
+    (found,) = results(capsys, str(convolution), "--pes", "16", *PUBLISHED, "--verify")
 
     assert 0 <= found["verification"]["max_abs_error"] < 1e-5
 
@@ -170,7 +170,7 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
     convolution: Path, capsys: Capture, tmp_path: Path
 ) -> None:
     words = [word for kind in KINDS for word in ("--emit", kind, str(tmp_path / kind))]
-    (before,) = results(capsys, str(convolution), "--pes", "16", "--partition", "sb-rlx", *words)
+    (before,) = results(capsys, str(convolution), "--pes", "16", *PUBLISHED, "--partition", "sb-rlx", *words)
     for dag in ("conv1.dag", "conv1.json"):
         (after,) = results(
             capsys, "schedule", str(tmp_path / "canonical" / dag), "--pes", "16", "--partition", "sb-rlx"
@@ -193,7 +193,7 @@ def test_every_stage_can_be_written_and_the_dag_scheduled_again(
 
 def test_way_of_scheduling_is_chosen_and_reported(convolution: Path, capsys: Capture) -> None:
     found = [
-        results(capsys, str(convolution), "--pes", "16", *words)[0]["schedule"]
+        results(capsys, str(convolution), "--pes", "16", *PUBLISHED, *words)[0]["schedule"]
         for words in ((), ("--barrier",), ("--timing", "steady"), ("--partition", "sb-rlx"))
     ]
 
@@ -208,7 +208,7 @@ def test_way_of_scheduling_is_chosen_and_reported(convolution: Path, capsys: Cap
 
 def test_schedule_of_a_model_is_drawn_with_its_operators(convolution: Path, capsys: Capture, tmp_path: Path) -> None:
     words = ("--trace", str(tmp_path / "out.json"), "--gantt", str(tmp_path / "out.svg"))
-    (found,) = results(capsys, str(convolution), "--pes", "16", *words)
+    (found,) = results(capsys, str(convolution), "--pes", "16", *PUBLISHED, *words)
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
     tasks = [event for event in events if event["ph"] == "X" and "kernel" in event["args"]]
 

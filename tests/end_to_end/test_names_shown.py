@@ -39,7 +39,19 @@ def save_named(path: Path, names: list[str], weight: str = "w") -> Path:
 def test_names_of_every_script_reach_tables_reports_and_dags(tmp_path: Path, capsys: Capture) -> None:
     model = save_named(tmp_path / "model.onnx", ["слой/активация", "größe", "è", "é", EVIL + "a"], weight="重み.weight")
     status = cli.main(
-        [str(model), "--pes", "2", "--verify", "--format", "json", "--emit", "canonical", str(tmp_path / "o")]
+        [
+            str(model),
+            "--pes",
+            "2",
+            "--expand",
+            "published",
+            "--verify",
+            "--format",
+            "json",
+            "--emit",
+            "canonical",
+            str(tmp_path / "o"),
+        ]
     )
     report = capsys.readouterr().out
     kernels = {

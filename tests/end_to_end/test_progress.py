@@ -177,7 +177,7 @@ def test_the_environment_is_checked(dag: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ("examples/lenet/conv1.py", "--pes", "16", "--verify"),
+        ("examples/lenet/conv1.py", "--pes", "16", "--expand", "published", "--verify"),
         (
             "explore",
             "examples/lenet/conv1.py",

@@ -16,6 +16,8 @@ from tests.fuzz.kind import Case, ShowPhase
 from tests.fuzz.outcome import Outcome
 from tests.fuzz.text_mutations import mutated_text
 
+_LOWERINGS = (("--expand", "published"), ())  # choosing, which is the default, takes longer
+
 
 def mutated_system(draw: Draw) -> Case:
     return Case(".yaml", mutated_text(_text(draw.choice(sorted(named_systems().by_name))), draw))
@@ -25,7 +27,7 @@ def judge_system(path: Path, case: Case, draw: Draw, show: ShowPhase) -> Outcome
     show("dfcompile")
     model = Path("small.onnx")
     model.write_bytes(_small_model())
-    words = [str(model), "--pes", draw.choice(["4", "1,16"]), "--system", str(path)]
+    words = [str(model), "--pes", draw.choice(["4", "1,16"]), "--system", str(path), *_LOWERINGS[draw.chance(0.2)]]
     if draw.chance(0.3):
         words += ["--chips", draw.choice(["1,2", "4"])]
     return run_command([*words, "--format", draw.choice(["table", "json"])])

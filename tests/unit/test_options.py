@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dfcompile.errors import UserError
+from dfcompile.expansion_names import is_automatic
 from dfcompile.options import (
     ExpansionRule,
     Options,
@@ -45,6 +46,26 @@ def test_expansion_rule_of_another_form_is_refused(text: str) -> None:
 def test_expansion_rule_twice_is_refused() -> None:
     with pytest.raises(UserError, match="--expand: MatMul is given twice"):
         parse_expand(["MatMul=mv", "MatMul=op"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ((), True),
+        (("auto",), True),
+        (("published",), False),
+        (("MatMul=mv,op",), False),
+        (("MatMul=mv,op", "auto"), True),
+        (("published", "MatMul=mv"), False),
+    ],
+)
+def test_expansions_are_chosen_where_nothing_or_auto_is_named(texts: tuple[str, ...], expected: bool) -> None:
+    assert is_automatic(texts) == expected
+
+
+def test_auto_and_published_exclude_each_other() -> None:
+    with pytest.raises(UserError, match="--expand: found auto and published against one of them"):
+        is_automatic(["published", "auto"])
 
 
 def test_combinations_are_the_product_of_the_rules_in_their_order() -> None:

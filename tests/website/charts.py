@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def _charts() -> dict[str, Picture]:
-    lenet = compile_model(ROOT / "examples" / "lenet" / "model.py", pes=16).schedules[0].gantt()
+    lenet = compile_model(ROOT / "examples" / "lenet" / "model.py", pes=16, expand="published").schedules[0].gantt()
     graph = cholesky(8, 2048, 1)
     charts = {"gantt-lenet": lenet}
     for name, barrier in (("overlapping", False), ("barriers", True)):

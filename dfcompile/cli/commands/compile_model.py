@@ -10,9 +10,9 @@ from dfcompile.api.requests import compile_options
 from dfcompile.cli.commands.schedule import PARTITIONS, reject_several_schedules
 from dfcompile.cli.completion import (
     PROGRAM,
-    complete_expansion,
     complete_format,
     complete_from,
+    complete_lowering,
     complete_solver,
     complete_system,
 )
@@ -21,6 +21,7 @@ from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
+from dfcompile.expansion_names import AUTO
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
 from dfcompile.options import OVERLAPS, Aim, Effort, Timing, Volumes
 
@@ -48,12 +49,13 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
               help="Numbers of processing elements; one result each.")  # fmt: skip
 @click.option(
-    "--expand", multiple=True, shell_complete=complete_expansion, metavar="auto|published|[PATTERN/]OP=NAME[,NAME…]",
+    "--expand", multiple=True, shell_complete=complete_lowering, metavar="auto|published|[PATTERN/]OP=NAME[,NAME…]",
     help="Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
-    "several rules are all combined, and the best is marked. auto: what is left open is chosen, tasks as well.",
+    "several rules are all combined, the rest as published, and the best is marked. auto, and by default: what is left "
+    "open is chosen for each number of PEs, tasks as well. published: the default expansion of each type.",
 )  # fmt: skip
 @click.option("--objective", type=click.Choice([value.value for value in Aim]), default="makespan", show_default=True,
-              help="What --expand auto makes small.")  # fmt: skip
+              help="What the choice of expansions makes small.")  # fmt: skip
 @click.option("--volumes", type=click.Choice([value.value for value in Volumes]), default="exact", show_default=True,
               help="Of edges between tasks: each task's own share, or the whole array.")  # fmt: skip
 @click.option("--partition", default="best", show_default=True, metavar="NAME",
@@ -70,7 +72,7 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
               help="Run the model N times, each on inputs of its own, beside each other.")  # fmt: skip
 @click.option("--granularity", multiple=True, metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
               help="Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
-              "split.")  # fmt: skip
+              "split; what it leaves open is chosen where expansions are, else as declared.")  # fmt: skip
 @click.option("--passes", multiple=True, metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
               help="Passes of programs and of canonical DAGs to apply, in order.")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
@@ -161,7 +163,8 @@ def compile_model(
     output = target_of(output)
     for option, target in (("--trace", trace), ("--gantt", gantt)):
         if target is not None:
-            reject_several_schedules(option, len(options.pes) * len(options.combinations))
+            lowerings = 1 if options.automatic else len(options.combinations)
+            reject_several_schedules(option, len(options.pes) * lowerings)
     check_targets((output, trace, gantt, html))
     for _, folder in emissions:
         check_folder(folder)
@@ -188,7 +191,8 @@ def compile_model(
         written += [folder / name for name in files]
     for target, picture in pictures.items():
         write_text(picture, target)
-    write_page(html, lambda: run.render("json"), lambda: run.page_source, written)
+    said = () if expand else ("--expand", AUTO)  # what is chosen by default today
+    write_page(html, lambda: run.render("json"), lambda: run.page_source, written, said)
     write_text(text, output)
 
 

@@ -10,6 +10,7 @@ from dfcompile.page.views.results import ResultRow
 
 _OTHERS = 4  # lowerings that are held against the best
 _HINTS = 3
+_RULES: Final = 6  # of the choice; all are in the report
 _NAMED = 2  # expansions of a hint; all are in the table
 _NEAR: Final = 1.1  # times the shortest makespan is nearly as short
 _PARTS = (("more_work_cycles", "more work than the least"), ("waiting_cycles", "waiting"), ("idle_cycles", "idle"))
@@ -24,6 +25,7 @@ def choice_reasons(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
     """
     if not isfinite(best.makespan):
         return
+    yield from _chosen(best)
     yield from _other_lowerings(rows, best)
     yield from _fewer_pes(rows, best)
     yield from _where_cycles_go(best.figures.parts("over_expansions.operators"))
@@ -34,6 +36,21 @@ def choice_reasons(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:
             f"--expand auto, which chooses expansions and tasks for each operator, is estimated at "
             f"{counted(estimated, 'cycles')}: {best.makespan / estimated:.3g} times fewer."
         )
+
+
+def _chosen(best: ResultRow) -> Iterator[str]:
+    """Yield that expansions and tasks were chosen, the words that give the same, and what published ones would give."""
+    if not best.figures.is_set("automatic.is_taken"):
+        return
+    rules = [f"--expand {rule}" for rule in best.figures.items("automatic.expand")]
+    rules += [f"--granularity {each}" for each in best.figures.items("automatic.granularity")]
+    more = f" and {len(rules) - _RULES:,} more (in the report's JSON)" if len(rules) > _RULES else ""
+    said = f"Expansions and tasks were chosen for {best.pes:,} PEs: {' '.join(rules[:_RULES])}{more}."
+    published = best.figures.number("automatic.published_cycles")
+    if published and best.makespan:
+        said += f" --expand published would take about {counted(published, 'cycles')}, "
+        said += f"{published / best.makespan:.3g} times as many."
+    yield said
 
 
 def _other_lowerings(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[str]:

@@ -39,15 +39,17 @@ class ResultRow:
 def result_rows(report: Record) -> tuple[ResultRow, ...]:
     """Return the results, each named by those of its choices that are not the same in all of them."""
     results = report.parts("results")
-    named = [
-        (*choices(result, "expansions").split(), result.text("schedule.partition"), _chips(result))
-        for result in results
-    ]
+    named = [(*_named_expansions(result), result.text("schedule.partition"), _chips(result)) for result in results]
     same = frozenset.intersection(*map(frozenset, named)) if len(named) > 1 else frozenset(named[0])
     return tuple(
         ResultRow(result, " ".join(name for name in names if name and name not in same))
         for result, names in zip(results, named, strict=True)
     )
+
+
+def _named_expansions(result: Record) -> tuple[str, ...]:
+    """Return the expansions that were asked for: those of several numbers of PEs that were chosen are one lowering."""
+    return () if result.is_set("automatic.is_taken") else tuple(choices(result, "expansions").split())
 
 
 def _chips(result: Record) -> str:

@@ -191,6 +191,8 @@ def completions(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, capture: 
         (["m.onnx", "--pes", "4", "--volumes", "e"], {"exact"}),
         (["m.onnx", "--system", "wse"], {"wse2"}),
         (["m.onnx", "--partition", "sb"], {"sb-rlx", "sb-lts"}),
+        (["m.onnx", "--expand", "au"], {"auto"}),
+        (["m.onnx", "--expand", "pub"], {"published"}),
         (["m.onnx", "--expand", "MatMu"], {"MatMul=", "MatMulInteger="}),
         (["m.onnx", "--expand", "conv1:MatMul=mv,l"], {"conv1:MatMul=mv,lmv"}),
         (["schedule", "g.dag", "--partition", "best,w"], {"best,work-ordered"}),
