@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import onnx
 
+from tests.fuzz.comparison import LONGEST
 from tests.fuzz.draw import Array
 
 
@@ -19,6 +20,7 @@ class Disagreement:
         operands: of the node, by name.
         found: dfcompile's results.
         expected: onnxruntime's.
+        longest: elements of the largest operand; a sum may have as many terms.
     """
 
     model: onnx.ModelProto
@@ -27,6 +29,7 @@ class Disagreement:
     operands: Mapping[str, Array]
     found: Mapping[str, Array]
     expected: Mapping[str, Array]
+    longest: int = LONGEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from tests.fuzz.comparison import Floats, difference
+from tests.fuzz.attention_differences import ATTENTION_DIFFERENCES
+from tests.fuzz.comparison import LONGEST, Floats, difference
 from tests.fuzz.disagreement import Disagreement, KnownDifference
 from tests.fuzz.draw import Array
 from tests.fuzz.recurrent_differences import RECURRENT_DIFFERENCES
@@ -19,7 +20,7 @@ def _only_where(case: Disagreement, excused: Callable[[Array], npt.NDArray[np.bo
         for name, value in case.expected.items()
         if value.shape == case.found[name].shape
     }
-    return len(without) == len(case.expected) and not difference(case.found, without, case.model)
+    return len(without) == len(case.expected) and not difference(case.found, without, case.model, case.longest)
 
 
 def _only_undefined(case: Disagreement) -> bool:
@@ -39,7 +40,7 @@ def _only_smallest(case: Disagreement) -> bool:
         for name, value in case.expected.items()
         if value.dtype.name in _SMALLEST and value.shape == case.found[name].shape
     }
-    return not difference({name: case.found[name] for name in without}, without, case.model)
+    return not difference({name: case.found[name] for name in without}, without, case.model, case.longest)
 
 
 def _may_overflow(case: Disagreement) -> bool:
@@ -144,7 +145,7 @@ def _is_undefined_here(case: Disagreement) -> bool:
         for name, value in case.expected.items()
         if value.shape == case.found[name].shape
     }
-    same = len(without) == len(case.expected) and not difference(case.found, without, case.model)
+    same = len(without) == len(case.expected) and not difference(case.found, without, case.model, case.longest)
     return same and any(
         value.dtype.kind == "f" and not bool(np.isfinite(value).all()) for value in case.operands.values()
     )
@@ -157,7 +158,7 @@ def _attends_to_nothing(case: Disagreement) -> bool:
         for name, found in case.found.items()
         if found.shape == case.expected[name].shape
     }
-    same = len(without) == len(case.expected) and not difference(case.found, without, case.model)
+    same = len(without) == len(case.expected) and not difference(case.found, without, case.model, case.longest)
     return same and any(
         value.dtype.kind == "f" and not bool(np.isfinite(value).all()) for value in case.operands.values()
     )
@@ -204,7 +205,7 @@ def _only_largest(case: Disagreement) -> bool:
         for name, value in case.expected.items()
         if value.dtype.kind == "f" and value.shape == case.found[name].shape
     }
-    return omits and not difference({name: case.found[name] for name in without}, without, case.model)
+    return omits and not difference({name: case.found[name] for name in without}, without, case.model, case.longest)
 
 
 def _reduces_nothing_from_the_end(case: Disagreement) -> bool:
@@ -238,7 +239,7 @@ def _is_of_undefined_halves(case: Disagreement) -> bool:
     (operand,) = case.operands.values()
     (name,) = case.expected
     without = {name: np.where(np.isnan(operand), operand, case.expected[name])}
-    return operand.dtype == np.float16 and not difference(case.found, without, case.model)
+    return operand.dtype == np.float16 and not difference(case.found, without, case.model, case.longest)
 
 
 def _is_of_integers_without_axes(case: Disagreement) -> bool:
@@ -430,12 +431,17 @@ KNOWN_DIFFERENCES = (
         "onnx.defs: function body of MeanVarianceNormalization-13",
         _only_divided_by_zero,
     ),
+    *ATTENTION_DIFFERENCES,
     *RECURRENT_DIFFERENCES,
 )
 
 
 def known_reason(
-    model: onnx.ModelProto, operands: Mapping[str, Array], found: Mapping[str, Array], expected: Mapping[str, Array]
+    model: onnx.ModelProto,
+    operands: Mapping[str, Array],
+    found: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    longest: int = LONGEST,
 ) -> str:
     """Return why a difference is to be expected, or nothing.
 
@@ -444,10 +450,11 @@ def known_reason(
         operands: of the node, by name.
         found: dfcompile's results by name.
         expected: onnxruntime's results by name.
+        longest: elements of the largest operand; a sum may have as many terms.
     """
     (node,) = model.graph.node
     opset = next((entry.version for entry in model.opset_import if entry.domain in {"", "ai.onnx"}), 0)
-    case = Disagreement(model, node, opset, operands, found, expected)
+    case = Disagreement(model, node, opset, operands, found, expected, longest)
     for known in KNOWN_DIFFERENCES:
         if node.op_type in known.op_types.split() and known.holds(case):
             return known.reason

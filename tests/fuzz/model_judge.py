@@ -119,7 +119,7 @@ def _compared(program: Program, feeds: Mapping[str, Array], answer: Answer, case
         return Outcome(Verdict.SAME)
     if only_rounding(model, feeds, found, answer.results, max(1, longest)):
         return Outcome(Verdict.NOT_COMPARED, "rounding in the original changes as much", text)
-    reason = reason_node_by_node(model, feeds, found, _lowered_model)
+    reason = reason_node_by_node(model, feeds, found, _lowered_model, max(1, longest))
     if reason:
         return Outcome(Verdict.KNOWN_DIFFERENCE, reason, text)
     dtypes = sorted({str(value.dtype) for value in (*feeds.values(), *answer.results.values())})

@@ -9,7 +9,7 @@ from onnx import numpy_helper
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
-from tests.fuzz.comparison import difference
+from tests.fuzz.comparison import LONGEST, difference
 from tests.fuzz.draw import Array
 from tests.fuzz.known_differences import known_reason
 from tests.fuzz.node_alone import Alone, CannotRunError, shown_results, with_every_result
@@ -23,6 +23,7 @@ def reason_node_by_node(
     feeds: Mapping[str, Array],
     found: Mapping[str, Array],
     lowered: Callable[[onnx.ModelProto], Program],
+    longest: int = LONGEST,
 ) -> str:
     """Return the listed reason why a node differs, if there is one and no other node differs; else nothing.
 
@@ -34,15 +35,16 @@ def reason_node_by_node(
         feeds: its inputs by name.
         found: dfcompile's results of the model.
         lowered: gives the program of a model.
+        longest: elements of the largest operand of the model; a sum may have as many terms.
     """
     try:
         known = _every_value(model, feeds, lowered)
         if difference(
-            found, {name: known[name] for name in found}, model
+            found, {name: known[name] for name in found}, model, longest
         ):  # it computes otherwise where all results are outputs
             return ""
         others = _Others(model, feeds, lowered)
-        reasons = [_reason_or_others(Alone(model, node), known, others) for node in model.graph.node]
+        reasons = [_reason_or_others(Alone(model, node), known, others, longest) for node in model.graph.node]
     except (CannotRunError, UserError):
         return ""
     different = [reason for reason in reasons if reason is not None]
@@ -103,22 +105,23 @@ class _Others:
         return {name: results[port.name] for name, port in zip(names, program.outputs, strict=True)}
 
 
-def _reason_or_others(alone: Alone, known: Mapping[str, Array], others: _Others) -> str | None:
+def _reason_or_others(alone: Alone, known: Mapping[str, Array], others: _Others, longest: int) -> str | None:
     """Return why a node differs: of dfcompile's operands, or of onnxruntime's if it refuses those."""
     try:
-        return _reason(alone, known)
+        return _reason(alone, known, longest)
     except CannotRunError:
-        return _reason(alone, {**others.values, **others.lowered(alone)})
+        return _reason(alone, {**others.values, **others.lowered(alone)}, longest)
 
 
-def _reason(alone: Alone, known: Mapping[str, Array]) -> str | None:
+def _reason(alone: Alone, known: Mapping[str, Array], longest: int) -> str | None:
     """Return why a node differs: nothing if that is not listed, None if it does not differ by more than rounding."""
     operands = {name: known[name] for name in alone.node.input if name in known}
     expected = alone.run(operands)
     found = {name: known[name] for name in expected}
     model = alone.model(operands)
-    if not difference(found, expected, model):
+    longest = max([longest] + [value.size for value in operands.values()])
+    if not difference(found, expected, model, longest):
         return None
     feeds = {name: known[name] for name in alone.operands}
-    reason = known_reason(model, operands, found, expected)
-    return reason or (None if only_rounding(model, feeds, found, expected) else "")
+    reason = known_reason(model, operands, found, expected, longest)
+    return reason or (None if only_rounding(model, feeds, found, expected, longest) else "")

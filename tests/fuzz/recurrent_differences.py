@@ -61,7 +61,10 @@ def _differs(case: Disagreement) -> Bools | None:
     is_batch_first = any(entry.name == "layout" and entry.i for entry in case.node.attribute)
     if is_batch_first or any(case.found[name].shape != value.shape for name, value in case.expected.items()):
         return None
-    wrong = [_by_sequence(wrong_elements(case.found[name], value, case.model)) for name, value in case.expected.items()]
+    wrong = [
+        _by_sequence(wrong_elements(case.found[name], value, case.model, case.longest))
+        for name, value in case.expected.items()
+    ]
     return np.asarray(np.any(wrong, axis=0))
 
 
