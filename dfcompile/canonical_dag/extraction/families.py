@@ -176,8 +176,7 @@ def divide(scopes: Sequence[MapScope], granularity: Granularity = DECLARED) -> t
 
 def _divided(scope: MapScope, pieces: int | None, max_tasks: int | None) -> TaskFamily:
     if pieces is not None:
-        parallel = zip(scope.is_spatial, _parallel_loops(scope), strict=True)
-        return _spread(scope, [is_spatial or is_parallel for is_spatial, is_parallel in parallel], pieces)
+        return _family(scope, _in_pieces(scope.extents, scope.is_spatial, scope.writes, pieces))
     declared = _declared(scope)
     if max_tasks is not None and declared.members > max_tasks:
         return _spread(scope, scope.is_spatial, max_tasks)
@@ -237,14 +236,31 @@ def _is_parallel(extents: tuple[int, ...], writes: Sequence[Access], parameter: 
     )
 
 
+@lru_cache(_KEPT)
+def _in_pieces(
+    extents: tuple[int, ...], is_spatial: tuple[bool, ...], writes: tuple[Access, ...], pieces: int
+) -> tuple[Cut, ...]:
+    """Return the cuts of a scope whose loops are divided if they are declared as tasks or can be; see `_cuts`."""
+    parallel = zip(is_spatial, _divisible(extents, writes), strict=True)
+    return _cuts(extents, [is_declared or is_parallel for is_declared, is_parallel in parallel], pieces)
+
+
 def _spread(scope: MapScope, divisible: Sequence[bool], most: int) -> TaskFamily:
+    return _family(scope, _cuts(scope.extents, divisible, most))
+
+
+def _family(scope: MapScope, cuts: tuple[Cut, ...]) -> TaskFamily:
+    return TaskFamily(scope, cuts, is_single=all(cut.tasks == 1 for cut in cuts))
+
+
+def _cuts(extents: Sequence[int], divisible: Sequence[bool], most: int) -> tuple[Cut, ...]:
     """Make tasks of the outermost divisible loops, the last of them in chunks, so that there are at most ``most``."""
     left = most
     cuts = []
-    for extent, is_divisible in zip(scope.extents, divisible, strict=True):
+    for extent, is_divisible in zip(extents, divisible, strict=True):
         size = -(-extent // left) if is_divisible else extent
         tasks = -(-extent // size)
         cuts.append(Cut(tasks, size, extent - size * (tasks - 1)))
         if is_divisible and extent > 1:
             left = left // tasks if size == 1 else 1
-    return TaskFamily(scope, tuple(cuts), is_single=all(cut.tasks == 1 for cut in cuts))
+    return tuple(cuts)
