@@ -19,7 +19,6 @@ from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.report_format import WIDTH, AnyReport, Page, registered_formats
 from dfcompile.report.rows import report_rows
 from dfcompile.scheduler import Schedule, ScheduleFigures
-from dfcompile.visualization.gantt.chart import check_drawable, schedule_to_svg
 from dfcompile.visualization.trace import schedule_to_trace
 
 if TYPE_CHECKING:
@@ -50,6 +49,8 @@ class ScheduleResult:
         Raises:
             UserError: it has too many tasks to be looked at.
         """
+        from dfcompile.visualization.gantt.chart import check_drawable, schedule_to_svg  # most runs draw nothing
+
         check_drawable(self.dag)
         return Picture(schedule_to_svg(self.dag, self.schedule))
 

@@ -1,11 +1,8 @@
 """What families of tasks take on a number of processing elements, estimated without looking at single tasks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.extraction.flow import Flow
 
 
@@ -35,15 +32,16 @@ def estimate(flow: Flow, pes: int) -> Estimate:
         flow: families, and which of their reads are streams.
         pes: number of processing elements P.
     """
-    free: Int64 = np.zeros(pes, dtype=np.int64)
+    elements = Elements(pes)
     planned, least = _Times(len(flow.families)), _Times(len(flow.families))
     total = tasks = 0
     for number in flow.order:
         members, work = flow.families[number].members, flow.work(number)
+        producers = tuple(_producers(flow, number))
         cycles = max(-(-work // members), 1)
-        ready = planned.ready(flow, number, cycles)
-        planned.start[number], planned.end[number] = _place(free, ready, members, cycles)
-        begin, last = least.ready(flow, number, None), least.last(flow, number)
+        ready = planned.ready(producers, cycles)
+        planned.start[number], planned.end[number] = elements.place(ready, members, cycles)
+        begin, last = least.ready(producers, None), least.last(producers)
         least.start[number] = begin
         least.end[number] = max(begin + max(cycles, -(-work // pes)), last)
         total, tasks = total + work, tasks + members
@@ -57,25 +55,24 @@ class _Times:
     def __init__(self, families: int) -> None:
         self.start, self.end = [0] * families, [0] * families
 
-    def ready(self, flow: Flow, number: int, cycles: int | None) -> int:
+    def ready(self, producers: Sequence[tuple[int, bool]], cycles: int | None) -> int:
         """Return when a family can begin, or should, to end with those that it takes streams from.
 
         Args:
-            flow: with the families.
-            number: of the family.
+            producers: of what the family reads, and whether it comes as a stream.
             cycles: of its tasks; ``None``: as early as it can.
         """
         ready = 0
-        for producer, streams in _producers(flow, number):
+        for producer, streams in producers:
             begun = self.start[producer] + 1
             if cycles is not None:
                 begun = max(begun, self.end[producer] + 1 - cycles)
             ready = max(ready, begun if streams else self.end[producer])
         return ready
 
-    def last(self, flow: Flow, number: int) -> int:
-        """Return when the last elements of streams have gone through a family."""
-        return max((self.end[producer] + 1 for producer, streams in _producers(flow, number) if streams), default=0)
+    def last(self, producers: Sequence[tuple[int, bool]]) -> int:
+        """Return when the last elements of streams have gone through a family that has such producers."""
+        return max((self.end[producer] + 1 for producer, streams in producers if streams), default=0)
 
 
 def _producers(flow: Flow, number: int) -> Iterator[tuple[int, bool]]:
@@ -87,28 +84,54 @@ def _producers(flow: Flow, number: int) -> Iterator[tuple[int, bool]]:
             yield producer, streams
 
 
-def _place(free: Int64, ready: int, members: int, cycles: int) -> tuple[int, int]:
-    """Put equal tasks on elements, none before a cycle; return the first start and the last end.
+class Elements:
+    """When processing elements get free: runs of neighbours that get free in one cycle, mostly a few."""
 
-    Args:
-        free: when each element gets free, changed, shape [P].
-        ready: when the tasks can begin.
-        members: their number.
-        cycles: of each.
-    """
-    begin = np.maximum(free, ready)
-    first = int(begin.min())
-    rounds = cycles * -(-members // len(begin))
-    low, high = first + rounds, int(begin.max()) + rounds
-    while low < high:  # the least cycle by which all of them can have ended
-        middle = (low + high) // 2
-        if int(np.maximum((middle - begin) // cycles, 0).sum()) >= members:
-            high = middle
-        else:
-            low = middle + 1
-    counts = np.maximum((low - begin) // cycles, 0)
-    surplus = int(counts.sum()) - members
-    latest = np.flatnonzero((counts > 0) & (begin + counts * cycles == low))[:surplus]
-    counts[latest] -= 1
-    free[:] = np.where(counts > 0, begin + counts * cycles, free)
-    return first, low
+    def __init__(self, pes: int) -> None:
+        self._runs = [(0, pes)]  # cycle and number of elements
+
+    def place(self, ready: int, members: int, cycles: int) -> tuple[int, int]:
+        """Put equal tasks on elements, none before a cycle; return the first start and the last end.
+
+        Args:
+            ready: when the tasks can begin.
+            members: their number.
+            cycles: of each.
+        """
+        begins = {max(free, ready): 0 for free, _ in self._runs}
+        for free, count in self._runs:
+            begins[max(free, ready)] += count
+        first, rounds = min(begins), cycles * -(-members // sum(begins.values()))
+        low, high = first + rounds, max(begins) + rounds
+        while low < high:  # the least cycle by which all of them can have ended
+            middle = (low + high) // 2
+            if _ended(begins, middle, cycles) >= members:
+                high = middle
+            else:
+                low = middle + 1
+        self._occupy(ready, cycles, low, _ended(begins, low, cycles) - members)
+        return first, low
+
+    def _occupy(self, ready: int, cycles: int, end: int, surplus: int) -> None:
+        """Give each element the tasks that end up to a cycle, some of those that end last a task less, the first."""
+        runs, self._runs = self._runs, []
+        for free, count in runs:
+            begin = max(free, ready)
+            tasks = max((end - begin) // cycles, 0)
+            last = begin + tasks * cycles
+            spared = min(surplus, count) if tasks and last == end else 0
+            surplus -= spared
+            self._add(last - cycles if tasks > 1 else free, spared)
+            self._add(last if tasks else free, count - spared)
+
+    def _add(self, free: int, count: int) -> None:
+        if not count:
+            return
+        if self._runs and self._runs[-1][0] == free:
+            count += self._runs.pop()[1]
+        self._runs.append((free, count))
+
+
+def _ended(begins: Mapping[int, int], cycle: int, cycles: int) -> int:
+    """Return how many tasks can have ended up to a cycle on elements that are free from other ones on."""
+    return sum([(cycle - begin) // cycles * count for begin, count in begins.items() if begin < cycle])

@@ -14,7 +14,7 @@ from dfcompile.choosing.sketches import Sketch
 from dfcompile.options import Effort, Volumes
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.evaluation import io_bytes
-from dfcompile.scheduler.listing.listed_schedules import is_listable, listed_cycles
+from dfcompile.scheduler.listing.listed_schedules import ListedPlan, is_listable, listed_plan
 from dfcompile.scheduler.partitioner import collect_partitioners, find_partitioner
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 
@@ -86,6 +86,7 @@ class Makespans:
         self._volumes, self._options, self._finish = volumes, options, finish
         self._least: tuple[Score, MadeSchedule] | None = None
         self._dags: dict[Candidate, CanonicalDag] = {}
+        self._plan: tuple[Candidate, ListedPlan] | None = None  # the shortest of those that were not scheduled
 
     @property
     def most_tasks(self) -> int:
@@ -100,7 +101,7 @@ class Makespans:
     def of(self, sketch: Sketch) -> Score:
         """Return the makespan and the FIFOs of a schedule, or what is never the least if it does not end."""
         dag = self.dag(sketch)
-        found = timed_schedule(dag, self._options)
+        found = timed_schedule(dag, self._options, plan=self._plan_of(sketch))
         if found.deadlock:
             return NEVER
         score = found.schedule.makespan_cycles, sum(found.schedule.fifo_capacity.tolist())
@@ -128,7 +129,19 @@ class Makespans:
         if not (is_listed and options.effort is Effort.QUICK):
             return UNBOUNDED
         dag = self.dag(sketch)
-        return (listed_cycles(dag, options),) if is_listable(dag, options) else UNBOUNDED
+        if not is_listable(dag, options):
+            return UNBOUNDED
+        plan = listed_plan(dag, options)
+        if self._plan is None or plan.cycles < self._plan[1].cycles:
+            self._plan = sketch.candidate, plan
+        return (plan.cycles,)
+
+    def _plan_of(self, sketch: Sketch) -> ListedPlan | None:
+        """Return the plan that a candidate was compared by, if it was kept, and keep it no longer."""
+        if self._plan is None or self._plan[0] != sketch.candidate:
+            return None
+        plan, self._plan = self._plan[1], None
+        return plan
 
     def dag(self, sketch: Sketch) -> CanonicalDag:
         """Return the canonical DAG of a choice."""

@@ -97,8 +97,8 @@ def _certain(family: TaskFamily, arrays: Mapping[str, Array], *, is_split: bool)
         array = arrays[access.array]
         repeats = not is_split and not access.is_indirect and not family.member(access).is_injective
         if access.is_indirect or not array.is_transient or array.is_materialised or repeats:
-            yield access, int(family.volumes_in().sum()) * array.element_bytes, True
+            yield access, family.iterations().total * array.element_bytes, True
     for access in family.scope.writes:
         array = arrays[access.array]
         if not array.is_transient or array.is_materialised:
-            yield access, int(family.volumes_out(access).sum()) * array.element_bytes, False
+            yield access, family.written(access).total * array.element_bytes, False

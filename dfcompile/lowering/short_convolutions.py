@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,7 @@ Exact = tuple[tuple[Fraction, ...], ...]
 # error in single precision is 5e-6 of the largest result with all of them, 2e-7 with three and 7e-7 without any.
 _POINTS = (0, 1, -1, 2, -2)
 MOST_PRODUCTS = len(_POINTS) + 1
+_KEPT, _KEPT_TILE = 64, 64  # convolutions whose matrices are kept, and how large: up to 150 kB each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +31,11 @@ class ShortConvolution:
     data: Matrix
     filters: Matrix
     result: Matrix
+
+    def __post_init__(self) -> None:
+        """Freeze the matrices: convolutions are shared."""
+        for matrix in (self.data, self.filters, self.result):
+            matrix.setflags(write=False)
 
     @property
     def tile(self) -> int:
@@ -57,6 +64,7 @@ def single_tap() -> ShortConvolution:
     return ShortConvolution(one, one, one)
 
 
+@lru_cache(_KEPT)
 def cook_toom(outputs: int, taps: int) -> ShortConvolution:
     """Return the convolution of Cook and Toom, as Winograd uses it: as many products as elements of x.
 
@@ -126,6 +134,10 @@ def fourier(tile: int, taps: int, stride: int = 1, dilation: int = 1) -> ShortCo
         stride: distance between the elements of x that two results begin with.
         dilation: distance between the elements of x that two taps meet.
     """
+    return (_kept_fourier if tile <= _KEPT_TILE else _fourier)(tile, taps, stride, dilation)
+
+
+def _fourier(tile: int, taps: int, stride: int, dilation: int) -> ShortConvolution:
     outputs = (tile - dilation * (taps - 1) - 1) // stride + 1
     places = (np.arange(tile), dilation * np.arange(taps), stride * np.arange(outputs))
     data, filters, result = [], [], []
@@ -143,3 +155,6 @@ def fourier(tile: int, taps: int, stride: int = 1, dilation: int = 1) -> ShortCo
         filters += [a, b - a, a + b]
         result += [2 * (y.real - y.imag), -2 * y.imag, -2 * y.real]
     return ShortConvolution(np.array(data), np.array(filters), np.array(result).T)
+
+
+_kept_fourier = lru_cache(_KEPT)(_fourier)

@@ -23,6 +23,7 @@ from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
 from dfcompile.scheduler.listing.listed_schedules import (
+    ListedPlan,
     ListedSchedule,
     is_listable,
     listed_schedule,
@@ -89,7 +90,10 @@ def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Pa
 
 
 def timed_schedule(
-    dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Partitioner] | None = None
+    dag: CanonicalDag,
+    options: ScheduleOptions,
+    table: Mapping[str, Partitioner] | None = None,
+    plan: ListedPlan | None = None,
 ) -> TimedSchedule:
     """Schedule a canonical DAG as `schedule` does, and say what the times are worth.
 
@@ -103,7 +107,7 @@ def timed_schedule(
     partitioner = find_partitioner(options.partition, collect_partitioners() if table is None else table)
     barrier = partitioner.overlapping is None if options.barrier is None else options.barrier
     if partitioner.lists and not barrier and is_listable(dag, options):
-        return _listed(dag, partitioner, options)
+        return _listed(dag, partitioner, options, plan)
     is_quick = options.effort is Effort.QUICK and dag.nodes_count > QUICK_NODES and options.fifos is None
     if is_quick and partitioner.lists and not barrier and options.timing.is_exact:
         return _quickly(dag, partitioner, options)
@@ -120,15 +124,18 @@ def timed_schedule(
     return TimedSchedule(least.schedule, least.replay.deadlock)
 
 
-def _listed(dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions) -> TimedSchedule:
+def _listed(
+    dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, plan: ListedPlan | None
+) -> TimedSchedule:
     """Return the shortest list schedule, or one of gangs where that is no longer and its FIFOs fewer words.
 
     All gangs are replayed where that costs little; up to some more accesses those that are no longer by steady times.
     Where FIFOs are bounded that is up to many more, whatever the effort, and with barriers, too: these need small ones.
     """
     bound = lower_bound_cycles(dag, options.pes)
-    non_streaming = schedule_non_streaming(dag, options.pes)
-    listed = listed_schedule(dag, options, bound, non_streaming)
+    planned = None if plan is None else plan.non_streaming
+    non_streaming = schedule_non_streaming(dag, options.pes) if planned is None else planned
+    listed = listed_schedule(dag, options, bound, non_streaming, plan)
     found = _listed_or_gangs(dag, partitioner, options, listed)
     return replace(found, bound_cycles=listed.bound, non_streaming=non_streaming)
 

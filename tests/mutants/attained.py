@@ -31,7 +31,7 @@ ATTAINED = (
     Mutant(_MAPPING, "sram_bytes=max((configuration.sram_bytes", "sram_bytes=min((configuration.sram_bytes"),
     Mutant(_MAPPING, "energy_j=power * time_ns / NS_PER_S,", "energy_j=power * bound_ns / NS_PER_S,"),
     Mutant(_COSTS, "moved += np.minimum(elsewhere, taken)", "moved += taken"),
-    Mutant(_COSTS, "readers[before, store] < all_readers[store]", "readers[before, store] <= all_readers[store]"),
+    Mutant(_COSTS, "readers[store][before] < all_readers[store]", "readers[store][before] <= all_readers[store]"),
     Mutant(_SCHEDULES, "return options, replace(options, demote=True)", "return (options,)"),
     Mutant(
         _MODEL, "return min(found, key=lambda one: one.time_ns, default=None)", "return found[0] if found else None"

@@ -21,7 +21,7 @@ EXTRACTION = (
         "np.unique(np.add.outer(offsets, stride * np.arange(extent, dtype=np.int64)))",
         "np.add.outer(offsets, stride * np.arange(extent, dtype=np.int64)).ravel()",
     ),
-    Mutant(_FAMILIES, "volumes[row - 1 :: row] = last", "volumes[row - 1] = last"),
+    Mutant(_FAMILIES, "volumes[self.row - 1 :: self.row] = self.last", "volumes[self.row - 1] = self.last"),
     Mutant(_FAMILIES, "Loop(cut.tasks, cut.size * stride)", "Loop(cut.tasks, stride)"),
     Mutant(_FAMILIES, "Cut(tasks, size, extent - size * (tasks - 1))", "Cut(tasks, size, size)"),
     Mutant(_FAMILIES, "around = all(divisible)", "around = True"),

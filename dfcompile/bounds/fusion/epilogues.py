@@ -62,11 +62,12 @@ def with_epilogues(model: BoundedModel) -> BoundedModel:
     for op in model.operators:
         for operand in op.reads:
             readers[operand.tensor] = readers.get(operand.tensor, 0) + 1
-    inner = {tensor.name for tensor in model.tensors if tensor.role is TensorRole.INTERMEDIATE}
+    inner = (tensor.name for tensor in model.tensors if tensor.role is TensorRole.INTERMEDIATE)
+    single = {name for name in inner if readers.get(name) == 1}
     found: list[BoundedOperator] = []
     maker: dict[str, int] = {}
     for op in model.operators:
-        place = _place(op, maker, {name for name in inner if readers.get(name) == 1}, found)
+        place = _place(op, maker, single, found)
         if place is None:
             found.append(op)
             place = len(found) - 1

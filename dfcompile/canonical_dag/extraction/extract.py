@@ -150,7 +150,7 @@ class _Assembly:
         # Of a family that one task reads in turn, each edge carries the member's own order.
         order = producer.member(stream.write).completion if len(producers) > 1 else consumer.member(stream.read)
         assert order is not None
-        volumes = self._flow.stream_volumes(stream)
+        volumes = self._flow.stream_volumes(stream).column()
         self._add(np.resize(producers, count), np.resize(consumers, count), volumes, array, order)
 
     def _add(

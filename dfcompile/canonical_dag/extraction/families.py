@@ -1,5 +1,7 @@
 """Families of tasks: a map scope divided over its spatial loops."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -25,6 +27,54 @@ class Cut:
     tasks: int
     size: int
     last: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemberVolumes:
+    """A number of elements for each member of a family: all alike, or the last one of each row has another number.
+
+    Attributes:
+        members: of the family.
+        whole: elements of each member that is not the last of a row.
+        row: members of a row; where all are alike, all of them.
+        last: elements of the last member of each row.
+    """
+
+    members: int
+    whole: int
+    row: int
+    last: int
+
+    @classmethod
+    def alike(cls, members: int, elements: int) -> MemberVolumes:
+        """Return the same number for all."""
+        return cls(members, elements, max(members, 1), elements)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all members have the same number."""
+        return self.whole == self.last
+
+    @property
+    def total(self) -> int:
+        """Elements of all members."""
+        return self.members // self.row * ((self.row - 1) * self.whole + self.last)
+
+    @property
+    def first(self) -> int:
+        """Elements of member 0."""
+        return self.whole if self.row > 1 else self.last
+
+    def resized(self, members: int) -> MemberVolumes:
+        """Return the same of as many edges: of member 0 again and again, or as it is."""
+        return self if members == self.members else MemberVolumes.alike(members, self.first)
+
+    def column(self) -> Int64:
+        """Return the number of each member, shape [members]."""
+        volumes = np.full(self.members, self.whole, dtype=np.int64)
+        if not self.is_even:
+            volumes[self.row - 1 :: self.row] = self.last
+        return volumes
 
 
 @dataclass(frozen=True)
@@ -58,12 +108,12 @@ class TaskFamily:
         steps = zip(self.cuts, access.strides, strict=True)
         return tuple(Loop(cut.tasks, cut.size * stride) for cut, stride in steps)
 
-    def volumes_in(self) -> Int64:
-        """Return the iterations of each member: elements it reads on every input edge, shape [members]."""
+    def iterations(self) -> MemberVolumes:
+        """Return the iterations of each member: elements that it reads on every input edge."""
         return self._per_member(prod(cut.size for cut in self.cuts), prod(cut.last for cut in self.cuts))
 
-    def volumes_out(self, access: Access) -> Int64:
-        """Return the distinct elements that each member writes, shape [members].
+    def written(self, access: Access) -> MemberVolumes:
+        """Return the distinct elements that each member writes.
 
         Where places depend on data, every iteration writes an element: none counts as written twice.
 
@@ -71,12 +121,20 @@ class TaskFamily:
             UserError: the write is irregular and too large to count.
         """
         if access.is_indirect:
-            return self.volumes_in()
-        whole = self.member(access).distinct()
-        last = whole if self.is_even else self.member(access, last=True).distinct()
+            return self.iterations()
+        whole = _distinct(tuple(cut.size for cut in self.cuts), access.strides)
+        last = whole if self.is_even else _distinct(tuple(cut.last for cut in self.cuts), access.strides)
         if whole is None or last is None:
             raise UserError(f"scope {self.scope.name!r}: an irregular write to {access.array!r} against a regular one")
         return self._per_member(whole, last)
+
+    def volumes_in(self) -> Int64:
+        """Return the iterations of each member, shape [members]."""
+        return self.iterations().column()
+
+    def volumes_out(self, access: Access) -> Int64:
+        """Return the distinct elements that each member writes, see `written`, shape [members]."""
+        return self.written(access).column()
 
     def distinct_in(self, access: Access) -> Int64:
         """Return the different elements that each member reads, at most, shape [members].
@@ -88,18 +146,21 @@ class TaskFamily:
             return volumes
         whole = self.member(access).without_repeats.accesses
         last = whole if self.is_even else self.member(access, last=True).without_repeats.accesses
-        return np.minimum(volumes, self._per_member(whole, last))
+        return np.minimum(volumes, self._per_member(whole, last).column())
 
-    def _per_member(self, whole: int, last: int) -> Int64:
+    def _per_member(self, whole: int, last: int) -> MemberVolumes:
         if whole * self.members > _MOST_ELEMENTS:
             raise UserError(
                 f"scope {self.scope.name!r}: {whole * self.members} accesses against at most {_MOST_ELEMENTS}"
             )
-        volumes = np.full(self.members, whole, dtype=np.int64)
-        if not self.is_even:
-            row = next(cut.tasks for cut in reversed(self.cuts) if cut.tasks > 1)
-            volumes[row - 1 :: row] = last
-        return volumes
+        if self.is_even or whole == last:
+            return MemberVolumes.alike(self.members, whole)
+        return MemberVolumes(self.members, whole, next(cut.tasks for cut in reversed(self.cuts) if cut.tasks > 1), last)
+
+
+@lru_cache(_KEPT)
+def _distinct(extents: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+    return Traversal(0, tuple(map(Loop, extents, strides))).distinct()
 
 
 def divide(scopes: Sequence[MapScope], granularity: Granularity = DECLARED) -> tuple[TaskFamily, ...]:
@@ -115,8 +176,7 @@ def divide(scopes: Sequence[MapScope], granularity: Granularity = DECLARED) -> t
 
 def _divided(scope: MapScope, pieces: int | None, max_tasks: int | None) -> TaskFamily:
     if pieces is not None:
-        parallel = zip(scope.is_spatial, _parallel_loops(scope), strict=True)
-        return _spread(scope, [is_spatial or is_parallel for is_spatial, is_parallel in parallel], pieces)
+        return _family(scope, _in_pieces(scope.extents, scope.is_spatial, scope.writes, pieces))
     declared = _declared(scope)
     if max_tasks is not None and declared.members > max_tasks:
         return _spread(scope, scope.is_spatial, max_tasks)
@@ -176,14 +236,31 @@ def _is_parallel(extents: tuple[int, ...], writes: Sequence[Access], parameter: 
     )
 
 
+@lru_cache(_KEPT)
+def _in_pieces(
+    extents: tuple[int, ...], is_spatial: tuple[bool, ...], writes: tuple[Access, ...], pieces: int
+) -> tuple[Cut, ...]:
+    """Return the cuts of a scope whose loops are divided if they are declared as tasks or can be; see `_cuts`."""
+    parallel = zip(is_spatial, _divisible(extents, writes), strict=True)
+    return _cuts(extents, [is_declared or is_parallel for is_declared, is_parallel in parallel], pieces)
+
+
 def _spread(scope: MapScope, divisible: Sequence[bool], most: int) -> TaskFamily:
+    return _family(scope, _cuts(scope.extents, divisible, most))
+
+
+def _family(scope: MapScope, cuts: tuple[Cut, ...]) -> TaskFamily:
+    return TaskFamily(scope, cuts, is_single=all(cut.tasks == 1 for cut in cuts))
+
+
+def _cuts(extents: Sequence[int], divisible: Sequence[bool], most: int) -> tuple[Cut, ...]:
     """Make tasks of the outermost divisible loops, the last of them in chunks, so that there are at most ``most``."""
     left = most
     cuts = []
-    for extent, is_divisible in zip(scope.extents, divisible, strict=True):
+    for extent, is_divisible in zip(extents, divisible, strict=True):
         size = -(-extent // left) if is_divisible else extent
         tasks = -(-extent // size)
         cuts.append(Cut(tasks, size, extent - size * (tasks - 1)))
         if is_divisible and extent > 1:
             left = left // tasks if size == 1 else 1
-    return TaskFamily(scope, tuple(cuts), is_single=all(cut.tasks == 1 for cut in cuts))
+    return tuple(cuts)

@@ -5,10 +5,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
-import numpy as np
-
-from dfcompile.canonical_dag.dag import Int64
-from dfcompile.canonical_dag.extraction.families import TaskFamily
+from dfcompile.canonical_dag.extraction.families import MemberVolumes, TaskFamily
 from dfcompile.canonical_dag.extraction.scopes import Access, Array
 from dfcompile.canonical_dag.extraction.streaming_proof import can_stream
 from dfcompile.errors import UserError
@@ -63,25 +60,25 @@ class Flow:
     uses: Mapping[str, ArrayUse]
     whole_arrays: bool  # a stream carries the size of the whole array instead of what its task moves
 
-    def stream_volumes(self, stream: Stream) -> Int64:
-        """Return the volume of each edge of a stream, shape [max(producers, consumers)]."""
+    def stream_volumes(self, stream: Stream) -> MemberVolumes:
+        """Return the volume of each edge of a stream, as many as producers or consumers."""
         producer, consumer = self.families[stream.producer], self.families[stream.consumer]
         count = max(producer.members, consumer.members)
         if self.whole_arrays:
-            return np.full(count, self.uses[stream.array].array.elements, dtype=np.int64)
-        return np.resize(producer.volumes_out(stream.write), count)
+            return MemberVolumes.alike(count, self.uses[stream.array].array.elements)
+        return producer.written(stream.write).resized(count)
 
     def work(self, family: int) -> int:
         """Return the cycles of all tasks of a family: ``max(I, O)`` of each, whatever feeds them."""
         tasks = self.families[family]
-        iterations = tasks.volumes_in()
+        iterations = tasks.iterations()
         streams = (self.uses[read.array].stream_of(family, read) for read in tasks.scope.reads)
         first = next(streams, None)
         # All input edges of a task are equal, so the first one tells; a task in turn with a family reads its slice.
         if first is not None:
-            iterations = self.stream_volumes(first)[: tasks.members]
-        read = int(iterations.sum()) if tasks.scope.reads else 0
-        return max([read, *(int(tasks.volumes_out(write).sum()) for write in tasks.scope.writes)])
+            iterations = self.stream_volumes(first).resized(tasks.members)
+        read = iterations.total if tasks.scope.reads else 0
+        return max([read, *(tasks.written(write).total for write in tasks.scope.writes)])
 
     def big_tasks(self, pieces: int) -> tuple[bool, ...]:
         """Return which families do more than one in ``pieces`` of the work of all that stream with them.
@@ -195,11 +192,11 @@ def _check_results(families: Sequence[TaskFamily], uses: Mapping[str, ArrayUse])
     for family in families:
         used = [access for access in family.scope.writes if uses[access.array].readers or uses[access.array].is_buffer]
         for access in used[1:]:
-            first, other = family.volumes_out(used[0]), family.volumes_out(access)
-            if not np.array_equal(first, other):
+            first, other = family.written(used[0]), family.written(access)
+            if first != other:
                 raise UserError(
-                    f"scope {family.scope.name!r}: a task writes {first[0]} elements of {used[0].array!r} and "
-                    f"{other[0]} of {access.array!r} against one number (split the scope)"
+                    f"scope {family.scope.name!r}: a task writes {first.first} elements of {used[0].array!r} and "
+                    f"{other.first} of {access.array!r} against one number (split the scope)"
                 )
 
 
@@ -213,7 +210,7 @@ def _unequal_inputs(flow: Flow) -> list[Stream]:
     for number, streams in into.items():
         family = flow.families[number]
         stored = len(streams) < len(family.scope.reads)
-        dropped.extend(_offending(flow, streams, family, family.volumes_in(), stored=stored))
+        dropped.extend(_offending(flow, streams, family, family.iterations(), stored=stored))
     return dropped
 
 
@@ -227,18 +224,20 @@ def _unequal_outputs(flow: Flow) -> list[Stream]:
     for number, streams in out_of.items():
         family = flow.families[number]
         stored = any(flow.uses[access.array].is_buffer for access in family.scope.writes)
-        dropped.extend(_offending(flow, streams, family, family.volumes_out(streams[0].write), stored=stored))
+        dropped.extend(_offending(flow, streams, family, family.written(streams[0].write), stored=stored))
     return dropped
 
 
-def _offending(flow: Flow, streams: Sequence[Stream], family: TaskFamily, own: Int64, *, stored: bool) -> list[Stream]:
+def _offending(
+    flow: Flow, streams: Sequence[Stream], family: TaskFamily, own: MemberVolumes, *, stored: bool
+) -> list[Stream]:
     """Return the streams that differ from ``own``, unless all edges of each task are equal as they are."""
     volumes = [flow.stream_volumes(stream) for stream in streams]
     edges = [*volumes, own] if stored else volumes
     if family.members == 1:
-        equal = all(bool(np.all(edge == edges[0][0])) for edge in edges)
+        equal = all(edge.is_even and edge.whole == edges[0].first for edge in edges)
     else:
-        equal = all(np.array_equal(edge, edges[0]) for edge in edges)
+        equal = all(edge == edges[0] for edge in edges)
     if equal:
         return []
-    return [stream for stream, volume in zip(streams, volumes, strict=True) if not bool(np.all(volume == own))]
+    return [stream for stream, volume in zip(streams, volumes, strict=True) if volume != own.resized(volume.members)]

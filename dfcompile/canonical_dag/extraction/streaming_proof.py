@@ -1,8 +1,13 @@
 """The streamability proof: which edges between tasks need no memory, because both sides keep one order."""
 
-from dfcompile.canonical_dag.extraction.families import TaskFamily
-from dfcompile.canonical_dag.extraction.scopes import Access
+from functools import lru_cache
+
+from dfcompile.canonical_dag.extraction.families import Cut, TaskFamily
+from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
 from dfcompile.canonical_dag.extraction.traversal import Traversal, is_round_robin, merged
+
+_KEPT = 8192  # pairs of a write and a read of which it is known whether they keep one order: some MB
+_NO_SCOPE = MapScope("", "", None, (), (), (), ())
 
 
 def can_stream(producer: TaskFamily, write: Access, consumer: TaskFamily, read: Access) -> bool:
@@ -12,6 +17,22 @@ def can_stream(producer: TaskFamily, write: Access, consumer: TaskFamily, read: 
     * from a family to one task: the consumer takes one element of each member in turn;
     * from a family to a family of as many: member to member.
     """
+    written = (producer.cuts, write.base, write.strides)
+    return _keep_one_order(*written, consumer.cuts, read.base, read.strides)
+
+
+@lru_cache(_KEPT)
+def _keep_one_order(
+    producer_cuts: tuple[Cut, ...],
+    write_base: int,
+    write_strides: tuple[int, ...],
+    consumer_cuts: tuple[Cut, ...],
+    read_base: int,
+    read_strides: tuple[int, ...],
+) -> bool:
+    """Whether `can_stream` holds, which nothing but divided loops and places decides: no names, no other accesses."""
+    producer, write = TaskFamily(_NO_SCOPE, producer_cuts, is_single=False), Access("", write_base, write_strides)
+    consumer, read = TaskFamily(_NO_SCOPE, consumer_cuts, is_single=False), Access("", read_base, read_strides)
     written = producer.member(write).completion
     if written is None or not _is_disjoint(producer, write, written):
         return False
@@ -34,5 +55,5 @@ def _agree_on_last(producer: TaskFamily, write: Access, consumer: TaskFamily, re
     if producer.is_even and consumer.is_even:
         return True
     written = producer.member(write, last=True).completion
-    same_rows = producer.volumes_out(write).tolist() == consumer.volumes_in().tolist()
+    same_rows = producer.written(write) == consumer.iterations()
     return same_rows and written == consumer.member(read, last=True).normal

@@ -21,8 +21,8 @@ class _Entries:
     """Bytes by store and unit, where there are some: a unit touches few of thousands of stores.
 
     Attributes:
-        store: per entry, ascending; several of a store and a unit add up.
-        unit: per entry.
+        store: per entry, ascending.
+        unit: per entry, ascending among those of a store.
         size: per entry, in bytes.
     """
 
@@ -33,14 +33,18 @@ class _Entries:
     @staticmethod
     def of(*parts: tuple[Int64, Int64, Int64]) -> "_Entries":
         store, unit, size = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.argsort(store, kind="stable")
-        return _Entries(store[order], unit[order], size[order].astype(float))
+        count = int(unit.max(initial=0)) + 1
+        places, entry = np.unique(store * count + unit, return_inverse=True)
+        return _Entries(places // count, places % count, np.bincount(entry, size, len(places)).astype(float))
 
-    def table(self, first: int, last: int, units: int) -> Column:
-        """Return the bytes of some stores, shape [stores, units]."""
-        found = np.zeros((last - first, units))
+    def of_sets(self, first: int, last: int, members: Members) -> Column:
+        """Return the bytes of some stores by the units of each set, shape [stores, sets]."""
+        found = np.zeros((last - first, len(members)))
         begin, end = np.searchsorted(self.store, (first, last)).tolist()
-        np.add.at(found, (self.store[begin:end] - first, self.unit[begin:end]), self.size[begin:end])
+        if begin < end:
+            stores, starts = np.unique(self.store[begin:end], return_index=True)
+            sizes = members.T[self.unit[begin:end]] * self.size[begin:end, None]
+            found[stores - first] = np.add.reduceat(sizes, starts, axis=0)
         return found
 
     def of_units(self, units: Column, stores: int) -> Column:
@@ -121,33 +125,38 @@ class LeastCosts:
             after: number of the larger set of each pair.
         """
         moved = np.zeros(len(before))
-        at_a_time = max(1, CELLS // max(1, len(members), self.model.units.count))
         stores = len(self._stores.whole)
+        entries = max(len(self._stores.written.store), len(self._stores.read.store), stores)
+        at_a_time = max(1, CELLS * stores // max(1, len(members) * entries))
         for first in range(0, stores, at_a_time):
             moved += self._moved(first, min(first + at_a_time, stores), members, before, after)
         return moved / self.model.system.dram_gb_per_s
 
     def _moved(self, first: int, last: int, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the bytes of some stores that each pair moves at least: whole numbers."""
-        stores, count = self._stores, self.model.units.count
-        held = members.astype(float)
-        taken_by = stores.read.table(first, last, count)
-        is_reader = (taken_by > 0).astype(float)
-        written = held @ stores.written.table(first, last, count).T
-        read = held @ taken_by.T
-        readers = held @ is_reader.T
-        all_readers = is_reader.sum(axis=1)
+        stores = self._stores
+        written = stores.written.of_sets(first, last, members)
+        read = stores.read.of_sets(first, last, members)
+        readers = self._readers.of_sets(first, last, members)
+        all_readers = self._readers.of_units(np.ones(self.model.units.count), len(stores.whole))[first:last]
         all_written, some = stores.all_written[first:last], slice(first, last)
         moved = np.zeros(len(before))
         for store, (whole, is_result) in enumerate(zip(stores.whole[some], stores.is_result[some], strict=True)):
-            made = written[after, store] - written[before, store]
-            taken = read[after, store] - read[before, store]
+            made = written[store][after] - written[store][before]
+            taken = read[store][after] - read[store][before]
             elsewhere = all_written[store] - made if all_written[store] else whole
             moved += np.minimum(elsewhere, taken)
             if all_written[store]:
-                apart = readers[after, store] - readers[before, store] < all_readers[store]
+                apart = readers[store][after] - readers[store][before] < all_readers[store]
                 moved += np.where(apart | (is_result > 0), made, 0.0)
         return moved
+
+    @cached_property
+    def _readers(self) -> _Entries:
+        """One byte per store and unit that reads of it."""
+        read = self._stores.read
+        reads = read.size > 0
+        return _Entries(read.store[reads], read.unit[reads], np.ones(int(reads.sum())))
 
     def compute_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time that the tasks of each pair take at least: their work on all cores, or their longest path."""

@@ -101,7 +101,8 @@ class TaskUnits:
 
     def members(self, units: int) -> list[int]:
         """Return the numbers of the units of a set, ascending."""
-        return [unit for unit in range(units.bit_length()) if units >> unit & 1]
+        bits = bin(units)[:1:-1]
+        return [unit for unit, bit in enumerate(bits) if bit == "1"]
 
     def tasks(self, units: int) -> Int64:
         """Return the numbers of the tasks of a set, ascending."""

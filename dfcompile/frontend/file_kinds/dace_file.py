@@ -6,8 +6,6 @@ import numpy as np
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.concrete import concrete_program, defines_program, example_values
-from dfcompile.frontend.dace_program.importing import program_of_steps, steps_of
-from dfcompile.frontend.dace_program.reference import NumpyReference
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Array, Model
 from dfcompile.frontend.options import ReadOptions
@@ -24,6 +22,10 @@ def read_dace_program(path: Path, options: ReadOptions) -> Model:
         UserError: the file raises, a symbol has no size, or the program has something that cannot be compiled; the
             message has the user's line.
     """
+    # Other kinds of models need none of this: it takes a program apart.
+    from dfcompile.frontend.dace_program.importing import program_of_steps, steps_of
+    from dfcompile.frontend.dace_program.reference import NumpyReference
+
     for name in options.shapes:
         raise UserError(f"{path}: --shape {name}: against sizes of the program's symbols (--dim NAME=SIZE)")
     with running(path) as module:

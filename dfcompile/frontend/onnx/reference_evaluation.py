@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import onnx
-from onnx.reference import ReferenceEvaluator
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.draft import Constant
@@ -22,6 +21,8 @@ def evaluate(model: onnx.ModelProto, feeds: Mapping[str, Constant], failure: str
     Raises:
         UserError: the implementation cannot run it.
     """
+    from onnx.reference import ReferenceEvaluator  # many modules, and most models have nothing to evaluate
+
     try:
         with np.errstate(all="ignore"):
             outputs = ReferenceEvaluator(model).run(None, dict(feeds))

@@ -42,6 +42,8 @@ class OutlinedModel:
         self._operators = tuple(onnx_operators(program))
         self._names = frozenset(program.sdfg.arrays)
         self._outputs = frozenset(port.array for port in program.outputs)
+        given = (*(port.array for port in program.inputs), *program.parameters)
+        self._given = {name: _array(name, program.sdfg.arrays[name]) for name in given}
         self._outlined: dict[tuple[int, str, frozenset[str]], OutlinedOperator] = {}
 
     def outline(self, choices: Sequence[Choice]) -> Outline:
@@ -51,7 +53,7 @@ class OutlinedModel:
             UserError: an operator has a form that its expansion does not take; all such operators are named.
             PluginError: an expansion of a third party failed.
         """
-        program = _PlacedOperators(self._program)
+        program = _PlacedOperators(self._program.name, self._given)
         chosen: list[ChosenExpansion] = []
         unsupported: list[UnsupportedOpError] = []
         for number, op in enumerate(self._operators):
@@ -124,10 +126,9 @@ class OutlinedOperator:
 class _PlacedOperators:
     """The operators of a model under one choice, one after another, with names of arrays that only one of them has."""
 
-    def __init__(self, program: Program) -> None:
-        self._name = program.name
-        given = (*(port.array for port in program.inputs), *program.parameters)
-        self._arrays = {name: _array(name, program.sdfg.arrays[name]) for name in given}
+    def __init__(self, name: str, given: Mapping[str, Array]) -> None:
+        self._name = name
+        self._arrays = dict(given)
         self._roots = {name: name for name in given}
         self._placed: list[tuple[OutlinedOperator, Mapping[str, str]]] = []
 

@@ -14,6 +14,8 @@ from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.scheduler.gangs.forming import Gangs
 from dfcompile.scheduler.schedules import NO_PE
 
+_SEVERAL = -1  # tasks of a gang, or none
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placing:
@@ -79,7 +81,13 @@ class _Placer:
     def __init__(self, dag: CanonicalDag, gangs: Gangs, pes: int) -> None:
         self._dag, self._gangs = dag, gangs
         self._free = [(0, pe) for pe in range(min(pes, max(dag.tasks_count, 1)))]  # no more can be used
+        self._last_pe = len(self._free)  # above the numbers of all
         self._task, self._task_row = _tasks_by_gang(dag, gangs)
+        # The task of a gang of one, which most are; ``_SEVERAL`` of others.
+        row = np.array(self._task_row)
+        self._only: list[int] = np.where(
+            np.diff(row) == 1, np.append(self._task, _SEVERAL)[row[:-1]], _SEVERAL
+        ).tolist()
         self._gate, self._follower, self._row = _links(dag, gangs)
         self._missing = [0] * gangs.count
         for follower in self._follower:
@@ -123,14 +131,15 @@ class _Placer:
         return self._task[self._task_row[gang] : self._task_row[gang + 1]]
 
     def _admit(self, gang: int) -> None:
-        if self._tasks(gang):
+        if self._task_row[gang] < self._task_row[gang + 1]:
             heappush(self._waiting, (self._ready_at[gang], -self._urgency[gang], gang))
         else:
             self._place(gang, self._ready_at[gang])
 
     def _earliest(self, gang: int) -> int:
-        begin = self._ready_at[gang]
-        start = self._gangs.start
+        begin, start, only = self._ready_at[gang], self._gangs.start, self._only[gang]
+        if only != _SEVERAL:
+            return max(begin, self._free[0][0] - start[only])
         for (free, _), task in zip(self._free, self._tasks(gang), strict=False):
             if free - start[task] > begin:
                 begin = free - start[task]
@@ -141,7 +150,7 @@ class _Placer:
         pending = [(gang, begin)]
         while pending:
             for follower in self._put(*pending.pop()):
-                if self._tasks(follower):
+                if self._only[follower] != _SEVERAL or self._tasks(follower):
                     self._admit(follower)
                 else:
                     pending.append((follower, self._ready_at[follower]))
@@ -152,21 +161,30 @@ class _Placer:
         self._sequence.append(gang)
         self._occupy(gang, begin)
         released = []
+        gates, followers, ready_at, missing = self._gate, self._follower, self._ready_at, self._missing
         for link in range(self._row[gang], self._row[gang + 1]):
-            follower = self._follower[link]
-            ready = begin + self._gate[link]
-            if ready > self._ready_at[follower]:
-                self._ready_at[follower] = ready
-            self._missing[follower] -= 1
-            if not self._missing[follower]:
+            follower = followers[link]
+            ready = begin + gates[link]
+            if ready > ready_at[follower]:
+                ready_at[follower] = ready
+            missing[follower] -= 1
+            if not missing[follower]:
                 released.append(follower)
         return released
 
     def _occupy(self, gang: int, begin: int) -> None:
-        start, last_out, free = self._gangs.start, self._gangs.last_out, self._free
+        start, last_out, free, only = self._gangs.start, self._gangs.last_out, self._free, self._only[gang]
+        if only != _SEVERAL:
+            pe = free.pop(bisect_right(free, (begin + start[only], self._last_pe)) - 1)[1]
+            self._pe[only] = pe
+            end = begin + last_out[only]
+            insort(free, (end, pe))
+            if end > self._latest:
+                self._latest = end
+            return
         taken = []
         for task in self._tasks(gang):
-            _, pe = free.pop(bisect_right(free, (begin + start[task], len(self._pe) + len(free))) - 1)
+            _, pe = free.pop(bisect_right(free, (begin + start[task], self._last_pe)) - 1)
             self._pe[task] = pe
             taken.append((begin + last_out[task], pe))
         for entry in taken:
@@ -176,9 +194,11 @@ class _Placer:
 
     def _urgencies(self) -> list[int]:
         """Return the longest way from the beginning of each gang to the end, over gangs."""
-        urgency = [0] * self._gangs.count
-        for gang in range(self._gangs.count):
-            urgency[gang] = max((self._gangs.last_out[task] for task in self._tasks(gang)), default=0)
+        last_out = self._gangs.last_out
+        urgency = [
+            last_out[only] if only != _SEVERAL else max((last_out[task] for task in self._tasks(gang)), default=0)
+            for gang, only in enumerate(self._only)
+        ]
         missing = self._missing[:]
         order = [gang for gang, count in enumerate(missing) if not count]
         for gang in order:  # grows while it is read

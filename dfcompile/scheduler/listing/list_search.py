@@ -55,6 +55,12 @@ class ListSearch:
         self._left = scheduler.left()
         self._found: dict[int, ListSchedule] = {}  # by cycles
         self._late: dict[int, list[int]] = {}
+        self._rules_tried = 0
+
+    @property
+    def needs_bound(self) -> bool:
+        """Whether rules were tried that come from the bound; else another one changes only when the search ends."""
+        return self._rules_tried > 1
 
     def run(self, known: ListSchedule) -> tuple[ListSchedule, ...]:
         """Return the shortest schedules found, the shortest first.
@@ -69,6 +75,7 @@ class ListSearch:
             for rule in self._rules():
                 if self._is_done():
                     break
+                self._rules_tried += 1
                 self._improve(rule)
                 work.is_at(most - local - self._passes)
             self._passes += local

@@ -65,6 +65,30 @@ class ListedSchedule:
     planning_error: Fraction | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedPlan:
+    """List schedules that were found before any bound was known, and without their replays.
+
+    Attributes:
+        found: the shortest first.
+        non_streaming: the schedule in which nothing streams; ``None`` where it was not needed.
+        needs_bound: whether a search that knows a bound would try other rules.
+    """
+
+    found: tuple[ListSchedule, ...]
+    non_streaming: NonStreamingSchedule | None
+    needs_bound: bool
+
+    @property
+    def cycles(self) -> int:
+        """What the shortest takes as planned."""
+        return self.found[0].cycles
+
+    def found_with(self, bound: int) -> tuple[ListSchedule, ...] | None:
+        """Return what a search that knows a bound finds; ``None`` where that may be something else."""
+        return None if self.needs_bound or self.cycles <= bound else self.found
+
+
 def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
     """Return whether list schedules are looked for: with exact times, and FIFOs as deep as what is in flight.
 
@@ -84,7 +108,11 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
 
 
 def listed_schedule(
-    dag: CanonicalDag, options: ScheduleOptions, bound: int, non_streaming: NonStreamingSchedule
+    dag: CanonicalDag,
+    options: ScheduleOptions,
+    bound: int,
+    non_streaming: NonStreamingSchedule,
+    plan: ListedPlan | None = None,
 ) -> ListedSchedule:
     """Return the shortest list schedule that a stated effort finds; see `with_minimal_fifos` for smaller FIFOs.
 
@@ -97,12 +125,14 @@ def listed_schedule(
         options: P, the effort, the largest FIFO.
         bound: what no schedule is shorter than, in cycles.
         non_streaming: the schedule in which nothing streams.
+        plan: what `listed_plan` gave, if it was asked.
     """
     streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
     best: ListedSchedule | None = None
     proved = bound
     for round_number in range(_ROUNDS + 1):
-        listed = _shortest(dag, options, bound, streamed, non_streaming)
+        known = None if plan is None or round_number else plan.found_with(bound)
+        listed = _shortest(dag, options, bound, streamed, known or non_streaming)
         proved = max(proved, listed.bound)
         schedule = listed.planned if listed.found is None else listed.found.schedule
         deep = schedule.fifo_capacity > (options.max_fifo or np.iinfo(np.int64).max)
@@ -114,14 +144,15 @@ def listed_schedule(
     return best
 
 
-def listed_cycles(dag: CanonicalDag, options: ScheduleOptions) -> int:
-    """Return what the shortest list schedule takes as planned; its replay takes as long or longer."""
+def listed_plan(dag: CanonicalDag, options: ScheduleOptions) -> ListedPlan:
+    """Return the list schedules found without a bound; the replay of the shortest takes no less than planned."""
     streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
     if is_chain(dag):
-        return in_turn(dag, options.pes, streamed).cycles
-    scheduler = ListScheduler(dag, options.pes, streamed)
-    known = _in_the_order_of(scheduler, schedule_non_streaming(dag, options.pes))
-    return ListSearch(scheduler, 0, _BUDGETS[options.effort]).run(known)[0].cycles
+        return ListedPlan((in_turn(dag, options.pes, streamed),), None, needs_bound=True)
+    scheduler, non_streaming = ListScheduler(dag, options.pes, streamed), schedule_non_streaming(dag, options.pes)
+    search = ListSearch(scheduler, 0, _BUDGETS[options.effort])
+    found = search.run(_in_the_order_of(scheduler, non_streaming))
+    return ListedPlan(found, non_streaming, search.needs_bound)
 
 
 def _in_the_order_of(scheduler: ListScheduler, non_streaming: NonStreamingSchedule) -> ListSchedule:
@@ -130,16 +161,25 @@ def _in_the_order_of(scheduler: ListScheduler, non_streaming: NonStreamingSchedu
 
 
 def _shortest(
-    dag: CanonicalDag, options: ScheduleOptions, bound: int, streamed: Bool, non_streaming: NonStreamingSchedule
+    dag: CanonicalDag,
+    options: ScheduleOptions,
+    bound: int,
+    streamed: Bool,
+    known: NonStreamingSchedule | tuple[ListSchedule, ...],
 ) -> ListedSchedule:
+    """Return the shortest list schedule, from what a search found or from the schedule in which nothing streams."""
     if is_chain(dag):
         return _shortest_chain(dag, options, bound, streamed)
-    scheduler = ListScheduler(dag, options.pes, streamed)
-    known = _in_the_order_of(scheduler, non_streaming)
-    found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run(known)
+    if isinstance(known, tuple):
+        found = known
+    else:
+        scheduler = ListScheduler(dag, options.pes, streamed)
+        first = _in_the_order_of(scheduler, known)
+        found = ListSearch(scheduler, bound, _BUDGETS[options.effort]).run(first)
     if _is_proof_tried(dag, options, streamed):
         solved = solve(dag, options.pes, (windows(dag, options.pes), bound), (found[0].start, found[0].end))
-        bound, found = solved.bound, (scheduler.of_times(solved.start, solved.end), *found)
+        of_times = ListScheduler(dag, options.pes, streamed).of_times(solved.start, solved.end)
+        bound, found = solved.bound, (of_times, *found)
     elements = sum(dag.edge_volume[streamed].tolist())
     planned = _planned(dag, options, found[0], streamed)
     if elements > _REPLAYED_ELEMENTS:

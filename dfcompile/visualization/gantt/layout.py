@@ -1,9 +1,9 @@
 """Where things are in a Gantt chart, and in which colour."""
 
+import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from xml.sax import saxutils
 
 from dfcompile.host.printable import printable
 
@@ -73,7 +73,7 @@ def escape(text: str) -> str:
     >>> escape("a < b\x00")
     'a &lt; b�'
     """
-    return saxutils.escape(printable(_NO_XML.sub("\ufffd", text)))
+    return html.escape(printable(_NO_XML.sub("\ufffd", text)), quote=False)
 
 
 def colour(number: int) -> str:

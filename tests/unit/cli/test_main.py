@@ -36,6 +36,17 @@ def test_products_have_one_thread_but_for_the_users_own_number(asked: str | None
     assert done.stdout.splitlines()[-1] == given
 
 
+def test_a_model_without_pictures_and_constants_needs_neither_of_their_modules() -> None:
+    """A tenth of a second."""
+    names = ("dfcompile.visualization.gantt.chart", "dfcompile.frontend.dace_program.walk", "onnx.reference", "xml.sax")
+    listed = f"print([m for m in {names} if m in sys.modules])"
+    imports = "dfcompile.cli.commands.compile_model, dfcompile.cli.emissions, dfcompile.api.compile_model"
+    code = f"import sys, {imports}; from dfcompile.frontend import FILE_KINDS; FILE_KINDS.collect(); {listed}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_schedule_of_a_file_needs_no_model(tmp_path: Path) -> None:
     """Half of its time would be imports."""
     file = tmp_path / "two.dag"

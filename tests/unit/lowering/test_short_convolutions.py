@@ -83,3 +83,12 @@ def test_single_tap_is_a_product() -> None:
 
 def _convolved(short: ShortConvolution, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.asarray(short.result @ ((short.filters @ w) * (short.data @ x)))
+
+
+def test_convolutions_of_one_shape_are_computed_once_and_cannot_be_changed() -> None:
+    assert cook_toom(2, 3) is cook_toom(2, 3)
+    assert fourier(8, 3) is fourier(8, 3)
+    assert fourier(128, 3) is not fourier(128, 3), "large ones are not kept"
+
+    for short in (cook_toom(2, 3), fourier(8, 3)):
+        assert not any(matrix.flags.writeable for matrix in (short.data, short.filters, short.result))

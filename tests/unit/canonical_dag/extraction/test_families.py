@@ -55,6 +55,10 @@ def test_what_is_left_of_a_row_is_a_smaller_task(extents: list[int], pieces: int
     (family,) = split(divide([dense(extents, [False] * len(extents))]), [True], pieces)
 
     assert family.volumes_in().tolist() == volumes
+    found = family.iterations()
+    assert (found.total, found.first, found.is_even) == (sum(volumes), volumes[0], len(set(volumes)) == 1)
+    assert found.resized(9).column().tolist() == [volumes[0]] * 9
+    assert found.resized(len(volumes)) == found
 
 
 def accumulating(*strides: int) -> TaskFamily:

@@ -1,0 +1,75 @@
+"""List schedules that were planned before a schedule is made: they save a search and change nothing."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.generators.canonical_dags import chain, cholesky
+from dfcompile.options import Effort
+from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler.listing.list_schedule import ListSchedule
+from dfcompile.scheduler.listing.list_search import ListSearch
+from dfcompile.scheduler.listing.listed_schedules import listed_plan
+from dfcompile.scheduler.schedules import Schedule
+from dfcompile.scheduler.streaming_schedule import timed_schedule
+from tests.examples import examples
+from tests.strategies import canonical_dags
+
+
+@given(canonical_dags(), st.integers(1, 5), st.sampled_from(list(Effort)[:2]))
+@examples(60)
+def test_a_plan_changes_nothing(dag: CanonicalDag, pes: int, effort: Effort) -> None:
+    options = ScheduleOptions(pes, "best", effort=effort)
+
+    with_plan = timed_schedule(dag, options, plan=listed_plan(dag, options))
+
+    without = timed_schedule(dag, options)
+    assert _columns(with_plan.schedule) == _columns(without.schedule)
+    assert with_plan.bound_cycles == without.bound_cycles
+
+
+def test_a_plan_saves_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[int] = []
+    run = ListSearch.run
+
+    def counted(search: ListSearch, known: ListSchedule) -> tuple[ListSchedule, ...]:
+        searches.append(known.cycles)
+        return run(search, known)
+
+    monkeypatch.setattr(ListSearch, "run", counted)
+    dag, options = cholesky(5, seed=1), ScheduleOptions(4, "best", effort=Effort.QUICK)
+    plan = listed_plan(dag, options)
+    found = timed_schedule(dag, options, plan=plan)
+
+    assert len(searches) == 1
+    assert plan.cycles <= found.schedule.makespan_cycles
+    assert found.non_streaming is plan.non_streaming
+
+
+def test_what_a_bound_would_end_earlier_is_searched_anew() -> None:
+    dag, options = cholesky(5, seed=1), ScheduleOptions(4, "best", effort=Effort.QUICK)
+    plan = listed_plan(dag, options)
+
+    assert plan.found_with(plan.cycles) is None
+    assert plan.found_with(plan.cycles - 1) is plan.found
+
+
+def test_rules_that_come_from_the_bound_are_tried_anew() -> None:
+    plan = listed_plan(cholesky(6), ScheduleOptions(3, "best", effort=Effort.DEFAULT))
+
+    assert plan.found_with(0) is None
+
+
+def test_a_chain_needs_no_other_schedule() -> None:
+    plan = listed_plan(chain(40, 64, 3), ScheduleOptions(4, "best", effort=Effort.QUICK))
+
+    assert plan.non_streaming is None
+
+
+def _columns(schedule: Schedule) -> list[object]:
+    values = (getattr(schedule, field.name) for field in fields(schedule))
+    return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
