@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
@@ -190,7 +191,7 @@ def _shortest(
         return ListedSchedule(None, planned, bound, planning_error(dag, planned, settled_cycles))
     replays = max(_ALL_REPLAYED_ELEMENTS // max(elements, 1), 1)
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
-    replayed = min(_replayed(dag, [planned, *others], bound), key=lambda each: each.schedule.makespan_cycles)
+    replayed = min(_replayed(dag, chain([planned], others), bound), key=lambda each: each.schedule.makespan_cycles)
     if _is_free(dag, streamed) and _is_each_alone(dag, planned):
         # The replay of the first is one without any limit: nothing is earlier in any schedule.
         bound = max(bound, replayed.schedule.makespan_cycles)
@@ -231,15 +232,22 @@ def _is_proof_tried(dag: CanonicalDag, options: ScheduleOptions, streamed: Bool)
     return _is_free(dag, streamed) and is_asked and fits and is_installed()
 
 
-def _replayed(dag: CanonicalDag, planned: list[Schedule], bound: int) -> Iterator[ReplayedSchedule]:
-    """Yield schedules with what is in flight as FIFOs, up to one that cannot be shorter."""
+def _replayed(dag: CanonicalDag, planned: Iterable[Schedule], bound: int) -> Iterator[ReplayedSchedule]:
+    """Yield schedules with what is in flight as FIFOs, up to one that cannot be shorter than those before.
+
+    No replay takes less than was planned; those planned to be shorter come first.
+    """
+    shortest: int | None = None
     for each in planned:
+        if shortest is not None and each.makespan_cycles >= shortest:
+            return
         replay = simulate(dag, replay_of(each))
         capacity = np.where(each.streamed, np.maximum(replay.peak, 1), 0)
         capacity.setflags(write=False)
         yield _sized(dag, each, capacity, replay)
         if replay.makespan_cycles <= bound:
             return
+        shortest = replay.makespan_cycles if shortest is None else min(shortest, replay.makespan_cycles)
 
 
 def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:

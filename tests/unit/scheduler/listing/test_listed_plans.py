@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.generators.canonical_dags import chain, cholesky
+from dfcompile.generators.canonical_dags import chain, cholesky, fft
 from dfcompile.options import Effort
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.listing.list_schedule import ListSchedule
 from dfcompile.scheduler.listing.list_search import ListSearch
-from dfcompile.scheduler.listing.listed_schedules import listed_plan
+from dfcompile.scheduler.listing.listed_schedules import _planned, _replayed, listed_plan
+from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
+from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.streaming_schedule import timed_schedule
 from tests.examples import examples
 from tests.strategies import canonical_dags
@@ -62,6 +64,30 @@ def test_rules_that_come_from_the_bound_are_tried_anew() -> None:
     plan = listed_plan(cholesky(6), ScheduleOptions(3, "best", effort=Effort.DEFAULT))
 
     assert plan.found_with(0) is None
+
+
+@given(canonical_dags(), st.integers(1, 6))
+@examples(60)
+def test_no_replay_takes_less_than_was_planned(dag: CanonicalDag, pes: int) -> None:
+    options = ScheduleOptions(pes, "best", effort=Effort.DEFAULT)
+    streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
+
+    for found in listed_plan(dag, options).found:
+        planned = _planned(dag, options, found, streamed)
+        assert simulate(dag, replay_of(planned)).makespan_cycles >= planned.makespan_cycles
+
+
+def test_what_was_planned_to_take_longer_is_not_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag, options = fft(8, 64, 3), ScheduleOptions(6, "best", effort=Effort.DEFAULT)
+    streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
+    planned = [_planned(dag, options, found, streamed) for found in listed_plan(dag, options).found]
+    replays = [simulate(dag, replay_of(each)).makespan_cycles for each in planned]
+
+    found = [each.schedule.makespan_cycles for each in _replayed(dag, planned, 0)]
+
+    assert min(found) == min(replays)
+    assert found == replays[: len(found)]
+    assert len(found) < len(replays)
 
 
 def test_a_chain_needs_no_other_schedule() -> None:
