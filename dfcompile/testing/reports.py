@@ -22,6 +22,7 @@ from dfcompile.report.figures import (
     SimulationSummary,
     VerificationSummary,
 )
+from dfcompile.report.kernel_figures import KernelGroupSummary, RoofsSummary
 from dfcompile.report.mapping_figures import (
     ConfigurationSummary,
     ExchangeSummary,
@@ -115,6 +116,10 @@ def _mapping() -> MappingSummary:
             ExchangeSummary(HOSTILE, "a", ("b", "c"), "all-gather", (0,), "split by axis 0", "whole", 64, 192, 1e-7),
         ),
         phases=(PhaseSummary(0, 0, 500, 3), PhaseSummary(1, 500, 2500, 4)),
+        kernels=(
+            KernelGroupSummary((HOSTILE, "b"), 2, "MatMul", 4000, 64, 512, 16.0, 1e-6, 1e-6, 2e-9, 0.0, "compute"),
+        ),
+        roofs=RoofsSummary(4e9, 300e9, 0.0),
         ideal=IdealSummary(
             chips=2,
             configs=1,
