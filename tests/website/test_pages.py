@@ -159,6 +159,61 @@ def test_tooltips_say_the_figures_of_the_json(opened: Browser, tmp_path: Path) -
     assert answered(opened, "dfcompile.report") == report
 
 
+def roofline(running: Browser) -> int:
+    """The number of the chart with a dot per kernel."""
+    titles = answered(running, "[...document.querySelectorAll('figure.chart h3')].map((title) => title.textContent)")
+    assert isinstance(titles, list)
+    return titles.index("Roofline of kernels: DRAM")
+
+
+def test_a_roofline_has_a_dot_per_kernel_with_the_figures_of_the_json(opened: Browser, tmp_path: Path) -> None:
+    show(opened, tmp_path, model_report())
+    place = roofline(opened)
+    figure = f"document.querySelectorAll('figure.chart')[{place}]"
+    opened.evaluate(f"{figure}.querySelector('.drawing').focus()")
+
+    said = []
+    for _ in range(3):
+        press(opened, "ArrowRight", 39)
+        said.append(answered(opened, f"{figure}.querySelector('.said').textContent"))
+    expected = answered(
+        opened,
+        """dfcompile.report.results[3].mapping.kernels.map((each) => {
+          const ratio = each.flop / each.dram_bytes;
+          const x = each.dram_bytes ? `${dfcompile.number(ratio)} FLOP/B` : "nothing through DRAM";
+          const told = `${dfcompile.number(each.flop)} FLOP, ${dfcompile.number(each.dram_bytes)} bytes of DRAM, `
+            + `${dfcompile.number(each.time_s)} s${each.count > 1 ? " each" : ""}`;
+          return `operations per byte of DRAM: ${x}; attained: ${dfcompile.number(each.flop / each.time_s)} FLOP/s; `
+            + `${each.bound_by}; ${each.kernels.join(", ")}: ${told}`;
+        })""",
+    )
+    assert said == expected
+    drawn = answered(
+        opened,
+        f"[...{figure}.querySelectorAll('svg [aria-label=dot] path, svg [aria-label=dot] circle')].map((dot) => "
+        "dot.getBoundingClientRect().x)",
+    )
+    assert isinstance(drawn, list)
+    assert len(drawn) == 3
+    assert drawn[1] == max(drawn)  # beyond all others
+    assert "nothing through DRAM" in str(answered(opened, f"{figure}.querySelector('svg').textContent"))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_kernel_is_a_dot_like_others(opened: Browser, tmp_path: Path, name: str) -> None:
+    show(opened, tmp_path, model_report(name, name))
+    figure = f"document.querySelectorAll('figure.chart')[{roofline(opened)}]"
+    opened.evaluate(f"{figure}.querySelector('.drawing').focus()")
+    press(opened, "ArrowRight", 39)
+
+    said = str(answered(opened, f"{figure}.querySelector('.said').textContent"))
+    assert said.endswith(
+        f"{answered(opened, f'dfcompile.shown({json.dumps(name)})')}: 172,800 FLOP, 4,096 bytes of DRAM, 1.8479e-5 s"
+    )
+    assert not set("\u202e\u2066\u200b\x00\x1b\x9b\ud800") & set(said)
+    assert complaints(opened, tmp_path / "page.html") == []
+
+
 def test_the_pointer_over_a_mark_says_its_figures(opened: Browser, tmp_path: Path) -> None:
     show(opened, tmp_path, model_report())
     opened.evaluate("document.querySelectorAll('figure.chart')[2].scrollIntoView()")

@@ -22,6 +22,6 @@ def test_equal_kernels_of_other_configurations_are_one_group() -> None:
 def test_each_figure_keeps_kernels_apart() -> None:
     changes = ({"op": "Reduce"}, {"flop": 1}, {"dram_bytes": 1}, {"chip_bytes": 1}, {"received_bytes": 1},
                {"compute_ns": 1.0}, {"memory_ns": 1.0}, {"network_ns": 1.0}, {"time_ns": 13.0})  # fmt: skip
-    kernels = [KERNEL, *(replace(KERNEL, **change) for change in changes)]  # type: ignore[arg-type]
+    kernels = [KERNEL, *(replace(KERNEL, **change) for change in changes)]
 
     assert len(kernel_groups(kernels, 1)) == len(kernels)
