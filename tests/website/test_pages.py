@@ -4,6 +4,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -307,6 +308,18 @@ def test_the_graph_opens_and_closes_with_the_keyboard_alone(opened: Browser, tmp
     assert answered(opened, said) == (
         "configuration 0: configuration, 6 parts, 16 tasks, 2 arrays; 12,347 elements to conv2 through memory"
     )
+
+
+@pytest.mark.parametrize("name", ["1 · layer, prefill", *HOSTILE])
+def test_configurations_are_called_as_the_graph_says(opened: Browser, tmp_path: Path, name: str) -> None:
+    show(opened, tmp_path, model_report(), graph=replace(dataflow(2, 4, 1), configurations=(name, "other")))
+
+    labels = answered(opened, "[...document.querySelectorAll('#graph [aria-expanded]')].map((box) => box.ariaLabel)")
+    assert isinstance(labels, list)
+    shown = answered(opened, f"dfcompile.shown({json.dumps(name)})")
+    assert [label for label in labels if label.startswith(f"{shown}: configuration")]
+    assert [label for label in labels if label.startswith("other: configuration")]
+    assert complaints(opened, tmp_path / "page.html") == []
 
 
 def test_no_box_of_the_graph_lies_over_another_and_what_holds_it_is_around_it(opened: Browser, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """``dfcompile llm``: a language model from its configuration, kernel by kernel."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -122,15 +123,17 @@ def llm(
         found = study_of(request)
     with show_stage("studying what changes would bring"):
         rows = swept(request, sweep) if sweep else ()
-    mapping = None
+    mapping, source = None, files_alone(config, system)
     if map_:
-        from dfcompile.api.language_mappings import mapped
+        from dfcompile.api.language_mappings import mapped, page_of_mapped
         from dfcompile.report.language_models.mapped import mapping_report
 
         if sweep and format_ == "csv":
             raise UserError("--format csv: found --sweep and --map against one table")
         with show_stage("mapping layers"):
-            mapping = mapping_report(mapped(found), output_width(), verbose=verbose)
+            steps = mapped(found)
+            mapping = mapping_report(steps, output_width(), verbose=verbose)
+        source = partial(page_of_mapped, steps, found.model.name, (Path(config), Path(system)))
     for warning in found.warnings:
         warn(warning)
     as_json = study_json(found, rows, mapping.records if mapping is not None else ())
@@ -144,5 +147,5 @@ def llm(
             text = study_table(
                 found, output_width(), verbose=verbose, sweep=rows, mapped=mapping.lines if mapping is not None else ()
             )
-    write_page(html, lambda: as_json, files_alone(config, system))
+    write_page(html, lambda: as_json, source)
     write_text(text, output)

@@ -8,6 +8,7 @@ from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View, is_wide
 from dfcompile.page.views.assumptions import assumptions_of
 from dfcompile.page.views.roofline import roof
+from dfcompile.page.views.sharding import sharding_chart
 
 
 def language_model_view(report: Record) -> View:
@@ -101,6 +102,11 @@ def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
                 dots,
                 tuple(_roof(report, dots)),
             )
+
+    for mapped in report.parts("mapped"):
+        for part in mapped.parts("parts"):
+            of = f"a layer of {part.text('part')}, {mapped.text('step')}"
+            yield from sharding_chart(part.parts("layouts"), part.numbers("network_chips"), of)
 
 
 def _dots(step: Record) -> Iterator[Mark]:

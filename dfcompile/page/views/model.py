@@ -88,7 +88,8 @@ def _charts(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
     yield from configuration_charts(best.figures.parts("mapping.configurations"), best.name)
     yield from roofline_charts(best.figures.part("mapping"), best.name)
     yield from _operators(best)
-    yield from sharding_chart(best.figures.part("mapping"), best.name)
+    mapping = best.figures.part("mapping")
+    yield from sharding_chart(mapping.parts("sharding"), mapping.numbers("network_chips"), best.name)
 
 
 def _by_pes(title: str, unit: str, marks: tuple[Mark, ...]) -> Chart:

@@ -1,9 +1,15 @@
 """What each kernel of a mapping does, by hand."""
 
+from dataclasses import replace
+from itertools import product
+from math import prod
+
 import pytest
 
 from dfcompile.canonical_dag import DagBuilder
 from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, load_system, map_tasks
+from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Network
 from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
 from dfcompile.scheduler import ScheduleOptions
 from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked
@@ -55,3 +61,26 @@ def test_a_fully_connected_chip_gets_from_all_others_at_once() -> None:
     system = networked("fc", 4).parts(4)[0]
 
     assert roofs_of(system).network_bytes_per_s == pytest.approx(3e9 * system.machine.links[0].gb_per_s)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_no_collective_brings_more_than_the_roof(dimensions: int) -> None:
+    """Of a tensor of one byte, a chip of N gets (N - 1) / N, in an all-reduce twice, in an all-to-all an N-th of it."""
+    fastest = 0.0
+    for kinds in product(("r", "sw", "fc"), repeat=dimensions):
+        for sizes in product((2, 4, 8), repeat=dimensions):
+            links = tuple(Dimension(size, rate, 0.0) for size, rate in zip(sizes, (100.0, 10.0), strict=False))
+            chips = prod(sizes)
+            network = Network("_".join(kinds), links, 0.0, 0.0, 0.0, 0.0)
+            system = replace(load_system(None), chips=chips, network=network)
+            received = (chips - 1) / chips
+            for collective, part in (
+                (Collective.ALL_GATHER, received),
+                (Collective.ALL_REDUCE, 2 * received),
+                (Collective.ALL_TO_ALL, received / chips),
+            ):
+                per_ns = part / TensorGroup.of(system).cost(collective)[0]
+                fastest = max(fastest, per_ns * 1e9 / roofs_of(system).network_bytes_per_s)
+
+    assert fastest <= 1 + 1e-9
+    assert fastest > 0.5
