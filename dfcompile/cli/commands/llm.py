@@ -1,5 +1,6 @@
 """``dfcompile llm``: a language model from its configuration, kernel by kernel."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
+from dfcompile.report.plain_values import Json
 
 FORMATS = ("table", "json", "csv")
 
@@ -121,8 +123,10 @@ def llm(
     request = request_of(config, system, options)
     with show_stage(f"studying {config}"):
         found = study_of(request)
-    with show_stage("studying what changes would bring"):
-        rows = swept(request, sweep) if sweep else ()
+    rows: Sequence[Mapping[str, Json]] = ()
+    if sweep:
+        with show_stage("studying what changes would bring"):
+            rows = swept(request, sweep)
     mapping, source = None, files_alone(config, system)
     if map_:
         from dfcompile.api.language_mappings import mapped, page_of_mapped
