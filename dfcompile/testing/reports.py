@@ -155,6 +155,8 @@ def _design() -> DesignReport:
         sram_capacity_bytes=0.0,
         dram_bytes=1e9,
         dram_capacity_bytes=4e9,
+        chip_flop_per_s=4e9,
+        dram_bytes_per_s=3e11,
         dram_parts_bytes=DramParts(8e8, 0.0, 0.0, 2e8, 0.0, 0.0),
         dram_traffic_bytes=1e12,
         network_traffic_bytes=1e10,
@@ -168,7 +170,7 @@ def _design() -> DesignReport:
             optimal=False, gap=0.1, bound_time_s=0.45, solver="intervals", solver_s=0.2, points=12, fused_points=3
         ),
         configurations=(step,),
-        kernels=(KernelSummary(HOSTILE, 0, "M", 16, 8, 8, ""),),
+        kernels=(KernelSummary(HOSTILE, 0, "M", 16, 8, 8, "", 2048.0, 512.0, 1e-6, "memory"),),
         placements=(),
         corrections=(CorrectionSummary("network-is-sum", "a sum", True, "time (s)", 0.5, 0.6),),  # noqa: FBT003  # a record
         assumptions=(ASSUMPTION,),

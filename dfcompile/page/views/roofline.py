@@ -1,11 +1,13 @@
 """Rooflines: what kernels compute per byte, and how fast they do, under the roofs of the machine."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
 from dfcompile.page.phrases import exact
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark
+from dfcompile.report.plain_values import Json
 
 _NAMES = 4  # of equal kernels in a tooltip
 _MOST_DOTS = 1500  # more are no picture any more; the table has all
@@ -41,6 +43,22 @@ def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
                 marks,
                 tuple(roof(marks, (f"{name} bandwidth", bandwidth), ("peak", peak))),
             )
+
+
+def design_roofline_charts(report: Record) -> Iterator[Chart]:
+    """Yield the roofline of a design's kernels."""
+    roofs: dict[str, Json] = {
+        "flop_per_s": report.at("figures.chip_flop_per_s"), "dram_bytes_per_s": report.at("figures.dram_bytes_per_s")
+    }  # fmt: skip
+    kernels: list[Json] = [{**dict(one.values), "kernels": [one.text("name")]} for one in report.parts("kernels")]
+    for chart in roofline_charts(Record({"kernels": kernels, "roofs": roofs}), ""):
+        yield replace(
+            chart,
+            caption="Of one chip. A dot per kernel: its operations per byte that it moves to and from DRAM against how "
+            "fast it does them, coloured by what bounds its configuration, whose kernels run together. Dots above the "
+            "lines are of files that leave something out of account. To the right of the dotted line: kernels whose "
+            "data stays on the chip.",
+        )
 
 
 def _caption(name: str, of: str, beyond: str, left: int) -> str:

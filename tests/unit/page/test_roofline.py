@@ -68,3 +68,24 @@ def test_what_computes_nothing_has_no_dot() -> None:
     }  # fmt: skip
 
     assert list(roofline_charts(Record(mapping), "it")) == []
+
+
+def test_kernels_of_a_design_have_dots_with_the_time_of_their_configuration() -> None:
+    report: dict[str, Json] = {
+        "format": "dfcompile-design/1",
+        "name": "gpt",
+        "figures": {"tensor_parallel": 1, "chip_flop_per_s": 1e12, "dram_bytes_per_s": 1e9},
+        "kernels": [
+            {"name": "qkv", "configuration": 0, "sharding": "-", "exchange": "", "flop": 4e6, "dram_bytes": 1e3,
+             "time_s": 5e-5, "bound_by": "compute"},
+            {"name": "add", "configuration": 0, "sharding": "-", "exchange": "", "flop": 512.0, "dram_bytes": 0.0,
+             "time_s": 5e-5, "bound_by": "compute"},
+        ],
+    }  # fmt: skip
+
+    (chart,) = rooflines(report).values()
+    assert [(mark.x, mark.y, mark.series) for mark in chart.marks] == [
+        (4000.0, 8e10, "compute"), (inf, 512 / 5e-5, "compute")
+    ]  # fmt: skip
+    assert chart.marks[0].label == "qkv: 4,000,000 FLOP, 1,000 bytes of DRAM, 5e-5 s"
+    assert [guide.label for guide in chart.guides] == ["DRAM bandwidth", "peak"][1:]
