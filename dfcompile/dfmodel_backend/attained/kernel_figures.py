@@ -88,7 +88,7 @@ class _Kernels:
         self.names: list[str] = []
         self.ops: list[str] = []
         self.flop: list[int] = []
-        for scope in np.unique(dag.node_scope[dag.is_computational]).tolist():
+        for scope in np.flatnonzero(np.bincount(dag.node_scope[dag.is_computational])).tolist():
             own = dag.scopes[scope].kernel
             key = (False, scope) if own == NO_KERNEL else (True, own)
             if key not in numbers:
@@ -121,7 +121,7 @@ def _of_configuration(
     np.minimum.at(first, kernel, schedule.start[here])
     np.maximum.at(last, kernel, schedule.last_out[here])
     moved = _dram_bytes(model.stores, kernels, configuration)
-    for place in np.unique(kernel).tolist():
+    for place in np.flatnonzero(np.bincount(kernel)).tolist():
         name = kernels.names[place]
         exchanges = [] if model.chips is None else [one for one in model.chips.exchanges if one.source == name]
         compute_ns = int(last[place] - first[place]) / model.system.accelerator.frequency_ghz
@@ -147,7 +147,7 @@ def _dram_bytes(stores: StoreTable, kernels: _Kernels, configuration: TaskConfig
     dag, part = stores.dag, configuration.part
     inside = np.zeros(dag.nodes_count, dtype=np.bool_)
     inside[part.node[(part.node != OUTSIDE) & part.dag.is_computational]] = True
-    edges = np.unique(part.edge[~configuration.schedule.streamed & stores.moves_data[part.edge]])
+    edges = part.edge[~configuration.schedule.streamed & stores.moves_data[part.edge]]
     source, target = dag.edge_source[edges], dag.edge_target[edges]
     store = stores.of_node[np.where(dag.is_buffer[target], target, source)]
     named = {use.name: use for use in configuration.stores}

@@ -34,13 +34,17 @@ def check_kernel_figures(dag: CanonicalDag, system: System, overlap: Overlap, ma
     Raises:
         VerificationError: naming the rule, found against expected.
     """
+    nodes: dict[int, list[int]] = {}  # by scope
+    computational = np.flatnonzero(dag.is_computational)
+    for node, number in zip(computational.tolist(), dag.node_scope[computational].tolist(), strict=True):
+        nodes.setdefault(number, []).append(node)
     tasks: dict[str, list[int]] = {}
     flop: dict[str, int] = {}
-    for node in np.flatnonzero(dag.is_computational).tolist():
-        scope = dag.scopes[dag.node_scope[node]]
+    for number, own in nodes.items():
+        scope = dag.scopes[number]
         kernel = None if scope.kernel == NO_KERNEL else dag.kernels[scope.kernel]
         name = scope.name if kernel is None else kernel.name
-        tasks.setdefault(name, []).append(node)
+        tasks.setdefault(name, []).extend(own)
         flop[name] = 0 if kernel is None else kernel.flop
     _require("names of kernels", sorted(one.name for one in mapping.kernels), sorted(tasks))
     configuration = np.full(dag.nodes_count, -1, dtype=np.int64)
@@ -71,12 +75,11 @@ def check_kernel_figures(dag: CanonicalDag, system: System, overlap: Overlap, ma
 
 def _moved(dag: CanonicalDag) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return the bytes on the edges of each task, from and to tasks and buffers."""
-    moved = np.zeros(dag.nodes_count, dtype=np.int64)
     real = dag.is_computational | dag.is_buffer
-    for edge in np.flatnonzero(real[dag.edge_source] & real[dag.edge_target]).tolist():
-        size = int(dag.edge_volume[edge]) * int(dag.edge_element_bytes[edge])
-        moved[dag.edge_source[edge]] += size
-        moved[dag.edge_target[edge]] += size
+    size = np.where(real[dag.edge_source] & real[dag.edge_target], dag.edge_volume * dag.edge_element_bytes, 0)
+    moved = np.zeros(dag.nodes_count, dtype=np.int64)
+    np.add.at(moved, dag.edge_source, size)
+    np.add.at(moved, dag.edge_target, size)
     return moved
 
 
