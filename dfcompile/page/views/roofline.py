@@ -67,6 +67,7 @@ def _caption(name: str, of: str, beyond: str, left: int) -> str:
         f"Of {of}, on one chip. A dot per kernel, equal ones together: its operations per byte {bytes_} against how "
         "fast it does them, coloured by what bounds it. No dot can be above the lines."
         + (" To the right of the dotted line: kernels whose data stays on the chip." if beyond else "")
+        + ("" if beyond else " Kernels that exchange nothing are left out.")
         + (f" {left:,} kernels that take less time are in the table alone." if left else "")
     )
 
