@@ -26,7 +26,7 @@ COMMANDS: Final = (
                      "--expand", "MatMul=ip", "--tries", "100000", "--jobs", "1")),
     ("cholesky-83", ("schedule", CHOLESKY, "--pes", "128")),
     ("gpt-3-1t", (ROOT / "tests/data/dfmodel/readme_gpt3_1t_sn30.txt",)),
-    ("llm", ("llm", "--prefill", "1024", "--decode", "4096x8")),
+    ("llm", ("llm", "--prefill", "1024", "--decode", "4096x8", "--map")),
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from dfcompile.plan import Plan
 from dfcompile.scheduler.checked_schedule import Scheduling
 
 EXAMPLE_SEED = 0
-_VERIFIED_PARTS = 12  # compiling and running against lowering to either level: about, for what is shown of progress
+_VERIFIED_PARTS = 100  # compiling and running against lowering to either level: about, for what is shown of progress
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +127,7 @@ class Lowerings:
             steps.add()
         deviation = effect = None
         if plan.verify:
-            with self._show("compiling and running the lowered model"):
+            with self._show("verifying the lowered model"), steps.part(_VERIFIED_PARTS):
                 deviation, effect = verified_deviation(self._model, maps, EXAMPLE_SEED), self._effect_of_inputs
         of_user = tuple(choice for choice in choices if not plan.chooses or choice in plan.fixed)
         in_effect = MappingProxyType(dict(_in_effect(of_user, plan.table, maps.chosen)))

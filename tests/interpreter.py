@@ -16,6 +16,7 @@ from dace.sdfg.state import SDFGState
 from dace.sdfg.utils import dfs_topological_sort
 
 from dfcompile.frontend import Level, Program, element_kind, integer_limits
+from dfcompile.host.stages import Work
 
 Array = npt.NDArray[np.generic]
 
@@ -27,7 +28,12 @@ _REDUCTIONS: Mapping[str, np.ufunc] = {
 }
 
 
-def interpret(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def interpret(
+    program: Program,
+    inputs: Mapping[str, Array],
+    *,
+    work: Work | None = None,  # nothing is compiled
+) -> dict[str, Array]:
     """Return the outputs of a program by the user's names; the arguments are those of ``run_program``."""
     assert program.level is Level.MAPS
     sdfg = program.sdfg

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dfcompile.api.pages import FROM_PYTHON, PageSource, page_html
+from dfcompile.api.pages import Paged, PageSource
 from dfcompile.api.requests import (
     NO_DIMS,
     NO_SHAPES,
@@ -28,7 +28,6 @@ from dfcompile.exploration.explored import Progress
 from dfcompile.exploration.result_store import ResultStore, default_store
 from dfcompile.exploration.workers import InThisProcess, LocalProcesses, Workers, processors
 from dfcompile.frontend import FILE_KINDS, ReadOptions, read_model
-from dfcompile.host.outputs import check_target, write_text
 from dfcompile.host.stages import work_of
 from dfcompile.lowering import ExpansionTable, registered_expansions
 from dfcompile.options import DEFAULT_TRIES, ShowStage, show_nothing
@@ -43,7 +42,7 @@ MOST_TRIES = 10**6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ExplorationRun:
+class ExplorationRun(Paged):
     """An exploration, and its report.
 
     Attributes:
@@ -68,18 +67,10 @@ class ExplorationRun:
         """Return the report as ``table``, ``json`` or ``csv``."""
         return exploration_text(self.explored, form, width, verbose=verbose)
 
-    def html(self, file: File, *, command: str = FROM_PYTHON) -> None:
-        """Write the report as a page, as ``--html`` does.
-
-        Args:
-            file: to write.
-            command: what the page says of how it is made again.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
-        check_target(Path(file))
-        write_text(page_html(self.text("json"), command, self.page_source), Path(file))
+    @property
+    def report_json(self) -> str:
+        """The report as ``--format json`` writes it."""
+        return self.text("json")
 
     @property
     def page_source(self) -> PageSource:

@@ -1,10 +1,32 @@
 """Layers of a study through the back end: what ``dfcompile llm --map`` adds."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
+from dfcompile.api.pages import PageSource
 from dfcompile.errors import UserError
 from dfcompile.host.stages import counted
 from dfcompile.language_models.mapping.mapped_layers import MappedStep, mapped_step
 from dfcompile.language_models.parallel.offloading import NOTHING
 from dfcompile.language_models.study import Study
+
+
+def page_of_mapped(steps: Sequence[MappedStep], name: str, files: Sequence[Path]) -> PageSource:
+    """Return what a page shows of mapped steps: a layer of each kind of every step, in its configurations.
+
+    Args:
+        steps: mapped.
+        name: of the model.
+        files: that were read.
+    """
+    from dfcompile.visualization.mapped_graphs import MappedGraph, dataflow_of_graphs
+
+    graphs = [
+        MappedGraph(f"{part.part}, {step.batch.name}" if len(steps) > 1 else part.part, part.graph, part.mapping)
+        for step in steps
+        for part in step.parts
+    ]
+    return PageSource(files, graph=dataflow_of_graphs(graphs, name))
 
 
 def mapped(study: Study) -> tuple[MappedStep, ...]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import dfcompile
+from dfcompile.host.outputs import check_target, write_text
 
 if TYPE_CHECKING:  # what makes runs comes by its types alone: commands are looked at without it
     from dfcompile.api.runs import ScheduleResult
@@ -35,6 +37,33 @@ class PageSource:
     schedules: Sequence[ScheduleResult] = ()
     dags: Sequence[CanonicalDag] = ()
     graph: Dataflow | None = None
+
+
+class Paged(Protocol):
+    """Something with a report that is written as a page."""
+
+    __slots__ = ()
+
+    @property
+    def report_json(self) -> str:
+        """The report as ``--format json`` writes it."""
+
+    @property
+    def page_source(self) -> PageSource:
+        """What a page shows beside the report."""
+
+    def html(self, file: str | PathLike[str], *, command: str = FROM_PYTHON) -> None:
+        """Write the report as a page with charts and tables: one file that needs no network, as ``--html`` does.
+
+        Args:
+            file: to write.
+            command: what the page says of how it is made again.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
+        check_target(Path(file))
+        write_text(page_html(self.report_json, command, self.page_source), Path(file))
 
 
 def page_html(report_json: str, command: str, source: PageSource, links: tuple[Link, ...] = ()) -> str:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dfcompile.api.pages import FROM_PYTHON, PageSource, page_html
+from dfcompile.api.pages import Paged, PageSource
 from dfcompile.api.pictures import Picture
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
-from dfcompile.host.outputs import check_target, write_text
 from dfcompile.report.figures import Report, Result
 from dfcompile.report.html_page import report_html
 from dfcompile.report.plain_values import Json, to_record
@@ -59,7 +57,7 @@ class ScheduleResult:
         return schedule_to_trace(self.dag, self.schedule)
 
 
-class Reported:
+class Reported(Paged):
     """Something with a report, in the forms in which it can be looked at."""
 
     __slots__ = ()
@@ -99,18 +97,10 @@ class Reported:
             raise UserError("to_pandas: needs pandas, which is not installed (pip install pandas)") from error
         return pd.DataFrame(self.to_rows())
 
-    def html(self, file: str | PathLike[str], *, command: str = FROM_PYTHON) -> None:
-        """Write the report as a page with charts and tables: one file that needs no network, as ``--html`` does.
-
-        Args:
-            file: to write.
-            command: what the page says of how it is made again.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
-        check_target(Path(file))
-        write_text(page_html(self.render("json"), command, self.page_source), Path(file))
+    @property
+    def report_json(self) -> str:
+        """The report as ``--format json`` writes it."""
+        return self.render("json")
 
     @property
     def page_source(self) -> PageSource:

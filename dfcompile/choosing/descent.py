@@ -6,6 +6,7 @@ from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.operator_choice import candidate_of
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
 from dfcompile.choosing.sketches import Sketch, Sketches
+from dfcompile.host.stages import counted
 
 _ESTIMATED_SCOPES = 1_000  # in all tries: some tenths of a second
 
@@ -44,7 +45,7 @@ class Descent:
 
     def _improved(self, best: Sketch, options: tuple[OperatorOption, ...]) -> Sketch:
         tries = _ESTIMATED_SCOPES // max(len(best.outline.graph.scopes), 1)
-        for _, (number, option) in zip(range(tries), self._changes(options), strict=False):
+        for _, (number, option) in zip(counted(range(tries)), self._changes(options), strict=False):
             changed = (*options[:number], option, *options[number + 1 :])
             found = self._sketch(changed)
             if found is None or found.estimate.tasks > self._most:

@@ -9,6 +9,7 @@ from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapS
 from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.estimate import Estimate, estimate
 from dfcompile.errors import UserError
+from dfcompile.host.stages import counted
 from dfcompile.lowering.alternatives.outlined import Outline
 from dfcompile.options import Choice, Volumes
 
@@ -90,7 +91,7 @@ class OptionTable:
         for origin, parts in self._parts.items():
             shape = tuple((names, _shape(part)) for names, part in parts.items())
             origins.setdefault((shape, self._fixed(origin)), []).append(origin)
-        return tuple(OperatorOptions(tuple(equal), self._known(equal[0])) for equal in origins.values())
+        return tuple(OperatorOptions(tuple(equal), self._known(equal[0])) for equal in counted(origins.values()))
 
     def _fixed(self, origin: str) -> tuple[int | None, ...]:
         """Return into how many pieces the user wants an operator, if anything is said of it."""

@@ -1,6 +1,6 @@
 """The automatic choice: expansions and granularities of all operators together."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
@@ -10,12 +10,14 @@ from dfcompile.choosing.operator_choice import candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OperatorOptions, OptionTable
 from dfcompile.choosing.scoring import MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
+from dfcompile.host.stages import Work, counted, work_of
 from dfcompile.options import Choice, Volumes
 
 FEWEST_TASKS = 28_000  # that a choice may have, however few processing elements there are: quickly scheduled
 _TASKS_PER_ELEMENT = 48
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
+_PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
 _SKETCHED_SCOPES = 2_000  # of all uniform choices that are sketched: half a second
 
 
@@ -87,16 +89,28 @@ def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores:
     Raises:
         UserError: no choice for the whole model is possible.
     """
-    operators = _operators(space, space.covering(), sketches, volumes, pes)
+    with work_of(sum(_PARTS)) as work:
+        return _selected(space, sketches, (volumes, pes), scores, work)
+
+
+def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores: Scores, work: Work) -> Selection:
+    volumes, pes = of
+    alone, whole, changes, schedules = _PARTS
+    with work.part(alone):
+        operators = _operators(space, tuple(space.covering()), sketches, volumes, pes)
     default = sketches.of(next(space.uniform()))
     most = max(most_tasks(pes), 0 if default is None else default.estimate.tasks)
     affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= most]
-    distinct, unseen = _sketched(affordable, operators, sketches)
+    with work.part(whole):
+        distinct, unseen = _sketched(affordable, operators, sketches)
     uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
     descent = Descent(operators, sketches, space, most)
-    own = descent.best(fastest_options(operators, most), [each for each in uniform if each.estimate.tasks <= most][:1])
+    with work.part(changes):
+        few = [each for each in uniform if each.estimate.tasks <= most]
+        own = descent.best(fastest_options(operators, most), few[:1])
     found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
-    chosen, least, rivals = _compared(found, default, scores)
+    with work.part(schedules):
+        chosen, least, rivals = _compared(found, default, scores)
     expansions = space.expansions_of(chosen.outline.chosen)
     return Selection(chosen, least, rivals[max(len(own) - 1, 0) :], operators, default, expansions, unseen)
 
@@ -109,7 +123,7 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
     default = sketches.of(next(space.uniform()))
     if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
-    operators = _operators(space, space.glancing(), sketches, volumes, pes)
+    operators = _operators(space, tuple(space.glancing()), sketches, volumes, pes)
     options = fastest_options(operators, most_tasks(pes))
     found = sketches.of(candidate_of(operators, options, space))
     if found is None:
@@ -146,20 +160,25 @@ def _compared(
     heapify(heap)
     scored: dict[int, Score] = {}
     chosen = 0
-    while heap and not (scored and heap[0][0] > scored[chosen]):
-        _, number, is_planned = heappop(heap)
-        is_given = not number or (number == published and _is_worth_it(known[number], scored.get(chosen)))
-        tasks = 0 if is_given else sketches[number].estimate.tasks
-        if tasks > max(left, 0):
-            continue
-        if not is_planned:
-            known[number] = max(known[number], scores.planned(sketches[number]))
-            heappush(heap, (known[number], number, True))
-            continue
-        same = [scored[other] for other in scored if sketches[other] is sketches[number]]
-        left -= 0 if same else tasks
-        scored[number] = same[0] if same else scores.of(sketches[number])
-        chosen = min(scored, key=lambda each: (scored[each], each))
+    looks = 0
+    with work_of(len(heap)) as work:
+        while heap and not (scored and heap[0][0] > scored[chosen]):
+            _, number, is_planned = heappop(heap)
+            left_over = sum(not scored or bound <= scored[chosen] for bound, _, _ in heap)
+            work.is_at(len(sketches) * looks / (looks + 1 + left_over))
+            looks += 1
+            is_given = not number or (number == published and _is_worth_it(known[number], scored.get(chosen)))
+            tasks = 0 if is_given else sketches[number].estimate.tasks
+            if tasks > max(left, 0):
+                continue
+            if not is_planned:
+                known[number] = max(known[number], scores.planned(sketches[number]))
+                heappush(heap, (known[number], number, True))
+                continue
+            same = [scored[other] for other in scored if sketches[other] is sketches[number]]
+            left -= 0 if same else tasks
+            scored[number] = same[0] if same else scores.of(sketches[number])
+            chosen = min(scored, key=lambda each: (scored[each], each))
     least = scored[chosen]
     rivals = (
         Rival(each, scored.get(number), is_excluded=number not in scored and known[number] > least)
@@ -182,7 +201,8 @@ def _sketched(
     """
     found: dict[object, Sketch] = {}
     scopes = 0
-    for number, candidate in enumerate([*candidates[:1], *sorted(candidates[1:], key=_alone(operators))]):
+    ordered = [*candidates[:1], *sorted(candidates[1:], key=_alone(operators))]
+    for number, candidate in enumerate(counted(ordered)):
         if scopes > _SKETCHED_SCOPES:
             return list(found.values()), len(candidates) - number
         sketch = sketches.of(candidate)
@@ -212,11 +232,14 @@ def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
 
 
 def _operators(
-    space: Space, covering: Iterable[tuple[Choice, ...]], sketches: Sketches, volumes: Volumes, pes: int
+    space: Space, covering: Sequence[tuple[Choice, ...]], sketches: Sketches, volumes: Volumes, pes: int
 ) -> tuple[OperatorOptions, ...]:
     table = OptionTable(space, volumes, pes)
-    for choices in covering:
-        outline = sketches.outline(choices)
-        if outline is not None:
-            table.add(outline)
-    return table.options()
+    with work_of(2) as work:
+        with work.part(1):
+            for choices in counted(covering):
+                outline = sketches.outline(choices)
+                if outline is not None:
+                    table.add(outline)
+        with work.part(1):
+            return table.options()

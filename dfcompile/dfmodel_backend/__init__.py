@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.assumption import Assumption
     from dfcompile.dfmodel_backend.attained.breakdown import TimeParts
+    from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
     from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
     from dfcompile.dfmodel_backend.attained.mapping import TaskMapping, map_tasks
     from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
     from dfcompile.dfmodel_backend.import_faults import plugin_faults
     from dfcompile.dfmodel_backend.machine.named_systems import named_systems
+    from dfcompile.dfmodel_backend.machine.roofs import Roofs
     from dfcompile.dfmodel_backend.machine.system import Amount, System
     from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system
     from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
@@ -44,11 +46,13 @@ __all__ = [
     "Exchange",
     "ExchangeKind",
     "Figures",
+    "KernelFigures",
     "LeastCosts",
     "LowerShare",
     "Mapping",
     "MappingOptions",
     "Overlap",
+    "Roofs",
     "System",
     "TaskConfiguration",
     "TaskMapping",
@@ -85,11 +89,13 @@ _PLACES: Final = {
     "Exchange": "workload.exchange",
     "ExchangeKind": "workload.exchange",
     "Figures": "evaluate.graphs",
+    "KernelFigures": "attained.kernel_figures",
     "LeastCosts": "attained.least_costs",
     "LowerShare": "solve.attained_counts",
     "Mapping": "evaluate.mapping",
     "MappingOptions": "options",
     "Overlap": "options",
+    "Roofs": "machine.roofs",
     "System": "machine.system",
     "TaskConfiguration": "attained.task_model",
     "TaskMapping": "attained.mapping",

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 Item = TypeVar("Item")
+_NEARLY = 0.9
 
 
 class Work:
@@ -28,6 +29,8 @@ class Work:
         """
         self._whole, self._done, self._since = whole, 0.0, time.perf_counter()
         self._furthest = 0.0
+        self._next = 1.0  # parts that the work in it is
+        self._unseen: tuple[float, float] | None = None  # when a part began that says nothing, and how long it may take
         self.note = ""
 
     def is_at(self, done: float, note: str = "") -> None:
@@ -38,9 +41,30 @@ class Work:
         """Say that some more parts are done."""
         self._done = min(self._done + parts, self._whole)
 
+    @contextmanager
+    def part(self, parts: float, *, is_unseen: bool = False) -> Iterator[None]:
+        """Let the body do some more parts.
+
+        Args:
+            parts: how many.
+            is_unseen: whether nothing is heard of it until it is over, as of a compiler: then it is taken to be as
+                fast as what was done before.
+        """
+        self._next = parts
+        if is_unseen and self._done:
+            now = time.perf_counter()
+            self._unseen = now, (now - self._since) / self._done * parts
+        try:
+            yield
+        finally:
+            self._next, self._unseen = 1.0, None
+            self.add(parts)
+
     def share(self, within: float) -> float:
         """Return how much of it is done, with so much of the next part; never less than before."""
-        self._furthest = max(self._furthest, min((self._done + within) / self._whole, 1.0))
+        unseen = self._unseen
+        inside = within if unseen is None else _likely(time.perf_counter() - unseen[0], unseen[1])
+        self._furthest = max(self._furthest, min((self._done + inside * self._next) / self._whole, 1.0))
         return self._furthest
 
     def left_s(self) -> float | None:
@@ -48,6 +72,17 @@ class Work:
         if not self._furthest:
             return None
         return (time.perf_counter() - self._since) * (1 - self._furthest) / self._furthest
+
+
+def _likely(gone_s: float, expected_s: float) -> float:
+    """Return how much is likely done of what was expected to take so long: nearly all of it then, never all.
+
+    >>> _likely(1.0, 4.0), _likely(4.0, 4.0), _likely(8.0, 4.0)
+    (0.225, 0.9, 0.95)
+    """
+    if gone_s < expected_s:
+        return _NEARLY * gone_s / expected_s
+    return 1 - (1 - _NEARLY) * expected_s / gone_s if gone_s else 0.0
 
 
 class Watch:
@@ -166,5 +201,5 @@ def as_they_come(items: Iterable[Item], whole: int) -> Iterator[Item]:
 def _counted(items: Iterable[Item], weights: list[float]) -> Iterator[Item]:
     with work_of(sum(weights)) as work:
         for item, parts in zip(items, weights, strict=True):
-            yield item
-            work.add(parts)
+            with work.part(parts):
+                yield item

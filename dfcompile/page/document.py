@@ -116,6 +116,7 @@ def _graph_values(graph: Dataflow) -> Json:
     return {
         "name": graph.name,
         "unit": graph.unit,
+        "configurations": list(graph.configurations),
         "nodes": {name: [getattr(node, name) for node in graph.nodes] for name in _NODE_COLUMNS},
         "edges": {name: [getattr(edge, name) for edge in graph.edges] for name in _EDGE_COLUMNS},
     }

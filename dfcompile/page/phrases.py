@@ -5,6 +5,7 @@ from math import isfinite
 from dfcompile.page.records import Record
 from dfcompile.report.plain_values import Json
 
+_EXACT = 2**53  # whole numbers below it are exact as floats
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
 
@@ -30,6 +31,20 @@ def counted(value: float, unit: str) -> str:
     '36,742 cycles'
     """
     return f"{value:,} {unit}"
+
+
+def exact(value: float) -> str:
+    """Return all digits of a number that the JSON has, as the page's scripts write them.
+
+    >>> exact(172800), exact(1.8479e-05), exact(0.25), exact(4096.0)
+    ('172,800', '1.8479e-5', '0.25', '4,096')
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        value = int(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    digits, exponent, power = f"{value!r}".partition("e")
+    return f"{digits}e{int(power)}" if exponent else digits
 
 
 def share(value: float) -> str:

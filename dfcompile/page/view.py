@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from math import inf
 
 from dfcompile.report.plain_values import Json
 
@@ -24,11 +25,13 @@ class Axis:
         label: what it shows.
         unit: of its figures; empty: names, or a ratio.
         is_log: whether equal steps are equal factors.
+        beyond: what it means that a mark is beyond all numbers.
     """
 
     label: str
     unit: str = ""
     is_log: bool = False
+    beyond: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Mark:
     """A figure in a chart.
 
     Attributes:
-        x: a number, or a name.
+        x: a number, or a name; infinite: beyond all numbers, of an axis that says what that means.
         y: a number; of no meaning in a grid.
         series: what it belongs to: a line, a part of a bar.
         label: what the tooltip says beside the figures.
@@ -101,7 +104,7 @@ class Chart:
             "x": asdict(self.x),
             "y": asdict(self.y),
             "marks": {
-                "x": [mark.x for mark in marks],
+                "x": [None if mark.x == inf else mark.x for mark in marks],
                 "y": [mark.y for mark in marks],
                 "series": [mark.series for mark in marks],
                 "label": [mark.label for mark in marks],

@@ -3,8 +3,8 @@
 from typing import Final
 
 from dfcompile.report.figure import figure, record
+from dfcompile.report.kernel_figures import BOUND_BY, KernelGroupSummary, RoofsSummary
 
-BOUND_BY: Final = ("compute", "memory", "network")
 ACCESSES: Final = ("read", "written")
 COLLECTIVES: Final = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 
@@ -250,6 +250,8 @@ class MappingSummary:
     configurations: tuple[ConfigurationSummary, ...] = figure(meaning="in their order, on one chip")
     exchanges: tuple[ExchangeSummary, ...] = figure(meaning="between chips; none on one chip")
     phases: tuple[PhaseSummary, ...] = figure(meaning="spatial blocks of all configurations, in their order")
+    kernels: tuple[KernelGroupSummary, ...] = figure(meaning="what each does on one chip; equal ones together")
+    roofs: RoofsSummary = figure(meaning="of one chip: what no kernel exceeds", prefix="roof")
     ideal: IdealSummary = figure(meaning="what `ideal_time_s` is of", prefix="ideal")
     network_chips: tuple[int, ...] = figure(
         meaning="chips along each dimension of the network, the innermost first; absent on one chip",

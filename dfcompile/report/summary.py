@@ -20,6 +20,7 @@ from dfcompile.report.figures import (
     Result,
     VerificationSummary,
 )
+from dfcompile.report.kernel_summary import kernel_groups, roofs_summary
 from dfcompile.report.mapping_figures import (
     ConfigurationSummary,
     ExchangeSummary,
@@ -153,6 +154,8 @@ def _mapping(point: Point) -> MappingSummary:
             PhaseSummary(phase.configuration, phase.start_cycle, phase.end_cycle, phase.tasks)
             for phase in attained.phases
         ),
+        kernels=kernel_groups(attained.kernels, attained.chips),
+        roofs=roofs_summary(attained.roofs),
         ideal=_ideal(ideal),
     )
 

@@ -22,6 +22,7 @@ from dfcompile.report.figures import (
     SimulationSummary,
     VerificationSummary,
 )
+from dfcompile.report.kernel_figures import KernelGroupSummary, RoofsSummary
 from dfcompile.report.mapping_figures import (
     ConfigurationSummary,
     ExchangeSummary,
@@ -115,6 +116,10 @@ def _mapping() -> MappingSummary:
             ExchangeSummary(HOSTILE, "a", ("b", "c"), "all-gather", (0,), "split by axis 0", "whole", 64, 192, 1e-7),
         ),
         phases=(PhaseSummary(0, 0, 500, 3), PhaseSummary(1, 500, 2500, 4)),
+        kernels=(
+            KernelGroupSummary((HOSTILE, "b"), 2, "MatMul", 4000, 64, 512, 16.0, 1e-6, 1e-6, 2e-9, 0.0, "compute"),
+        ),
+        roofs=RoofsSummary(4e9, 300e9, 0.0),
         ideal=IdealSummary(
             chips=2,
             configs=1,
@@ -150,6 +155,8 @@ def _design() -> DesignReport:
         sram_capacity_bytes=0.0,
         dram_bytes=1e9,
         dram_capacity_bytes=4e9,
+        chip_flop_per_s=4e9,
+        dram_bytes_per_s=3e11,
         dram_parts_bytes=DramParts(8e8, 0.0, 0.0, 2e8, 0.0, 0.0),
         dram_traffic_bytes=1e12,
         network_traffic_bytes=1e10,
@@ -163,7 +170,7 @@ def _design() -> DesignReport:
             optimal=False, gap=0.1, bound_time_s=0.45, solver="intervals", solver_s=0.2, points=12, fused_points=3
         ),
         configurations=(step,),
-        kernels=(KernelSummary(HOSTILE, 0, "M", 16, 8, 8, ""),),
+        kernels=(KernelSummary(HOSTILE, 0, "M", 16, 8, 8, "", 2048.0, 512.0, 1e-6, "memory"),),
         placements=(),
         corrections=(CorrectionSummary("network-is-sum", "a sum", True, "time (s)", 0.5, 0.6),),  # noqa: FBT003  # a record
         assumptions=(ASSUMPTION,),

@@ -61,12 +61,14 @@ class Dataflow:
         unit: of the amounts on edges.
         nodes: in an order of dependence.
         edges: at most one for a pair of nodes.
+        configurations: what they are called, by their numbers; empty: by these.
     """
 
     name: str
     unit: str
     nodes: tuple[DataflowNode, ...]
     edges: tuple[DataflowEdge, ...]
+    configurations: tuple[str, ...] = ()
 
 
 def dataflow_of(dag: CanonicalDag, configurations: Mapping[str, int]) -> Dataflow:

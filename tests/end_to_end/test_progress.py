@@ -204,3 +204,41 @@ def test_every_command_has_stages(words: tuple[str, ...], tmp_path: Path) -> Non
     )  # fmt: skip
 
     assert len([line for line in done.stderr.splitlines() if re.match(r"dfcompile: +[0-9.]+ s  \w+", line)]) >= 1
+
+
+def logged(words: tuple[str | Path, ...], folder: Path) -> list[str]:
+    """Run a command; return the stages in its log."""
+    done = subprocess.run(
+        command(*words), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True,
+        env=environment(DFCOMPILE_PROGRESS="log"),
+    )  # fmt: skip
+    return [re.sub(r"^dfcompile: +[0-9.]+ s  ", "", line) for line in done.stderr.splitlines()]
+
+
+def test_verification_is_said_step_by_step(tmp_path: Path) -> None:
+    stages = logged((ROOT / "examples/lenet/conv1.py", "--pes", "16", "--verify"), tmp_path)
+
+    verifying = stages.index("verifying the lowered model")
+    assert stages[verifying + 1 : verifying + 5] == [
+        "running the original",
+        "compiling the lowered model",
+        "running the lowered model",
+        "running the original on other values",
+    ]
+
+
+def test_a_terminal_shows_a_share_while_a_model_is_verified(tmp_path: Path) -> None:
+    status, got = on_terminal((ROOT / "examples/lenet/conv1.py", "--pes", "16", "--verify"), tmp_path)
+
+    assert status == 0
+    compiling = re.findall(r"(\d+) %[^%]*?compiling the lowered model", got)
+    assert len(set(compiling)) >= 3  # it comes on, though nothing is heard of the compiler
+    assert "left" in got[got.index("compiling the lowered model") - COLUMNS :]
+
+
+def test_comparing_and_mapped_layers_have_stages(tmp_path: Path) -> None:
+    words: tuple[str, ...] = ("llm", "--config", "gpt2", "--system", "h100-sxm", "--decode", "64x2", "--format", "json")
+    stages = logged((*words, "--map", "-o", "a.json", "--html", "a.html"), tmp_path)
+
+    assert stages == ["studying gpt2", "mapping layers", "making the page"]
+    assert logged(("compare", "a.json", "a.html"), tmp_path) == ["reading reports", "comparing"]

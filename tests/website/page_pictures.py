@@ -51,10 +51,12 @@ class PagePicture:
 LENET = (f"{ROOT / 'examples' / 'lenet' / 'model.py'} --pes 16,64 --expand MatMul=mv,ip",)
 CHOLESKY = ("generate cholesky --size 12 -o cholesky.json", "schedule cholesky.json --pes 16")
 LLAMA = ("llm --config llama-3.1-70b --system h100-sxm --chips 8 --prefill 4096 --decode 4096x64",)
+GPT3 = (f"{ROOT / 'tests/data/dfmodel/readme_gpt3_1t_sn30.txt'}",)
 PICTURES: Final = (
     PagePicture("lenet", LENET, "body", 1200, 670),
     PagePicture("dataflow-graph", LENET, "section:has(#graph)", 700, 560),
     PagePicture("schedule", CHOLESKY, "section:has(#timeline)", 1200, 700),
+    PagePicture("roofline", GPT3, "figure:has([aria-label^=Roofline])", 700, 560),
     PagePicture("language-model", LLAMA, "body", 1200, 700),
 )
 

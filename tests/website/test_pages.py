@@ -4,6 +4,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,61 @@ def test_tooltips_say_the_figures_of_the_json(opened: Browser, tmp_path: Path) -
     assert answered(opened, "dfcompile.report") == report
 
 
+def roofline(running: Browser) -> int:
+    """The number of the chart with a dot per kernel."""
+    titles = answered(running, "[...document.querySelectorAll('figure.chart h3')].map((title) => title.textContent)")
+    assert isinstance(titles, list)
+    return titles.index("Roofline of kernels: DRAM")
+
+
+def test_a_roofline_has_a_dot_per_kernel_with_the_figures_of_the_json(opened: Browser, tmp_path: Path) -> None:
+    show(opened, tmp_path, model_report())
+    place = roofline(opened)
+    figure = f"document.querySelectorAll('figure.chart')[{place}]"
+    opened.evaluate(f"{figure}.querySelector('.drawing').focus()")
+
+    said = []
+    for _ in range(3):
+        press(opened, "ArrowRight", 39)
+        said.append(answered(opened, f"{figure}.querySelector('.said').textContent"))
+    expected = answered(
+        opened,
+        """dfcompile.report.results[3].mapping.kernels.map((each) => {
+          const ratio = each.flop / each.dram_bytes;
+          const x = each.dram_bytes ? `${dfcompile.number(ratio)} FLOP/B` : "nothing through DRAM";
+          const told = `${dfcompile.number(each.flop)} FLOP, ${dfcompile.number(each.dram_bytes)} bytes of DRAM, `
+            + `${dfcompile.number(each.time_s)} s${each.count > 1 ? " each" : ""}`;
+          return `operations per byte of DRAM: ${x}; attained: ${dfcompile.number(each.flop / each.time_s)} FLOP/s; `
+            + `${each.bound_by}; ${each.kernels.join(", ")}: ${told}`;
+        })""",
+    )
+    assert said == expected
+    drawn = answered(
+        opened,
+        f"[...{figure}.querySelectorAll('svg [aria-label=dot] path, svg [aria-label=dot] circle')].map((dot) => "
+        "dot.getBoundingClientRect().x)",
+    )
+    assert isinstance(drawn, list)
+    assert len(drawn) == 3
+    assert drawn[1] == max(drawn)  # beyond all others
+    assert "nothing through DRAM" in str(answered(opened, f"{figure}.querySelector('svg').textContent"))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_kernel_is_a_dot_like_others(opened: Browser, tmp_path: Path, name: str) -> None:
+    show(opened, tmp_path, model_report(name, name))
+    figure = f"document.querySelectorAll('figure.chart')[{roofline(opened)}]"
+    opened.evaluate(f"{figure}.querySelector('.drawing').focus()")
+    press(opened, "ArrowRight", 39)
+
+    said = str(answered(opened, f"{figure}.querySelector('.said').textContent"))
+    assert said.endswith(
+        f"{answered(opened, f'dfcompile.shown({json.dumps(name)})')}: 172,800 FLOP, 4,096 bytes of DRAM, 1.8479e-5 s"
+    )
+    assert not set("\u202e\u2066\u200b\x00\x1b\x9b\ud800") & set(said)
+    assert complaints(opened, tmp_path / "page.html") == []
+
+
 def test_the_pointer_over_a_mark_says_its_figures(opened: Browser, tmp_path: Path) -> None:
     show(opened, tmp_path, model_report())
     opened.evaluate("document.querySelectorAll('figure.chart')[2].scrollIntoView()")
@@ -252,6 +308,18 @@ def test_the_graph_opens_and_closes_with_the_keyboard_alone(opened: Browser, tmp
     assert answered(opened, said) == (
         "configuration 0: configuration, 6 parts, 16 tasks, 2 arrays; 12,347 elements to conv2 through memory"
     )
+
+
+@pytest.mark.parametrize("name", ["1 · layer, prefill", *HOSTILE])
+def test_configurations_are_called_as_the_graph_says(opened: Browser, tmp_path: Path, name: str) -> None:
+    show(opened, tmp_path, model_report(), graph=replace(dataflow(2, 4, 1), configurations=(name, "other")))
+
+    labels = answered(opened, "[...document.querySelectorAll('#graph [aria-expanded]')].map((box) => box.ariaLabel)")
+    assert isinstance(labels, list)
+    shown = answered(opened, f"dfcompile.shown({json.dumps(name)})")
+    assert [label for label in labels if label.startswith(f"{shown}: configuration")]
+    assert [label for label in labels if label.startswith("other: configuration")]
+    assert complaints(opened, tmp_path / "page.html") == []
 
 
 def test_no_box_of_the_graph_lies_over_another_and_what_holds_it_is_around_it(opened: Browser, tmp_path: Path) -> None:

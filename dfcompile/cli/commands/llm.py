@@ -1,5 +1,7 @@
 """``dfcompile llm``: a language model from its configuration, kernel by kernel."""
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,6 +11,7 @@ from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, output_width, write_text
+from dfcompile.report.plain_values import Json
 
 FORMATS = ("table", "json", "csv")
 
@@ -120,17 +123,21 @@ def llm(
     request = request_of(config, system, options)
     with show_stage(f"studying {config}"):
         found = study_of(request)
-    with show_stage("studying what changes would bring"):
-        rows = swept(request, sweep) if sweep else ()
-    mapping = None
+    rows: Sequence[Mapping[str, Json]] = ()
+    if sweep:
+        with show_stage("studying what changes would bring"):
+            rows = swept(request, sweep)
+    mapping, source = None, files_alone(config, system)
     if map_:
-        from dfcompile.api.language_mappings import mapped
+        from dfcompile.api.language_mappings import mapped, page_of_mapped
         from dfcompile.report.language_models.mapped import mapping_report
 
         if sweep and format_ == "csv":
             raise UserError("--format csv: found --sweep and --map against one table")
         with show_stage("mapping layers"):
-            mapping = mapping_report(mapped(found), output_width(), verbose=verbose)
+            steps = mapped(found)
+            mapping = mapping_report(steps, output_width(), verbose=verbose)
+        source = partial(page_of_mapped, steps, found.model.name, (Path(config), Path(system)))
     for warning in found.warnings:
         warn(warning)
     as_json = study_json(found, rows, mapping.records if mapping is not None else ())
@@ -144,5 +151,5 @@ def llm(
             text = study_table(
                 found, output_width(), verbose=verbose, sweep=rows, mapped=mapping.lines if mapping is not None else ()
             )
-    write_page(html, lambda: as_json, files_alone(config, system))
+    write_page(html, lambda: as_json, source)
     write_text(text, output)

@@ -6,12 +6,14 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.attained.breakdown import Phase, TimeParts, phases_of, time_parts
 from dfcompile.dfmodel_backend.attained.concatenation import concatenated
+from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures, kernel_figures
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import FoundChain, fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.gap import gap_above
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
+from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
@@ -36,6 +38,8 @@ class TaskMapping:
         is_best_chain: whether no other assignment of kernels to configurations is faster with these schedules.
         parts: where the time goes.
         phases: spatial blocks, in order of execution.
+        kernels: each of them, on one chip.
+        roofs: of one chip.
         dram_bytes: read and written.
         sram_bytes: of the spatial block with most of them, on one chip.
         cost_usd: price of the machine.
@@ -59,6 +63,8 @@ class TaskMapping:
     is_best_chain: bool
     parts: TimeParts
     phases: tuple[Phase, ...]
+    kernels: tuple[KernelFigures, ...]
+    roofs: Roofs
     dram_bytes: int
     sram_bytes: int
     cost_usd: float
@@ -117,6 +123,8 @@ def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
             model.machine_dag, schedule, found.configurations, system.accelerator.frequency_ghz, model.overlap
         ),
         phases=phases_of(found.configurations),
+        kernels=kernel_figures(model, found.configurations),
+        roofs=roofs_of(system),
         dram_bytes=system.chips * sum(configuration.dram_bytes for configuration in found.configurations),
         sram_bytes=max((configuration.sram_bytes for configuration in found.configurations), default=0),
         cost_usd=cost_usd(system),

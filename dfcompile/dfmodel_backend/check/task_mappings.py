@@ -9,6 +9,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.attained.stores import Place, StoreUse
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
+from dfcompile.dfmodel_backend.check.kernel_figures import check_kernel_figures
 from dfcompile.dfmodel_backend.check.task_memory import Key, Recount
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
@@ -33,6 +34,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     * The bytes of every configuration are those of the edges that do not stream, and SRAM holds what it is said to hold
       in every spatial block.
     * Times are cycles x period and bytes / bandwidth, joined by the overlap rule; all figures are sums of these.
+    * What it says of kernels is what `check_kernel_figures` recounts.
 
     Args:
         dag: the lowering, or the share of one chip, volumes in elements.
@@ -50,6 +52,7 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
     block = _check_order(mapping, configuration)
     _Bytes(dag, mapping, configuration, block).check(system)
     _check_times(system, overlap, mapping)
+    check_kernel_figures(dag, system, overlap, mapping)
 
 
 def _replayed_cycles(mapping: TaskMapping) -> int:

@@ -22,3 +22,4 @@ class Mapping:
     assumptions: tuple[Assumption, ...]
     chips: int = 1  # in use
     sharding: tuple[tuple[str, Choice], ...] = ()  # of each kernel, on several chips
+    network_chips: tuple[int, ...] = ()  # along each dimension of the network, the innermost first; on several chips

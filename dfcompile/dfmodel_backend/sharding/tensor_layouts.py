@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.dfmodel_backend.inter_chip.conversions import share_elements
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice, held_in_words, operand_layout, result_layout
+from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,13 @@ class TensorLayout:
     chip_elements: int
 
 
-def tensor_layouts(dag: CanonicalDag, sharding: Mapping[str, Choice], chips: Sequence[int]) -> tuple[TensorLayout, ...]:
-    """Return the layout of every operand and result of the kernels that a sharding splits, in the order of the DAG.
+def tensor_layouts(
+    dag: CanonicalDag | DataflowGraph, sharding: Mapping[str, Choice], chips: Sequence[int]
+) -> tuple[TensorLayout, ...]:
+    """Return the layout of every operand and result of the kernels that a sharding splits, in the order of the graph.
 
     Args:
-        dag: the lowering, whole.
+        dag: the lowering, or the dataflow graph, whole.
         sharding: how each kernel is split.
         chips: along each dimension of the network.
     """

@@ -11,6 +11,7 @@ from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import shared_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.gap import gap_above
+from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph
@@ -164,7 +165,13 @@ class ChipCounts:
         if self._options.solver != DEFAULT_SOLVER:
             mapping = map_graph(share.graph, part, self._options)
         figures = shared_figures(self._graph, share, part, mapping.figures.configs)
-        whole = replace(mapping, figures=figures, chips=part.chips, sharding=share.sharding)
+        whole = replace(
+            mapping,
+            figures=figures,
+            chips=part.chips,
+            sharding=share.sharding,
+            network_chips=TensorGroup.of(part).chips,
+        )
         check_mapping(share.graph, part, whole, self._graph)
         check_exchanges(share.graph, part)
         return whole

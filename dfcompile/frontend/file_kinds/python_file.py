@@ -17,6 +17,9 @@ from dfcompile.frontend.torch.torch_model import (
     seed_torch,
     torch_model,
 )
+from dfcompile.host.stages import stage, work_of
+
+_PARTS = (3, 3, 1)  # PyTorch is imported, the model exported, and read: about, for what is shown of progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,18 @@ def read_python(path: Path, options: ReadOptions) -> Model:
         UserError: PyTorch is missing; the file raises, lacks one of the two, or they are of other types; or the model
             cannot be exported.
     """
-    require_torch(path)
-    seed_torch()
-    with running(path) as module:
-        found = torch_model(path, _value(module, "model"), _value(module, "example_inputs"))
-        exported, weights = export_onnx(found)
-    return Model(program_of(path.stem, exported, options, weights), TorchReference(found), found.examples)
+    with work_of(sum(_PARTS)) as work:
+        running_parts, exporting_parts, importing_parts = _PARTS
+        with work.part(running_parts):
+            require_torch(path)
+            seed_torch()
+        with running(path) as module:
+            found = torch_model(path, _value(module, "model"), _value(module, "example_inputs"))
+            with stage("exporting it to ONNX"), work.part(exporting_parts, is_unseen=True):
+                exported, weights = export_onnx(found)
+        with work.part(importing_parts):
+            program = program_of(path.stem, exported, options, weights)
+    return Model(program, TorchReference(found), found.examples)
 
 
 def _value(module: PythonModule, name: str) -> object:

@@ -1,5 +1,6 @@
 """The graph that ``transformers`` runs, exported without weights: the one adapter of both packages here."""
 
+import importlib
 import importlib.util
 import warnings
 from collections.abc import Mapping
@@ -7,6 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from dfcompile.errors import UserError
+from dfcompile.host.stages import stage, work_of
 from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace, TraceNode
 
 if TYPE_CHECKING:
@@ -39,7 +41,13 @@ def exported_trace(
         raise UserError(f"--from-graph: needs {' and '.join(missing)} (pip install 'dfcompile[transformers]')")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return trace_of(_exported(values, where, (sequences, tokens), past))
+        with work_of(3) as work:
+            with stage("importing PyTorch and transformers"), work.part(1):
+                for name in NEEDED:
+                    importlib.import_module(name)
+            with stage("exporting the graph"), work.part(2, is_unseen=True):
+                exported = _exported(values, where, (sequences, tokens), past)
+            return trace_of(exported)
 
 
 def _exported(values: Mapping[str, object], where: str, shape: tuple[int, int], past: int) -> "ExportedProgram":

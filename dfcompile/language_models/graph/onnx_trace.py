@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dfcompile.errors import UserError
 from dfcompile.host.reasons import reason_of
+from dfcompile.host.stages import stage, work_of
 from dfcompile.language_models.graph.trace import CACHE, INPUT, PARAMETER, Trace, TraceNode
 
 if TYPE_CHECKING:
@@ -57,13 +58,16 @@ def onnx_trace(path: Path, dims: Mapping[str, int]) -> Trace:
     import onnx
     from google.protobuf.message import DecodeError
 
-    try:
-        model = onnx.load(str(path), load_external_data=False)
-    except OSError as error:
-        raise UserError(f"--from-onnx {str(path)!r}: cannot be read: {reason_of(error)}") from error
-    except DecodeError as error:
-        raise UserError(f"--from-onnx {str(path)!r}: not an ONNX model, or a truncated one") from error
-    return trace_of_model(model, path.parent, dims)
+    with stage(f"reading {path}"), work_of(2) as work:
+        with work.part(1):
+            try:
+                model = onnx.load(str(path), load_external_data=False)
+            except OSError as error:
+                raise UserError(f"--from-onnx {str(path)!r}: cannot be read: {reason_of(error)}") from error
+            except DecodeError as error:
+                raise UserError(f"--from-onnx {str(path)!r}: not an ONNX model, or a truncated one") from error
+        with work.part(1):
+            return trace_of_model(model, path.parent, dims)
 
 
 def trace_of_model(model: "onnx.ModelProto", folder: Path, dims: Mapping[str, int]) -> Trace:

@@ -14,13 +14,14 @@ from dfcompile.canonical_dag.extraction.scopes import Access, Array
 from dfcompile.canonical_dag.extraction.traversal import Traversal
 from dfcompile.errors import PluginError, UserError
 from dfcompile.frontend import CANONICAL, ONNX, Program, element_kind
+from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
 from dfcompile.lowering.alternatives.outline import OutlineFragment
 from dfcompile.lowering.alternatives.outlined import outline_of
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_nodes import onnx_operators
+from dfcompile.lowering.program_nodes import onnx_operators, operators_count
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import faults_of
@@ -131,7 +132,7 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
     known: dict[tuple[object, ...], tuple[OnnxAlternative, ...]] = {}
     found = []
     left_out: dict[str, str] = {}  # by origin
-    for op in onnx_operators(program):
+    for op in as_they_come(onnx_operators(program), operators_count(program)):
         key = _signature(op)
         if key not in known:
             known[key] = tuple(_onnx_alternatives(op, table, left_out))

@@ -22,6 +22,7 @@ from dfcompile.frontend import CODED_REALS, PACKED_BITS, Level, Program, element
 from dfcompile.host.child_processes import ending_with_us
 from dfcompile.host.private_folder import in_private_folder, process_folder
 from dfcompile.host.reasons import reason_of
+from dfcompile.host.stages import Work, stage
 from dfcompile.lowering.execution import lapack
 from dfcompile.lowering.execution.accumulators import widen_accumulators
 from dfcompile.lowering.execution.coded_reals import definitions, passed_type
@@ -29,6 +30,7 @@ from dfcompile.lowering.execution.coded_reals import definitions, passed_type
 Values = Mapping[str, npt.NDArray[np.generic]]
 
 COMPILING = "compiling the lowered model"
+COMPILING_PARTS, RUNNING_PARTS = 24, 3  # against running the original: about, for what is shown of progress
 LONGEST_LINE = 300  # characters of a tool's output
 _ERROR = re.compile(r"(?i)\berror\b")
 # What the machine has too little of, in a compiler's words.
@@ -37,7 +39,9 @@ _OUTER_FAILURE = re.compile(
 )
 
 
-def run_program(program: Program, inputs: Values, *, optimised: bool = True) -> dict[str, npt.NDArray[np.generic]]:
+def run_program(
+    program: Program, inputs: Values, *, optimised: bool = True, work: Work | None = None
+) -> dict[str, npt.NDArray[np.generic]]:
     """Compile a program of level 2 and run it once.
 
     Args:
@@ -45,6 +49,7 @@ def run_program(program: Program, inputs: Values, *, optimised: bool = True) -> 
         inputs: arrays by the user's input name, of the model's shapes and data types.
         optimised: whether the compiler optimises; without, a large program that runs for a moment is done in half
             the time.
+        work: that this is `COMPILING_PARTS` and `RUNNING_PARTS` of; ``None``: of none.
 
     Returns:
         Arrays by the user's output name.
@@ -76,8 +81,11 @@ def run_program(program: Program, inputs: Values, *, optimised: bool = True) -> 
         if calls_lapack:
             sdfg.append_global_code(lapack.definitions())
         sdfg.build_folder = str(folder)
-        compiled = _compiled(sdfg)
-        compiled(**{name: value for name, value in arguments.items() if name in used})
+        steps = work or Work(COMPILING_PARTS + RUNNING_PARTS)
+        with stage(COMPILING), steps.part(COMPILING_PARTS, is_unseen=True):
+            compiled = _compiled(sdfg)
+        with stage("running the lowered model"), steps.part(RUNNING_PARTS, is_unseen=True):
+            compiled(**{name: value for name, value in arguments.items() if name in used})
         del compiled
     return {port.name: _given(arguments[port.array], port.dtype).reshape(port.shape) for port in program.outputs}
 

@@ -10,7 +10,8 @@ from dace.sdfg.nodes import MapEntry, Tasklet
 
 from dfcompile.errors import DisagreementError, UserError
 from dfcompile.frontend import Answer, Model, Program, element_kind, real_epsilon, reference_answer
-from dfcompile.lowering.execution.compiled_run import run_program
+from dfcompile.host.stages import stage, work_of
+from dfcompile.lowering.execution.compiled_run import COMPILING_PARTS, RUNNING_PARTS, run_program
 
 Array = npt.NDArray[np.generic]
 
@@ -33,6 +34,7 @@ _ADDED_UP = frozenset(["float16", "float32", "float64"])  # sums of narrower one
 STEPS = 2e-2
 _QUANTISERS = ("DynamicQuantizeLinear", "DynamicQuantizeMatMul", "QGemm", "QuantizeLinear")
 _OF_STEPS = "QLinear"  # how the names of the others begin
+REFERENCE_PARTS = 1  # of the time of a comparison, about, for what is shown of progress
 SUM = 2.0  # roundings that a sum of n terms may lose, per square root of n: the reference adds in its own order
 
 
@@ -67,9 +69,12 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
         DisagreementError: an output differs by more than `tolerance` allows.
         UserError: the original cannot be run, or there is no compiler.
     """
-    inputs = model.example_feeds(seed)
-    answer = reference_answer(model, inputs)
-    found = run_program(maps, {port.name: value for port, value in zip(maps.inputs, inputs, strict=True)})
+    with work_of(REFERENCE_PARTS + COMPILING_PARTS + RUNNING_PARTS) as work:
+        with stage("running the original"), work.part(REFERENCE_PARTS):
+            inputs = model.example_feeds(seed)
+            answer = reference_answer(model, inputs)
+        given = {port.name: value for port, value in zip(maps.inputs, inputs, strict=True)}
+        found = run_program(maps, given, work=work)
     relative = tolerance(coarsest_dtype(maps), longest_sum(maps))
     steps = STEPS if is_quantised(maps) else 0.0
     deviations = [
@@ -99,11 +104,13 @@ def effect_of_inputs(model: Model, seed: int) -> float | None:
     others = [np.roll(value.reshape(-1), 1).reshape(value.shape) for value in inputs]
     if all(np.array_equal(one, other) for one, other in zip(inputs, others, strict=True)):
         return None
-    answer = reference_answer(model, inputs)
-    try:
-        changed = reference_answer(model, others)
-    except UserError:
-        return None
+    with stage("running the original on other values"), work_of(2) as work:
+        answer = reference_answer(model, inputs)
+        work.add()
+        try:
+            changed = reference_answer(model, others)
+        except UserError:
+            return None
     effects = [_change(one, other) for one, other in zip(answer.outputs, changed.outputs, strict=True)]
     return max(effects, default=None)
 

@@ -26,9 +26,10 @@
     const { name, operator, kind, members, configuration } = graph.nodes;
     const root = box("graph", page.shown(graph.name), null);
     const several = new Set(configuration).size > 1;
+    const called = (number) => (number in graph.configurations ? page.shown(graph.configurations[number]) : `configuration ${number}`);
     const leaves = name.map((own, at) => {
       const outer = several && configuration[at] >= 0
-        ? inside(root, "configuration", configuration[at], `configuration ${configuration[at]}`) : root;
+        ? inside(root, "configuration", configuration[at], called(configuration[at])) : root;
       const holder = inside(outer, "operator", operator[at], page.shown(operator[at]));
       const leaf = box("family", page.shown(own), holder);
       Object.assign(leaf, { kind: kind[at], members: members[at], operator: operator[at] });

@@ -4,7 +4,7 @@
   // Okabe and Ito's colours, told apart by colour-blind people; without yellow and black, which are lost on one paper.
   page.colours = ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#8A8A8A"];
   // Of what is shown in several charts, so that it looks the same in all of them.
-  const FIXED = ["proved bound", "attained", "ideal", "bound over all expansions"];
+  const FIXED = [["proved bound", "attained", "ideal", "bound over all expansions"], ["compute", "memory", "network"]];
   const SYMBOLS = ["circle", "square", "triangle", "diamond2", "star", "cross", "wye"];
   const MOST_TICKS = 24;
   const LONGEST_TICK = 22;
@@ -14,6 +14,7 @@
   }
 
   function figure(value, axis) {
+    if (value === null) return axis.beyond;
     if (typeof value === "string") return value;
     return axis.unit ? `${page.number(value)} ${axis.unit}` : page.number(value);
   }
@@ -51,15 +52,34 @@
     ]);
   }
 
+  // Where marks beyond all numbers are drawn, and the line before them; null where there are none.
+  function beyond(chart, marks) {
+    if (!marks.some((mark) => mark.x === null)) return null;
+    const places = [...marks.map((mark) => mark.x).filter((x) => x !== null), ...chart.guides.flatMap((guide) => guide.x)];
+    const [least, most] = d3.extent(places.length ? places : [1]);
+    const step = chart.x.is_log ? Math.max(most / least, 10) ** 0.12 : 0.12 * (most - least || 1);
+    return chart.x.is_log ? { line: most * step, x: most * step * step } : { line: most + step, x: most + 2 * step };
+  }
+
+  function aside(chart, place) {
+    if (!place) return [];
+    return [
+      Plot.ruleX([place.line], { strokeDasharray: "1 3" }),
+      Plot.text([chart.x.beyond], { x: place.line, frameAnchor: "bottom", text: (text) => text, textAnchor: "end", dx: -4, dy: -6 }),
+    ];
+  }
+
   function dotted(chart, series) {
     const marks = page.marks(chart);
     const said = (mark) => page.said(mark, chart);
-    const by = { x: "x", y: "y" };
+    const place = beyond(chart, marks);
+    const by = { x: (mark) => (mark.x === null ? place.x : mark.x), y: "y" };
     const dots = {
       ...by, stroke: "series", fill: "series", fillOpacity: 0.55, r: 3.6, symbol: series.length > 1 ? "series" : undefined,
     };
     const drawn = [
       ...guides(chart),
+      ...aside(chart, place),
       ...(chart.kind === "lines" ? [Plot.line(marks, { ...by, z: "series", stroke: "series", sort: "x" })] : []),
       Plot.dot(marks, dots),
       Plot.dot(marks.filter((mark) => mark.isChosen), { ...by, r: 8, stroke: "currentColor", strokeWidth: 2 }),
@@ -153,8 +173,9 @@
   page.draw = function (figureElement, chart) {
     const place = figureElement.querySelector(".drawing");
     const found = [...new Set(chart.marks.series.map(page.shown))];
-    const series = found.every((name) => FIXED.includes(name)) ? FIXED.filter((name) => found.includes(name)) : found;
-    const colourOf = (name, at) => page.colours[(FIXED.includes(name) ? FIXED.indexOf(name) : at) % page.colours.length];
+    const fixed = FIXED.find((names) => found.every((name) => names.includes(name))) || [];
+    const series = fixed.length ? fixed.filter((name) => found.includes(name)) : found;
+    const colourOf = (name, at) => page.colours[(fixed.length ? fixed.indexOf(name) : at) % page.colours.length];
     const drawer = { lines: dotted, dots: dotted, bars: stacked, bracket: bracketed, grid: gridded }[chart.kind];
     const { marks, options: { least = 260, ...options } } = drawer(chart, series);
     const said = page.element("p", { class: "hint said", "aria-live": "polite" });

@@ -6,6 +6,7 @@ window.dfcompile = {};
   const UNSEEN = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
   const UNITS = {
     cycles: "cycles", bytes: "bytes", s: "s", usd: "USD", w: "W", j: "J", elements: "elements", per_s: "1/s",
+    bytes_per_s: "B/s", flop_per_s: "FLOP/s",
   };
 
   page.shown = function (text) {
@@ -37,8 +38,12 @@ window.dfcompile = {};
     const words = name.split(".").map((part) => part.split("_"));
     const last = words[words.length - 1];
     const two = last.slice(-2).join("_");
+    const three = last.slice(-3).join("_");
     let unit = "";
-    if (last.length > 2 && UNITS[two]) {
+    if (UNITS[three]) {
+      unit = UNITS[three];
+      last.splice(last.length > 3 ? -3 : -2); // bytes_per_s has to keep a word
+    } else if (last.length > 2 && UNITS[two]) {
       unit = UNITS[two];
       last.splice(-2);
     } else if (last.length > 1 && UNITS[last[last.length - 1]]) {

@@ -7,6 +7,7 @@ from dfcompile.page.records import Record
 from dfcompile.page.view import View
 from dfcompile.page.views.assumptions import assumptions_of
 from dfcompile.page.views.configurations import configuration_charts, limits
+from dfcompile.page.views.roofline import design_roofline_charts
 from dfcompile.page.views.sharding import design_sharding_chart
 
 
@@ -20,6 +21,7 @@ def design_view(report: Record) -> View:
         reasons=tuple(_reasons(report)),
         charts=(
             *configuration_charts(report.parts("configurations"), name),
+            *design_roofline_charts(report),
             *design_sharding_chart(report.parts("kernels"), report.number("figures.tensor_parallel") or 1),
         ),
         assumptions=assumptions_of(report),

@@ -7,6 +7,8 @@ from dfcompile.page.phrases import quantity, share
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark, View, is_wide
 from dfcompile.page.views.assumptions import assumptions_of
+from dfcompile.page.views.roofline import roof
+from dfcompile.page.views.sharding import sharding_chart
 
 
 def language_model_view(report: Record) -> View:
@@ -101,6 +103,11 @@ def _charts(report: Record, steps: Sequence[Record]) -> Iterator[Chart]:
                 tuple(_roof(report, dots)),
             )
 
+    for mapped in report.parts("mapped"):
+        for part in mapped.parts("parts"):
+            of = f"a layer of {part.text('part')}, {mapped.text('step')}"
+            yield from sharding_chart(part.parts("layouts"), part.numbers("network_chips"), of)
+
 
 def _dots(step: Record) -> Iterator[Mark]:
     for kernel in step.parts("kernels"):
@@ -117,11 +124,6 @@ def _roof(report: Record, dots: Sequence[Mark]) -> Iterator[Guide]:
     rates = report.part("system.macs_per_s")
     peaks = sorted((rate, form) for form in rates.values if (rate := rates.number(form)) is not None)
     fastest = max(mark.y for mark in dots)
-    peak = next(((rate, form) for rate, form in peaks if rate >= fastest * (1 - 1e-9)), None)
-    if bandwidth is None or peak is None:
-        return
-    ridge = peak[0] / bandwidth
-    least, most = min(float(mark.x) for mark in dots), max(float(mark.x) for mark in dots)
-    if least < ridge:
-        yield Guide("memory bandwidth", (least, ridge), (least * bandwidth, peak[0]), is_named_first=True)
-    yield Guide(f"peak of {peak[1]}", (min(ridge, most), max(ridge, most)), (peak[0], peak[0]))
+    peak = next(((f"peak of {form}", rate) for rate, form in peaks if rate >= fastest * (1 - 1e-9)), None)
+    if bandwidth is not None and peak is not None:
+        yield from roof(dots, ("memory bandwidth", bandwidth), peak)

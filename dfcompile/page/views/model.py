@@ -10,6 +10,7 @@ from dfcompile.page.views.assumptions import assumptions_of
 from dfcompile.page.views.choices import choice_reasons
 from dfcompile.page.views.configurations import configuration_charts, limits
 from dfcompile.page.views.results import ResultRow, result_rows
+from dfcompile.page.views.roofline import roofline_charts
 from dfcompile.page.views.sharding import sharding_chart
 
 _BY_PES: Final = (
@@ -85,8 +86,10 @@ def _charts(rows: Sequence[ResultRow], best: ResultRow) -> Iterator[Chart]:
             yield _by_pes(title, unit, marks)
     yield from _pareto(rows, best)
     yield from configuration_charts(best.figures.parts("mapping.configurations"), best.name)
+    yield from roofline_charts(best.figures.part("mapping"), best.name)
     yield from _operators(best)
-    yield from sharding_chart(best.figures.part("mapping"), best.name)
+    mapping = best.figures.part("mapping")
+    yield from sharding_chart(mapping.parts("sharding"), mapping.numbers("network_chips"), best.name)
 
 
 def _by_pes(title: str, unit: str, marks: tuple[Mark, ...]) -> Chart:

@@ -14,14 +14,14 @@ _DIMENSIONS: Final = MappingProxyType({name: f"dimension {name}" for name in "OM
 _SPLIT: Final = re.compile(r"split by (axis \d+)")
 
 
-def sharding_chart(mapping: Record, of: str) -> Iterator[Chart]:
+def sharding_chart(layouts: Sequence[Record], chips: tuple[float | int, ...], of: str) -> Iterator[Chart]:
     """Yield how the chips of a mapping hold what each kernel reads and writes, if there are several.
 
     Args:
-        mapping: of a result.
-        of: what it belongs to, for captions.
+        layouts: of all kernels.
+        chips: along each dimension of the network.
+        of: what they belong to, for captions.
     """
-    layouts, chips = mapping.parts("sharding"), mapping.numbers("network_chips")
     if not layouts:
         return
     seen: Counter[tuple[str, str]] = Counter()

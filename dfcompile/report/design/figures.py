@@ -7,7 +7,7 @@ from dfcompile.report.figure import figure, record
 from dfcompile.report.figure import figure as described
 from dfcompile.report.figures import AssumptionSummary
 from dfcompile.report.json_schema import schema_of
-from dfcompile.report.mapping_figures import BOUND_BY
+from dfcompile.report.kernel_figures import BOUND_BY
 from dfcompile.report.plain_values import Json
 
 FORMAT: Final = "dfcompile-design/1"
@@ -122,6 +122,8 @@ class DesignSummary:
         cell=",.0f",
         words=((0, "unlimited"),),
     )
+    chip_flop_per_s: float = figure(unit="FLOP/s", meaning="peak of one chip")
+    dram_bytes_per_s: float = figure(unit="B/s", meaning="between a chip and its DRAM")
     dram_parts_bytes: DramParts = figure(unit="bytes", meaning="what `dram_bytes` is made of")
     dram_traffic_bytes: float = figure(unit="bytes", meaning="of a batch, all chips")
     network_traffic_bytes: float = figure(unit="bytes", meaning="of a batch, all chips")
@@ -203,6 +205,15 @@ class KernelSummary:
         table="kernels",
         words=(("", "-"),),
     )
+    flop: float = figure(unit="FLOP", meaning="on one chip, of one micro-batch in one layer")
+    dram_bytes: float = figure(
+        unit="bytes",
+        meaning="read from DRAM for it and written to DRAM, on one chip, of one micro-batch in one layer",
+    )
+    time_s: float = figure(
+        unit="s", meaning="of its configuration, whose kernels run together, from the first tile to the last"
+    )
+    bound_by: str = figure(meaning="what bounds its configuration", choices=BOUND_BY)
 
 
 @record

@@ -1,5 +1,6 @@
 """Sums up a solved design as its report."""
 
+from dfcompile.dfmodel_backend.evaluate.design_kernels import design_kernel_figures
 from dfcompile.dfmodel_backend.evaluate.designs import NS_PER_S, StepFigures
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import INTERVALS
@@ -80,6 +81,8 @@ def _figures(solution: DesignSolution) -> DesignSummary:
         sram_capacity_bytes=design.machine.sram_bytes,
         dram_bytes=figures.dram_bytes,
         dram_capacity_bytes=design.machine.dram_bytes,
+        chip_flop_per_s=design.machine.peak_gflops * NS_PER_S,
+        dram_bytes_per_s=design.machine.dram_gb_per_s * NS_PER_S,
         dram_parts_bytes=DramParts(
             weights=need.weights,
             gradients=need.gradients,
@@ -116,7 +119,8 @@ def _kernels(solution: DesignSolution) -> tuple[KernelSummary, ...]:
     for edge in model.edges:
         conversions.setdefault(edge.source, []).extend(collective for collective, _ in edge.exchange)
     found = []
-    for position, share in enumerate(model.shares):
+    figures = design_kernel_figures(model, decision, solution.figures.steps)
+    for position, (share, own) in enumerate(zip(model.shares, figures, strict=True)):
         exchanged = [collective for collective, _ in share.exchange] + conversions.get(position, [])
         found.append(
             KernelSummary(
@@ -127,6 +131,10 @@ def _kernels(solution: DesignSolution) -> tuple[KernelSummary, ...]:
                 k=share.work.k,
                 n=share.work.n,
                 exchange=", ".join(dict.fromkeys(exchanged)),
+                flop=own.flop,
+                dram_bytes=own.dram_bytes,
+                time_s=own.time_ns / NS_PER_S,
+                bound_by=own.bound_by,
             )
         )
     return tuple(found)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dfcompile.dfmodel_backend import Assumption
+from dfcompile.dfmodel_backend import Assumption, tensor_layouts
 from dfcompile.language_models.mapping.mapped_layers import MappedPart, MappedStep
 from dfcompile.report.language_models.amounts import binary
 from dfcompile.report.plain_values import Json, rounded
@@ -71,7 +71,9 @@ def _part_record(part: MappedPart) -> Record:
         "gap": rounded(mapping.gap),
         "memory_bytes": figures.dram_bytes,
         "network_bytes": figures.network_bytes,
+        "network_chips": list(mapping.network_chips),
         "sharding": {name: list(loops) for name, loops in part.sharding.items()},
+        "layouts": _layouts(part),
         "configurations": [dict(row) for row in _configurations(part)],
         "exchanges": [
             {
@@ -83,6 +85,26 @@ def _part_record(part: MappedPart) -> Record:
             for one in figures.exchanges
         ],
     }
+
+
+def _layouts(part: MappedPart) -> list[Json]:
+    """Return how chips hold what each kernel reads and writes; configurations are counted from 1."""
+    if part.mapping is None:
+        return []
+    configs = part.mapping.figures.configs
+    number = {name: at for at, one in enumerate(configs, start=1) for name in one.kernels}
+    return [
+        {
+            "configuration": number[one.kernel],
+            "kernel": one.kernel,
+            "tensor": one.tensor,
+            "access": "written" if one.is_written else "read",
+            "held": list(one.held),
+            "elements": one.elements,
+            "chip_elements": one.chip_elements,
+        }
+        for one in tensor_layouts(part.graph, dict(part.mapping.sharding), part.mapping.network_chips)
+    ]
 
 
 def _configurations(part: MappedPart) -> list[Record]:

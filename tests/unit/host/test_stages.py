@@ -120,3 +120,38 @@ def test_who_watched_before_watches_again() -> None:
 
     assert (first, second) == (["outer"], ["inner"])
     assert stages._WATCH.get() is None
+
+
+def test_what_is_in_a_part_counts_as_far_as_that_is_large(watch: Watch) -> None:
+    shares = []
+    with work_of(4) as whole:
+        with whole.part(3):
+            shares = [watch.share() for _ in counted("abc")]
+        shares.append(watch.share())
+
+    assert shares == [0.0, 0.25, 0.5, 0.75]
+
+
+def test_of_what_says_nothing_as_much_is_likely_done_as_at_the_pace_before(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    shares = []
+    with work_of(10) as whole:
+        now[0] += 2
+        whole.add(2)
+        with whole.part(8, is_unseen=True):
+            for passed in (0, 4, 4, 8):
+                now[0] += passed
+                shares.append(watch.share())
+            assert watch.left_s() == pytest.approx(18 * 0.04 / 0.96)
+        shares.append(watch.share())
+
+    assert shares == pytest.approx([0.2, 0.2 + 0.8 * 0.45, 0.2 + 0.8 * 0.9, 0.2 + 0.8 * 0.95, 1.0])
+
+
+def test_of_what_says_nothing_at_first_nothing_is_known(watch: Watch) -> None:
+    with work_of(2) as whole, whole.part(2, is_unseen=True):
+        time.sleep(0.01)
+        assert watch.share() == 0.0

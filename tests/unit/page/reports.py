@@ -15,6 +15,15 @@ HOSTILE = (
 )
 
 
+def kernel(names: list[Json], flop: int, dram_bytes: int, time_s: float, bound_by: str) -> dict[str, Json]:
+    """Some equal kernels."""
+    return {
+        "kernels": names, "count": len(names), "op": "MatMul", "flop": flop, "dram_bytes": dram_bytes,
+        "chip_bytes": 2 * flop, "network_bytes": 0, "time_s": time_s, "compute_s": time_s, "memory_s": time_s,
+        "network_s": 0, "bound_by": bound_by,
+    }  # fmt: skip
+
+
 def result(pes: int, makespan: int, expansions: dict[str, Json], origin: str = "conv1") -> dict[str, Json]:
     """A result of ``dfcompile MODEL``."""
     return {
@@ -52,6 +61,12 @@ def result(pes: int, makespan: int, expansions: dict[str, Json], origin: str = "
                 {"kernels": [origin], "time_s": 3e-6, "compute_s": 3e-6, "memory_s": 1e-6, "bound_by": "compute"},
                 {"kernels": ["fc"], "time_s": 1e-6, "compute_s": 0.5e-6, "memory_s": 1e-6, "bound_by": "memory"},
             ],
+            "kernels": [
+                kernel([origin], 172800, 4096, 1.8479e-5, "compute"),
+                kernel([f"{origin}.relu", f"{origin}.relu_1"], 3456, 0, 3.456e-6, "compute"),
+                kernel(["fc"], 2000, 1000, 1e-6, "memory"),
+            ],
+            "roofs": {"flop_per_s": 2e9 * pes, "dram_bytes_per_s": 1e9, "network_bytes_per_s": 0},
         },
     }
 
@@ -77,6 +92,11 @@ def sharded_report(name: str = "qkv") -> dict[str, Json]:
     mapping = one["mapping"]
     assert isinstance(mapping, dict)
     mapping["network_chips"] = [4, 2]
+    mapping["roofs"] = {"flop_per_s": 128e9, "dram_bytes_per_s": 1e9, "network_bytes_per_s": 5e8}
+    mapping["kernels"] = [
+        {**kernel([name], 2000, 1000, 1e-6, "memory"), "network_bytes": 62.5},
+        kernel(["softmax"], 500, 0, 1e-6, "compute"),
+    ]
     mapping["sharding"] = [
         {
             "configuration": 0, "kernel": name, "tensor": tensor, "access": access, "held": list(held),

@@ -17,6 +17,7 @@ from dfcompile.report.figures import (
     VerificationSummary,
     report_schema,
 )
+from dfcompile.report.kernel_figures import KernelGroupSummary, RoofsSummary
 from dfcompile.report.mapping_figures import (
     ConfigurationSummary,
     IdealConfigurationSummary,
@@ -56,6 +57,20 @@ def configuration(kernels: tuple[str, ...], time_s: float, bound_by: str) -> Con
 
 
 CONFIGURATION = configuration(("conv1.im2col", "conv1.matmul", "conv1.bias"), 0.3, "memory")
+KERNEL = KernelGroupSummary(
+    kernels=("conv1.matmul", "conv2.matmul"),
+    count=2,
+    op="MatMul",
+    flop=172_800,
+    dram_bytes=4096,
+    chip_bytes=8192,
+    network_bytes=0.0,
+    time_s=0.2,
+    compute_s=0.2,
+    memory_s=0.1,
+    network_s=0.0,
+    bound_by="compute",
+)
 MAPPING = MappingSummary(
     chips=1,
     chips_available=1,
@@ -78,6 +93,8 @@ MAPPING = MappingSummary(
     configurations=(CONFIGURATION,),
     exchanges=(),
     phases=(PhaseSummary(0, 0, 145730, 582),),
+    kernels=(KERNEL,),
+    roofs=RoofsSummary(32e9, 300e9, 0.0),
     ideal=IdealSummary(
         chips=1,
         configs=1,

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,29 @@ def test_layers_are_mapped_in_every_format(capsys: pytest.CaptureFixture[str]) -
     assert main(["llm", *words, "--sweep", "batch=1", "--format", "csv"]) == 1
     assert main(["llm", *words, "--offload", "auto"]) == 1
     assert "--map: found --offload" in capsys.readouterr().err
+
+
+def test_the_page_of_mapped_layers_has_their_configurations_and_how_arrays_are_split(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    words = ("--config", "gpt2", "--system", "h100-sxm", "--decode", "64x2", "--map", "--chips", "2")
+    (step,) = json.loads(run(capsys, *words, "--format", "json", "--html", str(page)))["mapped"]
+
+    drawn = json.loads(re.findall(r'<script type="application/json" id="charts">(.*?)</script>', page.read_text())[0])
+    graph, layer = drawn["graph"], step["parts"][0]
+    configurations = sum(len(part["configurations"]) for part in step["parts"])
+    assert len(graph["configurations"]) == configurations
+    assert graph["configurations"][0] == f"1 · {layer['part']}"
+    kernels = {name for row in layer["configurations"] for name in row["kernels"].split()}
+    assert kernels < set(graph["nodes"]["name"])
+    assert layer["network_chips"] == [2]
+    assert {one["kernel"] for one in layer["layouts"]} == kernels
+    of_kernels = [chart for chart in drawn["charts"] if chart["title"].startswith("Sharding")]
+    assert len(of_kernels) == sum(part["chips"] > 1 for part in step["parts"])
+    assert len(of_kernels[0]["marks"]["row"]) == len(layer["layouts"])
+    split = next(one for one in layer["layouts"] if one["held"] != ["whole"])
+    assert split["chip_elements"] * 2 == split["elements"]
 
 
 def test_compat_prints_the_notebook(capsys: pytest.CaptureFixture[str]) -> None:

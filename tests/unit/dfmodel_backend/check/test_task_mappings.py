@@ -43,6 +43,11 @@ def with_store(mapping: TaskMapping, **changes: object) -> TaskMapping:
     return with_first(mapping, stores=(replace(first, **changes), *others))  # type: ignore[arg-type]
 
 
+def with_kernel(mapping: TaskMapping, **changes: object) -> TaskMapping:
+    first, *others = mapping.kernels
+    return replace(mapping, kernels=(replace(first, **changes), *others))  # type: ignore[arg-type]
+
+
 def test_what_was_found_is_accepted() -> None:
     check_task_mapping(graph(), SYSTEM, Overlap.PERFECT_OVERLAP, mapped())
 
@@ -67,6 +72,19 @@ def test_what_was_found_is_accepted() -> None:
         (lambda found: with_store(found, written=1), "bytes written, read, fetched; leaves: found"),
         (lambda found: with_store(found, dram_write_bytes=77), "bytes of DRAM: found"),
         (lambda found: with_store(found, name="other"), "nothing is said of"),
+        (lambda found: replace(found, kernels=found.kernels[1:]), "^names of kernels: found"),
+        (lambda found: with_kernel(found, configuration=7), "^kernel 'first': configurations: found .7. against .0.$"),
+        (lambda found: with_kernel(found, flop=5), "^kernel 'first': operations: found 5 against 0"),
+        (lambda found: with_kernel(found, chip_bytes=1), "^kernel 'first': bytes on the chip: found 1 against"),
+        (lambda found: with_kernel(found, compute_ns=0.5), "^kernel 'first': compute: found 0.5"),
+        (lambda found: with_kernel(found, memory_ns=0.5), "^kernel 'first': memory: found 0.5"),
+        (lambda found: with_kernel(found, time_ns=0.5), "^kernel 'first': time: found 0.5"),
+        (lambda found: with_kernel(found, received_bytes=1), "1.* bytes from other chips in"),
+        (lambda found: with_kernel(found, network_ns=1.0, time_ns=12.0), "network of kernels: found 1.0 against 0"),
+        (
+            lambda found: replace(found, roofs=replace(found.roofs, dram_bytes_per_s=1.0)),
+            "bytes of DRAM in .* at most 1.0",
+        ),
     ],
 )
 def test_what_is_wrong_is_found(change: Callable[[TaskMapping], TaskMapping], message: str) -> None:

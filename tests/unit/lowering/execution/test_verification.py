@@ -11,7 +11,9 @@ from onnx import numpy_helper
 
 from dfcompile.cli.main import main
 from dfcompile.errors import DisagreementError, UnsupportedOpError, UserError
-from dfcompile.frontend import Answer, Coverage, Model, read_model
+from dfcompile.frontend import Answer, Coverage, Model, Program, read_model
+from dfcompile.host.stages import Watch, Work, watched_by
+from dfcompile.lowering.execution.compiled_run import COMPILING_PARTS, RUNNING_PARTS, Values
 from dfcompile.lowering.execution.verification import (
     coarsest_dtype,
     effect_of_inputs,
@@ -40,7 +42,30 @@ def _answering(model: Model, *outputs: Array) -> Model:
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run without a compiler: what is told does not depend on it."""
-    monkeypatch.setattr("dfcompile.lowering.execution.verification.run_program", interpret)
+
+    def run(program: Program, inputs: Values, *, work: Work) -> Values:
+        with work.part(COMPILING_PARTS + RUNNING_PARTS):
+            return interpret(program, inputs)
+
+    monkeypatch.setattr("dfcompile.lowering.execution.verification.run_program", run)
+
+
+def test_all_of_a_comparison_is_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node("Relu", [random((3,))])
+    model, maps = _model(tmp_path, node), lowered(node.model())
+    shares: list[float | None] = []
+    watch = Watch(lambda _: None)
+    add = Work.add
+
+    def noted(work: Work, parts: float = 1.0) -> None:
+        add(work, parts)
+        shares.append(watch.share())
+
+    monkeypatch.setattr(Work, "add", noted)
+    with watched_by(watch):
+        verified_deviation(model, maps, 0)
+
+    assert shares == [pytest.approx(1 / 28), 1.0]
 
 
 def test_tolerance_grows_with_the_type_and_the_square_root_of_the_terms() -> None:

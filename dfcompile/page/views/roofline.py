@@ -1,0 +1,108 @@
+"""Rooflines: what kernels compute per byte, and how fast they do, under the roofs of the machine."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import inf
+
+from dfcompile.page.phrases import exact
+from dfcompile.page.records import Record
+from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark
+from dfcompile.report.plain_values import Json
+
+_NAMES = 4  # of equal kernels in a tooltip
+_MOST_DOTS = 1500  # more are no picture any more; the table has all
+
+
+def roofline_charts(mapping: Record, of: str) -> Iterator[Chart]:
+    """Yield the rooflines of a mapping's kernels: of DRAM, and of the network if chips exchange anything.
+
+    Args:
+        mapping: of a result.
+        of: what it belongs to, for captions.
+    """
+    groups = [group for group in mapping.parts("kernels") if group.number("flop") and group.number("time_s")]
+    taken = sorted(groups, key=lambda group: -(group.number("count") or 1) * (group.number("time_s") or 0))
+    kept = {id(group.values) for group in taken[:_MOST_DOTS]}
+    shown = [group for group in groups if id(group.values) in kept]
+    left = sum(int(group.number("count") or 1) for group in taken[_MOST_DOTS:])
+    peak = mapping.number("roofs.flop_per_s")
+    ways = (
+        ("DRAM", "dram_bytes", mapping.number("roofs.dram_bytes_per_s"), "nothing through DRAM", shown),
+        ("network", "network_bytes", mapping.number("roofs.network_bytes_per_s"), "",
+         [group for group in shown if group.number("network_bytes")]),
+    )  # fmt: skip
+    for name, path, bandwidth, beyond, dots in ways:
+        marks = tuple(_dot(group, path) for group in dots)
+        if marks and bandwidth and peak:
+            yield Chart(
+                ChartKind.DOTS,
+                f"Roofline of kernels: {name}",
+                _caption(name, of, beyond, left),
+                Axis(f"operations per byte of {name}", "FLOP/B", is_log=True, beyond=beyond),
+                Axis("attained", "FLOP/s", is_log=True),
+                marks,
+                tuple(roof(marks, (f"{name} bandwidth", bandwidth), ("peak", peak))),
+            )
+
+
+def design_roofline_charts(report: Record) -> Iterator[Chart]:
+    """Yield the roofline of a design's kernels."""
+    roofs: dict[str, Json] = {
+        "flop_per_s": report.at("figures.chip_flop_per_s"), "dram_bytes_per_s": report.at("figures.dram_bytes_per_s")
+    }  # fmt: skip
+    kernels: list[Json] = [{**dict(one.values), "kernels": [one.text("name")]} for one in report.parts("kernels")]
+    for chart in roofline_charts(Record({"kernels": kernels, "roofs": roofs}), ""):
+        yield replace(
+            chart,
+            caption="Of one chip. A dot per kernel: its operations per byte that it moves to and from DRAM against how "
+            "fast it does them, coloured by what bounds its configuration, whose kernels run together. Dots above the "
+            "lines are of files that leave something out of account. To the right of the dotted line: kernels whose "
+            "data stays on the chip.",
+        )
+
+
+def _caption(name: str, of: str, beyond: str, left: int) -> str:
+    bytes_ = "that it moves to and from DRAM" if name == "DRAM" else "that its exchanges bring to a chip"
+    return (
+        f"Of {of}, on one chip. A dot per kernel, equal ones together: its operations per byte {bytes_} against how "
+        "fast it does them, coloured by what bounds it. No dot can be above the lines."
+        + (" To the right of the dotted line: kernels whose data stays on the chip." if beyond else "")
+        + ("" if beyond else " Kernels that exchange nothing are left out.")
+        + (f" {left:,} kernels that take less time are in the table alone." if left else "")
+    )
+
+
+def _dot(group: Record, path: str) -> Mark:
+    flop, moved, time = (group.number(name) or 0 for name in ("flop", path, "time_s"))
+    return Mark(flop / moved if moved else inf, flop / time, group.text("bound_by"), _said(group))
+
+
+def _said(group: Record) -> str:
+    """Return the names of a group, and its figures as JSON has them."""
+    names = [str(name) for name in group.items("kernels")]
+    count = int(group.number("count") or len(names))
+    named = ", ".join(names[:_NAMES]) + (f" and {count - _NAMES:,} more" if count > _NAMES else "")
+    network = group.number("network_bytes")
+    figures = [
+        f"{exact(group.number('flop') or 0)} FLOP",
+        f"{exact(group.number('dram_bytes') or 0)} bytes of DRAM",
+        *([f"{exact(network)} bytes of the network"] if network else []),
+        f"{exact(group.number('time_s') or 0)} s",
+    ]
+    return f"{named}: {', '.join(figures)}{' each' if count > 1 else ''}"
+
+
+def roof(dots: Sequence[Mark], bandwidth: tuple[str, float], peak: tuple[str, float]) -> Iterator[Guide]:
+    """Yield the lines over dots: a bandwidth as far as the ridge, then the peak.
+
+    Args:
+        dots: of a roofline.
+        bandwidth: name, and bytes per s.
+        peak: name, and operations per s.
+    """
+    ridge = peak[1] / bandwidth[1]
+    places = [float(dot.x) for dot in dots if dot.x != inf] or [ridge]
+    least, most = min(places), max(places)
+    if least < ridge:
+        yield Guide(bandwidth[0], (least, ridge), (least * bandwidth[1], peak[1]), is_named_first=True)
+    yield Guide(peak[0], (min(ridge, most), max(ridge, most)), (peak[1], peak[1]))
