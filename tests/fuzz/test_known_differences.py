@@ -154,6 +154,31 @@ def test_extremum_depends_on_the_place_of_what_is_undefined() -> None:
     assert onnxruntime_result("ReduceMax", second) == 2
 
 
+@pytest.mark.parametrize("node", ["ScatterND", "ScatterElements"])
+@pytest.mark.parametrize("reduction", ["min", "max"])
+@pytest.mark.parametrize(
+    ("row", "is_number"), [([np.nan, 2, 2], True), ([1, np.nan, 2], True), ([1, 2, np.nan], False)]
+)
+def test_update_depends_on_the_place_of_what_is_undefined(
+    node: str, reduction: str, row: list[float], *, is_number: bool
+) -> None:
+    shape = "2,1" if node == "ScatterND" else "2"
+    model = model_from_text(
+        f"g (float[1] x, float[2] u) => (float[1] y) <int64[{shape}] i = {{0, 0}}>"
+        f' {{ y = {node}<reduction="{reduction}">(x, i, u) }}'
+    )
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    operands: dict[str, Array] = {"x": np.array(row[:1], np.float32), "u": np.array(row[1:], np.float32)}
+    expected = session.run(operands).results
+    assert expected["y"].tolist() == [2] if is_number else np.isnan(expected["y"]).all()
+
+    operands["i"] = np.zeros(2, np.int64)
+    if is_number:
+        assert known_reason(model, operands, {"y": np.array([np.nan], np.float32)}, expected)
+        assert not known_reason(model, operands, {"y": np.array([1], np.float32)}, expected)
+
+
 def test_sign_of_what_is_undefined_in_half_precision() -> None:
     assert onnxruntime_result("Sign", np.array([np.nan], np.float16)) == 0
     assert np.isnan(onnxruntime_result("Sign", np.array([np.nan], np.float32)))
