@@ -182,8 +182,7 @@ def test_update_depends_on_the_place_of_what_is_undefined(
 def test_determinant_with_an_infinite_element() -> None:
     matrix = np.array([[1, 2, 3], [4, 5, 6], [7, 8, np.inf]], np.float32)
 
-    assert np.isnan(onnxruntime_result("Det", matrix))  # - inf by its cofactor
-    assert np.isneginf(np.linalg.det(matrix.astype(np.float64)))
+    assert np.isnan(onnxruntime_result("Det", matrix))  # - inf by its cofactor, which is -3
 
 
 def test_sign_of_what_is_undefined_in_half_precision() -> None:
