@@ -21,7 +21,7 @@ from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 Score = tuple[float, ...]  # the smaller the better; what counts first comes first
 NEVER: Score = (float("inf"),)
 UNBOUNDED: Score = ()  # less than every other
-_SCHEDULED_TASKS = 60_000  # of the choice and at least one rival; some seconds
+_SCHEDULED_TASKS = 80_000  # of the choice and at least one rival; some seconds
 _COUNTED_TASKS = 2_000_000  # of canonical DAGs that are made and not scheduled: some seconds
 
 
