@@ -50,3 +50,11 @@ def test_network_of_unknown_kind(
     )
     assert status == 1
     assert message in printed
+
+
+def test_a_sum_of_more_streams_than_operations_in_a_cycle(capsys: Capture, tmp_path: Path) -> None:
+    """Its task takes an element of each of 12 streams in a cycle: 12 operations in one, against two of each element."""
+    path = tmp_path / "sum.onnx"
+    onnx.save(model_from_text("g (float[12] x) => (float y) { n = Neg(x) y = ReduceSum<keepdims=0>(n) }"), path)
+
+    assert outcome(capsys, str(path), "--pes", "4", "--expand", "published", "--granularity", "pieces=12") == (0, "")

@@ -19,8 +19,9 @@ NOBODY = -1  # in the place of a kernel's number, of memory
 class KernelFigures:
     """A kernel in the configuration that it is in, on one chip.
 
-    A roofline holds for it: operations / time is at most the peak of the chip, and at most operations / bytes x
-    bandwidth, of DRAM and of the network.
+    A roofline holds for it: operations / time is at most operations / bytes x bandwidth, of DRAM and of the network,
+    and at most the peak of the chip, unless a task joins more streams than it has operations in a cycle: it takes
+    an element of each at once [dematteis23].
 
     Attributes:
         name: of the kernel; of tasks without one, of their scope.

@@ -11,7 +11,7 @@ PER_GIGA = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Roofs:
-    """Rates that no kernel exceeds on one chip.
+    """Rates that kernels attain on one chip, at most; above the peak are only tasks that join many streams at once.
 
     Attributes:
         flop_per_s: of all multiply-adders, two operations each and cycle.

@@ -65,7 +65,8 @@ def _caption(name: str, of: str, beyond: str, left: int) -> str:
     bytes_ = "that it moves to and from DRAM" if name == "DRAM" else "that its exchanges bring to a chip"
     return (
         f"Of {of}, on one chip. A dot per kernel, equal ones together: its operations per byte {bytes_} against how "
-        "fast it does them, coloured by what bounds it. No dot can be above the lines."
+        "fast it does them, coloured by what bounds it. Above the flat line are only kernels that join many streams in "
+        "a cycle."
         + (" To the right of the dotted line: kernels whose data stays on the chip." if beyond else "")
         + ("" if beyond else " Kernels that exchange nothing are left out.")
         + (f" {left:,} kernels that take less time are in the table alone." if left else "")

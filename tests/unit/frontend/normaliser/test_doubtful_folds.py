@@ -64,6 +64,7 @@ CEILED: Mapping[str, Attribute] = {"kernel_shape": [2], "strides": [2], "auto_pa
         Node("ReduceL2", [np.array([300, 400], np.float16)]),
         Node("ReduceLogSum", [np.array([60000, 60000], np.float16)]),
         Node("ReduceMean", [np.full(5000, 30, np.float16)]),
+        Node("MeanVarianceNormalization", [np.array([[1000, 1001, 1003]], np.float32)], attributes={"axes": [1]}),
         Node("Gelu", [np.array([-4, -2.5], np.float16)], opset=20),
         Node("Gelu", [np.array([-4, -2.5], np.float16)], attributes={"approximate": "tanh"}, opset=20),
         Node("LayerNormalization", [np.array([300, 400], np.float16), np.ones(2, np.float16)]),
