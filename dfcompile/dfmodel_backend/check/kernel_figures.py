@@ -1,17 +1,16 @@
 """Accepts or rejects what a mapping says of its kernels: recounted task by task."""
 
-import math
-
 import numpy as np
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.dfmodel_backend.attained.kernel_figures import KernelFigures
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
+from dfcompile.dfmodel_backend.check.requirements import joined, require, require_at_most, require_close
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.errors import VerificationError
 
-EXACT = 1e-9  # relative: floating-point sums in another order
+SUMMED = 1e-9  # relative: of sums over many tasks, in another order
 
 
 def check_kernel_figures(dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping) -> None:
@@ -47,31 +46,34 @@ def check_kernel_figures(dag: CanonicalDag, system: System, overlap: Overlap, ma
         name = scope.name if kernel is None else kernel.name
         tasks.setdefault(name, []).extend(own)
         flop[name] = 0 if kernel is None else kernel.flop
-    _require("names of kernels", sorted(one.name for one in mapping.kernels), sorted(tasks))
+    require("names of kernels", sorted(one.name for one in mapping.kernels), sorted(tasks))
     configuration = np.full(dag.nodes_count, -1, dtype=np.int64)
     for number, found in enumerate(mapping.configurations):
         configuration[found.part.node[found.part.dag.is_computational]] = number
     moved = _moved(dag)
     for one in mapping.kernels:
         own, where = tasks[one.name], f"kernel {one.name!r}"
-        _require(f"{where}: configurations", {one.configuration}, set(configuration[own].tolist()))
-        _require(f"{where}: operations", one.flop, flop[one.name])
-        _require(f"{where}: bytes on the chip", one.chip_bytes, int(moved[own].sum()))
+        require(f"{where}: configurations", {one.configuration}, set(configuration[own].tolist()))
+        require(f"{where}: operations", one.flop, flop[one.name])
+        require(f"{where}: bytes on the chip", one.chip_bytes, int(moved[own].sum()))
         cycles = int(mapping.schedule.last_out[own].max()) - int(mapping.schedule.start[own].min())
-        _require_close(f"{where}: compute", one.compute_ns, cycles / system.accelerator.frequency_ghz)
-        _require_close(f"{where}: memory", one.memory_ns, one.dram_bytes / system.dram_gb_per_s)
-        _require_close(f"{where}: time", one.time_ns, _joined(one, overlap))
-        _require_at_most(f"{where}: bytes of DRAM", one.dram_bytes, one.chip_bytes)
-        _require_at_most(f"{where}: time", one.time_ns, mapping.configurations[one.configuration].time_ns)
+        require_close(f"{where}: compute", one.compute_ns, cycles / system.accelerator.frequency_ghz, SUMMED)
+        require_close(f"{where}: memory", one.memory_ns, one.dram_bytes / system.dram_gb_per_s, SUMMED)
+        require_close(f"{where}: time", one.time_ns, joined(one, overlap), SUMMED)
+        require_at_most(f"{where}: bytes of DRAM", one.dram_bytes, one.chip_bytes, SUMMED)
+        require_at_most(f"{where}: time", one.time_ns, mapping.configurations[one.configuration].time_ns, SUMMED)
         _check_bandwidths(where, one, mapping)
     for number, found in enumerate(mapping.configurations):
         own_kernels = [one for one in mapping.kernels if one.configuration == number]
         of_stores = sum(store.dram_read_bytes + store.dram_write_bytes for store in found.stores)
-        _require(f"configuration {number}: DRAM of kernels", sum(one.dram_bytes for one in own_kernels), of_stores)
-        _require_close(
-            f"configuration {number}: network of kernels", sum(one.network_ns for one in own_kernels), found.network_ns
+        require(f"configuration {number}: DRAM of kernels", sum(one.dram_bytes for one in own_kernels), of_stores)
+        require_close(
+            f"configuration {number}: network of kernels",
+            sum(one.network_ns for one in own_kernels),
+            found.network_ns,
+            SUMMED,
         )
-    _require("bytes from other chips", sum(one.received_bytes for one in mapping.kernels), mapping.moved_bytes)
+    require("bytes from other chips", sum(one.received_bytes for one in mapping.kernels), mapping.moved_bytes)
 
 
 def _moved(dag: CanonicalDag) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -91,30 +93,5 @@ def _check_bandwidths(where: str, one: KernelFigures, mapping: TaskMapping) -> N
         ("bytes from other chips", one.received_bytes / mapping.chips, roofs.network_bytes_per_s),
     )
     for what, amount, rate in limits:
-        if amount > time_s * rate * (1 + EXACT):
+        if amount > time_s * rate * (1 + SUMMED):
             raise VerificationError(f"{where}: found {amount} {what} in {time_s} s against at most {rate} per second")
-
-
-def _joined(one: KernelFigures, overlap: Overlap) -> float:
-    match overlap:
-        case Overlap.PERFECT_OVERLAP:
-            return max(one.compute_ns, one.memory_ns, one.network_ns)
-        case Overlap.NO_OVERLAP:
-            return one.compute_ns + one.memory_ns + one.network_ns
-        case Overlap.OVERLAP_COMPUTE_MEMORY:
-            return max(one.compute_ns, one.memory_ns) + one.network_ns
-
-
-def _require(what: str, found: object, expected: object) -> None:
-    if found != expected:
-        raise VerificationError(f"{what}: found {found} against {expected}")
-
-
-def _require_close(what: str, found: float, expected: float) -> None:
-    if not math.isclose(found, expected, rel_tol=EXACT, abs_tol=1e-15):
-        raise VerificationError(f"{what}: found {found} against {expected}")
-
-
-def _require_at_most(what: str, found: float, most: float) -> None:
-    if found > most * (1 + EXACT):
-        raise VerificationError(f"{what}: found {found} against at most {most}")

@@ -8,8 +8,8 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.attained.stores import Place, StoreUse
-from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.dfmodel_backend.check.kernel_figures import check_kernel_figures
+from dfcompile.dfmodel_backend.check.requirements import EXACT, joined, require, require_close
 from dfcompile.dfmodel_backend.check.task_memory import Key, Recount
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
@@ -21,7 +21,6 @@ from dfcompile.scheduler.simulation import simulate
 
 NS_PER_S = 1e9
 NO_CONFIGURATION = -1
-EXACT = 1e-12  # relative: floating-point sums in another order
 
 
 def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapping: TaskMapping) -> None:
@@ -46,8 +45,8 @@ def check_task_mapping(dag: CanonicalDag, system: System, overlap: Overlap, mapp
         VerificationError: naming the rule, found against expected.
     """
     check(mapping.machine_dag, mapping.schedule)
-    _require("cycles of the schedule", mapping.schedule.makespan_cycles, _replayed_cycles(mapping))
-    _require("processing elements", mapping.schedule.pes, system.accelerator.cores)
+    require("cycles of the schedule", mapping.schedule.makespan_cycles, _replayed_cycles(mapping))
+    require("processing elements", mapping.schedule.pes, system.accelerator.cores)
     configuration = _configuration_of_nodes(dag, mapping)
     block = _check_order(mapping, configuration)
     _Bytes(dag, mapping, configuration, block).check(system)
@@ -99,7 +98,7 @@ def _check_order(mapping: TaskMapping, configuration: Int64) -> Int64:
         now = end
         if found.schedule.barrier:
             block[own] = schedule.block[own] - schedule.block[own].min()
-    _require("cycles of all configurations", schedule.makespan_cycles, now)
+    require("cycles of all configurations", schedule.makespan_cycles, now)
     return block
 
 
@@ -129,7 +128,7 @@ class _Bytes:
         capacity = system.accelerator.sram_bytes or math.inf
         for place, configuration in enumerate(self._mapping.configurations):
             peak = max((load for (number, _), load in self._load.items() if number == place), default=0)
-            _require(f"configuration {place}: bytes of SRAM", configuration.sram_bytes, peak)
+            require(f"configuration {place}: bytes of SRAM", configuration.sram_bytes, peak)
             if peak > capacity:
                 raise VerificationError(f"configuration {place}: found {peak} bytes of SRAM against {capacity:.0f}")
 
@@ -150,14 +149,14 @@ class _Bytes:
         born, written, read = recount.born_elsewhere(key), recount.written.get(key, 0), recount.read.get(key, 0)
         fetched, leaves = min(born, read), recount.leaves(key)
         expected = written, read, fetched, leaves
-        _require(
+        require(
             f"{where}: bytes written, read, fetched; leaves",
             (store.written, store.read, store.fetched, store.leaves),
             expected,
         )
         dram_read = self._hold(key, store, written + fetched, born)
         dram_write = written if leaves or store.place is not Place.CHIP else 0
-        _require(f"{where}: bytes of DRAM", (store.dram_read_bytes, store.dram_write_bytes), (dram_read, dram_write))
+        require(f"{where}: bytes of DRAM", (store.dram_read_bytes, store.dram_write_bytes), (dram_read, dram_write))
 
     def _hold(self, key: Key, store: StoreUse, size: int, born: int) -> int:
         """Put what SRAM holds into the load of each block; return the bytes that are read from DRAM."""
@@ -182,50 +181,30 @@ class _Bytes:
 
 def _check_times(system: System, overlap: Overlap, mapping: TaskMapping) -> None:
     system = system.one_chip if mapping.chips == 1 else system
-    _require("chips", mapping.chips, system.chips)
+    require("chips", mapping.chips, system.chips)
     total_ns = 0.0
     for place, found in enumerate(mapping.configurations):
-        _require_close(f"configuration {place}: compute", found.compute_ns, _period_ns(system) * found.cycles)
+        require_close(f"configuration {place}: compute", found.compute_ns, _period_ns(system) * found.cycles)
         moved = sum(store.dram_read_bytes + store.dram_write_bytes for store in found.stores)
-        _require_close(f"configuration {place}: memory", found.memory_ns, moved / system.dram_gb_per_s)
+        require_close(f"configuration {place}: memory", found.memory_ns, moved / system.dram_gb_per_s)
         if mapping.chips == 1:
-            _require_close(f"configuration {place}: network", found.network_ns, 0.0)
-        _require_close(f"configuration {place}: time", found.time_ns, _joined(found, overlap))
+            require_close(f"configuration {place}: network", found.network_ns, 0.0)
+        require_close(f"configuration {place}: time", found.time_ns, joined(found, overlap))
         total_ns += found.time_ns
-    _require_close("time", mapping.time_s, total_ns / NS_PER_S)
+    require_close("time", mapping.time_s, total_ns / NS_PER_S)
     moved = sum(found.dram_read_bytes + found.dram_write_bytes for found in mapping.configurations)
-    _require("bytes of DRAM", mapping.dram_bytes, moved * system.chips)
+    require("bytes of DRAM", mapping.dram_bytes, moved * system.chips)
     most = max((found.sram_bytes for found in mapping.configurations), default=0)
-    _require("bytes of SRAM", mapping.sram_bytes, most)
-    _require_close("cost", mapping.cost_usd, cost_usd(system))
-    _require_close("power", mapping.power_w, power_w(system))
-    _require_close("energy", mapping.energy_j, power_w(system) * total_ns / NS_PER_S)
+    require("bytes of SRAM", mapping.sram_bytes, most)
+    require_close("cost", mapping.cost_usd, cost_usd(system))
+    require_close("power", mapping.power_w, power_w(system))
+    require_close("energy", mapping.energy_j, power_w(system) * total_ns / NS_PER_S)
     parts = mapping.parts
     together = parts.work_ns + parts.idle_elements_ns + parts.waiting_ns + parts.throttled_ns + parts.whole_blocks_ns
-    _require_close("parts of the time", together + parts.memory_ns + parts.network_ns, total_ns, 1e-9)
+    require_close("parts of the time", together + parts.memory_ns + parts.network_ns, total_ns, 1e-9)
     if mapping.bound_time_s > mapping.time_s * (1 + EXACT):
         raise VerificationError(f"bound: found {mapping.bound_time_s} s against at most the time {mapping.time_s} s")
 
 
 def _period_ns(system: System) -> float:
     return 1 / system.accelerator.frequency_ghz
-
-
-def _joined(found: TaskConfiguration, overlap: Overlap) -> float:
-    match overlap:
-        case Overlap.PERFECT_OVERLAP:
-            return max(found.compute_ns, found.memory_ns, found.network_ns)
-        case Overlap.NO_OVERLAP:
-            return found.compute_ns + found.memory_ns + found.network_ns
-        case Overlap.OVERLAP_COMPUTE_MEMORY:
-            return max(found.compute_ns, found.memory_ns) + found.network_ns
-
-
-def _require(what: str, found: object, expected: object) -> None:
-    if found != expected:
-        raise VerificationError(f"{what}: found {found} against {expected}")
-
-
-def _require_close(what: str, found: float, expected: float, relative: float = EXACT) -> None:
-    if not math.isclose(found, expected, rel_tol=relative, abs_tol=1e-15):
-        raise VerificationError(f"{what}: found {found} against {expected}")

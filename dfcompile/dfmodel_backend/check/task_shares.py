@@ -10,6 +10,7 @@ import numpy as np
 from dfcompile.canonical_dag import CanonicalDag, Digit, Kernel, LoopKind, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
+from dfcompile.dfmodel_backend.check.requirements import require
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.errors import VerificationError
 
@@ -80,8 +81,8 @@ class _Shares:
         self._place = _configurations(share, mapping)
 
     def check(self) -> None:
-        _require("chips", self._mapping.chips, math.prod(self._counts))
-        _require("kernels", sorted(self._share), sorted(kernel.name for kernel in self._whole.kernels))
+        require("chips", self._mapping.chips, math.prod(self._counts))
+        require("kernels", sorted(self._share), sorted(kernel.name for kernel in self._whole.kernels))
         for kernel in self._whole.kernels:
             self._check_kernel(kernel)
         makers = {name: kernel for kernel in self._whole.kernels for name in kernel.outputs}
@@ -93,21 +94,19 @@ class _Shares:
 
     def _check_kernel(self, kernel: Kernel) -> None:
         share, where = self._share[kernel.name], f"kernel {kernel.name!r}"
-        _require(f"{where}: expansion", share.expansion, kernel.expansion)
+        require(f"{where}: expansion", share.expansion, kernel.expansion)
         kept = {loop.name: loop.extent for loop in kernel.loops}
         for number, blocks in self._blocks(kernel):
             kept[kernel.loops[number].name] = blocks[-1][1]
         found = {loop.name: loop.extent for loop in share.loops if loop.name in kept}
-        _require(
-            f"{where}: iterations", found, {name: left for name, left in kept.items() if left > 1 or name in found}
-        )
+        require(f"{where}: iterations", found, {name: left for name, left in kept.items() if left > 1 or name in found})
         ends = [(kernel.inputs, share.inputs, False), (kernel.outputs, share.outputs, True)]
         for arrays, shared, is_result in ends:
             for place, (array, part) in enumerate(zip(arrays, shared, strict=True)):
                 held = self._held(kernel, place, is_result=is_result)
                 offsets, granule = self._offsets(array, held)
                 most = int(held.on([0] * len(self._counts), offsets).sum()) * granule
-                _require(f"{where}: elements of {array!r} on the chip with most of it", self._sizes[part], most)
+                require(f"{where}: elements of {array!r} on the chip with most of it", self._sizes[part], most)
 
     def _blocks(self, kernel: Kernel) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
         """Yield each loop that is split, with the dimensions that divide it, outermost first, and blocks of each."""
@@ -210,8 +209,8 @@ class _Shares:
                 raise VerificationError(
                     f"configuration {place}: network: found {configuration.network_ns} against {expected}"
                 )
-        _require("bytes of messages", mapping.network_bytes, sum(one.message_bytes for one in mapping.exchanges))
-        _require("bytes moved", mapping.moved_bytes, sum(one.moved_bytes for one in mapping.exchanges))
+        require("bytes of messages", mapping.network_bytes, sum(one.message_bytes for one in mapping.exchanges))
+        require("bytes moved", mapping.moved_bytes, sum(one.moved_bytes for one in mapping.exchanges))
 
 
 def _configurations(share: CanonicalDag, mapping: TaskMapping) -> dict[str, int]:
@@ -224,8 +223,3 @@ def _configurations(share: CanonicalDag, mapping: TaskMapping) -> dict[str, int]
             if kernel >= 0:
                 found[share.kernels[kernel].name] = place
     return found
-
-
-def _require(what: str, found: object, expected: object) -> None:
-    if found != expected:
-        raise VerificationError(f"{what}: found {found} against {expected}")
