@@ -58,3 +58,11 @@ def test_a_sum_of_more_streams_than_operations_in_a_cycle(capsys: Capture, tmp_p
     onnx.save(model_from_text("g (float[12] x) => (float y) { n = Neg(x) y = ReduceSum<keepdims=0>(n) }"), path)
 
     assert outcome(capsys, str(path), "--pes", "4", "--expand", "published", "--granularity", "pieces=12") == (0, "")
+
+
+@pytest.mark.parametrize("option", [(), ("--fifo", "minimal"), ("--objective", "fifo"), ("--effort", "high")])
+def test_graph_of_nothing_has_a_schedule(option: tuple[str, ...], capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "nothing.dag"
+    path.write_text("dfcompile-dag/1 nothing\n")
+
+    assert outcome(capsys, "schedule", str(path), "--pes", "4", *option) == (0, "")

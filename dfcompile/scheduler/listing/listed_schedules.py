@@ -266,7 +266,7 @@ def with_minimal_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSc
     They are searched for as long as the replays of the search look at no more than some elements in all.
     """
     elements = _streamed_elements(dag, found.schedule)
-    tries = _SEARCHING_ELEMENTS // (elements + dag.nodes_count * _NODE_ELEMENTS)
+    tries = _SEARCHING_ELEMENTS // max(elements + dag.nodes_count * _NODE_ELEMENTS, 1)
     most = None if elements <= _SEARCHED_ELEMENTS else tries
     capacity = minimal_fifo_sizes(dag, replay_of(found.schedule), found.schedule.makespan_cycles, most)
     return _sized(
