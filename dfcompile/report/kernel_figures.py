@@ -9,7 +9,7 @@ BOUND_BY: Final = ("compute", "memory", "network")
 
 @record
 class RoofsSummary:
-    """Rates that no kernel exceeds."""
+    """Rates that kernels attain at most; above the peak are only those that join many streams in a cycle."""
 
     flop_per_s: float = figure(unit="FLOP/s", meaning="of all multiply-adders, two operations each and cycle")
     dram_bytes_per_s: float = figure(unit="B/s", meaning="between the chip and its DRAM")

@@ -251,7 +251,7 @@ class MappingSummary:
     exchanges: tuple[ExchangeSummary, ...] = figure(meaning="between chips; none on one chip")
     phases: tuple[PhaseSummary, ...] = figure(meaning="spatial blocks of all configurations, in their order")
     kernels: tuple[KernelGroupSummary, ...] = figure(meaning="what each does on one chip; equal ones together")
-    roofs: RoofsSummary = figure(meaning="of one chip: what no kernel exceeds", prefix="roof")
+    roofs: RoofsSummary = figure(meaning="of one chip: what kernels attain at most", prefix="roof")
     ideal: IdealSummary = figure(meaning="what `ideal_time_s` is of", prefix="ideal")
     network_chips: tuple[int, ...] = figure(
         meaning="chips along each dimension of the network, the innermost first; absent on one chip",
