@@ -446,3 +446,65 @@ def test_no_elements_along_an_axis_from_the_end() -> None:
     assert isinstance(session, Session)
 
     assert session.run({"x": x}).results["y"].shape == (1, 2)
+
+
+@pytest.mark.parametrize(("exponent", "is_known"), [(19, False), (20, True)])
+def test_power_beyond_its_type_is_made_of_double_precision(exponent: int, *, is_known: bool) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Pow", ["x", "e"], ["y"])],
+        "one",
+        [helper.make_tensor_value_info(name, TensorProto.INT32, [2]) for name in "xe"],
+        [onnx.ValueInfoProto(name="y")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    operands = {"x": np.array([3, 3], np.int32), "e": np.array([exponent, 2], np.int32)}
+
+    expected = session.run(operands).results
+
+    modular = (3**exponent + 2**31) % 2**32 - 2**31
+    assert (expected["y"].tolist() == [modular, 9]) is not is_known
+    assert bool(known_reason(model, operands, {"y": np.array([modular - 1, 9], np.int32)}, expected)) is is_known
+    assert not known_reason(model, operands, {"y": np.array([modular, 8], np.int32)}, expected)
+
+
+@pytest.mark.parametrize(("coefficient", "is_known"), [(-1e30, True), (-0.75, False)])
+def test_weights_of_a_large_coefficient_do_not_sum_to_one(coefficient: float, *, is_known: bool) -> None:
+    graph = """g (float[1,1,4,4] x) => (float[1,1,3,3] y) <float[4] s = {1, 1, 0.8, 0.8}>
+        { y = Resize<mode="cubic">(x, , s) }"""
+    model = model_from_text(graph)
+    model.graph.node[0].attribute.append(helper.make_attribute("cubic_coeff_a", coefficient))
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    x = np.ones((1, 1, 4, 4), np.float32)
+
+    expected = session.run({"x": x}).results
+
+    assert np.allclose(expected["y"], 1) is not is_known
+    assert bool(known_reason(model, {"x": x}, {"y": x[..., :3, :3]}, {"y": x[..., :3, :3] + 1})) is is_known
+
+
+@pytest.mark.parametrize(("scale", "is_known"), [(0, True), (1, False)])
+def test_a_half_over_a_scale_of_zero_is_infinite(scale: int, *, is_known: bool) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"], axis=0)],
+        "one",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT16, [2]),
+            helper.make_tensor_value_info("s", TensorProto.FLOAT16, [2]),
+        ],
+        [onnx.ValueInfoProto(name="y")],
+        [numpy_helper.from_array(np.array([7, 7], np.uint8), "z")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=8)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    operands = {"x": np.array([2, 3], np.float16), "s": np.array([scale, 1], np.float16)}
+
+    expected = session.run(operands).results
+
+    assert expected["y"].tolist() == [0 if is_known else 9, 10]
+    operands |= {"z": np.array([7, 7], np.uint8)}
+    assert bool(known_reason(model, operands, {"y": np.array([255, 10], np.uint8)}, expected)) is is_known
+    assert not known_reason(model, operands, {"y": np.array([255, 11], np.uint8)}, expected)

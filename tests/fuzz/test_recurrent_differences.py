@@ -112,6 +112,7 @@ def test_state_that_is_not_given_times_infinity_is_undefined() -> None:
         ("RNN", "Relu", np.nan, [np.nan, 2], [0, 1], False),  # the other sequence reads nothing undefined
         ("RNN", "Tanh", np.nan, [np.nan, 1], [0, 1], False),
         ("RNN", "Softplus", 90, [90, 1], [np.inf, 1], True),
+        ("GRU", "Softplus", 90, [90, 1], [np.finfo(np.float32).min, 1], True),  # which has gates held
         ("RNN", "Softplus", 9, [9, 1], [8, 1], False),
         ("RNN", "Relu", 90, [90, 1], [np.inf, 1], False),
         ("GRU", "Tanh", np.inf, [np.nan, 1], [1, 1], True),
