@@ -14,7 +14,8 @@ from dfcompile.choosing import AutomaticChoice, Selection, Sketch
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.lowering import known_alternatives, registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
-from dfcompile.options import Effort, Volumes, parse_pes
+from dfcompile.option_texts import parse_pes
+from dfcompile.options import Effort, Volumes
 from dfcompile.scheduler import ScheduleOptions, schedule
 
 MOST_TASKS = 60_000  # of a uniform choice that is scheduled

@@ -8,7 +8,18 @@ from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
 from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, extract
 from dfcompile.canonical_dag.share import ProgramShare
-from dfcompile.choosing import UNBOUNDED, AutomaticChoice, Score, Scores, Selection, Sketch, Traffic
+from dfcompile.choosing import (
+    QUICK,
+    THOROUGH,
+    UNBOUNDED,
+    AutomaticChoice,
+    Limits,
+    Score,
+    Scores,
+    Selection,
+    Sketch,
+    Traffic,
+)
 from dfcompile.errors import InfeasibleError, UserError, nearest
 from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.host.stages import counted, work_of
@@ -149,6 +160,7 @@ def _automatic_choice(plan: Plan, lowerings: Lowerings, alternatives: KnownAlter
         volumes=plan.extraction.volumes,
         finish=lambda dag: apply_dag_passes(dag, plan.passes.of_dags),
         own=plan.extraction.granularity.own if plan.chooses else (),
+        limits=QUICK if plan.is_quick else THOROUGH,
     )
 
 
@@ -193,9 +205,9 @@ class _MappedScores:
         self._schedule, self._plan, self._lowerings = schedule, plan, lowerings.unverified()
 
     @property
-    def most_tasks(self) -> int:
-        """Tasks of all choices together that are mapped."""
-        return _MAPPED_TASKS
+    def limits(self) -> Limits:
+        """As many tasks are mapped."""
+        return replace(THOROUGH, tasks=_MAPPED_TASKS)
 
     @property
     def is_needed(self) -> bool:

@@ -1,13 +1,16 @@
 """Words and patterns of ``--expand``: what they stand for."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 from typing import Final
 
 from dfcompile.errors import UserError
 
-AUTO: Final = "auto"  # as a value of --expand: expansions and granularity are chosen
+# Values of --expand that are no rules.
+AUTO: Final = "auto"  # expansions and granularity are chosen, and compared with uniform choices
+QUICK: Final = "quick"  # the same, compared with few of them
 PUBLISHED: Final = "published"  # the default expansion of each type, with the tasks that it declares
+WORDS: Final = (AUTO, QUICK, PUBLISHED)
 
 
 def is_within(pattern: str, origin: str) -> bool:
@@ -23,27 +26,29 @@ def is_within(pattern: str, origin: str) -> bool:
     return any(fnmatchcase(origin, f"{pattern}{rest}") for rest in ("", ".*", "/*"))
 
 
-def names_automatic(texts: Iterable[str]) -> bool:
-    """Return whether one of the values of ``--expand`` is ``auto``.
+def named_word(texts: Collection[str]) -> str | None:
+    """Return which of the words of ``--expand`` is among its values, if any is.
 
     Raises:
-        UserError: it is beside ``published``.
+        UserError: several are.
     """
-    words = {text.strip() for text in texts} & {AUTO, PUBLISHED}
+    named = {text.strip() for text in texts}
+    words = [word for word in WORDS if word in named]
     if len(words) > 1:
-        raise UserError(f"--expand: found {AUTO} and {PUBLISHED} against one of them")
-    return AUTO in words
+        raise UserError(f"--expand: found {' and '.join(words)} against one of them")
+    return words[0] if words else None
 
 
-def is_automatic(texts: Collection[str]) -> bool:
-    """Return whether expansions are to be chosen: whether ``auto`` is named, or nothing at all.
+def word_of(texts: Collection[str]) -> str:
+    """Return what becomes of expansions that no rule is about: the word that is named, or what holds without one.
 
-    Beside rules alone the rest stays as published: what they compare differs in nothing else.
+    Without anything all is chosen. Beside rules alone the rest stays as published: what they compare differs in nothing
+    else.
 
     Raises:
-        UserError: ``auto`` is beside ``published``.
+        UserError: several words are named.
 
-    >>> is_automatic([]), is_automatic(["MatMul=mv,op"]), is_automatic(["MatMul=mv,op", "auto"])
-    (True, False, True)
+    >>> word_of([]), word_of(["MatMul=mv,op"]), word_of(["MatMul=mv,op", "auto"])
+    ('quick', 'published', 'auto')
     """
-    return names_automatic(texts) or not texts
+    return named_word(texts) or (PUBLISHED if texts else QUICK)

@@ -1,7 +1,6 @@
 """What the user asked for: the options of a run, and their text forms on the command line."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
@@ -11,8 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, assert_never
 
-from dfcompile.errors import UserError
-from dfcompile.expansion_names import AUTO, PUBLISHED, is_within
+from dfcompile.expansion_names import is_within
 
 Fifos = Literal["in-flight", "rule", "minimal"] | int
 
@@ -163,6 +161,7 @@ class Options:
             chosen where expansions are.
         own_granularity: the same of single operators, such as ``conv1:pieces=64``.
         automatic: whether expansions, as far as ``expand`` leaves them open, and granularity are chosen.
+        is_quick: whether what was chosen for the makespan is compared with few uniform choices.
         aim: by what they are.
         system: name or file of the machine; ``None``: the canonical machine.
         overlap: of compute, memory and network time of a configuration.
@@ -185,6 +184,7 @@ class Options:
     granularity: str | None = None
     own_granularity: tuple[str, ...] = ()
     automatic: bool = False
+    is_quick: bool = False
     aim: Aim = Aim.MAKESPAN
     system: str | None = None
     overlap: str = "perfect"
@@ -200,197 +200,6 @@ class Options:
         """The Cartesian product of the rules: one choice per rule in each combination, in the order given."""
         named = [[Choice(rule.op_type, name, rule.origin) for name in rule.names] for rule in self.expand]
         return tuple(product(*named))
-
-
-def parse_pes(text: str) -> tuple[int, ...]:
-    """Read numbers of processing elements such as ``16,128``.
-
-    Raises:
-        UserError: not positive integers, or one of them twice.
-
-    >>> parse_pes("16,128")
-    (16, 128)
-    """
-    pes = tuple(parse_count("--pes", word) for word in text.split(","))
-    _reject_duplicates("--pes", pes)
-    return pes
-
-
-def parse_chips(text: str) -> tuple[int, ...]:
-    """Read numbers of chips such as ``1,2,4,8``.
-
-    Raises:
-        UserError: not positive integers, or one of them twice.
-
-    >>> parse_chips("1,8")
-    (1, 8)
-    """
-    chips = tuple(parse_count("--chips", word) for word in text.split(","))
-    _reject_duplicates("--chips", chips)
-    return chips
-
-
-def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
-    """Read rules such as ``MatMul=mv,op`` or ``conv1:MatMul=ip``; the words ``auto`` and ``published`` are none.
-
-    Raises:
-        UserError: another form, or two rules about the same operators.
-
-    >>> parse_expand(["conv1:MatMul=mv,op"])
-    (ExpansionRule(op_type='MatMul', names=('mv', 'op'), origin='conv1'),)
-    """
-    rules = tuple(_expansion_rule(text) for text in texts if text.strip() not in {AUTO, PUBLISHED})
-    _reject_duplicates("--expand", tuple(rule.key for rule in rules))
-    return rules
-
-
-def _expansion_rule(text: str) -> ExpansionRule:
-    # Names of the user's operators may hold a colon or an equals sign, types and names of expansions never do.
-    left, equals, right = text.rpartition("=")
-    origin, _, op_type = left.rpartition(":")
-    names = tuple(name.strip() for name in right.split(","))
-    if not equals or not op_type.strip() or not all(names):
-        raise UserError(f"--expand: found {text!r} against [ORIGIN:]OP=NAME[,NAME…] or ORIGIN=NAME[,NAME…]")
-    _reject_duplicates(f"--expand {left}", names)
-    return ExpansionRule(op_type.strip(), names, origin)
-
-
-def parse_passes(text: str) -> tuple[str, ...]:
-    """Split a list of passes such as ``fuse{max=8,deep=true},fold`` at the commas outside of braces.
-
-    Raises:
-        UserError: an empty name or one name twice.
-
-    >>> parse_passes("fuse{max=8,deep=true}, fold")
-    ('fuse{max=8,deep=true}', 'fold')
-    """
-    passes = tuple(found.strip() for found in re.split(r",(?![^{}]*\})", text))
-    names = tuple(found.partition("{")[0].strip() for found in passes)
-    if not all(names):
-        raise UserError(f"--passes: found {text!r} against NAME[{{OPTION=VALUE,…}}][,NAME…]")
-    _reject_duplicates("--passes", names)
-    return passes
-
-
-def parse_partitions(text: str) -> tuple[str, ...]:
-    """Read names of partitioners to compare, such as ``sb-rlx,best``.
-
-    Raises:
-        UserError: an empty name or one name twice.
-    """
-    return _names("--partition", text)
-
-
-def parse_fifos(text: str) -> Fifos:
-    """Read how large FIFOs are: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
-
-    Raises:
-        UserError: none of them.
-
-    >>> parse_fifos("rule"), parse_fifos("4")
-    ('rule', 4)
-    """
-    match text:
-        case "in-flight" | "rule" | "minimal":
-            return text
-    if not text.isdecimal():
-        raise UserError(f"--fifo: found {text!r} against in-flight, rule, minimal or a number of elements")
-    return parse_count("--fifo", text)
-
-
-def parse_max_fifo(text: str) -> int:
-    """Read how many elements a FIFO may hold.
-
-    Raises:
-        UserError: no positive integer.
-    """
-    return parse_count("--max-fifo", text)
-
-
-def parse_slack(text: str) -> Fraction:
-    """Read a percentage as a part of 1.
-
-    Raises:
-        UserError: no number from 0 to 1000.
-
-    >>> parse_slack("2.5")
-    Fraction(1, 40)
-    """
-    if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text, re.ASCII) or Fraction(text) > 1000:
-        raise UserError(f"--slack: found {text!r} against a percentage from 0 to 1000, such as 10")
-    return Fraction(text) / 100
-
-
-def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
-    """Read input shapes such as ``input=1x1x28x28``.
-
-    Raises:
-        UserError: another form, a size that is not a positive integer, or one input twice.
-
-    >>> dict(parse_shapes(["x=1x28"]))
-    {'x': (1, 28)}
-    """
-    shapes: dict[str, tuple[int, ...]] = {}
-    for text in texts:
-        name, equals, sizes = text.rpartition("=")
-        if not equals or not name:
-            raise UserError(f"--shape: found {text!r} against INPUT=SIZExSIZE…")
-        if name in shapes:
-            raise UserError(f"--shape: input {name!r} is given twice")
-        if "," in sizes:
-            raise UserError(
-                f"--shape {name}: found {sizes!r} against sizes with 'x' between (--shape {name}={_crossed(sizes)})"
-            )
-        shapes[name] = tuple(parse_count(f"--shape {name}", size) for size in sizes.split("x"))
-    return MappingProxyType(shapes)
-
-
-def parse_dims(texts: Iterable[str]) -> Mapping[str, int]:
-    """Read sizes of symbolic dimensions such as ``batch=8``.
-
-    Raises:
-        UserError: another form, a size that is not a positive integer, or one dimension twice.
-
-    >>> dict(parse_dims(["batch=8"]))
-    {'batch': 8}
-    """
-    dims: dict[str, int] = {}
-    for text in texts:
-        name, equals, size = text.rpartition("=")
-        if not equals or not name:
-            raise UserError(f"--dim: found {text!r} against NAME=SIZE")
-        if name in dims:
-            raise UserError(f"--dim: {name!r} is given twice")
-        dims[name] = parse_count(f"--dim {name}", size)
-    return MappingProxyType(dims)
-
-
-def _crossed(sizes: str) -> str:
-    return "x".join(size.strip() for size in sizes.strip("[]() ").split(",") if size.strip())
-
-
-def _names(where: str, text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise UserError(f"{where}: found {text!r} against NAME[,NAME…]")
-    _reject_duplicates(where, names)
-    return names
-
-
-def parse_count(where: str, word: str) -> int:
-    """Read a positive integer; an error names where it stands."""
-    stripped = word.strip()
-    # The length comes first: Python refuses to read thousands of digits.
-    is_number = len(stripped) <= len(str(LARGEST_COUNT)) and stripped.isascii() and stripped.isdigit()
-    if not is_number or not 1 <= int(stripped) <= LARGEST_COUNT:
-        raise UserError(f"{where}: found {stripped!r} against a positive integer up to {LARGEST_COUNT}")
-    return int(stripped)
-
-
-def _reject_duplicates(where: str, words: tuple[int, ...] | tuple[str, ...]) -> None:
-    for position, word in enumerate(words):
-        if word in words[:position]:
-            raise UserError(f"{where}: {word} is given twice")
 
 
 @contextmanager

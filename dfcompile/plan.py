@@ -41,6 +41,7 @@ class Plan:
     combinations: tuple[tuple[Choice, ...], ...]
     extraction: ExtractionOptions
     chooses: bool
+    is_quick: bool
     aim: Aim
     rules: tuple[ExpansionRule, ...]
     granularity: Granularity | None
@@ -95,6 +96,7 @@ def plan_of(options: Options) -> Plan:
         combinations=options.combinations,
         extraction=ExtractionOptions(options.volumes, granularity or DECLARED),
         chooses=options.automatic,
+        is_quick=options.is_quick,
         aim=options.aim,
         rules=options.expand,
         granularity=granularity if options.granularity is not None or not options.automatic else None,

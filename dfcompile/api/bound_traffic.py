@@ -23,7 +23,8 @@ from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import counted, work_of
 from dfcompile.operator_shapes import bounded_model
-from dfcompile.options import ShowStage, parse_dims, parse_shapes, show_nothing
+from dfcompile.option_texts import parse_dims, parse_shapes
+from dfcompile.options import ShowStage, show_nothing
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
 
 DRAWN_STATES: Final = 200  # of a plan in a picture: below a second

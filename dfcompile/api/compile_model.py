@@ -58,8 +58,9 @@ def compile_model(
         example_inputs: tensors that the module takes.
         name: of a model in memory.
         expand: expansions to compare, per operator type, name or pattern of names; their Cartesian product, the others
-            as published. With ``auto`` among them, and without any, what is left open is chosen per number of
-            processing elements, and the granularity; ``published`` names the default of each type.
+            as published. With ``auto`` among them what is left open is chosen per number of processing elements, and
+            the granularity; with ``quick``, and without any, the same is compared with fewer other choices;
+            ``published`` names the default of each type.
         passes: names of lowering passes, in order.
         shapes: sizes of the model's inputs that it leaves open, such as ``{"x": (1, 28)}``.
         dims: sizes of symbolic dimensions of the inputs, such as ``{"batch": 8}``.

@@ -20,7 +20,7 @@ from dfcompile.api.requests import (
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.errors import UserError
-from dfcompile.expansion_names import names_automatic
+from dfcompile.expansion_names import PUBLISHED, named_word
 from dfcompile.exploration import Asked, Explored, explore_space, parse_memories, parse_objectives
 from dfcompile.exploration.answers import Question, keep_answer, known_answer
 from dfcompile.exploration.cluster import DaskCluster
@@ -133,8 +133,9 @@ def explore_model(
     options = compile_options(
         model, pes=pes, expand=expand, shapes=shapes, dims=dims, system=system, partition=partition
     )
-    if names_automatic(rules_of(expand)):
-        raise UserError("--expand: found auto, against rules alone: an exploration chooses in any case")
+    word = named_word(rules_of(expand))
+    if word not in (None, PUBLISHED):
+        raise UserError(f"--expand: found {word}, against rules alone: an exploration chooses in any case")
     registered_partitioners().find(options.partition, "--partition")
     texts = (granularity,) if isinstance(granularity, str) else tuple(granularity)
     asked = Asked(

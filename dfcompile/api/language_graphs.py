@@ -14,7 +14,7 @@ from dfcompile.language_models.parameters import kv_elements_per_token
 from dfcompile.language_models.steps.batch import Batch, Sequences, decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
-from dfcompile.options import parse_dims
+from dfcompile.option_texts import parse_dims
 from dfcompile.report.text_tables import Column, Table, page
 
 

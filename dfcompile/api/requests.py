@@ -7,14 +7,8 @@ from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
 from dfcompile.errors import UserError, nearest
-from dfcompile.expansion_names import is_automatic
-from dfcompile.options import (
-    OVERLAPS,
-    Aim,
-    Effort,
-    Options,
-    Timing,
-    Volumes,
+from dfcompile.expansion_names import PUBLISHED, QUICK, word_of
+from dfcompile.option_texts import (
     parse_chips,
     parse_count,
     parse_dims,
@@ -25,6 +19,7 @@ from dfcompile.options import (
     parse_pes,
     parse_shapes,
 )
+from dfcompile.options import OVERLAPS, Aim, Effort, Options, Timing, Volumes
 
 Counts: TypeAlias = int | str | Iterable[int | str]  # 16, [16, 128] or "16,128"
 Names: TypeAlias = str | Iterable[str]  # "mv", ["mv", "op"] or "mv,op"
@@ -69,14 +64,16 @@ def compile_options(
     named = _joined(passes)
     rules = rules_of(expand)
     aim = one_of("objective", objective, tuple(Aim))
-    if aim is not Aim.MAKESPAN and not is_automatic(rules):
+    word = word_of(rules)
+    if aim is not Aim.MAKESPAN and word == PUBLISHED:
         raise UserError(f"--objective: found {aim} beside rules or published, without --expand auto, which it is about")
     every, single = _split_granularity((granularity,) if isinstance(granularity, str) else granularity or ())
     return Options(
         model=Path(model),
         pes=parse_pes(_joined(pes)),
         expand=parse_expand(rules),
-        automatic=is_automatic(rules),
+        automatic=word != PUBLISHED,
+        is_quick=word == QUICK,
         aim=aim,
         passes=parse_passes(named) if named else (),
         shapes=parse_shapes(_shapes(shapes)),

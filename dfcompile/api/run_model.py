@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from dfcompile.api.requests import NO_DIMS, NO_SHAPES, Dims, File, Names, Rules, Shapes, compile_options, rules_of
 from dfcompile.errors import UserError, nearest
-from dfcompile.expansion_names import names_automatic
+from dfcompile.expansion_names import PUBLISHED, named_word
 from dfcompile.frontend import Model, read_model
 from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.options import show_nothing
@@ -48,8 +48,10 @@ def run_model(
     """
     options = compile_options(model, pes=1, expand=expand, passes=passes, shapes=shapes, dims=dims)
     combinations = options.combinations
-    if names_automatic(rules_of(expand)) or len(combinations) != 1:
-        raise UserError(f"--expand: {len(combinations)} combinations or auto against one expansion of each operator")
+    if named_word(rules_of(expand)) not in (None, PUBLISHED) or len(combinations) != 1:
+        raise UserError(
+            f"--expand: {len(combinations)} combinations, auto or quick against one expansion of each operator"
+        )
     plan = plan_of(options)
     read = read_model(options.model, plan.reading)
     plan = addressed_plan(plan, read)

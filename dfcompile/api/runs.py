@@ -12,12 +12,10 @@ from dfcompile.api.pictures import Picture
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.report.figures import Report, Result
-from dfcompile.report.html_page import report_html
 from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.report_format import WIDTH, AnyReport, Page, registered_formats
 from dfcompile.report.rows import report_rows
 from dfcompile.scheduler import Schedule, ScheduleFigures
-from dfcompile.visualization.trace import schedule_to_trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +52,8 @@ class ScheduleResult:
 
     def trace(self) -> str:
         """Return the schedule as a trace for Perfetto or chrome://tracing."""
+        from dfcompile.visualization.trace import schedule_to_trace
+
         return schedule_to_trace(self.dag, self.schedule)
 
 
@@ -111,6 +111,8 @@ class Reported(Paged):
         return self.table
 
     def _repr_html_(self) -> str:
+        from dfcompile.report.html_page import report_html  # for notebooks alone
+
         return report_html(self.report)
 
 

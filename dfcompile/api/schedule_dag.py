@@ -11,16 +11,8 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file
 from dfcompile.errors import UserError
 from dfcompile.host.stages import counted
-from dfcompile.options import (
-    DEFAULT_SLACK,
-    Effort,
-    Objective,
-    ShowStage,
-    Timing,
-    parse_fifos,
-    parse_slack,
-    show_nothing,
-)
+from dfcompile.option_texts import parse_fifos, parse_slack
+from dfcompile.options import DEFAULT_SLACK, Effort, Objective, ShowStage, Timing, show_nothing
 from dfcompile.report.schedule_summary import summarize_schedules
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling

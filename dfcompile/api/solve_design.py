@@ -10,9 +10,9 @@ from dfcompile.api.pages import PageSource
 from dfcompile.api.pictures import Picture
 from dfcompile.api.requests import one_of
 from dfcompile.api.runs import Reported
+from dfcompile.dfmodel_backend.check.design_recomputation import recompute_design
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.check.placement import check_placements
-from dfcompile.dfmodel_backend.check.recomputation import recompute_design
 from dfcompile.dfmodel_backend.compatibility import parse_compatibility
 from dfcompile.dfmodel_backend.design_file.message import read_message
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema

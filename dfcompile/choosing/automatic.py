@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import Space, granularities
-from dfcompile.choosing.scoring import Makespans, Scores
+from dfcompile.choosing.scoring import THOROUGH, Limits, Makespans, Scores
 from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, most_tasks, select
 from dfcompile.choosing.sketches import OutlineOf, Sketches
 from dfcompile.choosing.space import space_of
@@ -26,6 +26,7 @@ class AutomaticChoice:
         rules: of the user, which limit what is chosen from.
         granularity: of the user; ``None``: it is chosen.
         own: pieces that the user wants of single operators, where others are chosen.
+        limits: to what is compared with a choice for the makespan.
         volumes: of edges.
         finish: passes over canonical DAGs.
     """
@@ -38,6 +39,7 @@ class AutomaticChoice:
     volumes: Volumes
     finish: Callable[[CanonicalDag], CanonicalDag]
     own: tuple[tuple[str, int | None], ...] = ()
+    limits: Limits = THOROUGH
 
     def on(self, options: ScheduleOptions, scores: Scores | None = None) -> Selection:
         """Choose for a number of processing elements.
@@ -52,7 +54,7 @@ class AutomaticChoice:
         space, sketches = self._space(options.pes), Sketches(self.outline_of, self.volumes, options.pes)
         if scores is not None:
             return select(space, sketches, self.volumes, options.pes, scores)
-        makespans = Makespans(self.volumes, options, self.finish)
+        makespans = Makespans(self.volumes, options, self.finish, self.limits)
         found = select(space, sketches, self.volumes, options.pes, makespans)
         return replace(found, made=makespans.made)
 

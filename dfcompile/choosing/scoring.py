@@ -1,7 +1,7 @@
 """What is to be small of a choice: figures of its schedule."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -21,8 +21,25 @@ from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 Score = tuple[float, ...]  # the smaller the better; what counts first comes first
 NEVER: Score = (float("inf"),)
 UNBOUNDED: Score = ()  # less than every other
-_SCHEDULED_TASKS = 80_000  # of the choice and at least one rival; some seconds
 _COUNTED_TASKS = 2_000_000  # of canonical DAGs that are made and not scheduled: some seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many uniform choices are compared with what was chosen.
+
+    Attributes:
+        tasks: of all choices together whose scores are looked at, but for those that are looked at in any case.
+        scopes: of all uniform choices together that are sketched.
+    """
+
+    tasks: int
+    scopes: int
+
+
+NOTHING = Limits(0, 0)
+THOROUGH = Limits(80_000, 2_000)  # some seconds, and half a second
+QUICK = Limits(10_000, 500)  # half a second, and a tenth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,8 +65,8 @@ class Scores(Protocol):
     """Says how good choices are."""
 
     @property
-    def most_tasks(self) -> int:
-        """Tasks of all choices together whose scores are looked at."""
+    def limits(self) -> Limits:
+        """How many choices are looked at."""
         ...
 
     @property
@@ -74,7 +91,11 @@ class Makespans:
     """The makespan of a schedule, then the elements of its FIFOs."""
 
     def __init__(
-        self, volumes: Volumes, options: ScheduleOptions, finish: Callable[[CanonicalDag], CanonicalDag]
+        self,
+        volumes: Volumes,
+        options: ScheduleOptions,
+        finish: Callable[[CanonicalDag], CanonicalDag],
+        limits: Limits = THOROUGH,
     ) -> None:
         """Say how schedules are made.
 
@@ -82,16 +103,13 @@ class Makespans:
             volumes: of edges.
             options: of schedules.
             finish: passes over canonical DAGs.
+            limits: to what is scheduled.
         """
+        self.limits = limits
         self._volumes, self._options, self._finish = volumes, options, finish
         self._least: tuple[Score, MadeSchedule] | None = None
         self._dags: dict[Candidate, CanonicalDag] = {}
         self._plan: tuple[Candidate, ListedPlan] | None = None  # the shortest of those that were not scheduled
-
-    @property
-    def most_tasks(self) -> int:
-        """Tasks of all choices together whose schedules are looked at."""
-        return _SCHEDULED_TASKS
 
     @property
     def is_needed(self) -> bool:
@@ -158,9 +176,9 @@ class Traffic:
         self._volumes, self._finish = volumes, finish
 
     @property
-    def most_tasks(self) -> int:
-        """Tasks of all choices together whose canonical DAGs are made."""
-        return _COUNTED_TASKS
+    def limits(self) -> Limits:
+        """As many tasks are made."""
+        return replace(THOROUGH, tasks=_COUNTED_TASKS)
 
     @property
     def is_needed(self) -> bool:

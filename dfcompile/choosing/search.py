@@ -8,7 +8,7 @@ from dfcompile.choosing.candidate import Candidate, Space
 from dfcompile.choosing.descent import Descent
 from dfcompile.choosing.operator_choice import candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OperatorOptions, OptionTable
-from dfcompile.choosing.scoring import MadeSchedule, Score, Scores
+from dfcompile.choosing.scoring import NOTHING, Limits, MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.host.stages import Work, counted, work_of
 from dfcompile.options import Choice, Volumes
@@ -18,7 +18,6 @@ _TASKS_PER_ELEMENT = 48
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
-_SKETCHED_SCOPES = 2_000  # of all uniform choices that are sketched: half a second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +43,7 @@ class Selection:
         sketch: of the choice.
         score: of its schedule; ``None`` where no rival was scheduled.
         rivals: the uniform choices.
+        limits: to what was compared.
         unseen: uniform choices of which only single operators were estimated: of a large model.
         operators: of the model, with the options of each shape.
         default: the published expansions with the tasks that they declare; ``None`` if there are too many of these.
@@ -59,6 +59,7 @@ class Selection:
     operators: tuple[OperatorOptions, ...]
     default: Sketch | None
     expansions: Mapping[str, Mapping[str, str]]
+    limits: Limits
     unseen: int = 0
     made: MadeSchedule | None = None
     is_taken: bool = True
@@ -102,7 +103,7 @@ def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores:
     most = max(most_tasks(pes), 0 if default is None else default.estimate.tasks)
     affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= most]
     with work.part(whole):
-        distinct, unseen = _sketched(affordable, operators, sketches)
+        distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
     uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
     descent = Descent(operators, sketches, space, most)
     with work.part(changes):
@@ -112,7 +113,8 @@ def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores:
     with work.part(schedules):
         chosen, least, rivals = _compared(found, default, scores)
     expansions = space.expansions_of(chosen.outline.chosen)
-    return Selection(chosen, least, rivals[max(len(own) - 1, 0) :], operators, default, expansions, unseen)
+    uniform_rivals = rivals[max(len(own) - 1, 0) :]
+    return Selection(chosen, least, uniform_rivals, operators, default, expansions, scores.limits, unseen)
 
 
 def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:
@@ -129,7 +131,7 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
     if found is None:
         return None
     expansions = space.expansions_of(found.outline.chosen)
-    return Selection(found, None, (), operators, default, expansions, is_taken=False)
+    return Selection(found, None, (), operators, default, expansions, NOTHING, is_taken=False)
 
 
 def _least_tasks(operators: Sequence[OperatorOptions], candidate: Candidate) -> int:
@@ -152,7 +154,7 @@ def _compared(
     """
     first, *others = sketches
     published = next((number for number, each in enumerate(sketches) if scores.is_needed and each is default), 0)
-    left = scores.most_tasks - first.estimate.tasks
+    left = scores.limits.tasks - first.estimate.tasks
     if not scores.is_needed and all(each.estimate.tasks > left for each in others):
         return first, None, tuple(Rival(each, None, is_excluded=False) for each in others)
     known = [scores.bound(each) for each in sketches]
@@ -193,7 +195,7 @@ def _is_worth_it(bound: Score, least: Score | None) -> bool:
 
 
 def _sketched(
-    candidates: Sequence[Candidate], operators: Sequence[OperatorOptions], sketches: Sketches
+    candidates: Sequence[Candidate], operators: Sequence[OperatorOptions], sketches: Sketches, most_scopes: int
 ) -> tuple[list[Sketch], int]:
     """Return sketches of different lowerings, and of how many candidates there are none.
 
@@ -203,7 +205,7 @@ def _sketched(
     scopes = 0
     ordered = [*candidates[:1], *sorted(candidates[1:], key=_alone(operators))]
     for number, candidate in enumerate(counted(ordered)):
-        if scopes > _SKETCHED_SCOPES:
+        if scopes > most_scopes:
             return list(found.values()), len(candidates) - number
         sketch = sketches.of(candidate)
         if sketch is not None:

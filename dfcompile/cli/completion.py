@@ -7,7 +7,7 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from dfcompile.errors import UserError
-from dfcompile.expansion_names import AUTO, PUBLISHED
+from dfcompile.expansion_names import WORDS
 
 PROGRAM = "dfcompile"
 VARIABLE = "_DFCOMPILE_COMPLETE"
@@ -102,7 +102,7 @@ def complete_expansion(_ctx: click.Context, _param: click.Parameter, incomplete:
 
 def complete_lowering(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return what `complete_expansion` does, and the words for all operators together."""
-    words = [CompletionItem(word) for word in (AUTO, PUBLISHED) if word.startswith(incomplete)]
+    words = [CompletionItem(word) for word in WORDS if word.startswith(incomplete)]
     return [*words, *complete_expansion(ctx, param, incomplete)]
 
 

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
     from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
     from dfcompile.dfmodel_backend.import_faults import plugin_faults
+    from dfcompile.dfmodel_backend.machine.asked_system import load_system
     from dfcompile.dfmodel_backend.machine.named_systems import named_systems
     from dfcompile.dfmodel_backend.machine.roofs import Roofs
     from dfcompile.dfmodel_backend.machine.system import Amount, System
-    from dfcompile.dfmodel_backend.machine.system_file import load_system, read_named_system
+    from dfcompile.dfmodel_backend.machine.system_file import read_named_system
     from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
     from dfcompile.dfmodel_backend.sharding.tensor_layouts import TensorLayout, tensor_layouts
     from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts, LowerShare
@@ -111,7 +112,7 @@ _PLACES: Final = {
     "evaluate_mapping": "evaluate.graphs",
     "find_solver": "fusion.registry",
     "fusion_solvers": "fusion.registry",
-    "load_system": "machine.system_file",
+    "load_system": "machine.asked_system",
     "map_graph": "solve.mapper",
     "map_tasks": "attained.mapping",
     "named_systems": "machine.named_systems",

@@ -40,7 +40,8 @@ def _rivals(selection: Selection, makespan_cycles: int | None) -> RivalsSummary:
         )
         for rival in selection.rivals
     )
-    return RivalsSummary(scheduled, excluded, selection.unseen + len(selection.rivals) - scheduled - excluded)
+    estimated = selection.unseen + len(selection.rivals) - scheduled - excluded
+    return RivalsSummary(scheduled, excluded, estimated, selection.limits.tasks)
 
 
 def _expand(taken: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from dfcompile.choosing import THOROUGH
 from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, best_options
 from dfcompile.report.columns import table_columns
 from dfcompile.report.figures import Result
@@ -99,7 +100,10 @@ def _compared(pes: int, found: AutomaticSummary) -> str:
         )
         if count
     ]
-    return f"compared on {pes} PEs with uniform choices: {', '.join(parts)}"
+    more = (
+        " (--expand auto compares more)" if found.rivals.estimated and found.rivals.most_tasks < THOROUGH.tasks else ""
+    )
+    return f"compared on {pes} PEs with uniform choices: {', '.join(parts)}{more}"
 
 
 def _some(texts: Sequence[str]) -> str:

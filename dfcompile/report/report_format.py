@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dfcompile.errors import VerificationError
 from dfcompile.plugins import Collected, PluginKind, faults_of
-from dfcompile.report.design.figures import DesignReport
-from dfcompile.report.figures import Report
 
-AnyReport: TypeAlias = Report | DesignReport
+if TYPE_CHECKING:
+    from dfcompile.report.design.figures import DesignReport
+    from dfcompile.report.figures import Report
+
+AnyReport: TypeAlias = "Report | DesignReport"
 
 WIDTH: Final = 120  # columns of a page where nobody says how many there are
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from dfcompile.host.printable import printable
-from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.figure import RecordField, fields_of
 from dfcompile.report.figures import Report
 from dfcompile.report.plain_values import Json, held_at, leaves, plain
+from dfcompile.report.report_format import AnyReport
 
 
-def report_rows(report: Report | DesignReport) -> list[dict[str, Json]]:
+def report_rows(report: AnyReport) -> list[dict[str, Json]]:
     """Return a row per result, or the one of a design, all with the same names in the same order; no lists.
 
     The names are those of JSON, which carry the units. A name that an earlier part of the result has as well has the

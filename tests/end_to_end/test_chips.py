@@ -9,7 +9,8 @@ import pytest
 from dfcompile.dfmodel_backend import Mapping
 from dfcompile.driver import Exploration, Point, explore
 from dfcompile.errors import UserError
-from dfcompile.options import ExpansionRule, Options, parse_chips
+from dfcompile.option_texts import parse_chips
+from dfcompile.options import ExpansionRule, Options
 from dfcompile.report.summary import summarize
 
 MODELS = Path(__file__).parents[1] / "models"

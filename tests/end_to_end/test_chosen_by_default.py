@@ -14,7 +14,7 @@ import pytest
 
 import dfcompile as df
 from dfcompile import driver
-from dfcompile.choosing import AutomaticChoice
+from dfcompile.choosing import AutomaticChoice, Limits
 from dfcompile.cli import main as cli
 from dfcompile.options import Effort
 from dfcompile.page.reading import read_report
@@ -63,8 +63,33 @@ def makespans(found: Report) -> Sequence[int | None]:
     return [result.schedule.makespan_cycles for result in found.results]
 
 
-def test_without_a_word_it_is_as_with_auto(capsys: Capture) -> None:
-    assert printed(capsys, "--format", "json") == printed(capsys, "--format", "json", "--expand", "auto")
+def test_without_a_word_it_is_as_with_quick(capsys: Capture) -> None:
+    assert printed(capsys, "--format", "json") == printed(capsys, "--format", "json", "--expand", "quick")
+
+
+@pytest.mark.parametrize("expand", [(), ("--expand", "MatMul=ip,mv", "--expand", "quick")])
+def test_quick_schedules_fewer_rivals_than_auto(monkeypatch: pytest.MonkeyPatch, expand: Sequence[str]) -> None:
+    monkeypatch.setattr(driver, "QUICK", Limits(0, 500))
+    thorough = tuple("auto" if word == "quick" else word for word in expand) or ("--expand", "auto")
+
+    quick, auto = report(*expand), report(*thorough)
+    few, many = chosen(quick).rivals, chosen(auto).rivals
+
+    assert few is not None
+    assert many is not None
+    assert few.scheduled <= many.scheduled
+    assert few.estimated > many.estimated == 0
+    assert few.most_tasks < many.most_tasks
+    assert makespans(auto)[0] <= makespans(quick)[0]  # type: ignore[operator]  # both end
+    assert any("(--expand auto compares more)" in note for note in report_notes(quick))
+    assert not any("compares more" in note for note in report_notes(auto))
+
+
+def test_what_is_chosen_by_estimates_alone_is_chosen_for_the_makespan() -> None:
+    """Estimates know nothing of bytes: for another objective choices are compared, whatever is named."""
+    for objective in ("io", "energy"):
+        words = ("--objective", objective)
+        assert chosen(report(*words)) == chosen(report(*words, "--expand", "auto"))
 
 
 def test_published_is_what_rules_leave_open() -> None:
@@ -191,7 +216,7 @@ def test_a_page_names_the_choice_in_its_command(capsys: Capture, tmp_path: Path)
     command = re.search(r'id="command">dfcompile ([^<]*)<', text)
 
     assert command is not None
-    assert command[1] == "m.onnx --pes 8 --html page.html --expand auto"
+    assert command[1] == "m.onnx --pes 8 --html page.html --expand quick"
     assert "Expansions and tasks were chosen for 8 PEs: --expand MatMul=" in text
     assert "--expand published would take about" in text
     (held,) = read_report(tmp_path / "page.html").parts("results")
@@ -253,7 +278,7 @@ def test_a_large_model_with_passes_is_chosen_for_before_them(monkeypatch: pytest
 
 
 def test_a_run_and_an_exploration_are_not_told_to_choose(capsys: Capture) -> None:
-    with pytest.raises(df.UserError, match="--expand: 1 combinations or auto against one expansion of each operator"):
+    with pytest.raises(df.UserError, match="--expand: 1 combinations, auto or quick against one expansion of each"):
         df.run("m.onnx", expand=["auto"])
     with pytest.raises(df.UserError, match="input 'x': no value"):  # found after the model is lowered
         df.run("m.onnx", {})

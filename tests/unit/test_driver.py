@@ -7,7 +7,8 @@ import pytest
 
 from dfcompile.driver import explore
 from dfcompile.errors import UserError, VerificationError
-from dfcompile.options import Options, parse_expand
+from dfcompile.option_texts import parse_expand
+from dfcompile.options import Options
 from tests.onnx_files import save_convolution
 from tests.onnx_text import model_from_text
 

@@ -6,16 +6,9 @@ from pathlib import Path
 import pytest
 
 from dfcompile.errors import UserError
-from dfcompile.expansion_names import is_automatic
-from dfcompile.options import (
-    ExpansionRule,
-    Options,
-    parse_expand,
-    parse_passes,
-    parse_pes,
-    parse_shapes,
-    parse_slack,
-)
+from dfcompile.expansion_names import word_of
+from dfcompile.option_texts import parse_expand, parse_passes, parse_pes, parse_shapes, parse_slack
+from dfcompile.options import ExpansionRule, Options
 
 
 def test_pes_keep_their_order() -> None:
@@ -51,21 +44,24 @@ def test_expansion_rule_twice_is_refused() -> None:
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        ((), True),
-        (("auto",), True),
-        (("published",), False),
-        (("MatMul=mv,op",), False),
-        (("MatMul=mv,op", "auto"), True),
-        (("published", "MatMul=mv"), False),
+        ((), "quick"),
+        (("auto",), "auto"),
+        (("published",), "published"),
+        (("MatMul=mv,op",), "published"),
+        (("MatMul=mv,op", "auto"), "auto"),
+        ((" quick", "MatMul=mv,op"), "quick"),
+        (("published", "MatMul=mv"), "published"),
     ],
 )
-def test_expansions_are_chosen_where_nothing_or_auto_is_named(texts: tuple[str, ...], expected: bool) -> None:
-    assert is_automatic(texts) == expected
+def test_expansions_are_chosen_where_nothing_or_a_word_says_so(texts: tuple[str, ...], expected: str) -> None:
+    assert word_of(texts) == expected
 
 
-def test_auto_and_published_exclude_each_other() -> None:
+def test_words_exclude_each_other() -> None:
     with pytest.raises(UserError, match="--expand: found auto and published against one of them"):
-        is_automatic(["published", "auto"])
+        word_of(["published", "auto"])
+    with pytest.raises(UserError, match="--expand: found auto and quick against one of them"):
+        word_of(["auto", "quick"])
 
 
 def test_combinations_are_the_product_of_the_rules_in_their_order() -> None:

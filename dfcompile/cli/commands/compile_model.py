@@ -21,7 +21,7 @@ from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
-from dfcompile.expansion_names import AUTO
+from dfcompile.expansion_names import QUICK
 from dfcompile.host.outputs import check_folder, check_targets, write_folder, write_text
 from dfcompile.options import OVERLAPS, Aim, Effort, Timing, Volumes
 
@@ -49,10 +49,11 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
               help="Numbers of processing elements; one result each.")  # fmt: skip
 @click.option(
-    "--expand", multiple=True, shell_complete=complete_lowering, metavar="auto|published|[PATTERN/]OP=NAME[,NAME…]",
+    "--expand", multiple=True, shell_complete=complete_lowering, metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
     help="Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
-    "several rules are all combined, the rest as published, and the best is marked. auto, and by default: what is left "
-    "open is chosen for each number of PEs, tasks as well. published: the default expansion of each type.",
+    "several rules are all combined, the rest as published, and the best is marked. auto: what is left open is "
+    "chosen for each number of PEs, tasks as well; quick, and by default: the same, compared with fewer other choices. "
+    "published: the default expansion of each type.",
 )  # fmt: skip
 @click.option("--objective", type=click.Choice([value.value for value in Aim]), default="makespan", show_default=True,
               help="What the choice of expansions makes small.")  # fmt: skip
@@ -175,7 +176,6 @@ def compile_model(
     form = find_format(format_)
 
     from dfcompile.api.compile_model import run_of
-    from dfcompile.cli.emissions import emitted_files
     from dfcompile.cli.pictures import schedule_pictures
 
     run = run_of(options, show_stage)
@@ -185,13 +185,15 @@ def compile_model(
     pictures = schedule_pictures(run.schedules[0], trace, gantt)
     written = [target for target in (trace, gantt) if target is not None]
     for kind, folder in emissions:
+        from dfcompile.cli.emissions import emitted_files  # which draws: most runs emit nothing
+
         with show_stage(f"emitting {kind}"):
             files = emitted_files(run.exploration, kind)
         write_folder(files, folder)
         written += [folder / name for name in files]
     for target, picture in pictures.items():
         write_text(picture, target)
-    said = () if expand else ("--expand", AUTO)  # what is chosen by default today
+    said = () if expand else ("--expand", QUICK)  # what is chosen by default today
     write_page(html, lambda: run.render("json"), lambda: run.page_source, written, said)
     write_text(text, output)
 

@@ -12,7 +12,8 @@ from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
 from dfcompile.errors import UserError
 from dfcompile.host.outputs import check_targets, write_text
-from dfcompile.options import DEFAULT_SLACK, Effort, Objective, Timing, parse_fifos, parse_max_fifo
+from dfcompile.option_texts import parse_fifos, parse_max_fifo
+from dfcompile.options import DEFAULT_SLACK, Effort, Objective, Timing
 
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
 

@@ -1,4 +1,4 @@
-"""Compares what is reported of a mapping or a design with what the pure evaluator says of the assignment alone.
+"""Compares what is reported of a mapping with what the pure evaluator says of the assignment alone.
 
 The evaluator gets names and numbers of the decision, and a model of its own: nothing that a solver kept or computed.
 """
@@ -7,13 +7,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
-from dfcompile.dfmodel_backend.compatibility import Compatibility
-from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, evaluate_design
 from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping as KernelMapping
-from dfcompile.dfmodel_backend.evaluate.sharding import sharding_bytes
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import VerificationError
 
@@ -33,30 +29,15 @@ def recompute_mapping(graph: DataflowGraph, system: System, mapping: KernelMappi
     """
     assignment = tuple(config.kernels for config in mapping.figures.configs)
     expected = evaluate_sharding(graph, system, dict(mapping.sharding), assignment, mapping.options)
-    _reject_differences(mapping.figures, expected)
+    reject_differences(mapping.figures, expected)
 
 
-def recompute_design(
-    design: Design, decision: Decision, figures: DesignFigures, moved_bytes: float, compatibility: Compatibility
-) -> None:
-    """Compare every figure of a solved design with the evaluator's.
-
-    Args:
-        design: with its degrees.
-        decision: what was decided of it.
-        figures: as they will be reported.
-        moved_bytes: by the sharding, as they will be reported.
-        compatibility: of the figures.
+def reject_differences(found: object, expected: object) -> None:
+    """Compare figures part by part.
 
     Raises:
         VerificationError: naming the figure, found against expected.
     """
-    _reject_differences(figures, evaluate_design(design, decision, compatibility))
-    expected_bytes = sharding_bytes(design, decision.sharding, compatibility)
-    _reject_differences({"sharding_bytes": moved_bytes}, {"sharding_bytes": expected_bytes})
-
-
-def _reject_differences(found: object, expected: object) -> None:
     for where, one, other in _differences(found, expected, ()):
         raise VerificationError(f"figure {'.'.join(where)}: found {one} against {other} of the evaluator")
 

@@ -4,11 +4,14 @@ One model for kernels of a canonical DAG and for those of a set-up file. Where t
 how many kernels read a tensor, and by what `DesignModel` adds: tiles that run one after the other, groups of chips.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +19,13 @@ import numpy.typing as npt
 from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, SetCycles, core_table
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
+
+if TYPE_CHECKING:
+    from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from dfcompile.host.inputs import STANDARD_INPUT, read_text
 from dfcompile.host.reasons import reason_of
 
 _WHOLE_MESSAGE = "whole_message"  # of an error that says what was found by itself
-DEFAULT_SYSTEM = "canonical"
 LARGEST_BYTES = 2**20
 SHOWN = 60  # characters of a value in an error
 
@@ -110,8 +109,8 @@ class _SystemModel(_Model):
     sources: dict[Text, Text] = Field(default_factory=dict)
 
 
-def load_system(system: str | Path | None = None) -> System:
-    """Read a system file: a path, a name (``.yaml`` or not), or nothing for the canonical machine.
+def read_system(asked: str) -> System:
+    """Read a system file: a path, or a name (``.yaml`` or not).
 
     Names are those of the files that are shipped, and of those in packages behind ``dfcompile.systems``.
 
@@ -119,7 +118,6 @@ def load_system(system: str | Path | None = None) -> System:
         UserError: no such file or name, broken YAML, an unknown key (with the nearest known one), a missing key, or a
             value of the wrong type or range; the message names file, line and key.
     """
-    asked = str(system) if system is not None else DEFAULT_SYSTEM
     path = Path(asked)
     if path.name == asked and asked != STANDARD_INPUT and path.suffix in ("", ".yaml") and not path.exists():
         return read_named_system(named_systems().find(path.stem))
@@ -135,7 +133,7 @@ def read_named_system(system: NamedSystem) -> System:
     """Read the file of a system that is known by name.
 
     Raises:
-        UserError: as `load_system`.
+        UserError: as `read_system`.
     """
     return parse_system(_text_of(system), system.where)
 
@@ -154,7 +152,7 @@ def parse_system(text: str, where: str) -> System:
     """Parse the text of a system file; ``where`` names it in errors.
 
     Raises:
-        UserError: as `load_system`.
+        UserError: as `read_system`.
     """
     document = _document(text, where)
     try:

@@ -109,10 +109,10 @@ def _rows_of(document: object, where: str) -> list[list[str]]:
 
 
 def _of_system_file(asked: str, multiplies: tuple[str, ...]) -> tuple[Device, tuple[str, ...]]:
-    from dfcompile.dfmodel_backend.machine.system_file import load_system
+    from dfcompile.dfmodel_backend.machine.system_file import read_system
 
     try:
-        system = load_system(asked)
+        system = read_system(asked)
     except UserError as error:
         raise UserError(f"{error}; spreadsheets end in {', '.join(SHEETS)}, shipped devices are "
                         f"{', '.join(shipped_devices())}") from error  # fmt: skip

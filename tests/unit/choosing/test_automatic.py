@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
-from dfcompile.choosing import AutomaticChoice, Makespans, Score, Sketch, scoring, search
+from dfcompile.choosing import THOROUGH, AutomaticChoice, Limits, Makespans, Score, Sketch
 from dfcompile.choosing.candidate import granularities
 from dfcompile.choosing.search import FEWEST_TASKS, GLANCED_SCOPES
 from dfcompile.driver import explore
@@ -20,7 +20,8 @@ from dfcompile.errors import UserError
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
-from dfcompile.options import Aim, Choice, Effort, ExpansionRule, Options, Volumes, parse_expand
+from dfcompile.option_texts import parse_expand
+from dfcompile.options import Aim, Choice, Effort, ExpansionRule, Options, Volumes
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_table
 from dfcompile.scheduler import ScheduleOptions, schedule
@@ -55,9 +56,7 @@ def uniform(program: Program, options: ScheduleOptions) -> int:
 
 def test_a_rival_is_scheduled_however_many_tasks_a_choice_for_few_elements_has() -> None:
     """SqueezeNet on 16 elements took 4 % more than the best uniform choice, which had been left to its estimate."""
-    makespans = Makespans(Volumes.EXACT, ScheduleOptions(16), lambda dag: dag)
-
-    assert makespans.most_tasks >= 2 * FEWEST_TASKS
+    assert THOROUGH.tasks >= 2 * FEWEST_TASKS
 
 
 def test_fewer_pieces_are_looked_at_where_there_would_be_too_many() -> None:
@@ -107,10 +106,8 @@ def test_nothing_is_scheduled_that_a_plan_excludes(program: Program, pes: int) -
 def test_the_published_choice_is_no_better_however_large_it_is(program: Program, pes: int) -> None:
     """Where nothing else can be scheduled the published choice is, if it may be better by one part in 200."""
     options = ScheduleOptions(pes, "best", effort=Effort.QUICK)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scoring, "_SCHEDULED_TASKS", 0)
-        patch.setattr(search, "_SKETCHED_SCOPES", 0)
-        found = automatic(program).on(options)
+
+    found = replace(automatic(program), limits=Limits(0, 0)).on(options)
 
     candidate = found.sketch.candidate
     published = makespan(program, (), Granularity(), options)

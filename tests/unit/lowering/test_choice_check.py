@@ -9,7 +9,8 @@ import pytest
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.lowering import addressed, registered_expansions
-from dfcompile.options import Choice, Options, parse_expand
+from dfcompile.option_texts import parse_expand
+from dfcompile.options import Choice, Options
 from tests.onnx_text import model_from_text
 
 TABLE = registered_expansions()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.errors import RegistrationError, UserError
-from dfcompile.options import parse_passes
+from dfcompile.option_texts import parse_passes
 from dfcompile.plugins.settings import Setting, SettingValue, call_with, parse_call, settings_of, values_of, written
 
 

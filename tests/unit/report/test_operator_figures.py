@@ -6,7 +6,8 @@ import onnx
 import pytest
 
 from dfcompile.driver import explore
-from dfcompile.options import Options, parse_expand
+from dfcompile.option_texts import parse_expand
+from dfcompile.options import Options
 from dfcompile.report.figures import Result
 from dfcompile.report.operator_figures import OperatorGapSummary, gap_note
 from dfcompile.report.summary import summarize

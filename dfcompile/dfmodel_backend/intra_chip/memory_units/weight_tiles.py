@@ -1,12 +1,17 @@
 """Weights in tiles on a chip of memory units (PMUs): fewer PMUs hold them, so that more are left to feed cores."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column, Members
-from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 from dfcompile.dfmodel_backend.intra_chip.set_model import SetModel
+
+if TYPE_CHECKING:
+    from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 
 ROUNDING = 1e-12
 

@@ -17,7 +17,8 @@ from dfcompile.dfmodel_backend import (
     evaluate_mapping,
     map_graph,
 )
-from dfcompile.dfmodel_backend.check.recomputation import recompute_design, recompute_mapping
+from dfcompile.dfmodel_backend.check.design_recomputation import recompute_design
+from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective

@@ -42,6 +42,17 @@ def test_shipped_systems_load(name: str) -> None:
     assert all(assumption.source for assumption in system.sources)
 
 
+def test_canonical_machine_is_that_of_its_file() -> None:
+    assert load_system() == load_system("canonical")
+
+
+def test_canonical_machine_is_none_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "canonical").write_text("name: mine\n")
+    monkeypatch.chdir(tmp_path)
+
+    assert load_system().name == "canonical"
+
+
 def test_canonical_machine_scales_with_its_cores() -> None:
     small, large = load_system().with_cores(16), load_system().with_cores(245_760)
 

@@ -23,7 +23,8 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import expansion_bound, expansion_hints
 from dfcompile.lowering.alternatives.outline import affine
-from dfcompile.options import Options, Volumes, parse_expand
+from dfcompile.option_texts import parse_expand
+from dfcompile.options import Options, Volumes
 from dfcompile.report.summary import summarize
 from dfcompile.scheduler import ScheduleOptions, schedule
 from tests.examples import examples
