@@ -49,7 +49,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
               help="Numbers of processing elements; one result each.")  # fmt: skip
 @click.option(
-    "--expand", multiple=True, shell_complete=complete_lowering, metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
+    "--expand", multiple=True, shell_complete=complete_lowering,
+    metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
     help="Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
     "several rules are all combined, the rest as published, and the best is marked. auto: what is left open is "
     "chosen for each number of PEs, tasks as well; quick, and by default: the same, compared with fewer other choices. "

@@ -74,10 +74,11 @@ def arcs_within(shape: FusionShape, lattice: DownSets, may_grow: Callable[[int],
         most: configurations, larger ones as far as they may be possible.
     """
     beyond = tuple(shape.every_kernel & ~mask for mask in dict.fromkeys(shape.allowed))
+    takes_all = 0 in beyond  # some slot does
     known: dict[int, bool] = {}
 
     def is_allowed(added: int) -> bool:
-        return any(not added & kernels for kernels in beyond)
+        return takes_all or any(not added & kernels for kernels in beyond)
 
     def grows(added: int) -> bool:
         if added not in known:

@@ -89,6 +89,14 @@ class Windows:
     after_start: list[int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was known before: windows, and the stretches in which no other task can run."""
+
+    windows: Windows
+    full: _Stretches
+
+
 def time_table_bound(dag: CanonicalDag, pes: int, windows: Windows, least: int) -> int:
     """Return the largest makespan below which time-tabling leaves no schedule, ``least`` or more.
 
@@ -147,6 +155,7 @@ class _Growing:
     def refutes(self, makespan: int) -> bool:
         """Return whether there is no schedule of so many cycles, as far as the visits of nodes last."""
         found = self._windows
+        known: _Known | None = None
         for _ in range(_PASSES):
             full = self._full(found, makespan)
             if full is None or self._is_empty(found, makespan):
@@ -154,10 +163,10 @@ class _Growing:
             if self._visits <= 0:
                 return False
             self._visits -= 2 * len(self._task)
-            grown = self._grown(found, full, makespan)
+            grown = self._grown(found, full, makespan, known)
             if grown == found:
                 return False
-            found = grown
+            known, found = _Known(found, full), grown
         return False
 
     def _is_empty(self, found: Windows, makespan: int) -> bool:
@@ -186,39 +195,73 @@ class _Growing:
                 stretches.close(time)
         return stretches
 
-    def _grown(self, found: Windows, full: _Stretches, makespan: int) -> Windows:
-        """Return what follows from stretches in which no other task can run, first forwards, then backwards in time."""
+    def _grown(self, found: Windows, full: _Stretches, makespan: int, known: _Known | None) -> Windows:
+        """Return what follows from stretches in which no other task can run, first forwards, then backwards in time.
+
+        Args:
+            found: what is known.
+            full: the stretches.
+            makespan: of the schedule.
+            known: of which ``found`` is what followed.
+        """
+        stale = self._stale(found, full, known)
         latest = [makespan - cycles for cycles in found.after_start]
-        start, end = self._passed(self._forward, (found.start, found.end), latest, full)
+        ahead = self._forward, self._backward
+        start, end = self._passed(ahead, (found.start, found.end), latest, full, stale[:])
         latest = [makespan - cycles for cycles in found.end]
         turned = full.turned(makespan)
-        after_end, after_start = self._passed(self._backward, (found.after_end, found.after_start), latest, turned)
+        back = self._backward, self._forward
+        after_end, after_start = self._passed(back, (found.after_end, found.after_start), latest, turned, stale)
         return Windows(start, end, after_end, after_start)
 
+    def _stale(self, found: Windows, full: _Stretches, known: _Known | None) -> list[bool]:
+        """Return of which nodes more may follow than did: all, or those of which something is new."""
+        if known is None or known.full != full:
+            return [True] * len(self._task)
+        before, now = known.windows, found
+        columns = zip(
+            before.start, now.start, before.end, now.end,
+            before.after_end, now.after_end, before.after_start, now.after_start, strict=True,
+        )  # fmt: skip
+        return [a != b or c != d or e != f or g != h for a, b, c, d, e, f, g, h in columns]
+
     def _passed(
-        self, direction: Direction, known: tuple[list[int], list[int]], latest: list[int], full: _Stretches
+        self,
+        directions: tuple[Direction, Direction],
+        known: tuple[list[int], list[int]],
+        latest: list[int],
+        full: _Stretches,
+        stale: list[bool],
     ) -> tuple[list[int], list[int]]:
         """Return earliest starts and ends of all nodes in one direction of time.
 
         Args:
-            direction: the order of nodes, and what each waits for.
+            directions: the order of nodes, and what each waits for; and the same of the other direction of time.
             known: earliest starts and ends.
             latest: latest start of each node: there its core begins, if that is before its earliest end.
             full: stretches in which the cores of P tasks overlap.
+            stale: nodes of which more may follow than is known; those behind them become such as well.
         """
+        direction, other_way = directions
         start, end = known[0][:], known[1][:]
         for node in direction.order:
+            if not stale[node]:
+                continue
             begin, least = start[node], end[node]
             for other, to_start, to_end in direction.awaited[node]:
                 if to_start == NO_STREAM:
                     begin = max(begin, end[other])
                 else:
                     begin, least = max(begin, start[other] + to_start), max(least, end[other] + to_end)
-            if not self._task[node]:
-                start[node] = end[node] = begin
-                continue
-            work = self._work[node]
-            core = latest[node] if latest[node] < known[1][node] else _NEVER_LATE
-            begin = full.first_room(begin, work, least, core)
-            start[node], end[node] = begin, max(begin + work, least)
+            if self._task[node]:
+                work = self._work[node]
+                core = latest[node] if latest[node] < known[1][node] else _NEVER_LATE
+                begin = full.first_room(begin, work, least, core)
+                least = max(begin + work, least)
+            else:
+                least = begin
+            if begin != start[node] or least != end[node]:
+                start[node], end[node] = begin, least
+                for follower, _, _ in other_way.awaited[node]:
+                    stale[follower] = True
         return start, end
