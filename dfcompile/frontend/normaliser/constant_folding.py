@@ -177,28 +177,47 @@ def _by_reference(
 
 def _own(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> tuple[Constant, ...] | None:
     try:
-        return (_OWN[node.op_type](node, [operands[name] for name in node.input]),)
+        return _OWN[node.op_type](node, [operands[name] for name in node.input if name])
     except (IndexError, ValueError):
         return None
 
 
-def _gather_elements(node: onnx.NodeProto, operands: Sequence[Constant]) -> Constant:
+def _split(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:
+    """Parts of the extents that are said, or as many as there are outputs, of which the last may be smaller."""
+    data, *extents = operands
+    said = next((entry.ints for entry in node.attribute if entry.name == "split"), extents[0] if extents else ())
+    axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
+    largest = -(-data.shape[axis] // len(node.output))
+    ends = np.cumsum(said) if len(said) else largest * np.arange(1, len(node.output) + 1)
+    return tuple(np.split(data, ends[:-1].tolist(), axis))
+
+
+def _transpose(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:
+    """The axes in the order that is said, or turned round."""
+    order = next((entry.ints for entry in node.attribute if entry.name == "perm"), None)
+    return (operands[0].transpose(order),)
+
+
+def _gather_elements(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:
     """``Y[i, j] = X[indices[i, j], j]``, for which ONNX's reference implementation takes one dimension for another."""
     data, indices = operands
     axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0) % data.ndim
     part = tuple(slice(None) if at == axis else slice(extent) for at, extent in enumerate(indices.shape))
-    return np.take_along_axis(data[part], indices.astype(np.int64), axis)
+    return (np.take_along_axis(data[part], indices.astype(np.int64), axis),)
 
 
-def _power(_: onnx.NodeProto, operands: Sequence[Constant]) -> Constant:
+def _power(_: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:
     """``Y = A ** B``, for which numpy takes the square root if B is 1/2 alone; negative infinity has none."""
     base, exponent = np.broadcast_arrays(*operands)
     with np.errstate(all="ignore"):
         found = np.power(np.append(base, base.dtype.type(1)), np.append(exponent, exponent.dtype.type(1)))[:-1]
-    return np.asarray(found.reshape(base.shape), base.dtype)
+    return (np.asarray(found.reshape(base.shape), base.dtype),)
 
 
-_OWN: Mapping[str, Callable[[onnx.NodeProto, Sequence[Constant]], Constant]] = {
+# Of weights, split and transposed, which many a model has, importing the reference implementation is most of the work.
+_OWN: Mapping[str, Callable[[onnx.NodeProto, Sequence[Constant]], tuple[Constant, ...]]] = {
     "GatherElements": _gather_elements,
     "Pow": _power,
+    "Split": _split,
+    "Transpose": _transpose,
 }

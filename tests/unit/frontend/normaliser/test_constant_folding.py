@@ -3,12 +3,14 @@
 import numpy as np
 import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import ReadOptions
 from dfcompile.frontend.onnx_model import program_of
+from tests.interpreter import interpret
 from tests.onnx_nodes import Array, Node, check_node, lowered, random, scopes
-from tests.onnx_text import program_from_text
+from tests.onnx_text import model_from_text, program_from_text
 
 X = random((2, 3))
 
@@ -80,3 +82,30 @@ def test_positions_that_depend_on_data_are_refused() -> None:
     text = '<ir_version: 9, opset_import: ["" : 18]> g (float[4,6] x) => (y) { [n] y = NonZero(x) }'
     with pytest.raises(UserError, match=r"node 'n': the shape of 'y' depends on data"):
         program_of("g", onnx.parser.parse_model(text), ReadOptions())
+
+
+@pytest.mark.parametrize(
+    ("opset", "node", "shapes"),
+    [
+        (11, "a, b = Split<axis=1, split=[2,5]>(w)", ("6,2", "6,5")),
+        (13, "a, b = Split<axis=-1>(w, n)", ("6,3", "6,4")),
+        (13, "a, b = Split(w)", ("3,7", "3,7")),
+        (18, "a, b = Split<axis=1, num_outputs=2>(w)", ("6,4", "6,3")),
+        (18, "a, b = Split<num_outputs=2, axis=-2>(w)", ("3,7", "3,7")),
+        (13, "a = Transpose(w) b = Transpose<perm=[1,0]>(w)", ("7,6", "7,6")),
+        (13, "a = Transpose<perm=[0,1]>(w) b = Transpose<perm=[1,0]>(a)", ("6,7", "7,6")),
+    ],
+)
+def test_parts_of_constants_are_those_of_the_reference(opset: int, node: str, shapes: tuple[str, str]) -> None:
+    w, n = np.arange(42, dtype=np.float32).reshape(6, 7), np.array([3, 4], np.int64)
+    types = f"(float[1] x) => (float[{shapes[0]}] y, float[{shapes[1]}] z)"
+    model = model_from_text(f"g {types} {{ {node} y = Add(a, x) z = Add(b, x) }}", w=w, n=n)
+    model.opset_import[0].version = opset
+    x = np.ones(1, np.float32)
+
+    maps = lowered(model)
+    found = interpret(maps, {"x": x})
+
+    assert {scope.partition("_")[0] for scope in scopes(maps)} == {"Add"}  # nothing else is left
+    for port, theirs in zip(maps.outputs, ReferenceEvaluator(model).run(None, {"x": x}), strict=True):
+        np.testing.assert_array_equal(found[port.name], theirs)
