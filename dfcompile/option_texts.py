@@ -19,9 +19,7 @@ def parse_pes(text: str) -> tuple[int, ...]:
     >>> parse_pes("16,128")
     (16, 128)
     """
-    pes = tuple(parse_count("--pes", word) for word in text.split(","))
-    _reject_duplicates("--pes", pes)
-    return pes
+    return _counts("--pes", text)
 
 
 def parse_chips(text: str) -> tuple[int, ...]:
@@ -33,9 +31,7 @@ def parse_chips(text: str) -> tuple[int, ...]:
     >>> parse_chips("1,8")
     (1, 8)
     """
-    chips = tuple(parse_count("--chips", word) for word in text.split(","))
-    _reject_duplicates("--chips", chips)
-    return chips
+    return _counts("--chips", text)
 
 
 def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
@@ -183,6 +179,12 @@ def _names(where: str, text: str) -> tuple[str, ...]:
         raise UserError(f"{where}: found {text!r} against NAME[,NAME…]")
     _reject_duplicates(where, names)
     return names
+
+
+def _counts(where: str, text: str) -> tuple[int, ...]:
+    counts = tuple(parse_count(where, word) for word in text.split(","))
+    _reject_duplicates(where, counts)
+    return counts
 
 
 def parse_count(where: str, word: str) -> int:
