@@ -75,18 +75,7 @@ def _weights_mb(path: Path) -> float:
 
 def _run(path: Path, weights_mb: float) -> Found:
     with tempfile.TemporaryFile() as output:
-        command = [
-            sys.executable,
-            "-m",
-            "dfcompile",
-            str(path),
-            "--pes",
-            str(PES),
-            "--expand",
-            "published",
-            "--format",
-            "json",
-        ]
+        command = [sys.executable, "-m", "dfcompile", str(path), "--pes", str(PES), "--format", "json"]
         with subprocess.Popen(command, stdout=output) as process:
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)

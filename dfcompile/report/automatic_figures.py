@@ -46,11 +46,7 @@ class RivalsSummary:
         unit="choices",
         meaning="that were left to their estimates, or to those of their operators: more would have taken too long",
     )
-    most_tasks: int = figure(
-        unit="tasks",
-        meaning="of all schedules that may be compared, but for those of the choice and of the published expansions, "
-        "which are made in any case: fewer without `--expand` than with `--expand auto`",
-    )
+    is_quick: bool = figure(meaning="whether few may be looked at, as by `--expand quick` and without `--expand`")
 
 
 @record

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dfcompile.choosing import THOROUGH
 from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, best_options
 from dfcompile.report.columns import table_columns
 from dfcompile.report.figures import Result
@@ -94,15 +93,13 @@ def _compared(pes: int, found: AutomaticSummary) -> str:
     parts = [
         f"{count} {what}"
         for count, what in (
-            (found.rivals.scheduled, "by their schedules"),
+            (found.rivals.scheduled, "by schedules"),
             (found.rivals.excluded, "excluded by bounds"),
-            (found.rivals.estimated, "by estimates alone"),
+            (found.rivals.estimated, "by estimates"),
         )
         if count
     ]
-    more = (
-        " (--expand auto compares more)" if found.rivals.estimated and found.rivals.most_tasks < THOROUGH.tasks else ""
-    )
+    more = " (more: --expand auto)" if found.rivals.is_quick and found.rivals.estimated else ""
     return f"compared on {pes} PEs with uniform choices: {', '.join(parts)}{more}"
 
 
