@@ -8,7 +8,8 @@ from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.frontend import ChosenExpansion
 from dfcompile.options import Choice
 
-_PIECES_PER_ELEMENT = (1, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
+_ROOM = 4  # times as many tasks as if every scope has the fewest pieces
+PIECES_PER_ELEMENT = (1, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
 _MOST_COMBINATIONS = 64  # of expansions; beyond that types are varied together
 
 
@@ -104,10 +105,12 @@ def granularities(pes: int, scopes: int = 1, most_tasks: int = 0) -> tuple[Granu
         pes: P.
         scopes: that the model has at least.
         most_tasks: that a choice may have, if that limits it: where P pieces of each scope are more, fewer pieces are
-            looked at as well, P halved as often as needed.
+            looked at as well, P halved as often as needed, and a quarter of that, which leaves tasks for others.
     """
-    pieces = [pes * times for times in _PIECES_PER_ELEMENT]
+    pieces = [pes * times for times in PIECES_PER_ELEMENT]
     fewer = pes
     while most_tasks and fewer > 1 and fewer * scopes > most_tasks:
         fewer //= 2
-    return (Granularity(), *(Granularity(pieces=each) for each in dict.fromkeys([*pieces, fewer])))
+    if fewer < pes:
+        pieces += [fewer, max(fewer // _ROOM, 1)]
+    return (Granularity(), *(Granularity(pieces=each) for each in dict.fromkeys(pieces)))

@@ -1,6 +1,6 @@
 """Changes of single operators, as long as the estimate of the whole model gets shorter."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dfcompile.choosing.candidate import Space
 from dfcompile.choosing.operator_choice import candidate_of
@@ -25,15 +25,15 @@ class Descent:
         """
         self._operators, self._sketches, self._space, self._most = operators, sketches, space, most_tasks
 
-    def best(self, alone: Sequence[OperatorOption], uniform: Sequence[Sketch]) -> tuple[Sketch, ...]:
-        """Return the best choice found, then that of the options that are fastest alone; nothing if there is none.
+    def best(self, alone: Iterable[tuple[OperatorOption, ...]], uniform: Sequence[Sketch]) -> tuple[Sketch, ...]:
+        """Return the best choice found, then the best of options that are fastest alone; nothing if there is none.
 
         Args:
-            alone: the options that are fastest alone.
+            alone: the options that are fastest alone, among all and among some.
             uniform: choices to begin from as well.
         """
-        first = self._sketch(alone)
-        starts = [] if first is None else [(first, tuple(alone))]
+        starts = [(sketch, options) for options in alone if (sketch := self._sketch(options)) is not None]
+        first = min((sketch for sketch, _ in starts), key=lambda sketch: sketch.estimate.cycles, default=None)
         for sketch in uniform:
             options = self._options(sketch)
             if options is not None:

@@ -56,6 +56,11 @@ class OperatorOptions:
                 front.append(option)
         return tuple(front)
 
+    def without(self, pieces: int) -> "OperatorOptions":
+        """Return them without the options of so many pieces, if there are others."""
+        known = tuple(option for option in self.known if option.pieces != pieces)
+        return OperatorOptions(self.origins, known or self.known)
+
 
 class OptionTable:
     """Collects options; operators of one shape are looked at once."""

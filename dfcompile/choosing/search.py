@@ -1,13 +1,13 @@
 """The automatic choice: expansions and granularities of all operators together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from dfcompile.choosing.candidate import Candidate, Space
+from dfcompile.choosing.candidate import PIECES_PER_ELEMENT, Candidate, Space
 from dfcompile.choosing.descent import Descent
 from dfcompile.choosing.operator_choice import candidate_of, fastest_options
-from dfcompile.choosing.operator_options import OperatorOptions, OptionTable
+from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
 from dfcompile.choosing.scoring import NOTHING, Limits, MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.host.stages import Work, counted, work_of
@@ -108,13 +108,24 @@ def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores:
     descent = Descent(operators, sketches, space, most)
     with work.part(changes):
         few = [each for each in uniform if each.estimate.tasks <= most]
-        own = descent.best(fastest_options(operators, most), few[:1])
+        own = descent.best(_fastest(operators, space, most), few[:1])
     found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
     with work.part(schedules):
         chosen, least, rivals = _compared(found, default, scores)
     expansions = space.expansions_of(chosen.outline.chosen)
     uniform_rivals = rivals[max(len(own) - 1, 0) :]
     return Selection(chosen, least, uniform_rivals, operators, default, expansions, scores.limits, unseen)
+
+
+def _fastest(operators: Sequence[OperatorOptions], space: Space, most: int) -> Iterator[tuple[OperatorOption, ...]]:
+    """Yield the options that are fastest alone; if tasks are short, those of operators without the fewest pieces too.
+
+    What few pieces of one leave to others, or many pieces bring together, only the estimate of the whole tells.
+    """
+    yield fastest_options(operators, most)
+    pieces = [granularity.pieces for granularity in space.granularities if granularity.pieces is not None]
+    if len(pieces) > len(PIECES_PER_ELEMENT):
+        yield fastest_options([each.without(min(pieces)) for each in operators], most)
 
 
 def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:
