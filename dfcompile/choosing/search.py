@@ -8,7 +8,7 @@ from dfcompile.choosing.candidate import PIECES_PER_ELEMENT, Candidate, Space
 from dfcompile.choosing.descent import Descent
 from dfcompile.choosing.operator_choice import candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
-from dfcompile.choosing.scoring import NOTHING, Limits, MadeSchedule, Score, Scores
+from dfcompile.choosing.scoring import NOTHING, UNBOUNDED, Limits, MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.host.stages import Work, counted, work_of
 from dfcompile.options import Choice, Volumes
@@ -175,8 +175,10 @@ def _compared(
     chosen = 0
     looks = 0
     with work_of(len(heap)) as work:
-        while heap and not (scored and heap[0][0] > scored[chosen]):
+        while heap:
             _, number, is_planned = heappop(heap)
+            if scored and known[number] > scored[chosen]:
+                continue
             left_over = sum(not scored or bound <= scored[chosen] for bound, _, _ in heap)
             work.is_at(len(sketches) * looks / (looks + 1 + left_over))
             looks += 1
@@ -185,8 +187,11 @@ def _compared(
             if tasks > max(left, 0):
                 continue
             if not is_planned:
-                known[number] = max(known[number], scores.planned(sketches[number]))
-                heappush(heap, (known[number], number, True))
+                plan = scores.planned(sketches[number])
+                known[number] = max(known[number], plan)
+                # What no plan tells of comes when it may be best by its estimate: it would take the time of others.
+                told = plan if plan != UNBOUNDED else (sketches[number].estimate.cycles,)
+                heappush(heap, (max(known[number], told), number, True))
                 continue
             same = [scored[other] for other in scored if sketches[other] is sketches[number]]
             left -= 0 if same else tasks

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
-from dfcompile.choosing import THOROUGH, AutomaticChoice, Limits, Makespans, Score, Sketch
+from dfcompile.choosing import THOROUGH, UNBOUNDED, AutomaticChoice, Limits, Makespans, Score, Sketch
 from dfcompile.choosing.candidate import granularities
 from dfcompile.choosing.search import FEWEST_TASKS, GLANCED_SCOPES
 from dfcompile.driver import explore
@@ -102,6 +102,27 @@ def test_nothing_is_scheduled_that_a_plan_excludes(program: Program, pes: int) -
     assert len({sketch.candidate for sketch in scores.scheduled}) == len(scores.scheduled)
     assert all(max(scores.bound(each), scores.planned(each)) <= found.score for each in scores.scheduled)
     assert all(scores.of(rival.sketch) >= found.score for rival in found.rivals)
+
+
+class Misleading(Counted):
+    """Makespans of which no plan tells anything, and bounds the less the longer a choice takes by its estimate."""
+
+    def bound(self, sketch: Sketch) -> Score:
+        return (-sketch.estimate.cycles,)
+
+    def planned(self, sketch: Sketch) -> Score:  # noqa: ARG002  # of a protocol
+        return UNBOUNDED
+
+
+def test_what_no_plan_tells_of_is_scheduled_in_the_order_of_estimates() -> None:
+    """Of an attention block a choice of low bound and high estimate took the time that the best one needed."""
+    scores = Misleading(ScheduleOptions(4, "best", effort=Effort.QUICK))
+
+    automatic(perceptrons()).on(ScheduleOptions(4, "best", effort=Effort.QUICK), scores)
+
+    cycles = [sketch.estimate.cycles for sketch in scores.scheduled]
+    assert len(set(cycles)) > 1
+    assert cycles == sorted(cycles)
 
 
 @given(programs(), st.sampled_from([2, 16]))
