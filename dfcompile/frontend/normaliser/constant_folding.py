@@ -189,7 +189,10 @@ def _split(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant
     axis = next((entry.i for entry in node.attribute if entry.name == "axis"), 0)
     largest = -(-data.shape[axis] // len(node.output))
     ends = np.cumsum(said) if len(said) else largest * np.arange(1, len(node.output) + 1)
-    return tuple(np.split(data, ends[:-1].tolist(), axis))
+    if len(ends) != len(node.output) or (len(said) and ends[-1] != data.shape[axis]):
+        raise ValueError("other parts than outputs")  # who compiles it says so
+    parts = np.split(data, ends[:-1].tolist(), axis)
+    return tuple(part for part, name in zip(parts, node.output, strict=True) if name)
 
 
 def _transpose(node: onnx.NodeProto, operands: Sequence[Constant]) -> tuple[Constant, ...]:

@@ -109,3 +109,20 @@ def test_parts_of_constants_are_those_of_the_reference(opset: int, node: str, sh
     assert {scope.partition("_")[0] for scope in scopes(maps)} == {"Add"}  # nothing else is left
     for port, theirs in zip(maps.outputs, ReferenceEvaluator(model).run(None, {"x": x}), strict=True):
         np.testing.assert_array_equal(found[port.name], theirs)
+
+
+def test_a_part_without_a_name_is_left_out() -> None:
+    text = "g (float[1] x) => (float[3] y) { a, b = Split(w) y = Add(b, x) }"
+    model = model_from_text(text, w=np.arange(6, dtype=np.float32))
+    model.graph.node[0].output[0] = ""
+    maps = lowered(model)
+
+    assert scopes(maps) == ["Add_0"]
+    assert interpret(maps, {"x": np.ones(1, np.float32)})[maps.outputs[0].name].tolist() == [4, 5, 6]
+
+
+@pytest.mark.parametrize("extents", [[4, 4], [1, 2], [2, 2, 2]])
+def test_parts_that_are_not_those_of_a_constant_are_refused(extents: list[int]) -> None:
+    text = "g (float[1] x) => (float[P] y) { a, b = Split(w, n) y = Add(b, x) }"
+    with pytest.raises(UserError):
+        lowered(model_from_text(text, w=np.arange(6, dtype=np.float32), n=np.array(extents)))
