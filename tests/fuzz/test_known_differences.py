@@ -508,3 +508,25 @@ def test_a_half_over_a_scale_of_zero_is_infinite(scale: int, *, is_known: bool) 
     operands |= {"z": np.array([7, 7], np.uint8)}
     assert bool(known_reason(model, operands, {"y": np.array([255, 10], np.uint8)}, expected)) is is_known
     assert not known_reason(model, operands, {"y": np.array([255, 11], np.uint8)}, expected)
+
+
+@pytest.mark.parametrize(("zero", "theirs"), [(7, -128), (-90, 127)])
+def test_an_infinite_half_passes_the_least_step_beside_a_negative_zero_point(zero: int, theirs: int) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [2])],
+        [onnx.ValueInfoProto(name="y")],
+        [numpy_helper.from_array(np.array(1, np.float16), "s"), numpy_helper.from_array(np.array(zero, np.int8), "z")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=8)
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    x = np.array([np.inf, 3], np.float16)
+    operands: dict[str, Array] = {"x": x, "s": np.array(1, np.float16), "z": np.array(zero, np.int8)}
+
+    expected = session.run({"x": x}).results
+
+    assert expected["y"].tolist() == [theirs, zero + 3]
+    for ours, is_known in (([5, zero + 3], True), ([theirs, zero + 4], False)):
+        assert bool(known_reason(model, operands, {"y": np.array(ours, np.int8)}, expected)) is is_known
