@@ -30,7 +30,7 @@ def _beyond(case: Disagreement, expected: Array) -> Array:
     least = np.full_like(expected, expected.min())
     if len(case.node.input) < 3 or expected.dtype.kind not in "iu":
         return least
-    is_negative = _along(case, case.operands[case.node.input[2]]) < 0
+    is_negative = np.less(_along(case, case.operands[case.node.input[2]]), 0)
     return np.asarray(np.where(is_negative, np.iinfo(expected.dtype.name).max, least))
 
 
