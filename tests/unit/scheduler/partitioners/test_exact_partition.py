@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.generators.canonical_dags import chain
+from dfcompile.options import Timing
 from dfcompile.scheduler import ScheduleOptions, check, lower_bound_cycles, schedule
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.partitioners.exact import MOST_TASKS, exact
@@ -27,14 +28,16 @@ def _makespan(dag: CanonicalDag, blocks: Blocks) -> int:
 @examples(40)
 @given(canonical_dags(SMALL), st.integers(1, 5))
 def test_no_other_partition_is_shorter(dag: CanonicalDag, pes: int) -> None:
+    """By steady times, of which it is the optimum: a replay of another one may take a cycle less."""
     assume(dag.tasks_count <= MOST_TASKS)
-    optimum = schedule(dag, ScheduleOptions(pes, "exact"))
+    replayed = schedule(dag, ScheduleOptions(pes, "exact"))
+    optimum = schedule(dag, ScheduleOptions(pes, "exact", timing=Timing.STEADY))
 
-    check(dag, optimum)
+    check(dag, replayed)
     assert optimum.barrier
-    assert optimum.makespan_cycles >= lower_bound_cycles(dag, pes)
+    assert replayed.makespan_cycles >= lower_bound_cycles(dag, pes)
     for partition in ("sb-lts", "sb-rlx", "work-ordered", "best"):
-        found = schedule(dag, ScheduleOptions(pes, partition, barrier=True))
+        found = schedule(dag, ScheduleOptions(pes, partition, barrier=True, timing=Timing.STEADY))
         assert optimum.makespan_cycles <= found.makespan_cycles
 
 
