@@ -17,7 +17,7 @@ def in_flight_sizes(dag: CanonicalDag, replay: Replay) -> Int64:
     return in_flight(dag, replay)[0]
 
 
-def in_flight(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Simulation]:
+def in_flight(dag: CanonicalDag, replay: Replay, free: Simulation | None = None) -> tuple[Int64, Simulation]:
     """Return capacities with which a replay takes no longer than with FIFOs that are never full, and that replay.
 
     First all accesses are as early as FIFOs that are never full allow. Then all are put off as long as the end of the
@@ -26,11 +26,17 @@ def in_flight(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Simulation]:
     well, without a deadlock. Of these capacities what the earliest schedule uses is kept. Bursts count as they are: no
     mean interval is taken.
 
+    Args:
+        dag: the graph.
+        replay: the schedule, whatever its capacities.
+        free: its replay with FIFOs that are never full, if there is one already.
+
     Raises:
         InfeasibleError: the schedule cannot end whatever the capacities.
         ReplayTooLargeError: the replay is too large.
     """
-    free = simulate(dag, replace(replay, fifo_capacity=_whole(dag)))
+    if free is None:
+        free = simulate(dag, replace(replay, fifo_capacity=_whole(dag)))
     if free.deadlock:
         links = ", ".join(wait.text(dag) for wait in free.deadlock)
         raise InfeasibleError(f"schedule of {dag.name!r}: a deadlock with fifos of any size ({links})")

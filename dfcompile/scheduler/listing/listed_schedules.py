@@ -254,7 +254,8 @@ def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedS
     """Return the schedule with the FIFOs that late accesses need, if these are fewer words and that is soon known."""
     if _streamed_elements(dag, found.schedule) > _SMALL_ELEMENTS:
         return found
-    capacity, replay = in_flight(dag, replay_of(found.schedule))
+    # FIFOs were never full in its replay: they held whole streams.
+    capacity, replay = in_flight(dag, replay_of(found.schedule), found.replay)
     if replay.makespan_cycles > found.schedule.makespan_cycles or capacity.sum() >= found.schedule.fifo_capacity.sum():
         return found
     return _sized(dag, found.schedule, capacity, replay)

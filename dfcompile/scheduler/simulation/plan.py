@@ -190,13 +190,13 @@ def _sequence(
     shared = np.flatnonzero(size > 1)
     ends = np.cumsum(size)[shared]
     edge_ends = np.cumsum(np.bincount(unit_of_edge, minlength=len(size)))[shared]
-    maker = _UnitMaker(dag, replay, inner_waits, len(unit))
     nodes = tuple(order.tolist())
+    maker = _UnitMaker(dag, replay, inner_waits, nodes, edges)
     done = first_edge = 0
     for end, first, last_edge in zip(ends.tolist(), (ends - size[shared]).tolist(), edge_ends.tolist(), strict=True):
         if done < first:
             yield nodes[done:first]
-        yield maker.unit(order[first:end], edges[first_edge:last_edge])
+        yield maker.unit(slice(first, end), slice(first_edge, last_edge))
         done, first_edge = end, last_edge
     if done < len(nodes):
         yield nodes[done:]
@@ -205,19 +205,29 @@ def _sequence(
 class _UnitMaker:
     """Makes units from their members, in topological order and barriers last, and from the edges between these."""
 
-    def __init__(self, dag: CanonicalDag, replay: Replay, inner_waits: Mapping[int, list[int]], count: int) -> None:
-        self._dag = dag
-        self._capacity = replay.fifo_capacity
+    def __init__(
+        self,
+        dag: CanonicalDag,
+        replay: Replay,
+        inner_waits: Mapping[int, list[int]],
+        members: tuple[int, ...],
+        edges: Int64,
+    ) -> None:
+        """Take the members and the edges of all units, those of one unit together."""
+        self._members = members
+        self._edges = edges.tolist()
+        self._source, self._target = dag.edge_source[edges].tolist(), dag.edge_target[edges].tolist()
+        self._capacity = replay.fifo_capacity[edges].tolist()
         self._inner_waits = inner_waits
         # A source is as fast as what it writes, a sink as what it reads; what has no work accesses nothing.
         volume_in, volume_out, works = dag.volume_in, dag.volume_out, dag.work > 0
-        self._reads, self._writes = np.zeros((2, count), dtype=np.int64)
-        self._reads[: dag.nodes_count] = np.where(works, np.where(volume_in > 0, volume_in, volume_out), 0)
-        self._writes[: dag.nodes_count] = np.where(works, np.where(volume_out > 0, volume_out, volume_in), 0)
+        barriers = [0] * (len(members) - dag.nodes_count)
+        self._reads = np.where(works, np.where(volume_in > 0, volume_in, volume_out), 0).tolist() + barriers
+        self._writes = np.where(works, np.where(volume_out > 0, volume_out, volume_in), 0).tolist() + barriers
 
-    def unit(self, members: Int64, edges: Int64) -> StreamingUnit:
-        sources, targets = self._dag.edge_source[edges].tolist(), self._dag.edge_target[edges].tolist()
-        nodes, waits = self._in_turn(members.tolist(), [*zip(sources, targets, strict=True)])
+    def unit(self, members: slice, edges: slice) -> StreamingUnit:
+        sources, targets = self._source[edges], self._target[edges]
+        nodes, waits = self._in_turn(list(self._members[members]), [*zip(sources, targets, strict=True)])
         place = {node: number for number, node in enumerate(nodes)}
         source, target = [place[node] for node in sources], [place[node] for node in targets]
         inputs: list[list[int]] = [[] for _ in nodes]
@@ -225,17 +235,17 @@ class _UnitMaker:
         for number, (writer, reader) in enumerate(zip(source, target, strict=True)):
             outputs[writer].append(number)
             inputs[reader].append(number)
-        reads, writes = self._reads[nodes].tolist(), self._writes[nodes].tolist()
+        reads, writes = [self._reads[node] for node in nodes], [self._writes[node] for node in nodes]
         return StreamingUnit(
             nodes=tuple(nodes),
-            edges=tuple(edges.tolist()),
+            edges=tuple(self._edges[edges]),
             reads=tuple(reads),
             writes=tuple(writes),
-            inputs=tuple(tuple(row) for row in inputs),
-            outputs=tuple(tuple(row) for row in outputs),
+            inputs=tuple(map(tuple, inputs)),
+            outputs=tuple(map(tuple, outputs)),
             source=tuple(source),
             target=tuple(target),
-            capacity=tuple(self._capacity[edges].tolist()),
+            capacity=tuple(self._capacity[edges]),
             waits=tuple(tuple(place[other] for other in others) for others in waits),
             rounds=1 if any(waits) else max(gcd(*reads, *writes), 1),
         )
