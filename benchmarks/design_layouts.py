@@ -5,7 +5,7 @@ axes and with fewest bytes, so that what others need whole is computed whole; *n
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT
@@ -15,6 +15,7 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 
 FILES = Path(__file__).parent.parent / "tests" / "data" / "dfmodel"
 LETTERS = DesignOptions(

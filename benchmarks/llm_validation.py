@@ -5,7 +5,7 @@ None of these rows was fitted on. gpt-fast does not say at which context it deco
 
 import csv
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from dfcompile.language_models.configuration.reading import read_model
@@ -17,6 +17,7 @@ from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import StepChoices
 from dfcompile.language_models.times.calibrated import Calibration, find_calibration
 from dfcompile.language_models.times.kernel_time import roofline
+from dfcompile.records import replace
 
 MEASURED = Path(__file__).parent.parent / "tests" / "data" / "llm" / "e2e_validation.csv"
 CONTEXT = 256

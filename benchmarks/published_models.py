@@ -6,7 +6,6 @@ another.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
@@ -18,6 +17,7 @@ from dfcompile.lowering import addressed, operator_origins, registered_expansion
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from dfcompile.option_texts import parse_expand
 from dfcompile.options import Choice, Effort, Timing
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.streaming_schedule import timed_schedule

@@ -1,8 +1,9 @@
 """The list of stages, and the loops over compared expansions and numbers of processing elements."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
@@ -34,6 +35,7 @@ from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound,
 from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
 from dfcompile.options import Aim, Effort, Options, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan, plan_of
+from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.scheduler.options import QUICK_PARTITION
@@ -44,8 +46,7 @@ _LOWERED_SCOPES = 60  # of a model with passes that is lowered for each choice: 
 _MAPPED_TASKS = 60_000  # of all choices that are compared by their mappings: some ten seconds
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class Point(Struct, frozen=True, eq=False):
     """A variant on a number of processing elements per chip.
 
     Attributes:
@@ -80,8 +81,7 @@ class Point:
         return self.attained.machine_dag, self.attained.schedule
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Exploration:
+class Exploration(Struct, frozen=True, eq=False):
     """Everything that the stages handed over in a run.
 
     Attributes:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, assert_never
+
+from msgspec import Struct, field
 
 from dfcompile.expansion_names import is_within
 
@@ -89,8 +90,7 @@ class Aim(StrEnum):
 DEFAULT_SLACK: Final = Fraction(1, 10)  # of the makespan of the shortest schedule
 
 
-@dataclass(frozen=True, slots=True)
-class ExpansionRule:
+class ExpansionRule(Struct, frozen=True):
     """Expansions to compare for an operator type, or for one operator of the user's model."""
 
     op_type: str
@@ -103,8 +103,7 @@ class ExpansionRule:
         return f"{self.origin}:{self.op_type}" if self.origin else self.op_type
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One name taken from an `ExpansionRule`; without origin it holds for every operator of the type.
 
     Attributes:
@@ -140,8 +139,7 @@ class Choice:
         return 1 if is_within(self.origin, origin) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """A run of the main job.
 
     Attributes:

@@ -1,8 +1,9 @@
 """The options of every stage, checked as far as that is possible before the model is read."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import registered_dag_passes
@@ -20,6 +21,7 @@ from dfcompile.lowering import (
     registered_passes,
 )
 from dfcompile.options import Aim, Choice, ExpansionRule, Options
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
 
 OVERLAPS = MappingProxyType(
@@ -31,8 +33,7 @@ OVERLAPS = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The options of every stage, checked before the model is read."""
 
     reading: ReadOptions

@@ -1,9 +1,10 @@
 """A model under choices of expansions, down to its canonical DAG."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
@@ -17,14 +18,14 @@ from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.lowering.execution.verification import Deviation, effect_of_inputs, verified_deviation
 from dfcompile.options import Choice, ShowStage, show_nothing
 from dfcompile.plan import Plan
+from dfcompile.records import replace
 from dfcompile.scheduler.checked_schedule import Scheduling
 
 EXAMPLE_SEED = 0
 _VERIFIED_PARTS = 100  # compiling and running against lowering to either level: about, for what is shown of progress
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Variant:
+class Variant(Struct, frozen=True, eq=False):
     """The model under one combination of expansions, down to the canonical DAG.
 
     Attributes:

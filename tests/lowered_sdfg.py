@@ -1,12 +1,12 @@
 """Writes lowered SDFGs by hand for the tests of extraction: one state of map scopes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import dace
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.canonical_dag.annotation import Annotation
+from dfcompile.records import replace
 
 MATERIALISED = dace.StorageType.CPU_Heap
 

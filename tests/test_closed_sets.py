@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +32,7 @@ from dfcompile.errors import InternalError
 from dfcompile.lowering import Reduction
 from dfcompile.lowering.execution.accumulators import _extremum
 from dfcompile.options import Timing, Volumes
+from dfcompile.records import replace
 from dfcompile.visualization.dot import _SHAPES, _cluster
 from tests.locations import DESIGNS
 

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
@@ -18,8 +19,7 @@ _UNITS: Final = {"B": 1, "kB": 2**10, "KiB": 2**10, "MB": 2**20, "MiB": 2**20, "
 _NAMED: Final = ("stride", "dilation", "pad", "groups", "batch")
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """Products one after the other, ``X[rows, w0] W1[w0, w1] …``.
 
     Attributes:
@@ -34,8 +34,7 @@ class Chain:
         return f"chain {','.join(map(str, (self.rows, *self.widths)))}"
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedAttention:
+class GroupedAttention(Struct, frozen=True):
     """Attention of several groups of heads, each with keys and values of its own.
 
     Attributes:

@@ -1,6 +1,5 @@
 """I/O bounds of a model or of one shape: what ``dfcompile bounds`` does."""
 
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
@@ -25,6 +24,7 @@ from dfcompile.host.stages import counted, work_of
 from dfcompile.operator_shapes import bounded_model
 from dfcompile.option_texts import parse_dims, parse_shapes
 from dfcompile.options import ShowStage, show_nothing
+from dfcompile.records import replace
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
 
 DRAWN_STATES: Final = 200  # of a plan in a picture: below a second

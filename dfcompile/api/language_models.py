@@ -1,7 +1,6 @@
 """Studies of language models from plain options: what ``dfcompile llm`` does."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from dfcompile.language_models.steps.choices import Fusion, Latent, StepChoices
 from dfcompile.language_models.study import Request, Study, study_of
 from dfcompile.language_models.times.kernel_time import TimeModel
 from dfcompile.language_models.times.step_time import Transfers
+from dfcompile.records import replace
 from dfcompile.report.plain_values import Json, rounded
 
 MOST_CHIPS = 2**20

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec import Struct
 
 import dfcompile
 from dfcompile.host.outputs import check_target, write_text
@@ -22,8 +23,7 @@ FROM_PYTHON: Final = "made by a Python program: import dfcompile"  # in the plac
 _MOST_FAMILIES = 20_000  # of a graph in a page: some 2 MB
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PageSource:
+class PageSource(Struct, frozen=True, eq=False):
     """What a page shows beside its report.
 
     Attributes:

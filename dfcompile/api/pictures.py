@@ -1,14 +1,14 @@
 """A picture as notebooks show it."""
 
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+
+from msgspec import Struct
 
 from dfcompile.host.outputs import write_text
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """A drawing as SVG text."""
 
     svg: str

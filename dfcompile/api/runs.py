@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from dfcompile.api.pages import Paged, PageSource
 from dfcompile.api.pictures import Picture
 from dfcompile.canonical_dag import CanonicalDag
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
     from dfcompile.driver import Exploration
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScheduleResult:
+class ScheduleResult(Struct, frozen=True, eq=False):
     """One schedule of a run.
 
     Attributes:

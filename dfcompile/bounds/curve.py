@@ -1,10 +1,10 @@
 """Curves: the least traffic for every buffer size, as sorted columns of exact integers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 
@@ -15,8 +15,7 @@ _SORTED_AT_ONCE = 4096  # points; above, what is clearly dominated goes first
 _BIN_SHIFT = 49  # of the bits of a float: its exponent and three bits of its fraction stay
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class Curve(Struct, frozen=True, eq=False):
     """A step-wise falling function: with ``sizes[i]`` words of buffer, ``traffic[i]`` words move.
 
     Attributes:

@@ -1,15 +1,15 @@
 """The share of a die that memory should have: more of it saves traffic, and takes the place of compute."""
 
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve
 
 _KB_AREAS = Fraction(1, 2)  # of a kB, in processing elements [asa23]
 
 
-@dataclass(frozen=True, slots=True)
-class Die:
+class Die(Struct, frozen=True):
     """A die that is divided between buffer and processing elements.
 
     Attributes:
@@ -23,8 +23,7 @@ class Die:
     bytes_per_ns: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class DieShare:
+class DieShare(Struct, frozen=True):
     """A division of a die.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Operators of a model, as far as their traffic is concerned; equal ones are looked at once."""
 
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TypeAlias, assert_never
+
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, constant
 from dfcompile.bounds.einsum.attention import Attention, attention_curve
@@ -14,12 +15,12 @@ from dfcompile.bounds.einsum.window_orders import Kept
 from dfcompile.bounds.proved import Contracted, Passing, least_passing, proved_words
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
+from dfcompile.records import replace
 
 Shape: TypeAlias = PlainEinsum | Convolution | Pooling | Attention | Rows | None
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(Struct, frozen=True):
     """A tensor as an operator reads or writes it.
 
     Attributes:
@@ -38,8 +39,7 @@ class Operand:
         return self.words * self.units
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedOperator:
+class BoundedOperator(Struct, frozen=True):
     """An operator of a model.
 
     Attributes:
@@ -135,8 +135,7 @@ class BoundedOperator:
         return self.reads[0].words, self.reads[1].words
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedTensor:
+class BoundedTensor(Struct, frozen=True):
     """A tensor of a model.
 
     Attributes:
@@ -152,8 +151,7 @@ class BoundedTensor:
     role: TensorRole
 
 
-@dataclass(frozen=True)
-class BoundedModel:
+class BoundedModel(Struct, frozen=True, dict=True):
     """A model: its operators in an order in which they can run, and its tensors.
 
     Attributes:

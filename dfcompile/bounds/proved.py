@@ -1,14 +1,14 @@
 """Proved lower bounds: what no schedule of an operator falls below, however it orders and holds what it computes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import isqrt
+
+from msgspec import Struct
 
 _NEIGHBOURS = 2  # numbers of segments that are tried on both sides of the best one in real numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Contracted:
+class Contracted(Struct, frozen=True):
     """What the proof needs of a sum of products.
 
     Attributes:
@@ -95,8 +95,7 @@ def least_passing(macs: int, size: int, most_products: Callable[[int], int]) -> 
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Passing:
+class Passing(Struct, frozen=True):
     """A sum of products of which operands and results may be made and used up without moving.
 
     Attributes:

@@ -1,12 +1,12 @@
 """Tiles: the sizes into which a rank may be cut, and what is counted of their traffic."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from functools import cache
 from math import isqrt
 from typing import assert_never
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Int64
 
@@ -27,8 +27,7 @@ class Halo(StrEnum):
     FORGET = "forget"  # none, unless the window moved as in the move before, as the tool of [huang24] counts
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """How traffic is counted.
 
     Attributes:

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag.kernel import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
 from dfcompile.errors import UserError, nearest
@@ -12,8 +14,7 @@ _INITIALISATION = "init"
 _KEYS = ("calls", "kernel", "origin", "role", "scope", "spatial")
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(Struct, frozen=True):
     """What a map scope is a part of; it stands in the ``location`` of the scope's tasklet, as texts.
 
     Attributes:

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
 from dfcompile.canonical_dag.kinds import NodeKind
@@ -21,8 +22,7 @@ NO_KERNEL = -1
 NO_MEMBER = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """A family of nodes that come from one place: one map scope, or one buffer.
 
     A scope is a single node, or one node per iteration of its spatial parameters.

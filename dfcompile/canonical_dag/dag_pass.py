@@ -1,21 +1,22 @@
 """DAG passes: rewrites of a canonical DAG after its extraction."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.canonical_dag.verifier import verify
 from dfcompile.errors import VerificationError
 from dfcompile.plugins import Collected, PluginKind, faults_of_pass, name_of
 from dfcompile.plugins.settings import Call, Setting, SettingValue, call_with, settings_of, values_of
+from dfcompile.records import replace
 
 Rewrite: TypeAlias = Callable[..., object]
 
 
-@dataclass(frozen=True, slots=True)
-class DagPass:
+class DagPass(Struct, frozen=True):
     """A named rewrite of a canonical DAG; a value, found by the collector.
 
     Attributes:

@@ -1,18 +1,19 @@
 """A part of a canonical DAG as a DAG of its own: what lies outside becomes memory."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64, Scope
 from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.canonical_dag.verifier import node_volumes
+from dfcompile.records import replace
 
 OUTSIDE = -1  # a node of a part that stands for one that is not in it
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DagPart:
+class DagPart(Struct, frozen=True, eq=False):
     """Some tasks of a canonical DAG with all their edges.
 
     A task at the other end of an edge that is not in the part is replaced by memory: what it makes is there before the

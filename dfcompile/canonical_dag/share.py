@@ -1,12 +1,11 @@
 """What one of several chips runs of a model: iterations of each kernel, and arrays that exchanges make."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 OWN = 0  # copy of an array that is the array itself
 
 
-@dataclass(frozen=True, slots=True)
-class KernelShare:
+class KernelShare(Struct, frozen=True):
     """What a chip runs of a kernel.
 
     Attributes:
@@ -21,8 +20,7 @@ class KernelShare:
     reads: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramShare:
+class ProgramShare(Struct, frozen=True):
     """What the chip with most of it runs of a model; it has the first iterations of each loop that is split.
 
     Attributes:

@@ -1,7 +1,8 @@
 """The automatic choice for one model, on any number of processing elements."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
@@ -12,11 +13,11 @@ from dfcompile.choosing.sketches import OutlineOf, Sketches
 from dfcompile.choosing.space import space_of
 from dfcompile.lowering import ExpansionTable, KnownAlternatives
 from dfcompile.options import ExpansionRule, Volumes
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AutomaticChoice:
+class AutomaticChoice(Struct, frozen=True, eq=False):
     """What is known of a model before a number of processing elements is given.
 
     Attributes:

@@ -1,8 +1,9 @@
 """What is chosen from: expansions and granularities of all operators of a model together."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.frontend import ChosenExpansion
@@ -13,8 +14,7 @@ PIECES_PER_ELEMENT = (1, 4)  # of a scope: fewer leave elements idle at its end,
 _MOST_COMBINATIONS = 64  # of expansions; beyond that types are varied together
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A choice for a whole model.
 
     Attributes:
@@ -29,8 +29,7 @@ class Candidate:
         return " ".join((*map(str, self.choices), str(self.granularity)))
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(Struct, frozen=True):
     """All that may be chosen.
 
     Attributes:

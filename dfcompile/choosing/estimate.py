@@ -1,13 +1,13 @@
 """What families of tasks take on a number of processing elements, estimated without looking at single tasks."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.flow import Flow
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """An estimate of the schedule of a flow.
 
     Attributes:

@@ -1,7 +1,8 @@
 """The ways to lower and divide one operator, each estimated as if it had the machine for itself."""
 
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import flow_of
@@ -12,12 +13,12 @@ from dfcompile.errors import UserError
 from dfcompile.host.stages import counted
 from dfcompile.lowering.alternatives.outlined import Outline
 from dfcompile.options import Choice, Volumes
+from dfcompile.records import replace
 
 Names = tuple[tuple[str, str], ...]  # operator type and expansion, level after level
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorOption:
+class OperatorOption(Struct, frozen=True):
     """A way to lower and divide an operator.
 
     Attributes:
@@ -35,8 +36,7 @@ class OperatorOption:
         return tuple(Choice(op_type, name, origin) for op_type, name in self.expansions)
 
 
-@dataclass(frozen=True)
-class OperatorOptions:
+class OperatorOptions(Struct, frozen=True, dict=True):
     """Operators of one shape, and the ways to lower each of them.
 
     Attributes:

@@ -1,10 +1,10 @@
 """What is to be small of a choice: figures of its schedule."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions
@@ -12,6 +12,7 @@ from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.choosing.candidate import Candidate
 from dfcompile.choosing.sketches import Sketch
 from dfcompile.options import Effort, Volumes
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.evaluation import io_bytes
 from dfcompile.scheduler.listing.listed_schedules import ListedPlan, is_listable, listed_plan
@@ -24,8 +25,7 @@ UNBOUNDED: Score = ()  # less than every other
 _COUNTED_TASKS = 2_000_000  # of canonical DAGs that are made and not scheduled: some seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How many uniform choices are compared with what was chosen.
 
     Attributes:
@@ -42,8 +42,7 @@ THOROUGH = Limits(80_000, 2_000)  # some seconds, and half a second
 QUICK = Limits(10_000, 500)  # half a second, and a tenth
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MadeSchedule:
+class MadeSchedule(Struct, frozen=True, eq=False):
     """A schedule that was made to compare choices.
 
     Attributes:

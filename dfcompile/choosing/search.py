@@ -1,8 +1,9 @@
 """The automatic choice: expansions and granularities of all operators together."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+
+from msgspec import Struct
 
 from dfcompile.choosing.candidate import PIECES_PER_ELEMENT, Candidate, Space
 from dfcompile.choosing.descent import Descent
@@ -20,8 +21,7 @@ _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if 
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rival:
+class Rival(Struct, frozen=True, eq=False):
     """A uniform choice beside the one that was taken.
 
     Attributes:
@@ -35,8 +35,7 @@ class Rival:
     is_excluded: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class Selection(Struct, frozen=True, eq=False):
     """What was chosen for a model on a number of processing elements.
 
     Attributes:

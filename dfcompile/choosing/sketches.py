@@ -1,7 +1,8 @@
 """Sketches: what candidates give, without building their SDFGs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import flow_of
@@ -14,8 +15,7 @@ from dfcompile.options import Choice, Volumes
 OutlineOf = Callable[[Sequence[Choice]], Outline]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sketch:
+class Sketch(Struct, frozen=True, eq=False):
     """What a candidate gives.
 
     Attributes:

@@ -1,10 +1,9 @@
 """What a figure rests on, said in the report."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(Struct, frozen=True):
     """A value that the user did not give, and where it comes from."""
 
     name: str

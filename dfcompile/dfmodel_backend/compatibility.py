@@ -1,10 +1,11 @@
 """Which flaws of DFModel a figure repeats; the default repeats none [ko24]."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 
 from dfcompile.errors import UserError, nearest
+from dfcompile.records import replace
 
 
 @dataclass(frozen=True, slots=True)

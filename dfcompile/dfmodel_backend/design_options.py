@@ -1,7 +1,8 @@
 """What the solution of a design depends on besides the design."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER
@@ -18,8 +19,7 @@ class ShardingObjective(StrEnum):
     TIME = "time"  # of a batch: several shardings are tried
 
 
-@dataclass(frozen=True, slots=True)
-class DesignOptions:
+class DesignOptions(Struct, frozen=True):
     """Options of `solve_design`."""
 
     solver: str = DEFAULT_SOLVER  # name of a registered solver of fusion

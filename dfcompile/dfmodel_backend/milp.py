@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum, unique
 from typing import TYPE_CHECKING, assert_never
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.host.child_processes import ending_with_us
@@ -35,8 +36,7 @@ class MilpSolver(StrEnum):
     HIGHS = "highs"
 
 
-@dataclass(frozen=True, slots=True)
-class MilpOptions:
+class MilpOptions(Struct, frozen=True):
     """Who solves an integer program, and when it stops.
 
     Attributes:

@@ -1,11 +1,11 @@
 """What the mapping of a dataflow graph depends on besides graph and system."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 
 @unique
@@ -47,8 +47,7 @@ class Overlap(StrEnum):
 DEFAULT_SOLVER = "dp"
 
 
-@dataclass(frozen=True, slots=True)
-class MappingOptions:
+class MappingOptions(Struct, frozen=True):
     """Options of `map_graph`."""
 
     solver: str = DEFAULT_SOLVER  # name of a registered solver of fusion

@@ -3,11 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypedDict
+
+from msgspec import Struct
 
 from dfcompile.exploration.asked import Asked
 from dfcompile.exploration.explored import Explored
@@ -60,8 +62,7 @@ class _Answer(TypedDict):
     gap_of_schedulable: float
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What is asked of which model.
 
     Attributes:

@@ -1,7 +1,8 @@
 """What is asked of an exploration, and the texts of the command line for it."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.granularity import Granularity
 from dfcompile.dfmodel_backend.machine.system import System
@@ -16,8 +17,7 @@ TASKS_PER_TRY = 8_000
 MOST_TASKS = 2**17
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """The space that is explored, and how long.
 
     Attributes:

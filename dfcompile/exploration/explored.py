@@ -1,8 +1,9 @@
 """The way of an exploration: the space of a model, the search in it, jobs that run or ran before."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import prod
+
+from msgspec import Struct
 
 from dfcompile.exploration.asked import Asked
 from dfcompile.exploration.bounds import Bounds
@@ -15,12 +16,12 @@ from dfcompile.frontend import Program
 from dfcompile.lowering import ExpansionTable, addressed, known_alternatives, operator_origins
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from dfcompile.options import Choice, ExpansionRule
+from dfcompile.records import replace
 
 Notify = Callable[["Progress"], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far an exploration is.
 
     Attributes:
@@ -36,8 +37,7 @@ class Progress:
     computed: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Explored:
+class Explored(Struct, frozen=True, eq=False):
     """What an exploration found.
 
     Attributes:

@@ -6,6 +6,8 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
+from msgspec import Struct
+
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
@@ -24,8 +26,7 @@ _STAGES = ("canonical_dag", "scheduler", "exploration", "dfmodel_backend/milp.py
 _PACKAGES = ("dfcompile", "numpy", "pulp")
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A lowering on a number of processing elements, with amounts of on-chip memory.
 
     Attributes:

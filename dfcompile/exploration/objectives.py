@@ -1,8 +1,9 @@
 """What is to be small of a point, and how it follows from makespan, I/O and the machine."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
@@ -24,8 +25,7 @@ class Objective(StrEnum):
     COST = "cost"  # $
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """What a point runs on.
 
     Attributes:

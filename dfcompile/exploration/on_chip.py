@@ -1,7 +1,8 @@
 """Which arrays lie on the chip: those that save most traffic together, exactly."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, is_one, solve
 from dfcompile.errors import VerificationError
@@ -11,8 +12,7 @@ _MOST_STATES = 4096  # sets of arrays that are on the chip together; beyond that
 _MOST_NODES = 10**9  # of its search tree: it runs to the end
 
 
-@dataclass(frozen=True, slots=True)
-class OnChip:
+class OnChip(Struct, frozen=True):
     """What lies on the chip.
 
     Attributes:

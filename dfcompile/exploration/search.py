@@ -1,8 +1,9 @@
 """The search for a Pareto set: parts of the space by what they may be at best, until none is left or tries are up."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
+
+from msgspec import Struct
 
 from dfcompile.exploration.asked import MOST_TASKS, TASKS_PER_TRY, Asked
 from dfcompile.exploration.bounds import Bounds
@@ -10,6 +11,7 @@ from dfcompile.exploration.job import Outcome
 from dfcompile.exploration.objectives import Figures, figures_of
 from dfcompile.exploration.pareto import largest_gap, pareto_set
 from dfcompile.exploration.space import Space
+from dfcompile.records import replace
 
 _BATCH = 8  # schedules that are made before anything is concluded, on however many processors
 _WORTH = 0.001  # of a figure for a try: what wins less by estimates comes last
@@ -18,8 +20,7 @@ _PARTS_PER_TRY = 60  # that are looked at
 Picks = tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A lowering on a number of processing elements.
 
     Attributes:
@@ -33,8 +34,7 @@ class Candidate:
     pes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """A candidate with an amount of memory, and what it takes."""
 
     candidate: Candidate
@@ -42,8 +42,7 @@ class Point:
     figures: Figures
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What a search gives.
 
     Attributes:
@@ -66,8 +65,7 @@ class Found:
     gap_of_schedulable: float
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Part:
+class _Part(Struct, frozen=True, order=True):
     """Some of the space: what is fixed, and what it may be at best; those that may win most come first."""
 
     is_doubtful: bool  # an estimate says that it wins little

@@ -1,22 +1,23 @@
 """The space of expansions: operators of one shape, and the ways in which these can be lowered."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.lowering import KnownAlternatives
 from dfcompile.lowering.alternatives.known import OnnxAlternative, OperatorAlternatives
 from dfcompile.lowering.alternatives.outlined import Outline
 from dfcompile.options import Choice, ExpansionRule
+from dfcompile.records import replace
 
 Names = tuple[tuple[str, str], ...]  # operator type -> expansion
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """One way to lower an operator.
 
     Attributes:
@@ -33,8 +34,7 @@ class Option:
         return sum(scope.members for op in self.lowered.operators for scopes in op.scopes.values() for scope in scopes)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Operators of one shape, which are lowered in the same way.
 
     Attributes:
@@ -48,8 +48,7 @@ class Group:
     options: tuple[Option, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedGroup:
+class OfferedGroup(Struct, frozen=True):
     """Operators of one shape, and by what names they can be lowered.
 
     Attributes:
@@ -63,8 +62,7 @@ class OfferedGroup:
     options: tuple[Names, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Space:
+class Space(Struct, frozen=True, eq=False):
     """The expansions that are chosen from.
 
     Attributes:

@@ -1,9 +1,9 @@
 """What a schedule keeps in memory: arrays, from when to when, and the traffic that they cause."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
@@ -13,8 +13,7 @@ from dfcompile.scheduler import Schedule
 _NEVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Struct, frozen=True):
     """An array that passes through memory: a buffer, or what the tasks of a scope hand on without a stream.
 
     Attributes:

@@ -1,8 +1,9 @@
 """A kind of model file: what reads files with a suffix."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.frontend.model import Model
@@ -10,8 +11,7 @@ from dfcompile.frontend.options import ReadOptions
 from dfcompile.plugins import faults_of
 
 
-@dataclass(frozen=True, slots=True)
-class FileKind:
+class FileKind(Struct, frozen=True):
     """How files with a suffix become models; a module-level value of this type in a plug-in is found.
 
     Attributes:

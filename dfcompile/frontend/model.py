@@ -1,12 +1,12 @@
 """The model as read: its program, and what runs the original for comparison."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import POWERS_OF_TWO, element_kind
@@ -15,8 +15,7 @@ from dfcompile.frontend.program import Port, Program
 Array: TypeAlias = npt.NDArray[np.generic]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class Answer(Struct, frozen=True, eq=False):
     """What the user's original computes.
 
     Attributes:
@@ -37,8 +36,7 @@ class Reference(Protocol):
         """Return the outputs for inputs in the model's order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     """A model that was read.
 
     Attributes:

@@ -1,12 +1,12 @@
 """Claims: how each operator of ONNX is dealt with, or why it is refused."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from enum import Enum, unique
 from functools import cache
 from types import MappingProxyType
 
 import onnx
+from msgspec import Struct
 
 from dfcompile.frontend.normaliser.control_flow.unrolling import RULES
 from dfcompile.frontend.normaliser.functions import FUNCTIONS
@@ -25,8 +25,7 @@ class Cover(Enum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What is claimed of an operator.
 
     Attributes:

@@ -1,11 +1,11 @@
 """The options of reading a model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(Struct, frozen=True):
     """What reading a model needs to be told.
 
     Attributes:

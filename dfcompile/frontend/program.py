@@ -1,12 +1,12 @@
 """The program: an SDFG at one level of lowering, with what the later stages need beside it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum, unique
 
 import dace
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 
 @unique
@@ -18,8 +18,7 @@ class Level(IntEnum):
     MAPS = 2  # one state, only map scopes at top level
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(Struct, frozen=True):
     """An input or output of the model and the SDFG array that holds it.
 
     ``shape`` is the model's; the array may have another shape of as many elements (a reshape at the border of the
@@ -41,8 +40,7 @@ class Coverage(IntEnum):
     FOLDED = 2  # depends on constants alone: computed once when the model is read
 
 
-@dataclass(frozen=True, slots=True)
-class ModelNode:
+class ModelNode(Struct, frozen=True):
     """A node of the user's model."""
 
     name: str  # the user's operator name: what every origin refers to
@@ -50,8 +48,7 @@ class ModelNode:
     coverage: Coverage
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenExpansion:
+class ChosenExpansion(Struct, frozen=True):
     """Which expansion an operator was lowered by."""
 
     operator: str  # its name in the program
@@ -60,8 +57,7 @@ class ChosenExpansion:
     name: str  # of the expansion
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedPass:
+class AppliedPass(Struct, frozen=True):
     """What a pass did to the program.
 
     Attributes:
@@ -77,8 +73,7 @@ class AppliedPass:
     of: str = "operators"
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A model as an SDFG of one state, at one level of lowering.
 
     Attributes:

@@ -1,9 +1,10 @@
 """The graphs that ``dfcompile generate`` makes: canonical DAGs, single operators, workloads of DFModel."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, dag_to_json, dag_to_npz, format_dag
 from dfcompile.errors import UserError, nearest
@@ -18,8 +19,7 @@ JSON: Final = "json"
 NPZ: Final = "npz"
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """An argument of a generator.
 
     Attributes:
@@ -39,8 +39,7 @@ class Setting:
     is_word: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Generator:
+class Generator(Struct, frozen=True):
     """A named way to make a graph and write it down.
 
     Attributes:

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel
 from dfcompile.language_models.times.kernel_time import KernelTime
 from dfcompile.language_models.times.step_time import StepTime, TimedKernel
+from dfcompile.records import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """Shares of a time for which something is busy: work over rate times time; None where no rate is known.
 
     Attributes:
@@ -31,8 +32,7 @@ class Activity:
     links: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Energy:
+class Energy(Struct, frozen=True):
     """Energy of a step on all chips.
 
     Attributes:

@@ -1,15 +1,16 @@
 """Number formats of tensors, with their scales: bytes are exact."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct
+
 from dfcompile.errors import UserError, nearest
+from dfcompile.records import replace
 
 
-@dataclass(frozen=True, slots=True)
-class NumberFormat:
+class NumberFormat(Struct, frozen=True):
     """How the elements of a tensor are stored.
 
     Attributes:
@@ -49,8 +50,7 @@ WEIGHT_CLASSES: Final = ("attention", "mlp", "experts", "router", "embedding", "
 _WORDS: Final = ("w", "a", "kv", *WEIGHT_CLASSES)
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
+class Precision(Struct, frozen=True):
     """The format of each class of tensors.
 
     Attributes:

@@ -1,9 +1,10 @@
 """What a language model is, as far as its kernels, parameters and caches go."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from itertools import groupby
+
+from msgspec import Struct
 
 
 @unique
@@ -15,8 +16,7 @@ class Mask(StrEnum):
     CHUNK = "chunk"  # those since the last multiple of c: Llama 4
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """Which keys the queries of a layer see; ``extent`` is w or c in tokens, 0 where the mask is full."""
 
     mask: Mask = Mask.FULL
@@ -32,8 +32,7 @@ class Reach:
         return tokens if self.mask is Mask.FULL else min(tokens, self.extent)
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(Struct, frozen=True):
     """Attention of ``heads`` query heads over ``kv_heads`` heads of keys and values: MHA, GQA or MQA."""
 
     heads: int
@@ -71,8 +70,7 @@ class Attention:
         return self.weights(hidden) + biases + self.norm_parameters + self.sinks
 
 
-@dataclass(frozen=True, slots=True)
-class LatentAttention:
+class LatentAttention(Struct, frozen=True):
     """Multi-head latent attention (MLA): the cache holds ``kv_rank + rope`` elements per token [deepseek24]."""
 
     heads: int
@@ -112,8 +110,7 @@ class LatentAttention:
         return self.weights(hidden) + biases + self.q_rank + self.kv_rank
 
 
-@dataclass(frozen=True, slots=True)
-class DenseMlp:
+class DenseMlp(Struct, frozen=True):
     """One MLP; gated ones have three matrices, plain ones two."""
 
     width: int
@@ -134,8 +131,7 @@ class DenseMlp:
         return self.parameters(hidden)
 
 
-@dataclass(frozen=True, slots=True)
-class Experts:
+class Experts(Struct, frozen=True):
     """A mixture of gated experts, ``chosen`` of ``count`` per token, and shared ones beside them."""
 
     count: int
@@ -171,8 +167,7 @@ class Experts:
         return self.router_parameters(hidden) + experts * self.expert_parameters(hidden) + shared
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """One layer: attention, MLP or experts, and its norms."""
 
     attention: Attention | LatentAttention
@@ -185,8 +180,7 @@ class Layer:
         return self.norms * hidden * (1 + self.norm_biases)
 
 
-@dataclass(frozen=True, slots=True)
-class LayerKind:
+class LayerKind(Struct, frozen=True):
     """Layers that are the same."""
 
     layer: Layer
@@ -194,8 +188,7 @@ class LayerKind:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     """A decoder of a language model.
 
     Attributes:

@@ -1,12 +1,11 @@
 """Parameters and cached elements of a model: exact integers."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.language_models.model import Model
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(Struct, frozen=True):
     """Elements of a model by what they are for.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Number formats that a configuration states in ``quantization_config`` [hf]."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, number_format, uniform
+from dfcompile.records import replace
 
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _SCALE_BITS = 16

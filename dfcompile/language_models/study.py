@@ -1,8 +1,9 @@
 """A study: a model, a device and steps become figures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
+
+from msgspec import Struct, field
 
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.host.stages import counted
@@ -27,10 +28,10 @@ from dfcompile.language_models.times.kernel_time import TimeModel, Timer, roofli
 from dfcompile.language_models.times.least_traffic import bound
 from dfcompile.language_models.times.step_time import Transfers
 from dfcompile.language_models.times.tiled import tiled
+from dfcompile.records import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What is asked.
 
     Attributes:
@@ -74,8 +75,7 @@ class Request:
     may_download: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StepStudy:
+class StepStudy(Struct, frozen=True):
     """A step and its figures.
 
     Attributes:
@@ -120,8 +120,7 @@ class StepStudy:
         return self.tokens_per_s / self.batch.sequences
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
+class Study(Struct, frozen=True):
     """A model on a device, step by step."""
 
     request: Request

@@ -1,11 +1,11 @@
 """Attention ``softmax(scale * Q @ K' + bias) @ V`` of several heads: what ONNX's and contributed attentions share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expressions import literal, operand_names, substitute, sum_dtype
@@ -22,8 +22,7 @@ _ROWS = (0, 2, 1, 3)  # [b, s, n, h] as [b, n, s, h], and back
 Attend: TypeAlias = "Callable[[CanonicalFragment, Heads, Tensor], None]"  # `attend`, or `attend_by_blocks`
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A step from a product of query and key to what the softmax is of.
 
     Attributes:
@@ -37,8 +36,7 @@ class Term:
     may_mask: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Heads:
+class Heads(Struct, frozen=True):
     """What attends to what; ``n`` heads of queries share ``g`` heads of keys and values, n a multiple of g.
 
     Attributes:
@@ -256,8 +254,7 @@ def attend_by_blocks(build: CanonicalFragment, heads: Heads, y: Tensor) -> None:
         build.view_as(result, y)
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
+class _Running(Struct, frozen=True):
     """What is known after some blocks: the largest score, the sum of exponentials, the sum of weighted values."""
 
     largest: Tensor

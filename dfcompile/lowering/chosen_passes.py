@@ -1,7 +1,8 @@
 """The passes that the user chose, of programs and of canonical DAGs, each with its options."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag_pass import DagPass
 from dfcompile.errors import RegistrationError, UserError
@@ -12,8 +13,7 @@ from dfcompile.plugins.settings import parse_call
 WHERE = "--passes"
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenPasses:
+class ChosenPasses(Struct, frozen=True):
     """Passes in the order in which the user named them.
 
     Attributes:

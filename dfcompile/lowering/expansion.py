@@ -1,8 +1,9 @@
 """Expansions: named rewrites of one operator type to the next level."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from dfcompile.errors import RegistrationError
 from dfcompile.frontend import CANONICAL, ONNX
@@ -18,8 +19,7 @@ Condition: TypeAlias = Callable[[Operator], bool]
 CanonicalCondition: TypeAlias = Callable[[CanonicalNode[Canonical]], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Struct, frozen=True):
     """A named rewrite of one operator type; a value, found by the collector.
 
     Attributes:

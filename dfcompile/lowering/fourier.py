@@ -1,15 +1,13 @@
 """Discrete Fourier transforms as constant matrices, of complex numbers that are stored as pairs."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Matrix = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(Struct, frozen=True):
     """A transform of rows of numbers.
 
     Attributes:
@@ -63,8 +61,7 @@ def pairs(factors: npt.NDArray[np.complex128]) -> Matrix:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """A stage of a fast transform: ``y[p, r, q] = sum_h x[h, p, q] * w[h, p, r]``, in Stockham's order.
 
     Attributes:

@@ -1,12 +1,12 @@
 """The kernel that a canonical operator is: what the DFModel back end will map."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from dfcompile.canonical_dag import Kernel, KernelLoop, KernelVariant
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import kernel_loops
+from dfcompile.records import replace
 
 
 def kernel_of(

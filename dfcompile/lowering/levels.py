@@ -1,7 +1,6 @@
 """Lowers a program level by level: ONNX operators, canonical operators, map scopes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from dfcompile.errors import InternalError, UnsupportedOpError, together
 from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
@@ -17,6 +16,7 @@ from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 from dfcompile.plugins import faults_of, is_own
+from dfcompile.records import replace
 
 
 def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:

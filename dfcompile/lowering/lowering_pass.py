@@ -1,12 +1,12 @@
 """Lowering passes: rewrites of a whole program that stay on its level."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
 from dace.sdfg.nodes import MapEntry
 from dace.sdfg.validation import InvalidSDFGError
+from msgspec import Struct, field
 
 from dfcompile.errors import OperatorFieldError, VerificationError
 from dfcompile.frontend import CANONICAL, AppliedPass, Level, OperatorNode, Program
@@ -14,12 +14,12 @@ from dfcompile.host.private_folder import in_private_folder
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.plugins import faults_of_pass, name_of
 from dfcompile.plugins.settings import Call, Setting, SettingValue, call_with, settings_of, values_of
+from dfcompile.records import replace
 
 Rewrite: TypeAlias = Callable[..., object]
 
 
-@dataclass(frozen=True, slots=True)
-class LoweringPass:
+class LoweringPass(Struct, frozen=True):
     """A named rewrite of a program of one level; a value, found by the collector.
 
     Attributes:

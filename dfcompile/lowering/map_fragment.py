@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import TypeAlias
@@ -25,6 +24,7 @@ from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 Access: TypeAlias = tuple[Tensor, Sequence[str]]
 

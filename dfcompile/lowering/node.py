@@ -1,10 +1,10 @@
 """What expansions and passes see: a node of the program with its tensors, and an operator's attributes or fields."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Generic
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.errors import UnsupportedOpError
 from dfcompile.frontend import CANONICAL, AttributeValue
@@ -12,8 +12,7 @@ from dfcompile.lowering.operators.base import Canonical, Canonical_co, read_oper
 from dfcompile.lowering.tensor import Tensor
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class Node(Struct, frozen=True, eq=False):
     """A node of the program on its way to the next level.
 
     Attributes:
@@ -76,8 +75,7 @@ class Node:
         return UnsupportedOpError(f"node {self.origin!r}: {self.op_type}({operands}): {reason}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Operator(Node):
+class Operator(Node, frozen=True, eq=False):
     """An ONNX operator; to passes also a canonical one, whose fields `canonical` reads.
 
     Attributes:
@@ -193,8 +191,7 @@ class Operator(Node):
         return axis % rank if rank else 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CanonicalNode(Node, Generic[Canonical_co]):
+class CanonicalNode(Node, Generic[Canonical_co], frozen=True, eq=False):
     """A node of level 1: a canonical operator with its tensors.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -32,6 +31,7 @@ from dfcompile.lowering.map_scopes import MapScopes
 from dfcompile.lowering.node import Node
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 MATERIALISED = dace.StorageType.CPU_Heap  # the array lives in memory: it is never streamed
 _KEPT = 4096  # prototypes of arrays: some MB

@@ -4,11 +4,11 @@ Coordinates are computed in single precision, as onnxruntime does: to the neares
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Reals: TypeAlias = npt.NDArray[np.float32]
 Weights: TypeAlias = npt.NDArray[np.float64]
@@ -18,8 +18,7 @@ SIMPLE = "simple"  # the rounding before operator set 11: up where an axis shrin
 _RADIUS = {"linear": 1, "cubic": 2}  # of the filter, in elements of the data
 
 
-@dataclass(frozen=True, slots=True)
-class ResizedAxis:
+class ResizedAxis(Struct, frozen=True):
     """An axis of a Resize.
 
     Attributes:
@@ -40,8 +39,7 @@ class ResizedAxis:
         return bool(abs(self.scale * self.extent - self.size) > 1e-6 * self.size)
 
 
-@dataclass(frozen=True, slots=True)
-class ResizeMode:
+class ResizeMode(Struct, frozen=True):
     """How a Resize interpolates, by ONNX's names.
 
     Attributes:
@@ -61,8 +59,7 @@ class ResizeMode:
     excludes_outside: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Taps:
+class Taps(Struct, frozen=True):
     """What the elements of the result read along an axis.
 
     Attributes:

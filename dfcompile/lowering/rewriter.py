@@ -1,7 +1,6 @@
 """The graph of a program's operators, to be rewritten by passes: walk, replace, remove, insert, rewire."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 import dace
@@ -31,6 +30,7 @@ from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import MATERIALISED
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 
 class ProgramRewriter:

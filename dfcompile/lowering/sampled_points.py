@@ -1,15 +1,15 @@
 """Points between the elements of an image: what is read along each of its axes becomes what a Sample reads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expressions import operand_names
 from dfcompile.lowering.tensor import Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class AxisTaps:
+class AxisTaps(Struct, frozen=True):
     """What is read along an axis of an image.
 
     Attributes:

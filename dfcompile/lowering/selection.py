@@ -1,7 +1,8 @@
 """Which expansion is taken for which operator."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.errors import RegistrationError, UserError
 from dfcompile.frontend import CANONICAL, ONNX
@@ -12,8 +13,7 @@ from dfcompile.options import Choice
 from dfcompile.plugins import ImportFault, Plugin, missing
 
 
-@dataclass(frozen=True)
-class ExpansionTable:
+class ExpansionTable(Struct, frozen=True, dict=True):
     """Every registered expansion by dialect, operator type and name; an argument of lowering, never global.
 
     The canonical operators that are known are those that an expansion is of.

@@ -1,11 +1,11 @@
 """Short convolutions with few products: three constant matrices, by Cook and Toom or by Fourier transforms."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.lowering.fourier import Matrix, rotations
 
@@ -18,8 +18,7 @@ MOST_PRODUCTS = len(_POINTS) + 1
 _KEPT, _KEPT_TILE = 64, 64  # convolutions whose matrices are kept, and how large: up to 150 kB each
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShortConvolution:
+class ShortConvolution(Struct, frozen=True, eq=False):
     """``y = result @ ((filters @ w) * (data @ x))`` is ``y[n] = sum_a x[stride*n + dilation*a] * w[a]``.
 
     Attributes:

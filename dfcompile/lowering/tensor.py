@@ -1,14 +1,13 @@
 """A tensor as expansions see it: an array of the SDFG with its shape and, of a parameter, its values."""
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tensor:
+class Tensor(Struct, frozen=True, eq=False):
     """An operand or result: an SDFG array.
 
     Attributes:

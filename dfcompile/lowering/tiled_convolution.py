@@ -5,8 +5,9 @@ are canonical convolutions with constant matrices, but the sums over channels, w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expressions import sum_dtype
@@ -18,8 +19,7 @@ from dfcompile.lowering.tensor import Tensor
 from dfcompile.lowering.windows import Windows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TiledConvolution:
+class TiledConvolution(Struct, frozen=True, eq=False):
     """``Y[b, g*rows, y…]`` of ``X[b, g*channels, x…]`` and ``W[g*rows, channels, k…]`` in tiles.
 
     Attributes:

@@ -1,12 +1,11 @@
 """Where the windows of a convolution or a pooling lie: kernel, strides, dilations, padding."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.lowering.node import Operator
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """Windows over the spatial dimensions of ``X[batch, channel, …]``; one entry per spatial dimension.
 
     Attributes:

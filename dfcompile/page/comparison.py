@@ -6,8 +6,9 @@ processing elements, whatever expansions they have, which may have been chosen.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.page.records import Record
@@ -37,8 +38,7 @@ Leaf = bool | int | float | str | None
 Place = tuple[str, str]  # where a figure stands, and its name
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """A value of a report.
 
     Attributes:
@@ -50,8 +50,7 @@ class _Held:
     around: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Matching:
+class _Matching(Struct, frozen=True):
     """How records of the lists of some reports are matched.
 
     Attributes:
@@ -66,8 +65,7 @@ class _Matching:
 _BY_ALL_NAMES: Final = _Matching()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A figure that is not the same in a report as in the first.
 
     Attributes:
@@ -98,8 +96,7 @@ class Change:
         return self.figure in _HEADLINES and self.where.count(":") <= 1 and self.where.endswith(_RESULTS)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Reports beside each other.
 
     Attributes:

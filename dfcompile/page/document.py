@@ -1,13 +1,14 @@
 """The page: one HTML file with everything in it, and a policy that lets nothing else in."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
+from msgspec import Struct
 
 from dfcompile.host.printable import printable
 from dfcompile.page.embedding import column, policy_hash, script_json
@@ -32,8 +33,7 @@ _EDGE_COLUMNS: Final = tuple(field.name for field in fields(DataflowEdge))
 MOST_TASKS: Final = 150_000  # of all timelines of a page: some 3 MB
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Content:
+class Content(Struct, frozen=True, eq=False):
     """What a page is made of.
 
     Attributes:

@@ -1,10 +1,11 @@
 """Files beside a page: what they are, and with what they are opened."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
+
+from msgspec import Struct
 
 # Of a file by the end of its name; the first that fits.
 _OPENED: Final = (
@@ -22,8 +23,7 @@ _OPENED: Final = (
 _SCHEMES: Final = "./"  # in front of a path, so that no name is read as a scheme such as javascript:
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A file that was written beside a page.
 
     Attributes:

@@ -3,15 +3,15 @@
 import hashlib
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+
+from msgspec import Struct
 
 PACKAGES = ("dace", "numpy", "onnx", "pulp")  # whose versions can change a figure
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Struct, frozen=True):
     """Where a page comes from.
 
     Attributes:

@@ -1,13 +1,13 @@
 """JSON of a report, asked by the names that lead to a figure; what a report has not is ``None``, empty or nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.report.plain_values import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """An object of a report's JSON.
 
     Attributes:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.errors import PluginError, UserError, VerificationError
 
 OWN_PACKAGE = "dfcompile"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ImportFault:
+class ImportFault(Struct, frozen=True, eq=False):
     """A module behind an entry point that cannot be imported.
 
     Attributes:

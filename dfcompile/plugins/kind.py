@@ -1,9 +1,10 @@
 """A kind of plug-in: what its values are, where they are looked for, and what was found."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from dfcompile.errors import RegistrationError, UserError, nearest
 from dfcompile.plugins.faults import ImportFault
@@ -12,16 +13,14 @@ from dfcompile.plugins.modules import modules_behind, own_modules, values_in
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin(Generic[Value]):
+class Plugin(Struct, Generic[Value], frozen=True):
     """A collected value and the module it was found in."""
 
     value: Value
     origin: str  # module path, such as dfcompile.lowering.expansions.matmul
 
 
-@dataclass(frozen=True, slots=True)
-class Collected(Generic[Value]):
+class Collected(Struct, Generic[Value], frozen=True):
     """All values of a kind, and what could not be imported.
 
     Attributes:
@@ -55,8 +54,7 @@ class Collected(Generic[Value]):
         return tuple(map(str, self.faults))
 
 
-@dataclass(frozen=True, slots=True)
-class KindListing:
+class KindListing(Struct, frozen=True):
     """What `dfcompile plugins` shows of a kind.
 
     Attributes:
@@ -74,8 +72,7 @@ class KindListing:
     clash: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginKind(Generic[Value]):
+class PluginKind(Struct, Generic[Value], frozen=True):
     """A kind of part that packages can add: expansions, passes, partitioners and the like.
 
     Attributes:

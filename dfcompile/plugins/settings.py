@@ -6,7 +6,8 @@ import math
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.errors import RegistrationError, UserError, nearest
 
@@ -16,8 +17,7 @@ EXPECTED: Mapping[type, str] = {int: "an integer", bool: "true or false", str: "
 _CALL = re.compile(r"(?P<name>[^{}]*)(?:\{(?P<settings>[^{}]*)\})?")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A named value that the user may give, as in ``fuse{max=8}``.
 
     Attributes:
@@ -45,8 +45,7 @@ class Setting:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A plug-in that the user names with settings.
 
     Attributes:

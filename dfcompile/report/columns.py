@@ -1,9 +1,10 @@
 """The columns of a table, made from what is said of the figures of its rows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from dfcompile.errors import InternalError
 from dfcompile.report.figure import Figure, Plain
@@ -15,8 +16,7 @@ Row = TypeVar("Row")
 NOTHING = "-"  # in the cell of a row that has no such figure
 
 
-@dataclass(frozen=True, slots=True)
-class Derived(Generic[Row]):
+class Derived(Struct, Generic[Row], frozen=True):
     """A column that is no figure of its own, but says several of them together.
 
     Attributes:

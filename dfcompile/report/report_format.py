@@ -1,8 +1,9 @@
 """Report formats as values: the decorator that makes them and the kind of plug-in that finds them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from msgspec import Struct
 
 from dfcompile.errors import VerificationError
 from dfcompile.plugins import Collected, PluginKind, faults_of
@@ -16,8 +17,7 @@ AnyReport: TypeAlias = "Report | DesignReport"
 WIDTH: Final = 120  # columns of a page where nobody says how many there are
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """What a report is written on; formats for programs take no notice of it.
 
     Attributes:
@@ -32,8 +32,7 @@ class Page:
 Render: TypeAlias = Callable[[AnyReport, Page], str]
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFormat:
+class ReportFormat(Struct, frozen=True):
     """A form in which reports are written.
 
     Attributes:

@@ -1,11 +1,11 @@
 """Sums up schedules as parts of a report."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import repeat
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.records import replace
 from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
 from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Depths, Scheduling

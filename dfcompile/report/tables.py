@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import Struct
+
 from dfcompile.host.printable import printable
+from dfcompile.records import replace
 from dfcompile.report.automatic_tables import CHOSEN_NOTE, automatic_notes, option_tables
 from dfcompile.report.columns import NOTHING, Derived, table_columns
 from dfcompile.report.figures import (
@@ -188,8 +190,7 @@ TRAFFIC: Final = (Derived("excess in", _worst, after="ratio", is_text=True),)
 SEVERAL_CHIPS: Final = (Derived("chips\nused", _chips),)
 
 
-@dataclass(frozen=True, slots=True)
-class _ConfigurationRow:
+class _ConfigurationRow(Struct, frozen=True):
     pes: int
     chips: int
     label: str

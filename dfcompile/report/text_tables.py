@@ -1,7 +1,8 @@
 """Tables as text: nothing in them is ever cut; what does not fit beside each other stands below each other."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.host.printable import printable
 
@@ -13,8 +14,7 @@ GAP = 2
 INDENT = "   "
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table: a text is folded at blanks where it does not fit, a number is not."""
 
     heading: str
@@ -39,8 +39,7 @@ class Column:
         return max(min(self.natural_width, folded), *map(columns_of, words), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table: what tells its rows apart, and the columns beside."""
 
     title: str

@@ -3,9 +3,10 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
+
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve
 from dfcompile.bounds.fusion.residency import ResidencyPlan
@@ -30,8 +31,7 @@ def check_bounds_format(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class BoundRow:
+class BoundRow(Struct, frozen=True):
     """What an operator moves at least with a buffer.
 
     Attributes:
@@ -66,8 +66,7 @@ class BoundRow:
         return rounded(Fraction(self.operations, self.tiling_bytes)) if self.tiling_bytes else None
 
 
-@dataclass(frozen=True, slots=True)
-class WholeRow:
+class WholeRow(Struct, frozen=True):
     """What a model moves at least with a buffer.
 
     Attributes:
@@ -87,8 +86,7 @@ class WholeRow:
     plan: ResidencyPlan | None
 
 
-@dataclass(frozen=True, slots=True)
-class DieRow:
+class DieRow(Struct, frozen=True):
     """The division of a chip's die between memory and compute that takes least time.
 
     Attributes:
@@ -110,8 +108,7 @@ class DieRow:
     time_ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class BoundsReport:
+class BoundsReport(Struct, frozen=True):
     """I/O bounds of a model or of one shape.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Checked schedules: made, accepted by the checker, measured, and replayed if that is asked for."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, critical_path, streaming_depth, total_work
 from dfcompile.errors import VerificationError
@@ -19,8 +20,7 @@ from dfcompile.scheduler.simulation import Simulation, simulate
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 
 
-@dataclass(frozen=True, slots=True)
-class Depths:
+class Depths(Struct, frozen=True):
     """What a canonical DAG takes on one and on any number of processing elements, in cycles.
 
     Attributes:
@@ -34,8 +34,7 @@ class Depths:
     streaming_depth_cycles: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CheckedSchedule:
+class CheckedSchedule(Struct, frozen=True, eq=False):
     """A canonical DAG on a number of processing elements: a schedule that the checker accepted, and its figures.
 
     Attributes:

@@ -1,17 +1,16 @@
 """The figures of a schedule, recomputed from the graph and the schedule alone."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, io_elements, total_work
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleFigures:
+class ScheduleFigures(Struct, frozen=True):
     """What a report says about a schedule; exact numbers.
 
     Attributes:

@@ -1,14 +1,15 @@
 """Schedules with the times of their replay: FIFOs first, then what everything takes with them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Fifos
+from dfcompile.records import replace
 from dfcompile.scheduler.fifo.in_flight import in_flight, in_flight_apart, in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.replayed import first_outputs, replay_of, with_times_of
@@ -24,8 +25,7 @@ MOST_ACCESSES = 2**24  # of one replay: half a second, and up to ten replays are
 _MOST_WORK = 2**60  # cycles of all tasks: times of a replay fit in 64 bits with room to spare
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReplayedSchedule:
+class ReplayedSchedule(Struct, frozen=True, eq=False):
     """A schedule and the replay of it.
 
     Attributes:

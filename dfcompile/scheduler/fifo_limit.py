@@ -1,12 +1,12 @@
 """Schedules whose FIFOs hold no more than a given number of elements."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Bool
 from dfcompile.options import Fifos
+from dfcompile.records import replace
 from dfcompile.scheduler.exact_schedule import MOST_ACCESSES, ReplayedSchedule, exact_schedules, replayed_once
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.steady_schedule import Plan

@@ -5,12 +5,14 @@ hundred times the FIFOs for the last thousandth of the makespan.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
+from msgspec import Struct
+
 from dfcompile.errors import InfeasibleError
 from dfcompile.options import DEFAULT_SLACK, Effort, Objective
+from dfcompile.records import replace
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
 from dfcompile.scheduler.exact_schedule import is_replayable
 from dfcompile.scheduler.options import ScheduleOptions
@@ -21,8 +23,7 @@ _LIMITS = {Effort.QUICK: (16,), Effort.DEFAULT: (256, 16, 1), Effort.HIGH: (1024
 _MINIMAL_ACCESSES = 2**18  # of a replay: the smallest FIFOs take hundreds of them
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tried:
+class Tried(Struct, frozen=True, eq=False):
     """A schedule and what it was asked for with.
 
     Attributes:
@@ -40,8 +41,7 @@ class Tried:
         return -1 if makespan is None else makespan, self.found.figures.fifo_elements
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What is chosen of the schedules that are found.
 
     Attributes:

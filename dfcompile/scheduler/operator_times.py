@@ -1,9 +1,9 @@
 """What becomes of the processing elements during a schedule, operator by operator."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
@@ -12,8 +12,7 @@ from dfcompile.scheduler.schedules import Schedule
 _BITS = 62  # of numbers that are exact
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorTime:
+class OperatorTime(Struct, frozen=True):
     """What one of the user's operators takes of all processing elements, in cycles of single elements.
 
     Attributes:

@@ -1,6 +1,6 @@
 """What a caller chooses about a schedule."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.options import Effort, Fifos, Timing
@@ -8,8 +8,7 @@ from dfcompile.options import Effort, Fifos, Timing
 QUICK_PARTITION = "sb-rlx"  # for schedules that are compared by the hundred
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleOptions:
+class ScheduleOptions(Struct, frozen=True):
     """Options of `schedule`.
 
     Attributes:

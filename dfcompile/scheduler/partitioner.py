@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError, nearest
@@ -15,8 +16,7 @@ from dfcompile.scheduler.blocks import Blocks, check_blocks
 Partition = Callable[[CanonicalDag, int], Blocks]
 
 
-@dataclass(frozen=True, slots=True)
-class Partitioner:
+class Partitioner(Struct, frozen=True):
     """A named way to fill spatial blocks of at most P computational nodes.
 
     Attributes:

@@ -5,13 +5,13 @@ buffers. Tasks are given processing elements anew: at any time as many elements 
 under way, and intervals of which never more than P overlap fit on P elements, whoever takes the next free one.
 """
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import UserError, VerificationError
+from dfcompile.records import replace
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import Schedule
@@ -20,8 +20,7 @@ _GROWTH = 1.02  # from one interval that is tried to the next
 _HALVINGS = 12  # of what is between the first that fits and the one before
 
 
-@dataclass(frozen=True, slots=True)
-class Repetition:
+class Repetition(Struct, frozen=True):
     """A schedule that is repeated.
 
     Attributes:

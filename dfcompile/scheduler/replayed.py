@@ -1,13 +1,12 @@
 """Schedules with the times of their replay: what the tasks take with the FIFOs that the schedule has."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
+from dfcompile.records import replace
 from dfcompile.scheduler.checker import check
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate

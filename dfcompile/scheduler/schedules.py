@@ -1,8 +1,7 @@
 """What the scheduler hands over: schedules as read-only array columns."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.options import Timing
@@ -10,8 +9,7 @@ from dfcompile.options import Timing
 NO_PE = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Schedule:
+class Schedule(Struct, frozen=True, eq=False):
     """A streaming schedule: gangs of co-resident nodes.
 
     With barriers, spatial blocks follow one another and each task of a block has an element of its own. Without, a
@@ -53,8 +51,7 @@ class Schedule:
         return len(np.unique(self.block[self.pe != NO_PE]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NonStreamingSchedule:
+class NonStreamingSchedule(Struct, frozen=True, eq=False):
     """A schedule in which every edge goes through memory.
 
     Attributes:

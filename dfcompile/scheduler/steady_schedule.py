@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.options import Effort, Timing
+from dfcompile.records import replace
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.fifo.sizes import fifo_capacities
 from dfcompile.scheduler.gangs.forming import RELAY_ELEMENTS, Gangs, gang_sequence, gangs_of
@@ -24,8 +25,7 @@ QUICK_NODES = 2**13  # nodes: a placing takes some microseconds for each, by urg
 _PLACED_IN_ORDER = 2**15
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class Plan(Struct, frozen=True, eq=False):
     """What is laid out in time: a partition of a graph.
 
     Attributes:

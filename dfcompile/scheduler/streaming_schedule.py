@@ -1,15 +1,16 @@
 """The front of the scheduler: from a canonical DAG to a streaming schedule."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError, ReplayTooLargeError, VerificationError
 from dfcompile.options import Effort, Fifos
 from dfcompile.plugins import faults_of, is_own
+from dfcompile.records import replace
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.exact_schedule import (
@@ -47,8 +48,7 @@ _GANG_ACCESSES = 2**20  # of gangs that are no longer by steady times
 _RIVAL_ACCESSES = 2**18  # of one replay: then those of all rivals take less than a second
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TimedSchedule:
+class TimedSchedule(Struct, frozen=True, eq=False):
     """A schedule and what its times are worth.
 
     Attributes:

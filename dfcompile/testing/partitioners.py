@@ -1,12 +1,12 @@
 """Checks for partitioners, ours and those of plug-ins: blocks, schedules, bounds, determinism."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.options import Timing
+from dfcompile.records import replace
 from dfcompile.scheduler import (
     Partitioner,
     ScheduleOptions,

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from itertools import cycle, pairwise
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import CanonicalDag
 from dfcompile.canonical_dag.kinds import NodeKind
@@ -21,8 +21,7 @@ SLANT = 8  # pixels by which a side of a down- or upsampler leans
 LID = 4  # half the height of the lid of a buffer
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
+class _Family(Struct, frozen=True):
     """The nodes of a scope, as one shape."""
 
     name: str
@@ -39,8 +38,7 @@ class _Family:
         return self.kind is NodeKind.BUFFER
 
 
-@dataclass(frozen=True, slots=True)
-class _Arrow:
+class _Arrow(Struct, frozen=True):
     """The edges from one family to another that carry one volume."""
 
     source: int

@@ -1,15 +1,17 @@
 """A dataflow graph as columns, for a picture whose configurations and operators open and close."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import NO_KERNEL
 from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import DesignKernel, Dim
+from dfcompile.records import replace
 
 NO_CONFIGURATION = -1
 
@@ -52,8 +54,7 @@ class DataflowEdge:
     in_memory: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Dataflow:
+class Dataflow(Struct, frozen=True):
     """A dataflow graph.
 
     Attributes:

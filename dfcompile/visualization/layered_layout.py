@@ -5,8 +5,9 @@ places. Long edges bend at a point in each layer between. The same graph has the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 SWEEPS = 8
 LEAF = 0.02  # weight of a node with one neighbour
@@ -15,8 +16,7 @@ MOST_BENDS = 20_000  # of all edges: beyond it long edges are drawn straight
 Edge = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Where nodes stand, in pixels from the left, and in layers from the top."""
 
     layer: tuple[int, ...]  # per node

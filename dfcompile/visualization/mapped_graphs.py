@@ -1,14 +1,14 @@
 """Mapped dataflow graphs, such as the layers of a language model, side by side in one picture."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend import DataflowGraph, Mapping
 from dfcompile.visualization.dataflow import Dataflow, DataflowEdge, DataflowNode
 
 
-@dataclass(frozen=True, slots=True)
-class MappedGraph:
+class MappedGraph(Struct, frozen=True):
     """A dataflow graph and its mapping.
 
     Attributes:

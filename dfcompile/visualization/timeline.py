@@ -1,16 +1,14 @@
 """A schedule as columns, for a chart that zooms: where and when each task runs, whatever their number."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler import NO_PE, Schedule
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Timeline:
+class Timeline(Struct, frozen=True, eq=False):
     """The tasks of a schedule, in the order of the DAG.
 
     Attributes:

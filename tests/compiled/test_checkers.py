@@ -1,7 +1,6 @@
 """The checkers for plug-ins reject what they are there to reject."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import DisagreementError, PluginError, UserError
 from dfcompile.generators.canonical_dags import chain
+from dfcompile.records import replace
 from dfcompile.scheduler import Blocks, Partitioner
 from dfcompile.testing import check_onnx_expansion, check_partitioner, check_pass
 from tests.unit.plugins.installed import write_package

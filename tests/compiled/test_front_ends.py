@@ -1,7 +1,6 @@
 """Front ends of others: what their readers raise or return is theirs, and the checker tells what is wrong."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from dfcompile.errors import PluginError, UserError
 from dfcompile.frontend import FileKind, Model, ReadOptions
 from dfcompile.frontend.file_kinds.onnx_file import ONNX_FILE
 from dfcompile.frontend.model import Answer, Array
+from dfcompile.records import replace
 from dfcompile.testing import check_front_end
 
 ModelWriter = Callable[[str], Path]

@@ -1,6 +1,5 @@
 """What the interpreter of the unit tests says to programs, once more from the code that is generated and compiled."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.lowering.operators import MatMul, Reduce
 from dfcompile.lowering.passes.fuse_elementwise import fuse_elementwise
 from dfcompile.options import Options
+from dfcompile.records import replace
 from dfcompile.testing.expansions import check_expansion
 from tests.onnx_files import save_convolution
 from tests.onnx_nodes import TABLE, Node, assert_same, lowered, random

@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from dfcompile.choosing import AutomaticChoice, Limits
 from dfcompile.cli import main as cli
 from dfcompile.options import Effort
 from dfcompile.page.reading import read_report
+from dfcompile.records import replace
 from dfcompile.report.automatic_figures import AutomaticSummary
 from dfcompile.report.figures import Report, VerificationSummary
 from dfcompile.report.tables import report_notes

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import dace
@@ -16,6 +15,7 @@ from dfcompile.frontend import Program
 from dfcompile.host import private_folder
 from dfcompile.lowering import LoweringPass, apply_passes, lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.execution import compiled_run as execution
+from dfcompile.records import replace
 from tests.onnx_files import save_convolution
 from tests.onnx_text import program_from_text
 

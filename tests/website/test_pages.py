@@ -4,7 +4,6 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from dfcompile.page.document import Content, html_page
 from dfcompile.page.links import links_of
 from dfcompile.page.provenance import Provenance
+from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
 from dfcompile.visualization.dataflow import Dataflow
 from dfcompile.visualization.timeline import Timeline

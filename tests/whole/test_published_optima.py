@@ -1,13 +1,12 @@
 """Published designs of many choices, without their assignment: the optimum is the published one, or better."""
 
-from dataclasses import replace
-
 import pytest
 
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
+from dfcompile.records import replace
 from tests.locations import DESIGNS
 
 SN30, README, RING = "llm_1T_sn30_3dtorus_dataflow", "readme_gpt3_1t_sn30", "llm_175B_fwd_kbk_8x1"

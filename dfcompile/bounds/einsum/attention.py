@@ -1,15 +1,13 @@
 """Attention in one pass: scores and softmax stay in the buffer, as FlashAttention has it."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, Int64, check_words, front, least
 from dfcompile.bounds.tilings import Rules, tile_sizes, trips_of
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(Struct, frozen=True):
     """Products ``Q[rows, width] K[keys, width]`` with a softmax over the keys, times ``V[keys, value_width]``.
 
     Attributes:

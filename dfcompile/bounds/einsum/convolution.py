@@ -1,12 +1,12 @@
 """Convolutions of any spatial rank: the curve of windows that slide, exact over tiles and loop orders."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, Int64, check_words, constant, front, front_numbers, least, least_of_each_size
 from dfcompile.bounds.einsum.plain import MOST_TILINGS
@@ -21,8 +21,7 @@ _AT_ONCE = 2**18  # tilings: what is computed of them fits a cache
 _WORDS: Mapping[Kept, int] = MappingProxyType({"I": 1, "W": 1, "O": 1})
 
 
-@dataclass(frozen=True, slots=True)
-class Convolution:
+class Convolution(Struct, frozen=True):
     """A convolution; groups have inputs, weights and results of their own.
 
     ``I[g, n, c, p * stride + r * dilation, ...] W[g, c, k, r, ...] -> O[g, n, k, p, ...]``.
@@ -131,8 +130,7 @@ def every_size(shape: Convolution, rules: Rules) -> tuple[Int64, Int64]:
     return sizes, traffic * shape.groups
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tilings:
+class _Tilings(Struct, frozen=True, eq=False):
     """All tilings of one group.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Einsums whose operands are indexed by single ranks: products of matrices, batched, grouped, contracted."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, Int64, check_words, front, front_numbers, least, least_of_each_size
 from dfcompile.bounds.proved import Contracted
@@ -14,8 +14,7 @@ from dfcompile.errors import UserError
 MOST_TILINGS = 30_000_000  # of one loop order; some seconds
 
 
-@dataclass(frozen=True, slots=True)
-class PlainTensor:
+class PlainTensor(Struct, frozen=True):
     """An operand or the result of an einsum.
 
     Attributes:
@@ -31,8 +30,7 @@ class PlainTensor:
     units: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class PlainEinsum:
+class PlainEinsum(Struct, frozen=True):
     """A sum of products of tensors, each indexed by some of the ranks.
 
     Attributes:
@@ -78,8 +76,7 @@ class PlainEinsum:
         return Contracted(self.macs, 1, self.compulsory_words, self.result_words)
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
+class _Order(Struct, frozen=True):
     """A class of loop orders, by what it saves: of each tensor the ranks that run while its tile stays."""
 
     innermost: tuple[int, ...]

@@ -1,12 +1,11 @@
 """Pooling: windows that slide over channels, without weights."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.bounds.einsum.convolution import Convolution
 
 
-@dataclass(frozen=True, slots=True)
-class Pooling:
+class Pooling(Struct, frozen=True):
     """A figure of each window of each channel: the largest word, the mean.
 
     Attributes:

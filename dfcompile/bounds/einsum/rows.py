@@ -1,15 +1,13 @@
 """Operators without products: elementwise ones, reductions, softmax and normalisations, row by row."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, front
 from dfcompile.bounds.tilings import Rules
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """An operator that passes over each row of its first operand one or several times.
 
     Attributes:
@@ -21,8 +19,7 @@ class Rows:
     passes: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Moving:
+class Moving(Struct, frozen=True):
     """An operand or a result that moves.
 
     Attributes:

@@ -1,12 +1,12 @@
 """Windows that slide along an axis: how long their boxes are together, and what successive boxes share."""
 
-from dataclasses import dataclass
 from enum import IntEnum, unique
 from functools import cache
 from math import gcd
 from typing import assert_never
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Int64
 from dfcompile.bounds.tilings import Tiles, tile_sizes
@@ -15,8 +15,7 @@ from dfcompile.errors import UserError
 MOST_PAIRS = 20_000  # of tiles of an axis: some seconds
 
 
-@dataclass(frozen=True, slots=True)
-class WindowAxis:
+class WindowAxis(Struct, frozen=True):
     """An axis of a convolution's input: output ``p`` and tap ``r`` read ``p * stride + r * dilation - padding``.
 
     Attributes:
@@ -108,8 +107,7 @@ TRUE_ROLES: tuple[Roles, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AxisTables:
+class AxisTables(Struct, frozen=True, eq=False):
     """Sums over an axis for pairs of tiles: of outputs, and of taps.
 
     Attributes:
@@ -243,8 +241,7 @@ def _undominated(axis: WindowAxis, found: AxisTables) -> Int64:
     return np.array(sorted(kept), dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Boxes:
+class _Boxes(Struct, frozen=True, eq=False):
     """The boxes of one pair of tiles; starts and ends have shape [tiles of outputs, tiles of taps]."""
 
     outputs: int

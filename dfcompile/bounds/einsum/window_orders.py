@@ -1,10 +1,10 @@
 """Loop orders of convolutions: what each class of them moves, for all tiles of the windows at once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Int64
 from dfcompile.bounds.einsum.window import STAYS, AxisTables, Role, Roles, WindowAxis
@@ -15,8 +15,7 @@ Loop = tuple[int, int]  # axis, and 0 of its outputs, 1 of its taps
 FILTERS: Loop = (-1, 0)  # the loop over filters: it does not index the input
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WindowGrid:
+class WindowGrid(Struct, frozen=True, eq=False):
     """Every combination of the pairs of tiles of all axes, numbered; the last axis varies fastest.
 
     Attributes:
@@ -78,8 +77,7 @@ class WindowGrid:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OrderClass:
+class OrderClass(Struct, frozen=True, eq=False):
     """Loop orders that keep the same tensor for the same innermost loops.
 
     Attributes:
@@ -139,8 +137,7 @@ def order_classes(grid: WindowGrid, filter_trips: Int64, halo: Halo) -> tuple[Or
     return tuple(classes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Chain:
+class _Chain(Struct, frozen=True, eq=False):
     """An order of innermost loops: words of the input are ``trips of the filters * each + once``.
 
     Attributes:

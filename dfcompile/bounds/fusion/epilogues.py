@@ -1,6 +1,5 @@
 """Elementwise operators run as their operand is made: the tensor between never leaves the processing elements."""
 
-from dataclasses import replace
 from math import gcd
 
 from dfcompile.bounds.einsum.rows import Rows
@@ -9,6 +8,7 @@ from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
 from dfcompile.bounds.tilings import Rules
 from dfcompile.canonical_dag import TensorRole
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 
 
 def least_plan(model: BoundedModel, size_bytes: int, rules: Rules, most_states: int = MOST_STATES) -> ResidencyPlan:

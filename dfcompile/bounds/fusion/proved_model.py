@@ -1,7 +1,8 @@
 """What every run of a whole model moves, whichever tensors stay on the chip: proofs of operators, joined."""
 
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
@@ -14,8 +15,7 @@ from dfcompile.bounds.proved import Passing, least_passing
 _DEPTHS = (0, 1, 2, 4)  # operators before an operand that a proof looks at; each is a proof of its own
 
 
-@dataclass(frozen=True, slots=True)
-class _Proof:
+class _Proof(Struct, frozen=True):
     """Bytes that move of some tensors, beyond what moves of them anyway."""
 
     gain: int

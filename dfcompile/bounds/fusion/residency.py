@@ -1,7 +1,8 @@
 """Which tensors of a graph stay on the chip: exact over orders of the operators and over all sets that fit."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator
 from dfcompile.bounds.tilings import Rules
@@ -11,8 +12,7 @@ from dfcompile.errors import InfeasibleError
 MOST_STATES = 4_000  # of as many operators that are done; above, fewer are looked at, and the result says so
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorShare:
+class OperatorShare(Struct, frozen=True):
     """What an operator moves in a plan.
 
     Attributes:
@@ -26,8 +26,7 @@ class OperatorShare:
     free_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ResidencyPlan:
+class ResidencyPlan(Struct, frozen=True):
     """An order of the operators and the tensors that stay on the chip from their producer to their last reader.
 
     Attributes:
@@ -45,8 +44,7 @@ class ResidencyPlan:
     is_exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Struct, frozen=True):
     """What was decided: the bytes moved so far, and the last decision with the state before it."""
 
     traffic: int

@@ -1,11 +1,11 @@
 """Templates of tiled fusion: layers that hand over row tiles, whole or in column slices, by their published names."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from itertools import pairwise, product
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, Int64, front, least
 from dfcompile.bounds.tilings import Rules, tile_sizes, trips_of
@@ -32,8 +32,7 @@ _GIVES = frozenset({Template.ALLOWN, Template.ALLOWKN})
 FLASH = (Template.ALLOWN_FLASH, Template.ALLOWK_FLASH)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """Consecutive layers between which row tiles never leave the buffer.
 
     Attributes:
@@ -71,8 +70,7 @@ class Segment:
         return self.widths[0], self.widths[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Phase:
+class _Phase(Struct, frozen=True):
     """What the buffer has of a row tile while a layer computes.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Extraction: the canonical DAG of a lowered SDFG."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import dace
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.builder import UNORDERED, DagBuilder
 from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64
@@ -18,8 +18,7 @@ from dfcompile.errors import UserError
 from dfcompile.options import Volumes
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractionOptions:
+class ExtractionOptions(Struct, frozen=True):
     """How a lowered SDFG becomes a canonical DAG."""
 
     volumes: Volumes = Volumes.EXACT

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
@@ -20,8 +20,7 @@ _MOST_ELEMENTS = 2**56  # that the tasks of a scope touch: sums over many scopes
 _KEPT = 4096  # scopes of which it is known which loops can be divided: some MB
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """How one map parameter is divided: ``tasks`` members of ``size`` iterations, the last one of ``last``."""
 
     tasks: int
@@ -29,8 +28,7 @@ class Cut:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class MemberVolumes:
+class MemberVolumes(Struct, frozen=True):
     """A number of elements for each member of a family: all alike, or the last one of each row has another number.
 
     Attributes:
@@ -77,8 +75,7 @@ class MemberVolumes:
         return volumes
 
 
-@dataclass(frozen=True)
-class TaskFamily:
+class TaskFamily(Struct, frozen=True, dict=True):
     """The tasks of one map scope: one per combination of its spatial loops, numbered row by row.
 
     At most the innermost spatial loop is cut unevenly, so members are all alike or the last of each row is shorter.

@@ -1,20 +1,21 @@
 """The flow of data between families: which arrays are streams, which are buffers, in what order tasks depend."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.families import MemberVolumes, TaskFamily
 from dfcompile.canonical_dag.extraction.scopes import Access, Array
 from dfcompile.canonical_dag.extraction.streaming_proof import can_stream
 from dfcompile.errors import UserError
+from dfcompile.records import replace
 
 Use = tuple[int, Access]  # index of a family, what each of its tasks touches
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Struct, frozen=True):
     """A write and a read of one array that proved to be in the same order: edges from task to task.
 
     From one task to every member, from every member to one task, or from member to member, as the families say.
@@ -27,8 +28,7 @@ class Stream:
     read: Access
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayUse:
+class ArrayUse(Struct, frozen=True):
     """Who writes and who reads an array, and which of the reads are streams."""
 
     array: Array
@@ -51,8 +51,7 @@ class ArrayUse:
         return replace(self, streams=tuple(stream for stream in self.streams if stream.consumer not in stored))
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Struct, frozen=True):
     """Families, the order of their dependences, and what happens to each array."""
 
     families: tuple[TaskFamily, ...]

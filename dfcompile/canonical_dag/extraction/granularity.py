@@ -1,17 +1,18 @@
 """Granularity: into how many tasks a map scope is divided."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from msgspec import Struct
+
 from dfcompile.errors import UserError, nearest
+from dfcompile.records import replace
 
 _LARGEST = 10_000_000
 _FORMS = "declared, max-tasks=N, split=N or [ORIGIN:]pieces=N"
 
 
-@dataclass(frozen=True)
-class Granularity:
+class Granularity(Struct, frozen=True, dict=True):
     """How many tasks the scopes become; the default is as many as the expansions declare.
 
     Attributes:

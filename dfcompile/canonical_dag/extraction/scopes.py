@@ -1,7 +1,6 @@
 """Reads the map scopes and arrays of a lowered SDFG: one state, top-level map scopes of one tasklet each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -9,15 +8,16 @@ import dace
 from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, NestedSDFG, Tasklet
 from dace.sdfg.utils import get_view_edge
 from dace.subsets import Range
+from msgspec import Struct
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.extraction.traversal import Loop, Traversal
 from dfcompile.canonical_dag.kernel import Kernel
 from dfcompile.errors import UserError
+from dfcompile.records import replace
 
 
-@dataclass(frozen=True)
-class Array:
+class Array(Struct, frozen=True, dict=True):
     """An array of the SDFG that is not a view."""
 
     name: str
@@ -33,8 +33,7 @@ class Array:
         return prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """What one memlet touches: offset ``base + sum(strides[p] * parameter p)`` of an array, in elements.
 
     Of an indirect access only the array is known: one element of it per iteration, which one depends on data.
@@ -50,8 +49,7 @@ class Access:
         return Traversal(self.base, tuple(map(Loop, extents, self.strides)))
 
 
-@dataclass(frozen=True, slots=True)
-class MapScope:
+class MapScope(Struct, frozen=True):
     """A top-level map scope with one tasklet; parameters in temporal order, outer to inner."""
 
     name: str
@@ -63,8 +61,7 @@ class MapScope:
     writes: tuple[Access, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LoweredGraph:
+class LoweredGraph(Struct, frozen=True):
     """The task scopes of an SDFG in the order of its nodes, and its arrays; initialisations are left out."""
 
     name: str

@@ -1,11 +1,11 @@
 """Traversals: the order in which a loop nest visits the elements of an array, as flat offsets."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 LARGEST_FOOTPRINT = 20_000_000  # iterations that are enumerated to count the distinct elements of an irregular write
 
@@ -17,8 +17,7 @@ class Loop(NamedTuple):
     stride: int
 
 
-@dataclass(frozen=True, slots=True)
-class Traversal:
+class Traversal(Struct, frozen=True):
     """A loop nest over an array: offset ``base + sum(stride * index)``, in elements, loops outer to inner."""
 
     base: int

@@ -1,10 +1,10 @@
 """Where the time of a mapping goes: parts that add up to it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
@@ -13,8 +13,7 @@ from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.scheduler import Schedule
 
 
-@dataclass(frozen=True, slots=True)
-class TimeParts:
+class TimeParts(Struct, frozen=True):
     """Parts of the time of a mapping, in ns; together they are all of it.
 
     On P processing elements T cycles are P T cycles of elements. Each of them is of one kind; divided by P they add up
@@ -40,8 +39,7 @@ class TimeParts:
     network_ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """A spatial block of a mapping's schedule; without barriers all blocks of a configuration.
 
     Attributes:

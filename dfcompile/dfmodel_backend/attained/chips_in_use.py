@@ -1,14 +1,13 @@
 """The chips that share a lowering: what each of them runs is one of several shares, and what they exchange."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 
 
-@dataclass(frozen=True, slots=True)
-class ChipsInUse:
+class ChipsInUse(Struct, frozen=True):
     """Several chips; every one is charged as the one with most of everything.
 
     Attributes:

@@ -1,13 +1,12 @@
 """What a task does on one core: elements of an edge per cycle, products per cycle."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, streaming_components
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.canonical_dag.verifier import kinds_of_tasks, node_volumes
 from dfcompile.dfmodel_backend.machine.system import Accelerator
+from dfcompile.records import replace
 
 
 def on_cores(dag: CanonicalDag, chip: Accelerator) -> CanonicalDag:

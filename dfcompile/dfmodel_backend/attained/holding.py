@@ -1,14 +1,12 @@
 """What SRAM holds while a configuration runs, spatial block by spatial block."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, Int64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Holding:
+class Holding(Struct, frozen=True, eq=False):
     """What it takes to hold stores, and the DRAM traffic that this saves; bytes.
 
     Attributes:
@@ -36,8 +34,7 @@ class Holding:
     window: Int64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class Held(Struct, frozen=True, eq=False):
     """What SRAM holds.
 
     Attributes:

@@ -1,9 +1,9 @@
 """What each kernel of a mapping does: its operations, what it moves, how long it takes and what bounds it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
@@ -15,8 +15,7 @@ from dfcompile.scheduler.operator_times import shared
 NOBODY = -1  # in the place of a kernel's number, of memory
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFigures:
+class KernelFigures(Struct, frozen=True):
     """A kernel in the configuration that it is in, on one chip.
 
     A roofline holds for it: operations / time is at most operations / bytes x bandwidth, of DRAM and of the network,

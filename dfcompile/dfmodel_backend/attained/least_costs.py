@@ -1,9 +1,9 @@
 """Lower bounds on configurations: what no schedule of their tasks can beat, wherever the data lies."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.dfmodel_backend.attained.cores import least_work
@@ -16,8 +16,7 @@ from dfcompile.scheduler import lower_bound_cycles
 CELLS = 2**22  # sets times stores that are worked on at a time, to bound memory
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Entries:
+class _Entries(Struct, frozen=True, eq=False):
     """Bytes by store and unit, where there are some: a unit touches few of thousands of stores.
 
     Attributes:
@@ -52,8 +51,7 @@ class _Entries:
         return np.bincount(self.store, self.size * units[self.unit], minlength=stores).astype(float)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _UnitStores:
+class _UnitStores(Struct, frozen=True, eq=False):
     """The stores of a lowering as sums over units, in bytes.
 
     Attributes:
@@ -71,8 +69,7 @@ class _UnitStores:
     is_result: Column
 
 
-@dataclass(frozen=True)
-class LeastCosts:
+class LeastCosts(Struct, frozen=True, dict=True):
     """Bounds on the times of sets of kernels of a lowering."""
 
     model: TaskModel

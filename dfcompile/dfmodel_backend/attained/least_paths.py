@@ -1,8 +1,7 @@
 """Lower bounds on sets of kernels by their longest paths: however many cores there are, tasks wait for one another."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
@@ -16,8 +15,7 @@ MOST_STEPS = 2**26  # sets times pairs of units
 NOWHERE = -(2**40)  # cycles: of a node that no path from a unit reaches
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LeastPaths:
+class LeastPaths(Struct, frozen=True, eq=False):
     """The longest paths of a lowering.
 
     Attributes:

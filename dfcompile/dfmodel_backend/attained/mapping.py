@@ -1,6 +1,6 @@
 """A mapping of a lowering: a schedule of its tasks on a machine, with its data in memories."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.dfmodel_backend.assumption import Assumption
@@ -24,8 +24,7 @@ NS_PER_S = 1e9
 NOTHING = 1e-9  # of a time: what floating-point sums of the same parts differ by
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TaskMapping:
+class TaskMapping(Struct, frozen=True, eq=False):
     """What a lowering takes on a machine, replayed; figures are of all chips.
 
     Attributes:

@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import ReplayTooLargeError
+from dfcompile.records import replace
 from dfcompile.scheduler import Partitioner, Schedule, ScheduleOptions, collect_partitioners, schedule
 from dfcompile.scheduler.replayed import replayed
 

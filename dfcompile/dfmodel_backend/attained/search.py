@@ -5,11 +5,11 @@ arcs that were not looked at, they are. When it holds none, no chain of configur
 is limited in tasks to schedule, not in time, so that the result is the same on every machine.
 """
 
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import or_
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.possible_arcs import possible_arcs
@@ -34,8 +34,7 @@ NEARLY = 1.05  # of the time: mean intervals are as wrong as that
 REPLAYED_TIMES = 2  # and replayed only where the fastest chains need them
 
 
-@dataclass(frozen=True, slots=True)
-class FoundChain:
+class FoundChain(Struct, frozen=True):
     """A chain of configurations.
 
     Attributes:

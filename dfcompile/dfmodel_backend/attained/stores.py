@@ -9,11 +9,11 @@ and read from there each time that a task reads it; but tasks of one scope that 
 one spatial block, share a stream from DRAM, if SRAM holds what the last of them has yet to read.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
@@ -30,8 +30,7 @@ class Place(StrEnum):
     DRAM = "dram"
 
 
-@dataclass(frozen=True, slots=True)
-class StoreUse:
+class StoreUse(Struct, frozen=True):
     """What a configuration does with a store, in bytes.
 
     Attributes:
@@ -64,8 +63,7 @@ class StoreUse:
         return self.dram_read_bytes + self.dram_write_bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockEdges:
+class BlockEdges(Struct, frozen=True, eq=False):
     """The edges of a configuration that do not stream, and when they are used.
 
     Attributes:
@@ -91,8 +89,7 @@ class BlockEdges:
     fifo_bytes: Int64
 
 
-@dataclass(frozen=True)
-class StoreTable:
+class StoreTable(Struct, frozen=True, dict=True):
     """The stores of a canonical DAG.
 
     Numbers are those of the buffer nodes in ascending order, then of the scopes.

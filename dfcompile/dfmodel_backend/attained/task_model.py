@@ -1,9 +1,9 @@
 """What sets of kernels take on one chip: their tasks are scheduled and replayed, their data held or moved."""
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
@@ -15,11 +15,11 @@ from dfcompile.dfmodel_backend.attained.stores import BlockEdges, StoreTable, St
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TaskConfiguration:
+class TaskConfiguration(Struct, frozen=True, eq=False):
     """A configuration: some kernels of the lowering, whose tasks run on the chip until all have ended.
 
     Attributes:
@@ -73,8 +73,7 @@ class TaskConfiguration:
         return max(times, key=lambda kind: times[kind])
 
 
-@dataclass(frozen=True)
-class TaskModel:
+class TaskModel(Struct, frozen=True, dict=True):
     """The cost of sets of kernels of a lowering on one chip of a system.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 import networkx as nx
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
@@ -17,8 +17,7 @@ from dfcompile.canonical_dag.part import DagPart, part_of
 NO_UNIT = -1
 
 
-@dataclass(frozen=True)
-class TaskUnits:
+class TaskUnits(Struct, frozen=True, dict=True):
     """The kernels of a canonical DAG, in topological order, with their tasks; sets of them are bit masks.
 
     Tasks of no kernel form a unit per scope. Kernels that feed one another both ways are one unit.

@@ -5,7 +5,6 @@ The evaluator has rules for dimensions and builds networks of them; here each of
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import assert_never
 
@@ -21,6 +20,7 @@ from dfcompile.dfmodel_backend.check.operands import changes_by_axes, statistics
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
+from dfcompile.records import replace
 
 Extents = Callable[[DesignKernel], tuple[int, int, int]]  # rows, k, columns of one tile on one chip
 

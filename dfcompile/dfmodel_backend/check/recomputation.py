@@ -5,13 +5,14 @@ The evaluator gets names and numbers of the decision, and a model of its own: no
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from typing import Any
 
 from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping as KernelMapping
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import VerificationError
+from dfcompile.records import fields_of
 
 RELATIVE = 1e-9  # sums in another order
 
@@ -58,16 +59,14 @@ def _differences(
         yield from _differences(held[name], other[name], (*where, str(name)))
 
 
-def _held(value: object) -> Mapping[object, object] | None:
+def _held(value: object) -> Mapping[Any, object] | None:
     """Return the parts of a value by name or number; nothing of one that has none."""
     match value:
         case Mapping():
             return value
         case tuple():
             return dict(enumerate(value))
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    return None
+    return fields_of(value)
 
 
 def _is_same(found: object, expected: object) -> bool:

@@ -1,10 +1,10 @@
 """The bytes of a mapping of a lowering, recounted from edges, blocks and places alone."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int64
@@ -14,8 +14,7 @@ Key = tuple[int, ...]
 Sums = dict[Key, int]
 
 
-@dataclass(frozen=True)
-class Recount:
+class Recount(Struct, frozen=True, dict=True):
     """What configurations do with memory; a store is a buffer node, or a scope of tasks: ``-1 - scope``.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, Digit, Kernel, LoopKind, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int64
@@ -39,8 +39,7 @@ def check_task_share(whole: CanonicalDag, share: CanonicalDag, system: System, m
     _Shares(whole, share, system, mapping).check()
 
 
-@dataclass(frozen=True, slots=True)
-class _Holding:
+class _Holding(Struct, frozen=True):
     """Which elements of an array each chip has, or needs.
 
     Attributes:

@@ -5,8 +5,9 @@ much in either direction at the same time.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+
+from msgspec import Struct
 
 Wires = Sequence[tuple[int, int]]  # ends of each link: chips are 0 … N - 1, switches are N and above
 Ends = list[list[int]]  # of each chip: the chips and switches at the other ends of its links
@@ -14,8 +15,7 @@ Ends = list[list[int]]  # of each chip: the chips and switches at the other ends
 EVERY_CUT = 10  # chips of a group of which every cut is tried; of larger ones single chips and runs of first chips
 
 
-@dataclass(frozen=True, slots=True)
-class LeastLoads:
+class LeastLoads(Struct, frozen=True):
     """What the busiest link of a group carries in one direction, at least.
 
     Attributes:

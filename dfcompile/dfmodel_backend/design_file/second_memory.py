@@ -4,14 +4,13 @@ What fits the first memory is in it alone. Otherwise both are one memory of the 
 is the mean of theirs, weighted with their capacities.
 """
 
-from dataclasses import replace
-
 from dfcompile.dfmodel_backend.design_file.reading import design_of
 from dfcompile.dfmodel_backend.design_file.schema import dfmodel_pb2 as schema
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.records import replace
 
 
 def solve_message(message: schema.DSE, where: str, options: DesignOptions) -> DesignSolution:

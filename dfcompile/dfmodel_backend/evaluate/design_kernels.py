@@ -1,15 +1,13 @@
 """What each kernel of a design does in its configuration, on one chip: operations, DRAM bytes, time."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, StepFigures
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 
 
-@dataclass(frozen=True, slots=True)
-class DesignKernelFigures:
+class DesignKernelFigures(Struct, frozen=True):
     """A kernel, per micro-batch and layer.
 
     Attributes:

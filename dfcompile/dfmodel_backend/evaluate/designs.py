@@ -1,9 +1,9 @@
 """The pure evaluator of designs: sharding, tiles and configurations give all figures [ko24, section 4]."""
 
-from dataclasses import dataclass
 from typing import assert_never
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Members
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
@@ -19,8 +19,7 @@ from dfcompile.errors import InfeasibleError
 NS_PER_S = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What the optimizer decides of a design that has all its degrees.
 
     Attributes:
@@ -36,8 +35,7 @@ class Decision:
     stages: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StepFigures:
+class StepFigures(Struct, frozen=True):
     """One configuration, per micro-batch and layer."""
 
     kernels: tuple[str, ...]
@@ -55,8 +53,7 @@ class StepFigures:
     units: Allocation | None = None  # cores and memory units, where those are counted
 
 
-@dataclass(frozen=True, slots=True)
-class DesignFigures:
+class DesignFigures(Struct, frozen=True):
     """Figures of a design; DRAM and SRAM are those of one chip."""
 
     steps: tuple[StepFigures, ...]

@@ -1,9 +1,9 @@
 """The pure evaluator: graph, system and assignment of kernels to configurations give all figures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
@@ -16,14 +16,14 @@ from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph, sha
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError, UserError, nearest
+from dfcompile.records import replace
 
 Assignment = tuple[tuple[str, ...], ...]  # names of the kernels of each configuration, in order of execution
 
 NS_PER_S = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """One configuration of a mapping and its figures."""
 
     kernels: tuple[str, ...]
@@ -41,8 +41,7 @@ class Configuration:
     weight_tiles: int  # parts in which weights are loaded; above 1 only for a kernel alone
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """Figures of a mapping."""
 
     configs: tuple[Configuration, ...]

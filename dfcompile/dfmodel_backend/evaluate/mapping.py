@@ -1,6 +1,6 @@
 """A mapping: the result of this stage."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.evaluate.graphs import Figures
@@ -8,8 +8,7 @@ from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(Struct, frozen=True):
     """A mapping, its figures and what is known of the optimum."""
 
     figures: Figures  # of all chips in use

@@ -1,11 +1,11 @@
 """Solvers of fusion: who chooses which kernels share a configuration."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import getdoc
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.fusion.fusion_problem import Fusion, FusionProblem
 from dfcompile.dfmodel_backend.fusion.pipelines.stage_problem import FuseStages, StageProblem, Stages
@@ -18,8 +18,7 @@ from dfcompile.plugins import faults_of, is_own
 Solve: TypeAlias = Callable[[FusionProblem], Fusion]
 
 
-@dataclass(frozen=True, slots=True)
-class FusionSolver:
+class FusionSolver(Struct, frozen=True):
     """A solver of fusion; a module-level value of this type in a plug-in is found.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Configurations of a graph as columns: pairs of down-sets with their times and DRAM bytes, millions at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import CELLS, Column, Members, Numbers, members_of, sums_over
 from dfcompile.dfmodel_backend.intra_chip.cores import least_cycles_of_counts
@@ -17,8 +17,7 @@ ROWS = 256  # of smaller down-sets at a time: of those near to each other the la
 LARGEST_KEY = 2**62
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class PairArcs:
+class PairArcs(Struct, frozen=True, eq=False):
     """Possible configurations.
 
     Attributes:
@@ -40,8 +39,7 @@ class PairArcs:
         return self.down_sets[int(self.after[arc])] ^ self.down_sets[int(self.before[arc])]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Pairs:
+class _Pairs(Struct, frozen=True, eq=False):
     count: int  # those that do not fit, too
     before: Numbers
     after: Numbers

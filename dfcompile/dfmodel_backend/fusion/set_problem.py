@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from dfcompile.dfmodel_backend.columns import Column, members_of
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
@@ -38,8 +38,7 @@ class Lists(Protocol):
         """Return those along a few topological orders."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListsOfOne:
+class ListsOfOne(Struct, frozen=True):
     """Lists those of one model, if there are no more than so many down-sets."""
 
     max_down_sets: int
@@ -54,8 +53,7 @@ class ListsOfOne:
         return arcs_of(problem.shape, problem.shape.intervals(), problem.may_grow)
 
 
-@dataclass(frozen=True)
-class SetProblem:
+class SetProblem(Struct, frozen=True, dict=True):
     """Sets of a model's kernels, as bit masks, with costs and limits: a `FusionProblem`.
 
     Attributes:

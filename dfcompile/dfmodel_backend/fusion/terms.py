@@ -1,13 +1,12 @@
 """What the assignment of kernels to configurations needs to know: a chip's figures kernel by kernel, as numbers."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable
 
 
-@dataclass(frozen=True, slots=True)
-class FlowReader:
+class FlowReader(Struct, frozen=True):
     """A kernel that reads a tensor, and the SRAM that it takes for it.
 
     Attributes:
@@ -21,8 +20,7 @@ class FlowReader:
     inside_bytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class FlowTerms:
+class FlowTerms(Struct, frozen=True):
     """A tensor that streams between kernels, or between kernels and DRAM.
 
     Attributes:
@@ -46,8 +44,7 @@ class FlowTerms:
     sent_ns: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class HeldTerms:
+class HeldTerms(Struct, frozen=True):
     """A tensor that is loaded and then held by each configuration with one of its kernels."""
 
     kernels: tuple[int, ...]
@@ -55,8 +52,7 @@ class HeldTerms:
     sram_bytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class TiledWeights:
+class TiledWeights(Struct, frozen=True):
     """A kernel that fits SRAM only alone, with its weights in tiles."""
 
     kernel: int
@@ -64,8 +60,7 @@ class TiledWeights:
     added_memory_ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class FusionTerms:
+class FusionTerms(Struct, frozen=True):
     """Figures of kernels, and limits.
 
     Attributes:

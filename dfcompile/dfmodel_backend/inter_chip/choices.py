@@ -1,13 +1,13 @@
 """What is open in a design: degrees of parallelism, micro-batch size, tile count; and every way to settle it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
 from dfcompile.dfmodel_backend.inter_chip.micro_batches import micro_batch_sizes
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
 from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.records import replace
 
 
 def degree_choices(design: Design, compatibility: Compatibility) -> tuple[Design, ...]:

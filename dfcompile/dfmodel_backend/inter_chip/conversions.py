@@ -7,10 +7,11 @@ composition are those of [chan07], [thakur05].
 import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import LoopKind
 from dfcompile.dfmodel_backend.inter_chip.splits import (
@@ -30,8 +31,7 @@ MOST_ORDERED = 3  # layouts of one tensor of which every order of making them is
 STEP_COST = 1e-12  # of a time: of equally fast ways the one with fewer steps
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(Struct, frozen=True):
     """Every chip along the dimension has a value of each element; they are to be combined."""
 
     kind: LoopKind
@@ -41,8 +41,7 @@ Held = Split | Partial | None  # along one dimension of the network; None: every
 Layout = tuple[Held, ...]  # one entry per dimension, innermost first
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One conversion.
 
     Attributes:

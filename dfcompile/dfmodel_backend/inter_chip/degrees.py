@@ -1,7 +1,8 @@
 """Degrees of parallelism: which dimension of the network carries which."""
 
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
@@ -10,8 +11,7 @@ from dfcompile.errors import UserError
 _ORDERS = (("TP", "PP"), ("TP", "DP"), ("PP", "DP"), ("TP", "PP", "DP"), ("SP", "TP", "PP", "DP"))
 
 
-@dataclass(frozen=True, slots=True)
-class Degrees:
+class Degrees(Struct, frozen=True):
     """Chips per tensor (TP), pipeline (PP), data (DP) and sequence (SP) parallel group, and the links of each."""
 
     tensor: int

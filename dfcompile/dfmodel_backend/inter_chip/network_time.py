@@ -1,10 +1,10 @@
 """Time that the chips of a design spend exchanging, for many configurations at once [ko24, section 4]."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import assert_never
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.compatibility import Compatibility
@@ -19,10 +19,10 @@ from dfcompile.dfmodel_backend.machine.network.collective_times import (
 )
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.workload.design import Design, WorkloadKind
+from dfcompile.records import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Exchanged:
+class Exchanged(Struct, frozen=True):
     """What configurations exchange, per tile; one entry per configuration."""
 
     sizes: Mapping[Collective, Column]  # bytes

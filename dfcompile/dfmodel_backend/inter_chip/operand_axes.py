@@ -7,10 +7,11 @@ axis for ``outer``: where products are split it is needed whole, and so is a wei
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.inter_chip.layouts import Layout, Needs
@@ -20,8 +21,7 @@ STATISTICS = 2  # per vector: mean and variance of a normalization, maximum and 
 REDUCING = ("norm", "softmax")  # in the name of a kernel: nothing else in a file tells that it reduces
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(Struct, frozen=True):
     """How an operand lies: which dimensions make its rows and its columns, outer ones first.
 
     Attributes:

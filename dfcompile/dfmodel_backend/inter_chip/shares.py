@@ -1,7 +1,8 @@
 """The share of one chip: extents, bytes and traffic of each kernel after sharding and tiling."""
 
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
@@ -12,10 +13,10 @@ from dfcompile.dfmodel_backend.inter_chip.operand_axes import exchanged_statisti
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
+from dfcompile.records import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """One tile of one kernel on one chip."""
 
     kernel: DesignKernel
@@ -26,8 +27,7 @@ class Share:
     exchange: tuple[tuple[Collective, float], ...]  # bytes per tile
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeShare:
+class EdgeShare(Struct, frozen=True):
     """One tile of one connection on one chip."""
 
     source: int  # position of the kernel

@@ -6,11 +6,11 @@ A split is a function of the flat offset of an element, the same under any shape
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Offsets = npt.NDArray[np.int64]
 Counted = tuple[tuple[tuple[int, ...], int], ...]  # coordinates of several splits, and how many elements have them
@@ -18,8 +18,7 @@ Counted = tuple[tuple[tuple[int, ...], int], ...]  # coordinates of several spli
 PIECES = 1 << 20  # of an array at a time
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """Coordinate of the chip that has the element at an offset: ``offset % m_0 % m_1 … // block``.
 
     Attributes:

@@ -1,7 +1,8 @@
 """The chips that share the kernels of a model: a part of a network, of any number of dimensions."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.machine.network.all_to_all import exchange_ns_per_byte
@@ -10,8 +11,7 @@ from dfcompile.dfmodel_backend.machine.network.topologies import Topology, topol
 from dfcompile.dfmodel_backend.machine.system import System
 
 
-@dataclass(frozen=True, slots=True)
-class TensorGroup:
+class TensorGroup(Struct, frozen=True):
     """All chips of a system as one tensor parallel group.
 
     Attributes:

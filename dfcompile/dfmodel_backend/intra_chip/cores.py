@@ -2,10 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.machine.machine import Machine
@@ -15,8 +15,7 @@ LARGEST = 2**62
 MOST_ENTRIES = 4_000_000  # of a table of cores, and of what is looked up at a time
 
 
-@dataclass(frozen=True, slots=True)
-class CoreSplit:
+class CoreSplit(Struct, frozen=True):
     """Cores of one kernel: ``lanes x stages`` of them."""
 
     lanes: int
@@ -28,8 +27,7 @@ class CoreSplit:
         return self.lanes * self.stages
 
 
-@dataclass(frozen=True, slots=True)
-class CoreTable:
+class CoreTable(Struct, frozen=True):
     """Pareto-optimal choices for one kernel, fewest cycles (most cores) first."""
 
     cycles: tuple[int, ...]

@@ -1,11 +1,11 @@
 """Tensors of a chip as columns: what sets of kernels stream in and out, hold in SRAM, and leave waiting in DRAM."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 
@@ -13,8 +13,7 @@ NOBODY = -1  # who makes, or reads, a tensor that no kernel does
 Touched = npt.NDArray[np.bool_]  # [set, tensor]
 
 
-@dataclass(frozen=True, eq=False)
-class Users:
+class Users(Struct, frozen=True, eq=False, dict=True):
     """Kernels of each tensor, one tensor behind the other.
 
     Attributes:
@@ -64,8 +63,7 @@ class Users:
         return np.asarray(found if self.is_single else np.maximum.reduceat(found, self.first, axis=1))
 
 
-@dataclass(frozen=True, eq=False)
-class FlowColumns:
+class FlowColumns(Struct, frozen=True, eq=False, dict=True):
     """Tensors that stream between kernels, or between kernels and DRAM; sizes in bytes, of a tile where there are some.
 
     Attributes:
@@ -178,8 +176,7 @@ class FlowColumns:
         return np.asarray(live.astype(float) @ self.size)
 
 
-@dataclass(frozen=True, eq=False)
-class HeldColumns:
+class HeldColumns(Struct, frozen=True, eq=False, dict=True):
     """Tensors that are loaded and then held by each set with one of their kernels; sizes in bytes.
 
     Attributes:

@@ -8,11 +8,11 @@ and below 2**53: sums are exact.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
@@ -23,8 +23,7 @@ BLOCK_BYTES = 2**27  # of what is multiplied at a time: sums of whole numbers ar
 NARROW = 16  # readers of a tensor with tables: those of all its readers have 70 kB
 
 
-@dataclass(frozen=True, slots=True)
-class StateTable:
+class StateTable(Struct, frozen=True):
     """What a tensor adds to the figures of a pair.
 
     Attributes:
@@ -36,8 +35,7 @@ class StateTable:
     figures: npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class PairBytes:
+class PairBytes(Struct, frozen=True, dict=True):
     """Tables of all tensors of a chip, as one matrix of states.
 
     Attributes:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, SetCycles, core_table
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import PmuModel
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """How figures of a configuration are counted.
 
     Attributes:
@@ -48,8 +47,7 @@ class Rules:
     reads_once: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StepColumns:
+class StepColumns(Struct, frozen=True):
     """Figures of configurations, one entry each; of a design per micro-batch and layer; times in ns."""
 
     compute_ns: Column

@@ -1,12 +1,12 @@
 """A sharded and tiled design: constants of its kernels and connections on one chip [ko24, section 4]."""
 
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
@@ -23,12 +23,12 @@ from dfcompile.dfmodel_backend.intra_chip.set_model import Rules, SetModel
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, Dim, WorkloadKind
+from dfcompile.records import replace
 
 OPTIMIZER_BYTES = 12  # per parameter: 32-bit copy, momentum and variance of Adam [rajbhandari20, section 3]
 
 
-@dataclass(frozen=True, slots=True)
-class DramNeed:
+class DramNeed(Struct, frozen=True):
     """Bytes of DRAM of one chip; what waits between configurations comes on top."""
 
     weights: float

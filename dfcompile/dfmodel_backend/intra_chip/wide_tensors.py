@@ -1,9 +1,8 @@
 """What tensors of many kernels add to the bytes of pairs of down-sets, in space that grows with their kernels only."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
@@ -12,8 +11,7 @@ Figures = npt.NDArray[np.float64]  # [figure, before, after]: DRAM traffic, SRAM
 Touched = npt.NDArray[np.bool_]  # [before, after]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class WideFlow:
+class WideFlow(Struct, frozen=True, eq=False):
     """A tensor that streams to many kernels; sizes in bytes.
 
     Attributes:
@@ -52,8 +50,7 @@ class WideFlow:
             figures[2] += self.size * ((started & needed)[:, None] | (is_written & needed_after[None, :]))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class WideHeld:
+class WideHeld(Struct, frozen=True, eq=False):
     """A tensor that is loaded and then held by each configuration with one of its many kernels.
 
     Attributes:

@@ -1,20 +1,19 @@
 """Possible configurations: pairs of down-sets of kernels, as columns."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import or_
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class SetLimits:
+class SetLimits(Struct, frozen=True, eq=False):
     """Sets that are possible.
 
     Attributes:
@@ -30,8 +29,7 @@ class SetLimits:
     compute_ns: Column
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Arcs:
+class Arcs(Struct, frozen=True, eq=False):
     """A configuration each; kernels are numbered.
 
     Attributes:

@@ -5,11 +5,11 @@ difference of two neighbours.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class DownSets:
+class DownSets(Struct, frozen=True):
     """All down-sets of a DAG."""
 
     larger: dict[int, tuple[int, ...]]  # per down-set, those with one kernel more; smaller down-sets first

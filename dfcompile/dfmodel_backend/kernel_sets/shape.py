@@ -1,14 +1,14 @@
 """What may be fused, whatever it costs: precedence of kernels, and which of them each configuration may hold."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets, joined, list_down_sets
 from dfcompile.dfmodel_backend.kernel_sets.topological_orders import topological_orders
 
 
-@dataclass(frozen=True, slots=True)
-class FusionShape:
+class FusionShape(Struct, frozen=True):
     """Kernels are numbered; sets of them are bit masks.
 
     Attributes:

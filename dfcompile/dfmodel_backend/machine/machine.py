@@ -3,8 +3,9 @@
 A set-up file says one; a system file says one for chips of any number of cores (`System.machine`).
 """
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.machine.memory_unit_grid import PmuGrid
 
@@ -22,8 +23,7 @@ class Collective(StrEnum):
     BROADCAST = "BROADCAST"
 
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
+class Dimension(Struct, frozen=True):
     """One dimension of the network between chips, inner dimensions first."""
 
     chips: int
@@ -31,8 +31,7 @@ class Dimension:
     link_power_w_per_gb_per_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Struct, frozen=True):
     """The links between chips; ``kind`` names one kind per dimension: r ring, sw switch, fc fully connected."""
 
     kind: str
@@ -43,8 +42,7 @@ class Network:
     link_latency_ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """One dimension of the topology."""
 
     shape: str  # name of a kind of dimension: r ring, sw switch, fc fully connected, …
@@ -54,8 +52,7 @@ class Link:
     power_w_per_gb_per_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(Struct, frozen=True):
     """Unit prices and powers of everything but the links' power, which differs per dimension."""
 
     accelerator_usd: float
@@ -67,8 +64,7 @@ class Prices:
     switch_w_per_gb_per_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """The chips and their network."""
 
     chips: int

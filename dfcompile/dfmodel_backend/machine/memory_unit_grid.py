@@ -1,7 +1,8 @@
 """Memory units (PMUs) of a chip beside its compute units (PCUs, its cores), and the grid that both lie on [ko24]."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 
 @unique
@@ -21,8 +22,7 @@ class Placement(StrEnum):
     DIAGONALWISE = "diagonalwise"
 
 
-@dataclass(frozen=True, slots=True)
-class PmuGrid:
+class PmuGrid(Struct, frozen=True):
     """Memory units of one chip, and an ``x`` by ``y`` checkerboard of memory and compute units."""
 
     pmus: int

@@ -1,11 +1,12 @@
 """Systems that ``--system`` knows by name: the YAML files in our folder and in packages behind entry points."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from types import MappingProxyType, ModuleType
+
+from msgspec import Struct
 
 from dfcompile.errors import RegistrationError, UserError
 from dfcompile.plugins import ImportFault, KindListing, is_own, missing
@@ -16,8 +17,7 @@ OWN_FOLDER = "dfcompile.dfmodel_backend.machine.systems"
 SUFFIX = ".yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSystem:
+class NamedSystem(Struct, frozen=True):
     """A system file of a package.
 
     Attributes:
@@ -36,8 +36,7 @@ class NamedSystem:
         return self.file.name if is_own(self.origin) else f"{self.origin}:{self.file.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSystems:
+class NamedSystems(Struct, frozen=True):
     """All systems that are known by name, and the packages that cannot be imported."""
 
     by_name: Mapping[str, NamedSystem]

@@ -1,6 +1,6 @@
 """The roofs of a machine: what one chip computes, reads and receives per second at most [ko24, section 4]."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_byte
@@ -9,8 +9,7 @@ from dfcompile.dfmodel_backend.machine.system import System
 PER_GIGA = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class Roofs:
+class Roofs(Struct, frozen=True):
     """Rates that kernels attain on one chip, at most; above the peak are only tasks that join many streams at once.
 
     Attributes:

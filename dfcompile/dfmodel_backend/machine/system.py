@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.machine.machine import Link, Machine, Network, Prices
 from dfcompile.errors import UserError
+from dfcompile.records import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """A figure of a chip, given for the whole chip or per core."""
 
     value: float
@@ -21,8 +22,7 @@ class Amount:
         return self.value * cores if self.per_core else self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Accelerator:
+class Accelerator(Struct, frozen=True):
     """One chip: ``cores`` cores of ``lanes_per_core x stages_per_core`` multiply-adders."""
 
     cores: int
@@ -54,8 +54,7 @@ class Accelerator:
         return 2.0 * self.lanes_per_core * self.stages_per_core * self.cores * self.frequency_ghz
 
 
-@dataclass(frozen=True, slots=True)
-class Dram:
+class Dram(Struct, frozen=True):
     """DRAM of one chip."""
 
     bandwidth: Amount  # GB/s, which is bytes per ns
@@ -67,8 +66,7 @@ class Dram:
 ONE_CHIP = Network("none", (), 0.0, 0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+class System(Struct, frozen=True):
     """A machine of ``chips`` equal chips."""
 
     name: str

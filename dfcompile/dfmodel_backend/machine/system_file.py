@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +20,7 @@ from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amou
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
 from dfcompile.host.reasons import reason_of
+from dfcompile.records import replace
 
 _WHOLE_MESSAGE = "whole_message"  # of an error that says what was found by itself
 LARGEST_BYTES = 2**20

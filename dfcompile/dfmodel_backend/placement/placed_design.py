@@ -1,6 +1,6 @@
 """The placement of all configurations of a solved design."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures
@@ -13,8 +13,7 @@ from dfcompile.dfmodel_backend.placement.router_links import RouterLink, router_
 from dfcompile.dfmodel_backend.workload.design import Design
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedConfiguration:
+class PlacedConfiguration(Struct, frozen=True):
     """One configuration on the grid."""
 
     configuration: int

@@ -11,9 +11,10 @@ possible, until every unit has one.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import NamedTuple, assert_never
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.dfmodel_backend.intra_chip.memory_units.cycles import Allocation
@@ -42,8 +43,7 @@ class Role(StrEnum):
     ADDED = "added"  # what the design adds to the SRAM of a kernel
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedKernel:
+class PlacedKernel(Struct, frozen=True):
     """PCUs of one kernel, lane by lane, in a lane stage by stage."""
 
     kernel: int  # position in the design
@@ -66,8 +66,7 @@ class PlacedKernel:
         return self.cells[self.split.stages - 1 :: self.split.stages]
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedTensor:
+class PlacedTensor(Struct, frozen=True):
     """PMUs of one tensor.
 
     Attributes:
@@ -81,8 +80,7 @@ class PlacedTensor:
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Wires:
+class Wires(Struct, frozen=True):
     """Wires between the PMUs of a tensor and the PCUs of a kernel; both are numbered within the configuration."""
 
     tensor: int
@@ -91,8 +89,7 @@ class Wires:
     pairs: tuple[tuple[Cell, Cell], ...]  # PMU, PCU
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedUnits:
+class PlacedUnits(Struct, frozen=True):
     """All units of one configuration and the wires between them."""
 
     kernels: tuple[PlacedKernel, ...]
@@ -100,8 +97,7 @@ class PlacedUnits:
     wires: tuple[Wires, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UnitGraph:
+class UnitGraph(Struct, frozen=True):
     """The graph of a design by positions.
 
     Attributes:

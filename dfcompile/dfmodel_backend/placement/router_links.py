@@ -7,9 +7,10 @@ the right or the bottom. Topologies of more dimensions have no border per dimens
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import assert_never
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.evaluate.designs import Decision
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
@@ -29,8 +30,7 @@ class Border(StrEnum):
     BOTTOM = "bottom"
 
 
-@dataclass(frozen=True, slots=True)
-class RouterLink:
+class RouterLink(Struct, frozen=True):
     """What one tensor, or what one kernel exchanges, has to do with one border.
 
     Attributes:

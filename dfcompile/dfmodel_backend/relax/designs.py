@@ -1,7 +1,6 @@
 """Why a design has no solution, and the smallest relaxation that gives it one."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.relax.memory_units import too_few_pmus
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 
 _LIMITS = ("dram_cap", "pmu", "sram_cap")  # in the order in which they are looked at
 OPTIONS = MappingOptions(max_down_sets=MOST_DOWN_SETS)

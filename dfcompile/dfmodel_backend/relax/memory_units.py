@@ -1,7 +1,5 @@
 """Why a design with memory units (PMUs) has no solution, and how many of them, or of configurations, are enough."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
@@ -14,6 +12,7 @@ from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.kernel_sets.arcs import arcs_kernel_by_kernel, arcs_of
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 
 
 def too_few_pmus(model: DesignModel) -> InfeasibleError | None:

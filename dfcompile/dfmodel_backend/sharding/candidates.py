@@ -1,7 +1,6 @@
 """Shardings that may be the best of a design: of fewest bytes between chips, and of least time in two sums."""
 
 from collections import Counter
-from dataclasses import replace
 
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.design_options import ShardingObjective
@@ -10,6 +9,7 @@ from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.milp import MilpOptions
 from dfcompile.dfmodel_backend.sharding.designs import InterChip, SplitTimes, allowed_dims, shard
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
+from dfcompile.records import replace
 
 
 def candidate_shardings(

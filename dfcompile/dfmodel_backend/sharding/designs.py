@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.inter_chip.layer_boundary import layer_edges
@@ -21,16 +22,14 @@ from dfcompile.errors import InfeasibleError
 NOTHING = (0, 0, 0, 0)  # bytes or time, output that is (not) split, bytes of conversions, rank of the dimension
 
 
-@dataclass(frozen=True, slots=True)
-class InterChip:
+class InterChip(Struct, frozen=True):
     """A sharding and the bytes that it moves between chips."""
 
     sharding: dict[int, Dim]  # by kernel id
     communication_bytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class SplitTimes:
+class SplitTimes(Struct, frozen=True):
     """What a sharding costs in time, in ns: the objective of a time-aware sharding.
 
     Attributes:

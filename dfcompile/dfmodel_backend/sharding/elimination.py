@@ -1,11 +1,11 @@
 """A labelling of least cost by eliminating one node after the other [dechter99]: exact, fast on narrow graphs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Labels, Levels
 
@@ -13,8 +13,7 @@ MOST_ENTRIES = 2**20  # of a table
 Array = npt.NDArray[np.int64]  # or of Python's integers, where those are too small
 
 
-@dataclass(frozen=True, slots=True)
-class _Factor:
+class _Factor(Struct, frozen=True):
     """What the labels of some nodes cost; an axis each."""
 
     nodes: tuple[int, ...]
@@ -82,8 +81,7 @@ def _factors(problem: Labelling) -> list[_Factor]:
     return [_Factor((node,), costs) for node, costs in alone.items() if len(costs) > 1] + pairs
 
 
-@dataclass(frozen=True, slots=True)
-class _Packing:
+class _Packing(Struct, frozen=True):
     """Costs of several levels as one number each, which add up and compare as the levels do."""
 
     units: Levels

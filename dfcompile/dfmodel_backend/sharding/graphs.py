@@ -1,7 +1,8 @@
 """A dataflow graph whose kernels are split over chips: what one chip has, and what chips exchange."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.inter_chip.conversions import (
@@ -28,13 +29,13 @@ from dfcompile.dfmodel_backend.sharding.kernel_splits import (
 )
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
+from dfcompile.records import replace
 
 Words = Mapping[tuple[int, Held], str]  # by dimension of the network
 Sharding = Mapping[str, Choice]  # by name of the kernel; one that is missing is whole
 
 
-@dataclass(frozen=True, slots=True)
-class SharedGraph:
+class SharedGraph(Struct, frozen=True):
     """What one chip has of a graph: the chip with most of each part.
 
     Attributes:
@@ -61,8 +62,7 @@ class SharedGraph:
         return sum(exchange.moved_bytes for exchange in self.exchanges)
 
 
-@dataclass(frozen=True, slots=True)
-class TensorShare:
+class TensorShare(Struct, frozen=True):
     """A tensor under the splits of its source and of its readers.
 
     Attributes:

@@ -1,8 +1,9 @@
 """A labelling of least cost: a label for each node of a graph, costs of labels and of pairs of labels along edges."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.workload.design import Dim
 
@@ -10,8 +11,7 @@ Levels: TypeAlias = tuple[int, ...]  # not negative; the first that differs coun
 Labels: TypeAlias = dict[int, Dim]
 
 
-@dataclass(frozen=True, slots=True)
-class Labelling:
+class Labelling(Struct, frozen=True):
     """What labels cost; costs are exact, so that every solver finds the same.
 
     Attributes:

@@ -1,7 +1,8 @@
 """What one chip runs of a lowering under a sharding: iterations of each kernel, and what it reads from exchanges."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
@@ -16,8 +17,7 @@ from dfcompile.dfmodel_backend.sharding.kernel_splits import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ChipShare:
+class ChipShare(Struct, frozen=True):
     """What the chip with most of it runs.
 
     Attributes:

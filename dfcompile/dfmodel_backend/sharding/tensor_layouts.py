@@ -1,7 +1,8 @@
 """How the chips of a sharding hold what each kernel reads and writes, axis by axis."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.dfmodel_backend.inter_chip.conversions import share_elements
@@ -9,8 +10,7 @@ from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice, held_in_wor
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 
 
-@dataclass(frozen=True, slots=True)
-class TensorLayout:
+class TensorLayout(Struct, frozen=True):
     """An array as a kernel reads or writes it on several chips.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.share import ProgramShare
@@ -21,14 +22,14 @@ from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts, SplitOnChips, exchange_in_words
 from dfcompile.errors import InfeasibleError, VerificationError
 from dfcompile.host.stages import counted
+from dfcompile.records import replace
 
 LowerShare = Callable[[ProgramShare], CanonicalDag | tuple[str, ...]]  # or the kernels that cannot be lowered so
 MOST_NAMED = 8
 NS_PER_S = 1e9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Share:
+class _Share(Struct, frozen=True, eq=False):
     """A sharding over a number of chips, lowered.
 
     Attributes:
@@ -44,8 +45,7 @@ class _Share:
     whole: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
-class _Count:
+class _Count(Struct, eq=False):
     """Shardings over a number of chips, and what is found for them; a mapping is found when it may be the fastest.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
@@ -21,12 +22,12 @@ from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted
+from dfcompile.records import replace
 
 EVERY_UP_TO = 8  # larger numbers only if they are likely to be of use
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Found:
+class _Found(Struct, frozen=True, eq=False):
     """A mapping, the chips that it uses, a time that none on so many chips beats, and what found it on several."""
 
     mapping: Mapping
@@ -35,8 +36,7 @@ class _Found:
     search: ShardingSearch | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SplitOnChips:
+class SplitOnChips(Struct, frozen=True, eq=False):
     """Ways to split a graph over a number of chips.
 
     Attributes:

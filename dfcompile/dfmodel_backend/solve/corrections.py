@@ -1,9 +1,9 @@
 """Which correction of DFModel, or which of its flaws that is repeated, changes which figure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.evaluate.designs import DesignFigures, evaluate_design
@@ -11,12 +11,12 @@ from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewes
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 
 RELATIVE = 1e-12  # smaller changes are rounding
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
+class Correction(Struct, frozen=True):
     """One figure of a solution that is another without a correction.
 
     Attributes:

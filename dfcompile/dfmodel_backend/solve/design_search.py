@@ -2,8 +2,9 @@
 
 import math
 import time
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, batch_time_ns, figures_of
@@ -23,8 +24,7 @@ from dfcompile.host.stages import counted
 TIES = 1e-12  # relative
 
 
-@dataclass(frozen=True, slots=True)
-class DesignSolution:
+class DesignSolution(Struct, frozen=True):
     """A solved design; the figures are recomputed from the decision.
 
     Attributes:
@@ -59,16 +59,14 @@ class DesignSolution:
         return gap_above(self.bound_ns, self.figures.batch_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Best:
+class _Best(Struct, frozen=True):
     key: tuple[float, int, int]  # time, tiles, order of the choice
     model: DesignModel
     decision: Decision
     inter_chip: InterChip
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """A design with its degrees and micro-batch size settled, and a sharding of it."""
 
     number: int  # of the design

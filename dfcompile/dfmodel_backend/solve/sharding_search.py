@@ -8,7 +8,8 @@ its nodes suffice. All budgets count work, never time.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.machine.system import System
@@ -31,8 +32,7 @@ TIE = 1e-12
 Evaluate = Callable[[SharedGraph], Mapping]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A sharding and its mapping."""
 
     share: SharedGraph
@@ -45,8 +45,7 @@ class Found:
         return (self.mapping.figures.time_s, self.share.network_bytes, self.splits)
 
 
-@dataclass(slots=True, eq=False)
-class _Best:
+class _Best(Struct, eq=False):
     """The best sharding so far, and the least time that one might have which was not looked at."""
 
     found: Found | None = None

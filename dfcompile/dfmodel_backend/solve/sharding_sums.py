@@ -1,7 +1,8 @@
 """What every mapping of a sharding takes at least, as sums over kernels and tensors."""
 
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
@@ -10,12 +11,12 @@ from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SplitGraph
 from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE, Choice
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
+from dfcompile.records import replace
 
 NS_PER_S = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Struct, frozen=True):
     """What every mapping of a sharding takes at least; sums over kernels and tensors."""
 
     compute_ns: float = 0.0

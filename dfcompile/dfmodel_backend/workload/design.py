@@ -1,7 +1,8 @@
 """A design: a training, inference or scientific workload as a graph of one layer, and how it runs [ko24]."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.machine.machine import Collective, Machine
@@ -25,8 +26,7 @@ class Dim(StrEnum):
         return Dim.M if self is Dim.OUTER else self
 
 
-@dataclass(frozen=True, slots=True)
-class DesignKernel:
+class DesignKernel(Struct, frozen=True):
     """One kernel; sizes in bytes of whole tensors."""
 
     name: str
@@ -66,8 +66,7 @@ class DesignKernel:
         return 2 * elements * self.k if self.systolic else elements
 
 
-@dataclass(frozen=True, slots=True)
-class DesignEdge:
+class DesignEdge(Struct, frozen=True):
     """A connection between two kernels, by id."""
 
     source: int
@@ -86,8 +85,7 @@ class WorkloadKind(StrEnum):
     FFT = "fft"
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Sizes of a workload; what a kind of workload does not have is 0 or 1."""
 
     kind: WorkloadKind
@@ -102,8 +100,7 @@ class Batch:
     table_bytes: float  # embeddings, matrix or vector of all chips of a copy
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Struct, frozen=True):
     """How the graph runs."""
 
     batch: Batch
@@ -118,8 +115,7 @@ class Execution:
     counted: str  # which of C, M, N count without overlap
 
 
-@dataclass(frozen=True, slots=True)
-class Design:
+class Design(Struct, frozen=True):
     """A design file, checked."""
 
     kernels: tuple[DesignKernel, ...]

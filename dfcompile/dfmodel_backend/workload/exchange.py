@@ -1,7 +1,8 @@
 """One exchange between chips: a step of what changes the layout of a tensor."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 
 @unique
@@ -15,8 +16,7 @@ class ExchangeKind(StrEnum):
     ALL_TO_ALL = "all-to-all"
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """A collective on a tensor.
 
     Attributes:

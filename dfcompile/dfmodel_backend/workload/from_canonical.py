@@ -1,14 +1,16 @@
 """Kernels and tensors of a canonical DAG, read as a dataflow graph."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import assert_never
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel, KernelTensor, KernelVariant, LoopPart, TensorRole
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind, Use
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 
 _HERE = "dfcompile"
 
@@ -51,8 +53,7 @@ def dataflow_graph(dag: CanonicalDag) -> DataflowGraph:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """The part of an array that one kernel writes (``maker``), or the outside world (no maker)."""
 
     array: KernelTensor

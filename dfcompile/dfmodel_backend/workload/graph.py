@@ -1,9 +1,10 @@
 """The dataflow graph: kernels and the tensors that they exchange [ko24, section 3]."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from functools import cached_property
 from heapq import heappop, heappush
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.assumption import Assumption
@@ -21,16 +22,14 @@ class TensorKind(StrEnum):
     WEIGHT = "weight"  # of the model: loaded from DRAM and held in SRAM while a configuration runs
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """A kernel that reads a tensor."""
 
     kernel: str
     operand: int  # position among the operands that are no weights: 0 is the first
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(Struct, frozen=True):
     """What one kernel (or the outside world) gives to all kernels that read it."""
 
     name: str
@@ -47,8 +46,7 @@ class Tensor:
         return -(-self.size_bytes // self.element_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """One producer-to-consumer edge."""
 
     tensor: str
@@ -58,8 +56,7 @@ class Connection:
     buffer_depth: int  # tiles in flight: levels between the two kernels, both included
 
 
-@dataclass(frozen=True)
-class DataflowGraph:
+class DataflowGraph(Struct, frozen=True, dict=True):
     """Kernels in topological order and tensors; see `DataflowGraph.of` for a checked one.
 
     Attributes:

@@ -1,12 +1,11 @@
 """What the cores of a chip see of a kernel: all that a time is computed from, of a graph's kernels and of a file's."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.canonical_dag import Kernel
 
 
-@dataclass(frozen=True, slots=True)
-class KernelWork:
+class KernelWork(Struct, frozen=True):
     """The share of one kernel on one chip, or a tile of it."""
 
     name: str

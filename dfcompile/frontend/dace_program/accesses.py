@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.places import Affine, Container
 
 
-@dataclass(slots=True)
-class _Touched:
+class _Touched(Struct):
     """What a map reads and writes of one container that is outside of it."""
 
     name: str

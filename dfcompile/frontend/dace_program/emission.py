@@ -2,11 +2,11 @@
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from string import ascii_lowercase
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.frontend.dace_program.complex_arithmetic import of_one_type
 from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, text_of
@@ -18,8 +18,7 @@ from dfcompile.frontend.sdfg.operator_node import AttributeValue
 Read = tuple[str, tuple[Affine, ...]]  # an array of level 0, and one index per dimension, of loops
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """What one operation of the user's is called.
 
     Attributes:
@@ -31,8 +30,7 @@ class Operation:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Nest:
+class Nest(Struct, frozen=True):
     """Loops around one expression.
 
     Attributes:

@@ -1,11 +1,11 @@
 """Library calls: NumPy's products, reductions and linear algebra as DaCe's library nodes have them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import dace
 from dace.sdfg.nodes import CodeNode
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.emission import Emission, Nest, Operation
@@ -14,8 +14,7 @@ from dfcompile.frontend.dace_program.steps import Declared
 from dfcompile.frontend.sdfg.operator_node import AttributeValue
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(Struct, frozen=True):
     """What a call is given: where the elements of the window stand, and its shape."""
 
     place: Place
@@ -35,8 +34,7 @@ class Operand:
         return frozenset(names - {f"d{axis}" for axis in range(len(self.shape))})
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A call of a library within the maps around it.
 
     Attributes:

@@ -1,17 +1,16 @@
 """Places: where the elements of what a program computes stand, as affine indices of the loops around."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
 import sympy
+from msgspec import Struct, field
 
 Affine: TypeAlias = Mapping[str, int]  # factor of each loop or dimension and, under the empty name, the constant
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """A parameter of a map, counted from 0.
 
     Attributes:
@@ -25,8 +24,7 @@ class Loop:
     is_task: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The value of a container: element ``d0, d1 …`` of it stands at ``indices`` of an array of level 0.
 
     Attributes:
@@ -38,8 +36,7 @@ class Place:
     indices: tuple[Affine, ...]
 
 
-@dataclass(slots=True)
-class Container:
+class Container(Struct):
     """An array of the program with the value that it has at this point: DaCe's arrays are written many times.
 
     Attributes:
@@ -59,8 +56,7 @@ class Container:
     is_written: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """A container under one of its names: a view, or what a nested program sees of it.
 
     Attributes:
@@ -87,8 +83,7 @@ class Window:
         return Window(self.container, self.at(indices), shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What names mean at a point of the program.
 
     Attributes:

@@ -1,9 +1,9 @@
 """The reference: the user's function run by Python and NumPy, in double precision."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.concrete import ConcreteProgram
@@ -14,8 +14,7 @@ from dfcompile.frontend.torch.python_module import guarded
 _WIDER = {"float32": np.float64, "complex64": np.complex128}
 
 
-@dataclass(frozen=True, slots=True)
-class NumpyReference:
+class NumpyReference(Struct, frozen=True):
     """Runs a program by NumPy on a copy of its inputs, real and complex numbers in double precision.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Steps: what a program does, one operator of level 0 after another, every array written once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.frontend.program import Port
 from dfcompile.frontend.sdfg.operator_node import AttributeValue
@@ -12,8 +12,7 @@ from dfcompile.frontend.sdfg.operator_node import AttributeValue
 MAP = "dace.Map"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """An operator of level 0.
 
     Attributes:
@@ -31,16 +30,14 @@ class Step:
     attributes: Mapping[str, AttributeValue]
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Struct, frozen=True):
     """An array of level 0."""
 
     shape: tuple[int, ...]
     dtype: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Steps:
+class Steps(Struct, frozen=True, eq=False):
     """A whole program.
 
     Attributes:

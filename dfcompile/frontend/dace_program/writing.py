@@ -1,9 +1,9 @@
 """Writing: what one operation does becomes an operator, or nothing where its result is an earlier value seen anew."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.emission import Emission, Nest, Operation, Read
@@ -14,8 +14,7 @@ COPY = "a"
 NEUTRAL = {"SUM": 0, "PRODUCT": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """An operation on single elements, with the loops around.
 
     Attributes:

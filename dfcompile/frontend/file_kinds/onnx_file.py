@@ -1,11 +1,11 @@
 """ONNX files: data, never run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.file_kind import FileKind
@@ -17,6 +17,7 @@ from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
+from dfcompile.records import replace
 
 _HINT_REPORT = "please report it"
 _HINT_ORACLE = (
@@ -24,8 +25,7 @@ _HINT_ORACLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OnnxReference:
+class OnnxReference(Struct, frozen=True):
     """Runs a model by onnxruntime where that is installed and takes the model, else by ONNX's own implementation.
 
     Of old operator sets the latter knows the names but not always the meaning: it normalises a Softmax of version 11

@@ -1,8 +1,9 @@
 """Python files that hold a PyTorch model: code, run with the user's rights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Array, Model
@@ -22,8 +23,7 @@ from dfcompile.host.stages import stage, work_of
 _PARTS = (3, 3, 1)  # PyTorch is imported, the model exported, and read: about, for what is shown of progress
 
 
-@dataclass(frozen=True, slots=True)
-class TorchReference:
+class TorchReference(Struct, frozen=True):
     """Runs a model by PyTorch."""
 
     model: TorchModel

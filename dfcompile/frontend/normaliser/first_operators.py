@@ -4,12 +4,12 @@ ONNX's version converter leaves most of these as they are, or drops what an attr
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 
 import numpy as np
 import onnx
+from msgspec import Struct
 from onnx import checker, helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
@@ -22,8 +22,7 @@ _LARGEST_TOLD = 1024  # elements of a constant that may say what a shape is
 Shape = tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Old:
+class _Old(Struct, frozen=True):
     """A node of the first operator sets, and what is known of the values before it.
 
     Attributes:

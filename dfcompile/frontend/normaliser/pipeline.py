@@ -1,7 +1,8 @@
 """The normaliser's list of passes, and what became of each node of the model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.frontend.normaliser.constant_folding import fold_constants
 from dfcompile.frontend.normaliser.dead_nodes import remove_dead_nodes
@@ -17,8 +18,7 @@ from dfcompile.host.stages import counted
 VIEWS = frozenset(["Flatten", "Reshape", "Squeeze", "Unsqueeze"])
 
 
-@dataclass(frozen=True, slots=True)
-class NormaliserPass:
+class NormaliserPass(Struct, frozen=True):
     """A pass over a draft.
 
     Attributes:
@@ -45,8 +45,7 @@ PASSES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Normalised:
+class Normalised(Struct, frozen=True):
     """A normalised draft.
 
     Attributes:

@@ -1,12 +1,12 @@
 """Contributed operators: what dfcompile has to know of an operator that ONNX does not define."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 import onnx
+from msgspec import Struct, field
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 from onnx.defs import OpSchema
 
@@ -21,8 +21,7 @@ _INTEGERS = (TensorProto.INT32, TensorProto.INT64)
 _NONE: Mapping[str, "AttributeValue | AttributeKind"] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeKind:
+class AttributeKind(Struct, frozen=True):
     """What an attribute without default is.
 
     Attributes:
@@ -42,8 +41,7 @@ TEXT = AttributeKind(OpSchema.AttrType.STRING)
 COUNT = AttributeKind(OpSchema.AttrType.INT, is_required=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A node of a contributed operator, as far as it is known.
 
     Attributes:
@@ -101,8 +99,7 @@ class Call:
 Results: TypeAlias = Callable[[Call], Mapping[str, Shape]]
 
 
-@dataclass(frozen=True, slots=True)
-class ContributedOperator:
+class ContributedOperator(Struct, frozen=True):
     """An operator of `DOMAIN`.
 
     Attributes:

@@ -1,17 +1,16 @@
 """The draft: an ONNX graph and, apart from it, its constants; what the normaliser's passes turn into another one."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import onnx
+from msgspec import Struct
 
 Constant = npt.NDArray[np.generic]
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A model between reading and importing.
 
     The constants stand apart because copying and inferring shapes over megabytes of weights is most of the time that

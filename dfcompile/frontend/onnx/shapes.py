@@ -1,9 +1,9 @@
 """Shape inference: element type and shape of every value of a draft."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import onnx
+from msgspec import Struct
 from onnx import helper, numpy_helper, shape_inference
 
 from dfcompile.errors import UserError
@@ -29,8 +29,7 @@ _LONGEST_VECTOR = 2**20
 _LIKE_FIRST_OPERAND = frozenset(["GroupNormalization", "MeanVarianceNormalization"])
 
 
-@dataclass(frozen=True, slots=True)
-class TensorType:
+class TensorType(Struct, frozen=True):
     """Element type and shape of a value.
 
     Attributes:

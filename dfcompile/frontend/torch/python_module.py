@@ -5,11 +5,12 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
+
+from msgspec import Struct
 
 from dfcompile.errors import DfcompileError, UserError, nearest
 from dfcompile.frontend.onnx.one_line import named
@@ -17,8 +18,7 @@ from dfcompile.frontend.onnx.one_line import named
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class PythonModule:
+class PythonModule(Struct, frozen=True):
     """A user's file that is being run."""
 
     path: Path

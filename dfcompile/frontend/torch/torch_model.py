@@ -6,13 +6,13 @@ import io
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.model import Array
@@ -31,8 +31,7 @@ _BITS = MappingProxyType({1: "uint8", 2: "int16"})  # that hold them, by their n
 _SEED = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TorchModel:
+class TorchModel(Struct, frozen=True):
     """A PyTorch module in inference mode, with inputs that it takes."""
 
     path: Path

@@ -1,10 +1,10 @@
 """Operands: a node as the rules about shapes see it, and what several of these rules need."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
+from msgspec import Struct
 from onnx import AttributeProto
 
 from dfcompile.errors import UserError
@@ -14,8 +14,7 @@ from dfcompile.frontend.onnx.shapes import TensorType
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Operands:
+class Operands(Struct, frozen=True):
     """A node and what is known of its operands.
 
     Attributes:

@@ -1,8 +1,9 @@
 """The table of workloads that can be generated, with what a command line has to ask for."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.generators.workloads.dlrm import dlrm_training
@@ -17,8 +18,7 @@ from dfcompile.generators.workloads.workload_graph import WorkloadGraph
 Argument = int | str
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """One argument of a generator: an integer, or one of `choices` if there are any.
 
     Attributes:
@@ -36,8 +36,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadGenerator:
+class WorkloadGenerator(Struct, frozen=True):
     """A named generator and its parameters."""
 
     name: str

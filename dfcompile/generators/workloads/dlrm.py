@@ -1,7 +1,6 @@
 """Training step of a deep learning recommendation model: multilayer perceptrons and embedding tables [ko24]."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Dim
@@ -14,6 +13,7 @@ from dfcompile.generators.workloads.workload_graph import (
     WorkloadKernel,
     numbered,
 )
+from dfcompile.records import replace
 
 
 def dlrm_training(

@@ -1,7 +1,6 @@
 """Fast Fourier transform in two steps with an exchange between them [ko24]."""
 
 import math
-from dataclasses import replace
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.machine.machine import Collective
@@ -15,6 +14,7 @@ from dfcompile.generators.workloads.workload_graph import (
     WorkloadKernel,
     numbered,
 )
+from dfcompile.records import replace
 
 ANY_CONFIGURATION = 0  # kernels run one by one in order, whatever stands there
 LARGEST_RADIX = 4096

@@ -1,13 +1,12 @@
 """High-performance Linpack: block columns of an LU factorisation, one after the other [ko24]."""
 
-from dataclasses import replace
-
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import UserError
 from dfcompile.generators.workloads.arguments import check_kernels, check_positive
 from dfcompile.generators.workloads.kernels import gemm
 from dfcompile.generators.workloads.workload_graph import Communication, WorkloadGraph, WorkloadKernel, numbered
+from dfcompile.records import replace
 
 ANY_CONFIGURATION = 0  # kernels run one by one in order, whatever stands there
 

@@ -1,6 +1,5 @@
 """Decoding of one token by one layer of a language model, with caches of keys and values [ko24, section 6]."""
 
-from dataclasses import replace
 from enum import StrEnum, unique
 from typing import assert_never
 
@@ -10,6 +9,7 @@ from dfcompile.generators.workloads.arguments import check_heads, check_positive
 from dfcompile.generators.workloads.kernels import elementwise, gemm
 from dfcompile.generators.workloads.llm_forward import forward_kernels
 from dfcompile.generators.workloads.workload_graph import KernelType, WorkloadConnection, WorkloadGraph, WorkloadKernel
+from dfcompile.records import replace
 
 DECODE_EDGES = (
     *((1, 2), (2, 3), (2, 4), (2, 5), (4, 6), (5, 7), (3, 8), (6, 8), (8, 9), (9, 10), (10, 11), (7, 11), (11, 12)),

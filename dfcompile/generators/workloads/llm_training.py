@@ -1,7 +1,5 @@
 """Forward and backward pass of one decoder layer of a language model [ko24, section 6]."""
 
-from dataclasses import replace
-
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.generators.workloads.arguments import check_heads, check_positive
@@ -14,6 +12,7 @@ from dfcompile.generators.workloads.workload_graph import (
     WorkloadKernel,
     numbered,
 )
+from dfcompile.records import replace
 
 # Gradients of activations, then of weights; both read activations that the forward pass saved.
 BACKWARD_EDGES = (

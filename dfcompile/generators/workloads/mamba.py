@@ -1,13 +1,12 @@
 """Mamba layer: projections around a parallel scan over the sequence [ko24]."""
 
-from dataclasses import replace
-
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import UserError
 from dfcompile.generators.workloads.arguments import check_positive
 from dfcompile.generators.workloads.kernels import elementwise_of_two, weighted_gemm
 from dfcompile.generators.workloads.workload_graph import KernelType, WorkloadGraph, WorkloadKernel, numbered
+from dfcompile.records import replace
 
 
 def mamba_scan(*, seq: int, hidden: int, word: int) -> WorkloadGraph:

@@ -1,8 +1,9 @@
 """The graph that a generator gives: kernels and connections as a design file has them, before anything is solved."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import assert_never
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.machine.machine import Collective
@@ -27,16 +28,14 @@ class Direction(StrEnum):
     BACKWARD = "BWD"
 
 
-@dataclass(frozen=True, slots=True)
-class Communication:
+class Communication(Struct, frozen=True):
     """What a kernel exchanges with other chips."""
 
     collective: Collective
     size_bytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadKernel:
+class WorkloadKernel(Struct, frozen=True):
     """One kernel: ``outer`` products ``[m, k] x [k, n] -> [m, n]``, or ``outer * m * n`` elements (``k`` is 1).
 
     Sizes are in bytes: of whole tensors, except for what is said to be a chip's share. They are integers unless a
@@ -76,8 +75,7 @@ class WorkloadKernel:
         assert_never(self.type)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadConnection:
+class WorkloadConnection(Struct, frozen=True):
     """An edge between two kernels, which are counted from 1."""
 
     source: int
@@ -86,8 +84,7 @@ class WorkloadConnection:
     is_empty: bool = False  # orders the kernels, but needs no buffer
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadGraph:
+class WorkloadGraph(Struct, frozen=True):
     """Kernels, numbered from 1 by position, and their connections."""
 
     kernels: tuple[WorkloadKernel, ...]

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
@@ -30,8 +31,7 @@ _SHIPPED = "dfcompile.language_models.configuration.shipped"
 _SAME = {"deepseek-r1": "deepseek-v3"}  # trained otherwise, of one configuration
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """The fields of a configuration, not yet understood.
 
     Attributes:

@@ -4,9 +4,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from dfcompile.language_models.graph.trace import Operand, Trace, TraceNode
+from dfcompile.records import replace
 
 PRODUCTS = ("addmm", "bmm", "grouped_mm", "linear", "matmul", "mm")
 ATTENTION = "scaled_dot_product_attention"
@@ -14,8 +16,7 @@ APPEND = "append"
 _LAYER = re.compile(r"\.\d+(?=\.|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class GraphKernel:
+class GraphKernel(Struct, frozen=True):
     """A product, an attention or an append of a graph.
 
     Attributes:

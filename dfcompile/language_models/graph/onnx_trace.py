@@ -1,9 +1,10 @@
 """A language model's graph from an ONNX file: initializers are weights, inputs named for a past are its cache."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.host.reasons import reason_of
@@ -27,8 +28,7 @@ _PAST = ("past", "cache")
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Operands:
+class _Operands(Struct, frozen=True):
     """Which inputs of an attention are what: places; -1 where the operator has none."""
 
     past_key: int

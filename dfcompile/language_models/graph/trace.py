@@ -1,9 +1,10 @@
 """A traced graph: what every operation reads, and the shape that it makes."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from functools import cached_property
+
+from msgspec import Struct
 
 PARAMETER, INPUT, CACHE = "parameter", "input", "cache"
 SHAPE_ONLY = ("alias", "clone", "contiguous", "detach", "expand", "reshape", "to", "transpose", "unsqueeze", "view")
@@ -19,8 +20,7 @@ class Operand(StrEnum):
     CACHE = "kv"  # from a cache
 
 
-@dataclass(frozen=True, slots=True)
-class TraceNode:
+class TraceNode(Struct, frozen=True):
     """One value: by what it is made, of which others, and its shape.
 
     Attributes:

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from dfcompile.errors import UserError
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryLevel:
+class MemoryLevel(Struct, frozen=True):
     """A memory on the chip.
 
     Attributes:
@@ -33,8 +33,7 @@ class MemoryLevel:
         return int(self.capacity_bytes * self.usable)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkLevel:
+class LinkLevel(Struct, frozen=True):
     """One dimension of the network, inner ones first: ``kind`` is that of a topology's dimension, r, sw or fc."""
 
     kind: str
@@ -42,8 +41,7 @@ class LinkLevel:
     bytes_per_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """One chip, and the network between such chips.
 
     Attributes:

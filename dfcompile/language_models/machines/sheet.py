@@ -5,12 +5,14 @@ import io
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.language_models.machines.columns import KNOWN, names_in, quantity_of
 from dfcompile.language_models.machines.device import Device, LinkLevel, MemoryLevel
 from dfcompile.language_models.machines.units import UNITS, Quantity, heading_of
+from dfcompile.records import replace
 
 MOST_CELLS = 100_000
 _EXTENTS = re.compile(r"(\d+)x(\d+)(?:x(\d+))?")
@@ -19,8 +21,7 @@ _COMMENT = "#"
 Values = Mapping[str, float | str]
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
+class Sheet(Struct, frozen=True):
     """Devices of a file by name, and what of it was not understood."""
 
     devices: Mapping[str, Device]
@@ -42,8 +43,7 @@ class Sheet:
         return self.devices[name]
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
+class _Cell(Struct, frozen=True):
     where: str
     text: str
 

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
 from dfcompile.dfmodel_backend import Assumption, DataflowGraph, Tensor, TensorKind, Use
@@ -11,8 +12,7 @@ from dfcompile.language_models.formats import NumberFormat
 PARTS = {"outer": LoopPart.OUTER, "m": LoopPart.M, "k": LoopPart.K, "n": LoopPart.N}
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Struct, frozen=True):
     """A tensor and its axes, outer ones first: letters whose extents the builder knows."""
 
     name: str

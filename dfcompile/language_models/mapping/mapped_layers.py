@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping as Named
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, Mapping, System, TensorKind
 from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE
@@ -20,8 +21,7 @@ from dfcompile.language_models.times.kernel_time import roofline
 from dfcompile.language_models.times.step_time import timed_step
 
 
-@dataclass(frozen=True, slots=True)
-class MappedPart:
+class MappedPart(Struct, frozen=True):
     """A layer of a kind, or the head, on as many chips as are fastest.
 
     Attributes:
@@ -53,8 +53,7 @@ class MappedPart:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class MappedStep:
+class MappedStep(Struct, frozen=True):
     """All parts of a step that the back end maps, on one system."""
 
     batch: Batch

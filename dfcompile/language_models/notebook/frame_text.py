@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 WIDTH = 80
 DIGITS = 6
 LARGE = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class FrameColumn:
+class FrameColumn(Struct, frozen=True):
     """A column: of floats, where none is NaN, or of texts and whole numbers."""
 
     heading: str

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 
@@ -14,8 +15,7 @@ PLAIN = ("Ma_Ma", "Va_Va")
 CACHE = ("KVCache", "Async_KVCache")
 
 
-@dataclass(frozen=True, slots=True)
-class NotebookModel:
+class NotebookModel(Struct, frozen=True):
     """The five fields that the notebook reads."""
 
     hidden: int
@@ -35,8 +35,7 @@ class NotebookModel:
         return self.heads / self.kv_heads
 
 
-@dataclass(frozen=True, slots=True)
-class NotebookKernel:
+class NotebookKernel(Struct, frozen=True):
     """One row of the notebook's tables; what does not apply is none.
 
     Attributes:
@@ -137,8 +136,7 @@ def decode(model: NotebookModel, context: int, batch: int) -> tuple[NotebookKern
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkSizes:
+class ChunkSizes(Struct, frozen=True):
     """Tokens of a chunk: those of a prompt after ``prompt_context``, and decodes at ``decode_context``."""
 
     prompt_context: int

@@ -1,7 +1,8 @@
 """What the notebook prints, character by character."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.language_models.notebook.frame_text import FrameColumn, float_texts, frame_text
 from dfcompile.language_models.notebook.kernels import (
@@ -17,8 +18,7 @@ from dfcompile.language_models.notebook.tiler import BYTES_PER_VALUE, Estimate, 
 _SUFFIXES = (("P", 1024**5), ("T", 1024**4), ("G", 1024**3), ("M", 1024**2))
 
 
-@dataclass(frozen=True, slots=True)
-class NotebookRun:
+class NotebookRun(Struct, frozen=True):
     """One workload of the notebook: its word, its first lines of details and its kernels."""
 
     word: str

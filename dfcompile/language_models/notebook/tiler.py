@@ -5,15 +5,15 @@ The order of multiplications and divisions is the notebook's, so that the same r
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.language_models.notebook.kernels import NotebookKernel
 
 BYTES_PER_VALUE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class NotebookMachine:
+class NotebookMachine(Struct, frozen=True):
     """The notebook's five figures of a machine, in cores, Hz, MACs per cycle and core, bytes per s, bytes."""
 
     name: str
@@ -29,8 +29,7 @@ class NotebookMachine:
         return self.cores * self.frequency * self.macs_per_cycle
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """What the notebook says of a kernel; what does not apply is none.
 
     Attributes:

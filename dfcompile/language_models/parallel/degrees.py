@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.machines.device import LinkLevel
 
 
-@dataclass(frozen=True, slots=True)
-class Degrees:
+class Degrees(Struct, frozen=True):
     """How many chips share what.
 
     Groups lie in the network in this order, the first ones next to each other: tensor, sequence, data, pipeline.
@@ -105,8 +105,7 @@ def _micro_batches(pipeline: int, sequences: int) -> Iterator[int]:
         yield from (parts for parts in (pipeline, 2 * pipeline, 4 * pipeline) if parts <= sequences)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Chips of a group along each dimension of the network that it has several in."""
 
     links: tuple[LinkLevel, ...]

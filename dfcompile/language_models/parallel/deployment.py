@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+
+from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.footprint import embedding_bytes, head_bytes, layer_kv_bytes, layer_weight_bytes
@@ -29,10 +30,10 @@ from dfcompile.language_models.steps.step import ends_kernels, layer_kernels
 from dfcompile.language_models.times.calibrated import AllReduce
 from dfcompile.language_models.times.kernel_time import Timer
 from dfcompile.language_models.times.step_time import StepTime, Transfers, timed_step
+from dfcompile.records import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """What is asked: a model, a batch, a device and how it is counted.
 
     Attributes:
@@ -60,8 +61,7 @@ class Case:
     offload: Fraction | None = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
+class Deployment(Struct, frozen=True):
     """A step under degrees of parallelism.
 
     Attributes:
@@ -98,8 +98,7 @@ class Deployment:
         return self.weight_bytes + self.kv_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _LayerCost:
+class _LayerCost(Struct, frozen=True):
     kernels: tuple[Kernel, ...]
     exec_s: float
     exchange_s: float

@@ -1,12 +1,12 @@
 """Caches that are larger than a chip's memory: a part of every layer's lies behind a link of its own."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel
+from dfcompile.records import replace
 
 NOTHING = Fraction(0)
 Held = tuple[int, int]  # bytes of weights and of caches

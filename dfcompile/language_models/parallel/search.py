@@ -1,8 +1,9 @@
 """Which degrees of parallelism are best for a step: all are looked at."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.host.stages import counted
@@ -22,8 +23,7 @@ class Aim(StrEnum):
     ENERGY = "energy"  # of all chips
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The best deployment, and how many degrees were looked at and were not possible."""
 
     best: Deployment

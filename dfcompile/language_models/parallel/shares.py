@@ -1,7 +1,6 @@
 """What one chip has of a model and of a batch under degrees of parallelism."""
 
 import math
-from dataclasses import replace
 
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.model import Attention, DenseMlp, Experts, LatentAttention, Layer, Model
@@ -10,6 +9,7 @@ from dfcompile.language_models.steps.batch import Batch, Sequences
 from dfcompile.language_models.steps.choices import StepChoices
 from dfcompile.language_models.steps.experts import chosen_shares, rank_imbalance, rank_imbalance_of
 from dfcompile.language_models.steps.share import ExpertShare
+from dfcompile.records import replace
 
 
 def share_of_layer(layer: Layer, degrees: Degrees) -> Layer:

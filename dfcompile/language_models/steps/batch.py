@@ -1,7 +1,8 @@
 """The sequences of a step, and how many keys their queries see: exact integers."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.model import Mask, Reach
@@ -13,8 +14,7 @@ _DECODE = re.compile(r"(\d+)(?:x(\d+))?")
 _DERIVED = re.compile(r"(\d+):(\d+):(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Sequences:
+class Sequences(Struct, frozen=True):
     """Equal sequences of a step.
 
     Attributes:
@@ -40,8 +40,7 @@ class Sequences:
         return self.new == 1 and self.past > 0
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """All sequences of a step, and what the step is called.
 
     Attributes:

@@ -1,7 +1,8 @@
 """Choices of how a step is counted."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 
 @unique
@@ -22,8 +23,7 @@ class Latent(StrEnum):
     ABSORBED = "absorbed"  # queries are brought to the latents
 
 
-@dataclass(frozen=True, slots=True)
-class StepChoices:
+class StepChoices(Struct, frozen=True):
     """How a step is counted.
 
     Attributes:

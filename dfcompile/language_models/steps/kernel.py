@@ -1,7 +1,8 @@
 """A kernel of a step: what it multiplies, and the bytes of every operand."""
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 
 @unique
@@ -29,8 +30,7 @@ class Work(StrEnum):
     TRANSFER = "transfer"
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(Struct, frozen=True):
     """One kernel of a chip; ``count`` layers have one each.
 
     Attributes:

@@ -1,7 +1,6 @@
 """Kernels of multi-head latent attention, naive or absorbed [deepseek24]."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dfcompile.language_models.formats import NumberFormat, Precision
 from dfcompile.language_models.model import LatentAttention
@@ -18,6 +17,7 @@ from dfcompile.language_models.steps.attention_kernels import (
 from dfcompile.language_models.steps.batch import Batch, Sequences, live, pairs
 from dfcompile.language_models.steps.choices import Latent, StepChoices
 from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
+from dfcompile.records import replace
 
 
 def latent_kernels(

@@ -1,10 +1,9 @@
 """What one chip has of a model, as kernels are made: a layer of its own size, and how many tokens it sees."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ExpertShare:
+class ExpertShare(Struct, frozen=True):
     """Experts of one chip.
 
     Attributes:

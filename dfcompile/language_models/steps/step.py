@@ -1,7 +1,8 @@
 """A step of a model: every kernel of every layer, of the embedding and of the head."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from dfcompile.language_models.formats import Precision
 from dfcompile.language_models.model import Experts, LatentAttention, Layer, Model
@@ -12,10 +13,10 @@ from dfcompile.language_models.steps.kernel import Kernel, KernelKind, Work
 from dfcompile.language_models.steps.latent_kernels import latent_kernels
 from dfcompile.language_models.steps.mlp_kernels import between_products, dense_kernels, expert_kernels, is_shown
 from dfcompile.language_models.steps.share import WHOLE, ExpertShare
+from dfcompile.records import replace
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """The kernels of a step, those of a layer kind one after the other."""
 
     batch: Batch

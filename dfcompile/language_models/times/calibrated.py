@@ -3,9 +3,10 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import read_text
@@ -19,8 +20,7 @@ CLASSES = (Work.GEMM, Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)
 _PACKAGE = "dfcompile.language_models.times"
 
 
-@dataclass(frozen=True, slots=True)
-class Efficiency:
+class Efficiency(Struct, frozen=True):
     """Parameters of a class of operators.
 
     Attributes:
@@ -36,8 +36,7 @@ class Efficiency:
     norm: float
 
 
-@dataclass(frozen=True, slots=True)
-class AllReduce:
+class AllReduce(Struct, frozen=True):
     """``start + hop (p - 1) + 2 (p - 1) / p n / bandwidth``."""
 
     start_s: float
@@ -51,8 +50,7 @@ class AllReduce:
         return self.start_s + self.hop_s * (chips - 1) + 2 * (chips - 1) / chips * amount_bytes / self.bytes_per_s
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Struct, frozen=True):
     """Efficiencies of a device, where they come from and how far off they were."""
 
     name: str

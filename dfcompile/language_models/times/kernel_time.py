@@ -1,11 +1,13 @@
 """What a kernel takes on a device, under one named way of counting."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel
+from dfcompile.records import replace
 
 
 @unique
@@ -18,8 +20,7 @@ class TimeModel(StrEnum):
     CALIBRATED = "calibrated"  # fitted on public measurements
 
 
-@dataclass(frozen=True, slots=True)
-class KernelTime:
+class KernelTime(Struct, frozen=True):
     """Seconds of one run of a kernel.
 
     Attributes:

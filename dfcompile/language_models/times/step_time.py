@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from itertools import groupby
+
+from msgspec import Struct
 
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel
@@ -20,8 +21,7 @@ class Transfers(StrEnum):
     PREFETCH = "prefetch"  # reads of the next layer's cache as well
 
 
-@dataclass(frozen=True, slots=True)
-class TimedKernel:
+class TimedKernel(Struct, frozen=True):
     """A kernel with its time, and the time without what the vector unit and offloaded bytes may add."""
 
     kernel: Kernel
@@ -29,8 +29,7 @@ class TimedKernel:
     alone: KernelTime
 
 
-@dataclass(frozen=True, slots=True)
-class PartTime:
+class PartTime(Struct, frozen=True):
     """Seconds of one layer of a kind, or of embedding or head.
 
     Attributes:
@@ -54,8 +53,7 @@ class PartTime:
     exec_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class StepTime:
+class StepTime(Struct, frozen=True):
     """Seconds of a step.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.errors import InfeasibleError
 from dfcompile.language_models.machines.device import Device, MemoryLevel
@@ -13,8 +14,7 @@ from dfcompile.language_models.times.tiling import Memory, Product, Tile, best_t
 ATTENTION = (Work.PREFILL_ATTENTION, Work.DECODE_ATTENTION)
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """Traffic into a memory on the chip, and what it comes from."""
 
     name: str

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 MOST_SPLITS = 64  # even splits of an extent that are tried; above that powers of two
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(Struct, frozen=True):
     """``C[m, n] = A[m, k] B[k, n]``, and the bytes of an element of each; ``sum_bytes`` is an accumulator's."""
 
     m: int
@@ -26,8 +26,7 @@ class Product:
         return self.m * self.k * self.a_bytes + self.k * self.n * self.b_bytes + self.m * self.n * self.c_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """What tiles stand in: bytes, whether streamed operands are held twice, and what extents are multiples of."""
 
     capacity_bytes: float
@@ -35,8 +34,7 @@ class Memory:
     buffers: int = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(Struct, frozen=True):
     """A tile, what stays while the others stream (C, A or B; K: parts of sums are spilled), and the traffic."""
 
     m: int

@@ -1,7 +1,8 @@
 """The bound over the known expansions: what no schedule of a model can beat, however its operators are lowered."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.frontend import ChosenExpansion
 from dfcompile.lowering.alternatives.known import KnownAlternatives, OnnxAlternative, OperatorAlternatives, TaskScope
@@ -9,8 +10,7 @@ from dfcompile.lowering.alternatives.known import KnownAlternatives, OnnxAlterna
 _WORTH_A_HINT = 20  # an expansion is named if it may save one part in so many of the makespan
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """When an array can be there, in cycles, at the earliest.
 
     Attributes:
@@ -27,8 +27,7 @@ class Arrival:
 _AT_ONCE = Arrival(0, 0, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorBound:
+class OperatorBound(Struct, frozen=True):
     """What an operator takes at least on a number of processing elements, if everything it reads is there.
 
     Attributes:
@@ -42,8 +41,7 @@ class OperatorBound:
     cycles: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class ExpansionBound:
+class ExpansionBound(Struct, frozen=True):
     """What a model takes at least on a number of processing elements under any choice among the known expansions.
 
     Attributes:
@@ -55,8 +53,7 @@ class ExpansionBound:
     operators: tuple[OperatorBound, ...]
 
 
-@dataclass(slots=True)
-class _Outcome:
+class _Outcome(Struct):
     """Of one way to lower something: when its arrays can be there, when all of it can have ended, and its work."""
 
     arrivals: dict[str, Arrival]
@@ -208,8 +205,7 @@ def _earliest(arrivals: Sequence[Arrival]) -> Arrival:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ExpansionHint:
+class ExpansionHint(Struct, frozen=True):
     """An expansion that may be better than the chosen one for some operators of a type.
 
     Attributes:

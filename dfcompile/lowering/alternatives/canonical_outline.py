@@ -1,10 +1,10 @@
 """Level 1 of one operator without an SDFG: the canonical operators, arrays and views that an expansion makes of it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import InternalError
@@ -19,8 +19,7 @@ from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import faults_of
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Border:
+class Border(Struct, frozen=True, eq=False):
     """What an operator sees of the program around it.
 
     Attributes:
@@ -34,8 +33,7 @@ class Border:
     owned: Collection[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CanonicalOutline:
+class CanonicalOutline(Struct, frozen=True, eq=False):
     """What an expansion makes of an operator.
 
     Attributes:

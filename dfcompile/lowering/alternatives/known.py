@@ -1,12 +1,12 @@
 """Alternatives: every operator of a model under every known expansion, as the scopes of tasks that it would become."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
@@ -25,13 +25,13 @@ from dfcompile.lowering.program_nodes import onnx_operators, operators_count
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import faults_of
+from dfcompile.records import replace
 
 _LARGEST_TOLD_CONSTANT = 4096  # elements; two operators with larger constants count as different
 _LEFT_OUT = "{}: left out of the bound over the known expansions"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskScope:
+class TaskScope(Struct, frozen=True):
     """The tasks of one map scope, all alike.
 
     Attributes:
@@ -56,16 +56,14 @@ class TaskScope:
     visits_once: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CanonicalAlternatives:
+class CanonicalAlternatives(Struct, frozen=True):
     """A canonical operator: its scopes, producers first, by name of the expansion."""
 
     op_type: str
     scopes: Mapping[str, tuple[TaskScope, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class OnnxAlternative:
+class OnnxAlternative(Struct, frozen=True):
     """An ONNX operator under one expansion: the canonical operators that it becomes, in the order of dependences.
 
     Attributes:
@@ -79,8 +77,7 @@ class OnnxAlternative:
     results: Mapping[int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorAlternatives:
+class OperatorAlternatives(Struct, frozen=True):
     """An operator of the model and what its known expansions make of it.
 
     Attributes:
@@ -105,8 +102,7 @@ class OperatorAlternatives:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownAlternatives:
+class KnownAlternatives(Struct, frozen=True):
     """What the known expansions make of a model.
 
     Attributes:

@@ -1,11 +1,11 @@
 """A program of canonical operators as the map scopes that it would become, under any choice of expansions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 
 import dace
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.errors import UnsupportedOpError, together
@@ -19,10 +19,10 @@ from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
+from dfcompile.records import replace
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outline:
+class Outline(Struct, frozen=True, eq=False):
     """A model under one choice of expansions, as far as its tasks depend on it.
 
     Attributes:

@@ -1,12 +1,12 @@
 """Verification: the lowered model, compiled and run, against the user's original, within a stated tolerance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod, sqrt
 
 import numpy as np
 import numpy.typing as npt
 from dace.sdfg.nodes import MapEntry, Tasklet
+from msgspec import Struct
 
 from dfcompile.errors import DisagreementError, UserError
 from dfcompile.frontend import Answer, Model, Program, element_kind, real_epsilon, reference_answer
@@ -38,8 +38,7 @@ REFERENCE_PARTS = 1  # of the time of a comparison, about, for what is shown of 
 SUM = 2.0  # roundings that a sum of n terms may lose, per square root of n: the reference adds in its own order
 
 
-@dataclass(frozen=True, slots=True)
-class Deviation:
+class Deviation(Struct, frozen=True):
     """How far the lowered model is from the original, over all elements of all outputs, on one input.
 
     Attributes:

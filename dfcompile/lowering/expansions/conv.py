@@ -3,8 +3,9 @@
 Any number of spatial dimensions, strides, padding, dilation and groups.
 """
 
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from dfcompile.lowering import (
     CanonicalFragment,
@@ -21,8 +22,7 @@ from dfcompile.lowering.operators import Convolution, Copy, Im2col, MatMul, Pad
 from dfcompile.lowering.windows import Windows, windows_of
 
 
-@dataclass(frozen=True, slots=True)
-class PerRow:
+class PerRow(Struct, frozen=True):
     """What is made of the sums of a convolution, one element-wise task.
 
     Attributes:

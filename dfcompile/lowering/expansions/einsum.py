@@ -1,8 +1,9 @@
 """ONNX Einsum: sums of products over named dimensions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
+
+from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import sum_dtype
@@ -12,8 +13,7 @@ Labels = tuple[str, ...]
 _ELLIPSIS = "..."
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
+class _Term(Struct, frozen=True):
     """A product of operands: one label per dimension, and an array of any shape with its elements in row order."""
 
     array: Tensor

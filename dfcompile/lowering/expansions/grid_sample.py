@@ -1,10 +1,10 @@
 """ONNX GridSample and AffineGrid: images read at places that the model computes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import is_real, sum_dtype
@@ -33,8 +33,7 @@ _TAPS: Mapping[str, tuple[Sequence[int], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(Struct, frozen=True):
     """A spatial axis of the data.
 
     Attributes:

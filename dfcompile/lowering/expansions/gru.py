@@ -1,6 +1,6 @@
 """ONNX GRU: a state, three gates."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.recurrent import (
@@ -29,8 +29,7 @@ def compact(op: Operator, build: CanonicalFragment) -> None:
     _gru(op, build, is_compact=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cell:
+class _Cell(Struct, frozen=True, eq=False):
     """What a step of one direction does: the state is reset before it is multiplied with the weights, or after that."""
 
     recurrence: Recurrence

@@ -1,6 +1,6 @@
 """ONNX LSTM: a state and a cell, four gates."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.recurrent import (
@@ -31,8 +31,7 @@ def compact(op: Operator, build: CanonicalFragment) -> None:
     _lstm(op, build, is_compact=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cell:
+class _Cell(Struct, frozen=True, eq=False):
     """What a step of one direction does."""
 
     recurrence: Recurrence

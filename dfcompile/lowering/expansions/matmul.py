@@ -1,15 +1,15 @@
 """Matrix multiplication ``C[…, i, j] = sum_k A[…, i, k] * B[…, k, j]``: n rows, m columns, a contraction of k."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.lowering import CanonicalNode, MapFragment, Reduction, Tensor, expansion
 from dfcompile.lowering.expressions import product_of, sum_dtype
 from dfcompile.lowering.operators import MatMul
 
 
-@dataclass(frozen=True, slots=True)
-class _Product:
+class _Product(Struct, frozen=True):
     """Operands, and loops with their extents, of one MatMul; loops of leading dimensions of extent 1 are left out."""
 
     a: Tensor

@@ -1,6 +1,5 @@
 """Attention and MultiHeadAttention of onnxruntime."""
 
-from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -19,6 +18,7 @@ from dfcompile.lowering.attention import (
 from dfcompile.lowering.expressions import literal, sum_dtype
 from dfcompile.lowering.operators import Concat, Copy, MatMul
 from dfcompile.lowering.refusals import check_unknown
+from dfcompile.records import replace
 
 _FILTER = -10000.0  # added to the score of a key that a mask leaves out, where a node gives no other number
 

@@ -1,8 +1,7 @@
 """ONNX's quantisation: real numbers to steps, and back; of a tensor, an axis or blocks of an axis."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.frontend import PACKED_BITS, element_kind
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
@@ -151,8 +150,7 @@ def _add(op: Operator, build: CanonicalFragment, source: str, operands: list[Ten
     build.add(Pad(blocks.pads(x.shape, sign=-1)), [build.view(result, "whole", data.shape)], y, step="crop")
 
 
-@dataclass(frozen=True, slots=True)
-class _Blocks:
+class _Blocks(Struct, frozen=True):
     """Blocks of an axis, the last of which may be cut off.
 
     Attributes:

@@ -1,10 +1,10 @@
 """What ONNX's recurrent operators share: one product of all inputs, what a step is made of, and the results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor
 from dfcompile.lowering.expressions import literal, operand_names, substitute, sum_dtype
@@ -16,8 +16,7 @@ _STEP_OPERATORS = 5  # canonical ones of a step, at most
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}  # whether each is reversed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Part(Struct, frozen=True, eq=False):
     """A part of an array as a step reads it.
 
     Attributes:
@@ -31,8 +30,7 @@ class Part:
     starts: tuple[int, ...] = (0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Term:
+class Term(Struct, frozen=True, eq=False):
     """An expression, and the parts of arrays that its names stand for."""
 
     expression: str
@@ -47,8 +45,7 @@ class Term:
         return Term(f"{self.expression} + {expression}", {**self.parts, **parts})
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+class At(Struct, frozen=True):
     """A step of one direction.
 
     Attributes:
@@ -68,8 +65,7 @@ States: TypeAlias = tuple[Tensor | None, ...]  # each [1, batch, hidden]; None: 
 Cell: TypeAlias = Callable[[At, States], States]
 
 
-@dataclass(frozen=True, slots=True)
-class Extents:
+class Extents(Struct, frozen=True):
     """The sizes of a recurrent operator.
 
     Attributes:
@@ -132,8 +128,7 @@ def has_many_rows(op: Operator) -> bool:
     return steps * recurrent.shape[0] * recurrent.shape[1] > _MOST_TASKS
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Recurrence:
+class Recurrence(Struct, frozen=True, eq=False):
     """A recurrent operator on its way to steps.
 
     Attributes:

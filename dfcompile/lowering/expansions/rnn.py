@@ -1,6 +1,6 @@
 """ONNX RNN: a state, one gate."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.recurrent import At, Recurrence, States, has_many_rows, recurrence_of
@@ -19,8 +19,7 @@ def compact(op: Operator, build: CanonicalFragment) -> None:
     _rnn(op, build, is_compact=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cell:
+class _Cell(Struct, frozen=True, eq=False):
     """What a step of one direction does."""
 
     recurrence: Recurrence

@@ -1,9 +1,9 @@
 """ONNX TopK: the largest or smallest elements along an axis, in order, with their positions; a NaN comes last."""
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expressions import is_real
@@ -13,8 +13,7 @@ _FEW_STEPS = 32  # one after another; beyond, elements are ranked, which takes t
 _MOST_STEPS = 256  # several tasks each
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """The elements along the axis and which of them are wanted."""
 
     x: Tensor  # [outer, n, inner]

@@ -1,9 +1,10 @@
 """ONNX's element-wise operators of one operand: formulas with their attributes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import pi, sqrt
 from types import MappingProxyType
+
+from msgspec import Struct, field
 
 from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
 from dfcompile.lowering.expressions import literal, substitute
@@ -11,8 +12,7 @@ from dfcompile.lowering.expressions import literal, substitute
 _NONE: Mapping[str, float] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Formula:
+class Formula(Struct, frozen=True):
     """An expression of operand ``a`` and of attributes, with the attributes' defaults."""
 
     expression: str

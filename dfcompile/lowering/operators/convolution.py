@@ -1,7 +1,7 @@
 """The canonical convolutions, and the matrix of windows that makes a convolution a matrix product."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Self
 
@@ -10,6 +10,7 @@ from dfcompile.lowering.operators.base import CanonicalOperator, Contraction
 from dfcompile.lowering.operators.field_kinds import Count, Extents
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest, moved_windows
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
 
@@ -11,6 +11,7 @@ from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Extents
 from dfcompile.lowering.operators.loop_nest import Index, Loop, LoopNest, affine, kernel_loops, moved_up
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """The canonical operators that read at indices: known when the model is lowered, or only when it runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 from dfcompile.lowering.operators.base import CanonicalOperator
 from dfcompile.lowering.operators.field_kinds import Axis
 from dfcompile.lowering.operators.loop_nest import Loop, LoopNest
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 Run: TypeAlias = tuple[int, int, int]  # first, step, count
 

@@ -1,7 +1,7 @@
 """The canonical reduction over windows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 from dfcompile.lowering.operators.base import CanonicalOperator
@@ -10,6 +10,7 @@ from dfcompile.lowering.operators.field_kinds import Extents
 from dfcompile.lowering.operators.loop_nest import KINDS, Loop, LoopNest, moved_windows
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 
 @dataclass(frozen=True, slots=True)

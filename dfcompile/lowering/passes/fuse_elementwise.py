@@ -1,6 +1,6 @@
 """The pass fuse-elementwise: chains of element-wise operators become one."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Level, Program
@@ -13,16 +13,14 @@ from dfcompile.lowering.rewriter import ProgramRewriter
 from dfcompile.lowering.tensor import Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class _Operand:
+class _Operand(Struct, frozen=True):
     """An array and the result dimensions that its dimensions stand for."""
 
     array: str
     axes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Elementwise:
+class _Elementwise(Struct, frozen=True, eq=False):
     """An element-wise operator of the program."""
 
     expression: str
@@ -31,8 +29,7 @@ class _Elementwise:
     result: Tensor
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Joined:
+class _Joined(Struct, frozen=True, eq=False):
     """What two operators become: each array is read once for each way in which it lies in the result."""
 
     operands: tuple[_Operand, ...]

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from math import prod
 
 import dace
@@ -12,6 +11,7 @@ from dace.data import View
 from dace.properties import CodeBlock
 from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, Tasklet
 from dace.sdfg.state import SDFGState
+from msgspec import Struct
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.kernel import Digit, Kernel
@@ -22,6 +22,7 @@ from dfcompile.lowering.expressions import stored, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
 from dfcompile.lowering.program_builder import MATERIALISED
 from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
 
 
 @lowering_pass("fuse-maps", level=Level.MAPS, source="own")
@@ -43,8 +44,7 @@ def fuse_maps(program: Program) -> Program:
     return replace(program, sdfg=sdfg)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scope:
+class _Scope(Struct, frozen=True, eq=False):
     """A map scope of one tasklet."""
 
     entry: MapEntry

@@ -1,22 +1,22 @@
 """A canonical operator on fewer iterations: the same operator on parts of its operands and of its result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.canonical_dag import Digit, KernelLoop
 from dfcompile.errors import OperatorFieldError
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import Index, kernel_loops
+from dfcompile.records import replace
 
 Values = npt.NDArray[np.generic]
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """The first iterations of a loop, where it moves in an array.
 
     Attributes:
@@ -32,8 +32,7 @@ class Cut:
     kept: int
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorShare:
+class OperatorShare(Struct, frozen=True):
     """An operator on fewer iterations.
 
     Attributes:

@@ -1,12 +1,12 @@
 """The program of level 1 that one of several chips runs: fewer iterations, on parts of arrays."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
 import dace
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
@@ -20,12 +20,12 @@ from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.shares.operator_share import OperatorShare, Values, cut_values, share_of
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.options import Choice
+from dfcompile.records import replace
 
 _Copy = tuple[str, int | str]  # array that is no view, and which copy: `OWN`, a number, or the operator of a table
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A part of an array that is there before the program runs."""
 
     name: str

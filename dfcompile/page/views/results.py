@@ -1,14 +1,14 @@
 """The results of a model's report, each named by what is not the same in all of them."""
 
-from dataclasses import dataclass
 from math import inf
+
+from msgspec import Struct
 
 from dfcompile.page.phrases import choices
 from dfcompile.page.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class ResultRow:
+class ResultRow(Struct, frozen=True):
     """A result of the report.
 
     Attributes:

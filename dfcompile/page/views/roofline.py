@@ -1,12 +1,12 @@
 """Rooflines: what kernels compute per byte, and how fast they do, under the roofs of the machine."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import inf
 
 from dfcompile.page.phrases import exact
 from dfcompile.page.records import Record
 from dfcompile.page.view import Axis, Chart, ChartKind, Guide, Mark
+from dfcompile.records import replace
 from dfcompile.report.plain_values import Json
 
 _NAMES = 4  # of equal kernels in a tooltip

@@ -1,7 +1,8 @@
 """Layers of a language model as the back end maps them: plain values and tables."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend import Assumption, tensor_layouts
 from dfcompile.language_models.mapping.mapped_layers import MappedPart, MappedStep
@@ -12,8 +13,7 @@ from dfcompile.report.text_tables import Column, Table, listed, scaled
 Record = dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
-class MappingReport:
+class MappingReport(Struct, frozen=True):
     """The mapping of all steps, in every form."""
 
     records: tuple[Record, ...]

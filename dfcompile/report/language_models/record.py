@@ -3,13 +3,13 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from dfcompile.host.printable import json_text
 from dfcompile.language_models.energy import Activity, activity, link_activity, step_activity
 from dfcompile.language_models.study import StepStudy, Study
 from dfcompile.language_models.times.step_time import TimedKernel
+from dfcompile.records import replace
 from dfcompile.report.plain_values import Json, rounded
 
 Record = dict[str, Json]

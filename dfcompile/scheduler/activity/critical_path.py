@@ -1,8 +1,7 @@
 """The chain of waits that makes a makespan: who had to go on for the last task to end."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.activity.following import Following
@@ -11,8 +10,7 @@ from dfcompile.scheduler.simulation.accesses import FollowedUnit
 _MOST_LINKS = 2**17  # waits for single elements that are gone back over: about a second
 
 
-@dataclass(frozen=True, slots=True)
-class Stay:
+class Stay(Struct, frozen=True):
     """A stretch of the chain during which one task is what everything waits for.
 
     Attributes:

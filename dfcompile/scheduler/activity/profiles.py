@@ -1,9 +1,9 @@
 """What each task does from its start to its end, and how many elements are in FIFOs meanwhile."""
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
@@ -17,8 +17,7 @@ from dfcompile.scheduler.simulation.accesses import Accesses, FollowedUnit
 _LEVELS = 4  # shares of working time that are told apart, from none to all of a step
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """A part of a task's time in which it works about evenly.
 
     Attributes:
@@ -34,8 +33,7 @@ class Phase:
     awaited: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Activity:
+class Activity(Struct, frozen=True, eq=False):
     """What happens in a replayed schedule, in steps of some cycles.
 
     Attributes:

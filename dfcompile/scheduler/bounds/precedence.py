@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
@@ -13,8 +13,7 @@ from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 NO_STREAM = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Direction:
+class Direction(Struct, frozen=True):
     """A direction of time.
 
     Attributes:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
@@ -29,8 +29,7 @@ _FIRST_STEP = 256  # the first step is such a part of what is known
 _NEVER_LATE = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretches:
+class _Stretches(Struct, frozen=True):
     """Stretches of time that do not touch, by their beginnings and ends in ascending order."""
 
     begin: list[int]
@@ -72,8 +71,7 @@ class _Stretches:
         return begin
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
+class Windows(Struct, frozen=True):
     """What is known of any schedule, shape [nodes] each.
 
     Attributes:
@@ -89,8 +87,7 @@ class Windows:
     after_start: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """What was known before: windows, and the stretches in which no other task can run."""
 
     windows: Windows

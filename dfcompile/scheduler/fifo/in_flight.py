@@ -1,12 +1,11 @@
 """FIFO capacities by elements in flight: those that throttle nothing."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int32, Int64
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate
 from dfcompile.scheduler.simulation.apart import Apart, replay_apart
 from dfcompile.scheduler.simulation.reversal import reversed_dag, reversed_replay

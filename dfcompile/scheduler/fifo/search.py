@@ -2,18 +2,18 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import InfeasibleError, VerificationError
+from dfcompile.records import replace
 from dfcompile.scheduler.simulation import MakespanProbe, Replay, simulate
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
+class _Open(Struct, frozen=True):
     """FIFOs of a group that may still be too large.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
@@ -17,8 +17,7 @@ from dfcompile.scheduler.timing.streams import streamed_components
 RELAY_ELEMENTS = 1024  # a FIFO that holds more is a memory in all but name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Gangs:
+class Gangs(Struct, frozen=True, eq=False):
     """The smallest units of a partition that can be placed one by one.
 
     A gang is a streaming component of a block, or several that wait for one another through memory; a buffer or

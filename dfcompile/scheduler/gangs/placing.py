@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right, insort
-from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.records import replace
 from dfcompile.scheduler.gangs.forming import Gangs
 from dfcompile.scheduler.schedules import NO_PE
 
 _SEVERAL = -1  # tasks of a gang, or none
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placing:
+class Placing(Struct, frozen=True, eq=False):
     """Where and when gangs run.
 
     Attributes:

@@ -7,10 +7,11 @@ look at single elements, so what it proves holds of every schedule; what it find
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InternalError, UserError
@@ -28,8 +29,7 @@ _PROCESS = Path(__file__).with_name("cp_sat_process.py")
 NOT_PROVED = "effort high: no proofs are tried, OR-Tools is not installed (pip install 'dfcompile[proofs]')"
 
 
-@dataclass(frozen=True, slots=True)
-class Solved:
+class Solved(Struct, frozen=True):
     """What the solver proved and found.
 
     Attributes:

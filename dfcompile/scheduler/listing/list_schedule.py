@@ -8,8 +8,9 @@ those of resource-constrained project scheduling [kolisch96].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool
@@ -18,8 +19,7 @@ from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction, directio
 FREE = -1  # nobody ran before on the processing element
 
 
-@dataclass(frozen=True, slots=True)
-class ListSchedule:
+class ListSchedule(Struct, frozen=True):
     """Who runs where, and in which order; times as far as they are known without looking at single elements.
 
     Attributes:
@@ -37,8 +37,7 @@ class ListSchedule:
     cycles: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """How tasks are placed, shape [nodes] each.
 
     Attributes:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.host.stages import Work, work_of
 from dfcompile.scheduler.listing.list_schedule import ListSchedule, ListScheduler, Rule
@@ -23,8 +24,7 @@ _LONGER_ONCE_IN = 10  # changes: one that makes the schedule longer is kept
 _LITTLE = 50  # if it is longer by such a part
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """How much is tried.
 
     Attributes:

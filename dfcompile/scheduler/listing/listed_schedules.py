@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.options import Effort, Timing
+from dfcompile.records import replace
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
@@ -48,8 +49,7 @@ _PROVED_WORK = 2**60  # times tasks: the solver sums up in 64 bits
 _ROUNDS = 4  # in which only edges go through memory that need too much room; then all that could
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ListedSchedule:
+class ListedSchedule(Struct, frozen=True, eq=False):
     """The shortest list schedule found.
 
     Attributes:
@@ -66,8 +66,7 @@ class ListedSchedule:
     planning_error: Fraction | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ListedPlan:
+class ListedPlan(Struct, frozen=True, eq=False):
     """List schedules that were found before any bound was known, and without their replays.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.options import Effort
@@ -20,8 +20,7 @@ _FEWEST_TRIES = 5
 _MOST_TRIES = 1_500
 
 
-@dataclass(frozen=True, slots=True)
-class _Budget:
+class _Budget(Struct, frozen=True):
     """How much is tried.
 
     Attributes:

@@ -1,10 +1,10 @@
 """The access sequence of a task: in which order, and how many waits apart, it accesses its FIFOs."""
 
-from dataclasses import dataclass
 from math import gcd
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
 
@@ -13,16 +13,14 @@ _NOTHING = np.zeros(0, dtype=np.int64)
 Counts: TypeAlias = slice | Int64  # numbers 0, 1, … one after another as a slice: taking these copies nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """How far a task has got in its sequence: after so many reads of each input and writes to each output."""
 
     reads: int
     writes: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AccessSequence:
+class AccessSequence(Struct, frozen=True, eq=False):
     """A stretch of the reads and writes of one task.
 
     In each cycle the task first writes one element to all outputs in turn if one is due, then, unless more are due,

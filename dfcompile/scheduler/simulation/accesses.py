@@ -1,8 +1,7 @@
 """Every access of a streaming unit: when it takes place, and how long it waited for its neighbour."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import VerificationError
@@ -14,8 +13,7 @@ from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 from dfcompile.scheduler.simulation.turns import ends_come_in_turn
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Accesses:
+class Accesses(Struct, frozen=True, eq=False):
     """All accesses of one task to its FIFOs, in the order in which it makes them.
 
     Attributes:
@@ -31,8 +29,7 @@ class Accesses:
     row: Int64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FollowedUnit:
+class FollowedUnit(Struct, frozen=True, eq=False):
     """A streaming unit whose accesses are all known.
 
     Attributes:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int32, Int64
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from dfcompile.scheduler.simulation.plan import Plan, check_sizes, is_too_large, plan_replay
 from dfcompile.scheduler.simulation.replay import NO_NODE, Replay
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
@@ -23,8 +24,7 @@ _TOO_MANY = 2**62  # of a unit that no replay takes
 _FIRST_ACCESSES = 4096  # of an edge, before a unit is looked at for repetitions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Apart:
+class Apart(Struct, frozen=True, eq=False):
     """Times of groups of nodes that each begin in cycle 0.
 
     Attributes:

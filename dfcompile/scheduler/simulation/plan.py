@@ -1,12 +1,12 @@
 """Cuts a replay into what can be simulated one after another."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.canonical_dag.dag import Bool, Int64
@@ -24,8 +24,7 @@ _MOST_AT_ONCE = 2**27  # in the memory: about 4 GB
 Alone: TypeAlias = tuple[int, ...]  # nodes that do not stream: each works from the last end that it waits for
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """All nodes in an order in which each waits only for nodes before it, or for such of its own unit.
 
     Nodes from ``len(work) - barriers`` on are barriers between spatial blocks: they take no time.

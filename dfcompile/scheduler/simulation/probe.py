@@ -1,9 +1,9 @@
 """Asks again and again whether other FIFO capacities would delay a schedule."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.records import replace
 from dfcompile.scheduler.simulation.plan import Alone, check_sizes, last_end, plan_replay
 from dfcompile.scheduler.simulation.replay import Replay
 from dfcompile.scheduler.simulation.result import NEVER

@@ -1,15 +1,13 @@
 """When a stretch repeats the one before it, how often it will go on doing so."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.stretch import StreamingUnit, Stretch
 
 
-@dataclass(frozen=True, slots=True)
-class Repetition:
+class Repetition(Struct, frozen=True):
     """How the stretches that follow one repeat it.
 
     Attributes:

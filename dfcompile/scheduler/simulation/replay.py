@@ -1,8 +1,7 @@
 """What is replayed: a schedule reduced to who runs where, in which order, and through which FIFOs."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
@@ -12,8 +11,7 @@ from dfcompile.errors import VerificationError
 NO_NODE = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Replay:
+class Replay(Struct, frozen=True, eq=False):
     """A schedule without its times: the simulator finds those.
 
     Attributes:

@@ -1,7 +1,8 @@
 """What a replay finds: times, stalls, occupancies, or who waits for whom for ever."""
 
-from dataclasses import dataclass
 from enum import Enum, unique
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
@@ -19,8 +20,7 @@ class WaitReason(Enum):
     END = "the end of"  # of a producer in memory, or of the task before on its processing element or in time
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """One link of a wait cycle.
 
     Attributes:
@@ -40,8 +40,7 @@ class Wait:
         return f"{dag.node_name(self.node)!r} waits for {self.reason.value} {dag.node_name(self.on)!r}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Simulation:
+class Simulation(Struct, frozen=True, eq=False):
     """A replayed schedule; all times are in cycles from 0.
 
     Attributes:

@@ -6,12 +6,11 @@ from its end; of accesses in one cycle the order is reversed; a place in a FIFO 
 earliest times of the reversed graph, counted from the end of the schedule, are the latest ones that do not delay it.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, NodeKind
 from dfcompile.canonical_dag.dag import Column
+from dfcompile.records import replace
 from dfcompile.scheduler.simulation.replay import Replay
 
 

@@ -1,7 +1,8 @@
 """A streaming unit and the stretch of its accesses that is being simulated."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.access_sequence import AccessSequence
@@ -9,8 +10,7 @@ from dfcompile.scheduler.simulation.access_sequence import AccessSequence
 LONG_AGO = -(2**62)  # before any time; far enough from the limit that waits can be subtracted
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StreamingUnit:
+class StreamingUnit(Struct, frozen=True, eq=False):
     """Tasks that exchange elements through FIFOs, directly or by way of each other.
 
     Nodes and edges are numbered within the unit; a node comes after those that it reads from or waits for.
@@ -55,8 +55,7 @@ class StreamingUnit:
         return self.capacity[edge] < self.volume(edge)
 
 
-@dataclass(slots=True, eq=False)
-class Stretch:
+class Stretch(Struct, eq=False):
     """The accesses of all tasks of a unit between two places of each, and when each takes place.
 
     No access of a stretch awaits one after it. Elements written before it may be read in it.

@@ -1,16 +1,16 @@
 """Tasks of a unit whose accesses are in the same cycles: one of them is replayed for all."""
 
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import TypeVar
+
+from msgspec import Struct
 
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Represented:
+class Represented(Struct, frozen=True, eq=False):
     """A unit with one task for all its twins.
 
     Attributes:

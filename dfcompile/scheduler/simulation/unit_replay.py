@@ -1,7 +1,8 @@
 """Replays one streaming unit, stretch by stretch, and leaps over what repeats."""
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
 
+from dfcompile.records import replace
 from dfcompile.scheduler.simulation.access_sequence import Place
 from dfcompile.scheduler.simulation.cuts import cut
 from dfcompile.scheduler.simulation.occupancy import PeakMeter
@@ -25,8 +26,7 @@ _PART_HELD = 2  # at least so many for each place in a FIFO: places are remember
 _MOST_ROUND_ELEMENTS = 2**24  # of all tasks, in a round that is replayed as one stretch
 
 
-@dataclass(frozen=True, slots=True)
-class UnitTimes:
+class UnitTimes(Struct, frozen=True):
     """When the tasks of a unit run, and where they wait.
 
     Attributes:

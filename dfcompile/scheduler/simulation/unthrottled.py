@@ -9,9 +9,8 @@ are never full either: with them each access is in the same cycle.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler.simulation.access_sequence import AccessSequence, Place, task_sequence
@@ -21,8 +20,7 @@ _KEPT_SEQUENCES = 512  # tasks of one rate go through the same accesses
 _KEPT_ACCESSES = 4096  # of each such sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Unthrottled:
+class Unthrottled(Struct, frozen=True):
     """When tasks run that never wait for a reader.
 
     Attributes:

@@ -1,8 +1,7 @@
 """Start, first-out and last-out times of streaming nodes in steady state."""
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
@@ -11,8 +10,7 @@ from dfcompile.scheduler.timing.exact_integers import ceil_ratio, int64_column
 from dfcompile.scheduler.timing.streams import peak_volumes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Times:
+class Times(Struct, frozen=True, eq=False):
     """Times of all nodes in cycles, and the streaming intervals behind them.
 
     Attributes:

@@ -3,7 +3,8 @@
 import html
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.host.printable import printable
 
@@ -28,8 +29,7 @@ NARROW_WINDOW = 700  # pixels: in a narrower one the chart is scaled, and has fe
 NARROW_LETTERS = 28  # pixels before scaling
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Where things are, in pixels."""
 
     cycles: int

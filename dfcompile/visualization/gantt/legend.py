@@ -1,7 +1,8 @@
 """What the colours and lines of a Gantt chart mean."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.visualization.gantt.connections import CRITICAL, GANG, STREAM
 from dfcompile.visualization.gantt.layout import LEFT, PLOT_WIDTH, colour, escape
@@ -23,8 +24,7 @@ _SIGNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Legend:
+class Legend(Struct, frozen=True):
     """What a chart explains.
 
     Attributes:
@@ -65,8 +65,7 @@ class Legend:
         return entries if is_whole else [*entries, (f"and {len(self.operators) - len(shown)} more", "")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(Struct, frozen=True):
     """How entries stand beside each other: pixels of a line and of a column, and by how much signs are larger."""
 
     line: int

@@ -1,5 +1,4 @@
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,6 +6,7 @@ from hypothesis import given
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, NodeKind, verify
 from dfcompile.errors import UserError, VerificationError
+from dfcompile.records import replace
 from tests.strategies import canonical_dags
 
 

@@ -1,7 +1,6 @@
 """The automatic choice: never worse than any uniform one, strictly better where no single expansion wins."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from dfcompile.lowering import known_alternatives, lower_to_canonical, lower_to_
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.option_texts import parse_expand
 from dfcompile.options import Aim, Choice, Effort, ExpansionRule, Options, Volumes
+from dfcompile.records import replace
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_table
 from dfcompile.scheduler import ScheduleOptions, schedule

@@ -1,7 +1,5 @@
 """Models without their SDFGs: the same scopes, streams and tasks; bounds and estimates of these."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,6 +24,7 @@ from dfcompile.lowering.alternatives.bound import divided_bound
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from dfcompile.lowering.node import Node
 from dfcompile.options import Choice, Effort, Volumes
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, schedule
 from tests.examples import examples
 from tests.onnx_text import program_from_text

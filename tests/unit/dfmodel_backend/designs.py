@@ -1,7 +1,5 @@
 """Small random designs for the tests of this stage."""
 
-from dataclasses import replace
-
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import KernelVariant
@@ -13,6 +11,7 @@ from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
+from dfcompile.records import replace
 from tests.locations import DESIGNS
 
 TEMPLATE = read_design(DESIGNS / "llm_175B_fwd_kbk_8x1.txt")

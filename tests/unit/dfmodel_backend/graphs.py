@@ -1,6 +1,5 @@
 """Small dataflow graphs and systems for the tests of this stage."""
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
 from dfcompile.dfmodel_backend import DataflowGraph, Mapping, System, Tensor, TensorKind, Use
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
+from dfcompile.records import replace
 
 
 def gemm(name: str, m: int, k: int, n: int, outer: int = 1, *, weight: bool = True) -> Kernel:

@@ -1,12 +1,11 @@
 """A kind of dimension that nobody ships: chips in a row, of which the last is not joined to the first."""
 
-from dataclasses import replace
-
 import pytest
 
 from dfcompile.dfmodel_backend.machine.network import topologies
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind
 from dfcompile.plugins import Collected, Plugin
+from dfcompile.records import replace
 
 LINE = DimensionKind(
     name="line",

@@ -1,7 +1,6 @@
 """Small random designs with memory units for the tests of this stage, by seed: cores and units are both scarce."""
 
 import random
-from dataclasses import replace
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
@@ -10,6 +9,7 @@ from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.machine.memory_unit_grid import LaneStage, Placement, PmuGrid
 from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
+from dfcompile.records import replace
 from tests.unit.dfmodel_backend.designs import TEMPLATE
 
 VARIANTS = (

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from dfcompile.exploration.job import Job, Outcome, run_job
 from dfcompile.exploration.workers import InThisProcess, LocalProcesses
 from dfcompile.lowering import registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.records import replace
 from tests.onnx_text import program_from_text
 
 MARK = "DFCOMPILE_TEST_DEATH"

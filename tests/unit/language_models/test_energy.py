@@ -1,6 +1,5 @@
 """Energy and activity: sums of the user's figures, and clocks that are lowered where power is limited."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -17,6 +16,7 @@ from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.kernel_time import roofline
 from dfcompile.language_models.times.step_time import timed_step
 from dfcompile.language_models.times.tiled import level_traffic, tiled
+from dfcompile.records import replace
 
 STEP = step_of(read_model("llama-3.1-8b"), prefill_batch("512"), uniform(FORMATS["bf16"]), StepChoices())
 DEVICE = replace(shipped_devices()["h100-sxm"], pj_per_mac={"bf16": 0.5}, pj_per_byte=4.0, idle_w=60.0, tdp_w=0.0)

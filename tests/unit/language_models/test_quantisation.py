@@ -1,6 +1,5 @@
 """Formats of tensors: published sizes, configurations that state them, and bytes of caches."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from dfcompile.language_models.parameters import kv_elements_per_token, paramete
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
 from dfcompile.language_models.study import Request, study_of
+from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
 MXFP4 = {"quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]}}

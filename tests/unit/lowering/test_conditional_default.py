@@ -1,7 +1,6 @@
 """Defaults by condition: an expansion that is taken for some operators of a type."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from dfcompile.lowering import (
     registered_expansions,
 )
 from dfcompile.plugins import Plugin
+from dfcompile.records import replace
 from tests.onnx_text import program_from_text
 
 TABLE = registered_expansions()

@@ -1,7 +1,5 @@
 """The rewriter of programs: what it says of a graph, and what becomes of a graph that it changes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.frontend import Coverage, Level, Program
 from dfcompile.lowering import Operator, ProgramRewriter, apply_passes, lower_to_canonical, lower_to_maps, lowering_pass
 from dfcompile.lowering.operators import Elementwise
+from dfcompile.records import replace
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, random
 from tests.onnx_text import program_from_text

@@ -1,7 +1,6 @@
 """What a plug-in does wrong is its own fault, named; what we do wrong stays a bug."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import dace
 import numpy as np
@@ -31,6 +30,7 @@ from dfcompile.lowering import (
 from dfcompile.lowering.alternatives.bound import expansion_bound
 from dfcompile.lowering.operators import MatMul
 from dfcompile.plugins import Plugin, faults_of
+from dfcompile.records import replace
 from dfcompile.scheduler import Blocks, Partitioner, ScheduleOptions, schedule
 from tests.onnx_nodes import TABLE
 from tests.onnx_text import program_from_text

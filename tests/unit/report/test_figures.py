@@ -2,12 +2,12 @@
 
 import csv
 import json
-from dataclasses import replace
 from fractions import Fraction
 
 import jsonschema
 import pytest
 
+from dfcompile.records import replace
 from dfcompile.report.figures import (
     AssumptionSummary,
     ModelSummary,

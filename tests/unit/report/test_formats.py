@@ -3,12 +3,12 @@
 import csv
 import io
 import json
-from dataclasses import replace
 
 import pytest
 
 from dfcompile.cli.main import main
 from dfcompile.errors import PluginError, UserError
+from dfcompile.records import replace
 from dfcompile.report.html_page import report_html
 from dfcompile.report.plain_values import to_record
 from dfcompile.report.report_format import AnyReport, Page, Render, ReportFormat, registered_formats

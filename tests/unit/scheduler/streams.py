@@ -1,11 +1,11 @@
 """Small graphs whose tasks stream, and replays of them."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.records import replace
 from dfcompile.scheduler.simulation import Replay
 
 

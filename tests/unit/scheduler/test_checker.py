@@ -1,7 +1,6 @@
 """The checker accepts every schedule of the scheduler and rejects damaged ones."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from dfcompile.scheduler import (
     Schedule,
     ScheduleOptions,

@@ -1,12 +1,11 @@
 """Every rule of the checker to the cycle and to the element: what just keeps it is accepted, one less is not."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from dfcompile.scheduler import NonStreamingSchedule, Schedule, Timing, check, check_non_streaming
 from tests.unit.scheduler.streams import stream_graph
 

@@ -1,11 +1,11 @@
 """Figures of schedules, by hand."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, NodeKind, parse_dag
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleFigures, ScheduleOptions, figures, schedule, schedule_non_streaming
 from dfcompile.scheduler.checked_schedule import Scheduling
 

@@ -1,7 +1,5 @@
 """No FIFO holds more than it may, whatever else is asked for; the schedule still ends."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError
 from dfcompile.generators.canonical_dags import cholesky, gaussian
 from dfcompile.options import Effort, Fifos, Timing
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, check, schedule
 from dfcompile.scheduler.checked_schedule import Scheduling
 from tests.examples import examples

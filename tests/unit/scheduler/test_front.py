@@ -1,6 +1,5 @@
 """Fronts of makespan and FIFO elements: nothing tried beats them, and each is what its options and a replay give."""
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -12,6 +11,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError
 from dfcompile.generators.canonical_dags import gaussian
 from dfcompile.options import Effort, Fifos, Objective, Timing
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, check, front
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.front import Selection, Tried, find_front, grouped, leanest, options_text, selected

@@ -3,7 +3,6 @@
 Of schedules chosen by an objective, and of fronts, `test_front.py` says the same.
 """
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +16,7 @@ from dfcompile.errors import InfeasibleError
 from dfcompile.generators.canonical_dags import cholesky, fft, gaussian
 from dfcompile.generators.single_operators import convolution
 from dfcompile.options import Effort, Fifos
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, Timing, exact_schedule, schedule, steady_schedule, streaming_schedule
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.checker import check

@@ -1,7 +1,5 @@
 """The times of a schedule are those that its blocks and streams give, found node by node."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, Timing, schedule
 from dfcompile.scheduler.recomputation import recompute_times
 from tests.examples import examples

@@ -1,6 +1,5 @@
 """Repeated schedules: iterations beside each other, replayed as one graph."""
 
-from dataclasses import replace
 from heapq import heappop, heappush
 
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import UserError, VerificationError
 from dfcompile.options import Timing
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.repetition import Repetition, best_repetition, check_repetition, repeated

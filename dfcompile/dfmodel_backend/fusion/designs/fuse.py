@@ -2,7 +2,8 @@
 
 import math
 import sys
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import members_of
 from dfcompile.dfmodel_backend.design_options import DesignOptions
@@ -22,6 +23,7 @@ from dfcompile.dfmodel_backend.milp import Outcome
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.plugins import is_own
+from dfcompile.records import replace
 
 
 class DesignFusion:
@@ -153,8 +155,7 @@ class DesignFusion:
         return self._known[held]
 
 
-@dataclass(frozen=True, slots=True)
-class _StageProblem:
+class _StageProblem(Struct, frozen=True):
     fusion: DesignFusion
     model: DesignModel
     problem: SetProblem

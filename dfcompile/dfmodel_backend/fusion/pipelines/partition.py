@@ -2,12 +2,12 @@
 
 import math
 import sys
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import or_
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Numbers, members_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused, configs_of
@@ -21,8 +21,7 @@ from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs
 ROUNDING = 1e-12  # relative: partitions whose slowest stages differ less are equally fast
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(Struct, frozen=True):
     """Configurations in order with the stage of each, and the time of the slowest stage."""
 
     chain: list[int]

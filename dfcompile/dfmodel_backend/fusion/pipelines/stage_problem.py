@@ -1,8 +1,9 @@
 """What a solver of the stages of a pipeline is given, and what it returns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.fusion.designs.fused import Fused
 from dfcompile.dfmodel_backend.fusion.fusion_problem import FusionProblem
@@ -34,8 +35,7 @@ class StageProblem(Protocol):
         """Return all possible configurations or, if they are too many, some of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stages:
+class Stages(Struct, frozen=True):
     """What was found: the stages or, with their outcome, none."""
 
     fused: Fused | None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.fusion.solvers.path import Chain, Ranking, is_better
 from dfcompile.dfmodel_backend.milp import MilpOptions, Outcome, solve
@@ -19,8 +20,7 @@ LARGEST = 1e6  # of an objective: solvers' tolerances are absolute
 MOST_SOLVES = 40  # per objective: chains that are slower by less than a solver's tolerance are cut off one by one
 
 
-@dataclass(frozen=True, slots=True)
-class ChainProgram:
+class ChainProgram(Struct, frozen=True):
     """A solved program whose first objective is time.
 
     Attributes:

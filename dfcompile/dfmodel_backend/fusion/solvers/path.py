@@ -7,11 +7,11 @@ what differs by less than a tie, far below the times of configurations: sums in 
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Numbers
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
@@ -41,8 +41,7 @@ class PathArcs(Protocol):
         """Return the set of kernels of an arc."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class PathCosts:
+class PathCosts(Struct, frozen=True, eq=False):
     """Costs of arcs.
 
     Attributes:
@@ -132,8 +131,7 @@ def _arcs_without(kernels: int, arcs: PathArcs) -> npt.NDArray[np.bool_]:
     return same
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Best:
+class _Best(Struct, frozen=True, eq=False):
     """Ranks of the best chains to each of many down-sets, as columns."""
 
     time: Column

@@ -8,12 +8,13 @@ that few combinations remain.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
+from dfcompile.records import replace
 
 IMPOSSIBLE = 1 << 60
 
@@ -21,8 +22,7 @@ Row = npt.NDArray[np.int64]  # fewest PMUs, by cores beyond the fewest
 Key = tuple[int, ...]  # what each kernel with unread outputs needs for each of them
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One split of one kernel.
 
     Attributes:
@@ -38,8 +38,7 @@ class Choice:
     taken: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """One kernel on the walk.
 
     Attributes:
@@ -51,8 +50,7 @@ class Stop:
     reads: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
+class Units(Struct, frozen=True):
     """A split per kernel, and what they take together."""
 
     splits: tuple[CoreSplit, ...]

@@ -1,11 +1,11 @@
 """Cores and memory units (PMUs) of any set of kernels as a configuration: the least cycles, and the fewest units."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.inter_chip.shares import EdgeShare, topological_numbers
@@ -17,8 +17,7 @@ from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
 ONE = CoreSplit(1, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """Cores and PMUs of one configuration; kernels and edges by position.
 
     Attributes:
@@ -51,8 +50,7 @@ class Allocation:
         return self.cores + self.pmus
 
 
-@dataclass(frozen=True, slots=True)
-class _Tensors:
+class _Tensors(Struct, frozen=True):
     """Edges of one kernel of a configuration: what it reads inside, what enters and what leaves the configuration."""
 
     kernel: int

@@ -7,8 +7,9 @@ Everything that is known of a kind stands in its value. Times follow from what t
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from dfcompile.errors import VerificationError
 from dfcompile.plugins import faults_of
@@ -32,8 +33,7 @@ def one_load(_chips: int) -> float:
     return 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class DimensionKind:
+class DimensionKind(Struct, frozen=True):
     """A kind of dimension; a module-level value of this type in a plug-in is found.
 
     Attributes:

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Network
@@ -47,8 +48,7 @@ NAMED: Mapping[str, str] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(Struct, frozen=True):
     """Kinds of the dimensions, innermost first."""
 
     kinds: tuple[DimensionKind, ...]
@@ -109,8 +109,7 @@ def topology(name: str) -> Topology:
     return Topology(tuple(known.by_name[kind] for kind in names))
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkUnits:
+class NetworkUnits(Struct, frozen=True):
     """What is paid for, per dimension, over all copies of the workload: bandwidth summed over links and ports."""
 
     link_gb_per_s: tuple[float, ...]

@@ -1,10 +1,10 @@
 """Rewriting: plain nodes in the order in which they run, graphs within nodes put in the place of these."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
+from msgspec import Struct
 from onnx import helper
 
 from dfcompile.errors import UnsupportedOpError, UserError
@@ -21,8 +21,7 @@ _MOST_BYTES = 2**26  # of these nodes
 _AXES_ARE_OPERANDS = 13  # operator set since which Split and Unsqueeze read them
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     """What the names of a graph stand for in the rewritten model.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Scans: a Scan is its body, once per element of the arrays that it goes through."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.normaliser.control_flow.rewriting import MOST_NODES, Rewriting, Scope, undecided
@@ -12,8 +12,7 @@ from dfcompile.frontend.normaliser.control_flow.rewriting import MOST_NODES, Rew
 _OF_BATCHES = 8  # version of the operator that goes through batches of arrays
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(Struct, frozen=True):
     """How a Scan goes through one array.
 
     Attributes:

@@ -1,7 +1,8 @@
 """Contributed activations: Gelu in its variants."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.contributed_operator import Call, ContributedOperator, Shape
@@ -9,8 +10,7 @@ from dfcompile.frontend.onnx.contributed_operator import Call, ContributedOperat
 _REALS = ("float32", "float64", "float16")
 
 
-@dataclass(frozen=True, slots=True)
-class _Like:
+class _Like(Struct, frozen=True):
     """The result is as large as an operand, to whose last dimension a bias is added.
 
     Attributes:

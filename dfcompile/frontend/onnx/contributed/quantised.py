@@ -1,9 +1,9 @@
 """Contributed operators on steps of 8 bits and fewer, as onnxruntime's quantiser writes them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
 
+from msgspec import Struct
 from onnx import helper
 
 from dfcompile.errors import UserError
@@ -26,8 +26,7 @@ _ONE = "X:T X_scale:F X_zero_point:T? Y_scale:F Y_zero_point:T?"
 _TWO = "A:T A_scale:F A_zero_point:T? B:T B_scale:F B_zero_point:T? C_scale:F C_zero_point:T?"
 
 
-@dataclass(frozen=True, slots=True)
-class _Like:
+class _Like(Struct, frozen=True):
     """The result is as large as an operand."""
 
     operand: str

@@ -1,6 +1,5 @@
 """Curves against force: all tilings, all loop orders, each walked over tile by tile."""
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -14,6 +13,7 @@ from dfcompile.bounds.einsum.products import crossed_product, gemm, shared_produ
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.einsum.window_orders import Kept
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.bounds.walks import Walked, WalkedTensor, front, points
 

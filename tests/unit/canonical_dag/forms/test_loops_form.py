@@ -1,7 +1,5 @@
 """Loops of kernels in files: there and back, and what cannot be one."""
 
-from dataclasses import replace
-
 import pytest
 
 from dfcompile.canonical_dag import (
@@ -24,6 +22,7 @@ from dfcompile.canonical_dag import (
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.forms.loops_form import format_loops, parse_loops
 from dfcompile.errors import UserError, VerificationError
+from dfcompile.records import replace
 
 ROW = KernelLoop("row", LoopPart.M, 6, LoopKind.PARALLEL, (Digit(25, 0), None), (Digit(576, 0),))
 SUMMED = KernelLoop("k", LoopPart.K, 25, LoopKind.SUM, (Digit(1, 1), Digit(576, 0)), (None,))

@@ -1,10 +1,9 @@
 """What a task takes in a cycle on cores of many lanes and stages."""
 
-from dataclasses import replace
-
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder, Kernel, KernelVariant
 from dfcompile.dfmodel_backend import load_system
 from dfcompile.dfmodel_backend.attained.cores import on_cores
+from dfcompile.records import replace
 
 
 def products_and_sums(*, streamed: bool) -> CanonicalDag:

@@ -1,7 +1,6 @@
 """Chosen configurations are the best of all, on random canonical DAGs and machines; the checker accepts them."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from math import inf
 
@@ -25,6 +24,7 @@ from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags

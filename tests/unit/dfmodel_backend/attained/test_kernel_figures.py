@@ -1,6 +1,5 @@
 """What each kernel of a mapping does, by hand."""
 
-from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -11,6 +10,7 @@ from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, load_syst
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Network
 from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked
 

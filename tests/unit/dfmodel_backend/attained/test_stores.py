@@ -1,13 +1,12 @@
 """Where data lies while a configuration runs, on small graphs by hand."""
 
-from dataclasses import replace
-
 import pytest
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.dfmodel_backend import Overlap, TaskConfiguration, TaskModel, load_system
 from dfcompile.dfmodel_backend.attained.stores import Place, StoreUse
 from dfcompile.dfmodel_backend.machine.system import Amount
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 
 

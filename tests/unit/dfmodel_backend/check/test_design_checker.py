@@ -1,7 +1,5 @@
 """The checker rejects every damaged figure of a configuration, too small or too large."""
 
-from dataclasses import replace
-
 import pytest
 
 from dfcompile.dfmodel_backend.check.designs import check_design
@@ -10,6 +8,7 @@ from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from tests.locations import DESIGNS
 
 FIGURES = ("compute_ns", "memory_ns", "network_ns", "time_ns", "dram_bytes", "sram_bytes")

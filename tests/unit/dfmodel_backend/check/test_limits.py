@@ -1,7 +1,6 @@
 """Limits of designs and mappings to the last core and byte: what just keeps one is accepted, one less is not."""
 
 import random
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -21,6 +20,7 @@ from dfcompile.dfmodel_backend.placement.placement import Cell
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from tests.unit.dfmodel_backend.designs import TEMPLATE
 from tests.unit.dfmodel_backend.graphs import gemm, machine, tensor
 from tests.unit.dfmodel_backend.pmu_designs import random_design

@@ -1,12 +1,12 @@
 """The checker adds a mapping up: no total of it may be other than its configurations say."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dfcompile.dfmodel_backend import Mapping, check_mapping, map_graph
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from tests.unit.dfmodel_backend.graphs import chain, figure_of, machine, with_figure
 
 SYSTEM = machine(gb_per_s=2.0)

@@ -1,6 +1,5 @@
 """The checker adds up what all chips of a mapping do, and what they exchange."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import evaluate_sharding
 from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, share_graph
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from tests.unit.dfmodel_backend.graphs import elementwise, figure_of, floats, split_gemm, with_figure
 from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked
 

@@ -1,7 +1,7 @@
 """The checker's times of exchange are those of the evaluator on every network, and a damaged one is rejected."""
 
 import math
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim, WorkloadKind
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import designs

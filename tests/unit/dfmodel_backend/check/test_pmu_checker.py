@@ -1,7 +1,6 @@
 """Figures of configurations with memory units: the independent checker accepts them, and refuses fewer units."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, VerificationError
+from dfcompile.records import replace
 from tests.unit.dfmodel_backend.pmu_designs import random_design
 
 RELATIVE = 1e-9

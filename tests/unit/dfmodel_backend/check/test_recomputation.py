@@ -1,7 +1,6 @@
 """What is reported of mappings and designs is what the evaluator says of the assignment; anything else is a bug."""
 
 import time
-from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.solve import chip_counts
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, VerificationError
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.locations import DESIGNS
 from tests.onnx_files import save_convolution
@@ -41,7 +41,7 @@ from tests.unit.dfmodel_backend.graphs import (
     with_figure,
 )
 
-NUMBERS = tuple(field.name for field in fields(Figures) if field.name not in ("configs", "exchanges"))
+NUMBERS = tuple(name for name in Figures.__struct_fields__ if name not in ("configs", "exchanges"))
 NAMES = ("llm_175B_fwd_sramdram_mm", "serve_gpt3_prefill_genz_f10_4x", "mamba_scan_256k_rdu")
 
 

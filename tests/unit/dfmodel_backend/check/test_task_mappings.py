@@ -1,7 +1,6 @@
 """The checker of mappings of lowerings finds what is not as it says."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, check_task_mapping, load_system, map_tasks
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 
 SYSTEM = load_system(None).with_cores(2)

@@ -1,7 +1,7 @@
 """The checker of shares finds exchanges that are missing, streams that cross them, and shares that are none."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import pytest
@@ -27,6 +27,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.frontend import Program
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from dfcompile.lowering.shares.program_share import SharedProgram
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.onnx_text import program_from_text
 

@@ -1,7 +1,5 @@
 """Figures of small designs, by hand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from dfcompile.dfmodel_backend.evaluate.designs import Decision, evaluate_design
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
+from dfcompile.records import replace
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import TEMPLATE
 

@@ -1,7 +1,5 @@
 """Figures of small mappings, computed by hand."""
 
-import dataclasses
-
 import pytest
 
 from dfcompile.dfmodel_backend import (
@@ -15,6 +13,7 @@ from dfcompile.dfmodel_backend import (
 )
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit
 from dfcompile.errors import UserError, VerificationError
+from dfcompile.records import replace
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, gemm, machine, tensor, with_figure
 
 TOGETHER = (("a", "b"),)
@@ -104,7 +103,7 @@ def test_a_tensor_with_two_readers_is_read_once_per_configuration() -> None:
 
 
 def test_cost_power_and_energy_of_one_chip() -> None:
-    figures = evaluate_mapping(chain(), dataclasses.replace(machine(gb_per_s=2.0), chips=8), TOGETHER)
+    figures = evaluate_mapping(chain(), replace(machine(gb_per_s=2.0), chips=8), TOGETHER)
 
     assert figures.cost_usd == 100 + 2
     assert figures.power_w == 10 + 1
@@ -132,7 +131,7 @@ def test_bad_assignments_are_named(assignment: tuple[tuple[str, ...], ...], mess
 def test_checker_rejects_a_changed_figure(field: str) -> None:
     mapping = map_graph(chain(), machine())
     config = mapping.figures.configs[0]
-    changed = dataclasses.replace(config, **{field: getattr(config, field) + 1})
+    changed = replace(config, **{field: getattr(config, field) + 1})
 
     with pytest.raises(VerificationError, match="configuration 0"):
         check_mapping(chain(), machine(), with_figure(mapping, configs=(changed, *mapping.figures.configs[1:])))
@@ -140,8 +139,8 @@ def test_checker_rejects_a_changed_figure(field: str) -> None:
 
 def test_checker_rejects_a_missing_kernel_and_too_many_cores() -> None:
     mapping = map_graph(chain(), machine())
-    lost = dataclasses.replace(mapping.figures.configs[0], kernels=("a",))
-    greedy = dataclasses.replace(mapping.figures.configs[0], core_splits=(CoreSplit(3, 2), CoreSplit(1, 1)))
+    lost = replace(mapping.figures.configs[0], kernels=("a",))
+    greedy = replace(mapping.figures.configs[0], core_splits=(CoreSplit(3, 2), CoreSplit(1, 1)))
 
     with pytest.raises(VerificationError, match="kernel 'b': found in no configuration"):
         check_mapping(chain(), machine(), with_figure(mapping, configs=(lost,)))

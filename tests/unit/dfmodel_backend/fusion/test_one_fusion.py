@@ -1,7 +1,5 @@
 """Where their assumptions meet, graphs of models and designs have the same figures and the same optimum."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 
@@ -24,6 +22,7 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP, Accelerator, Amount, Dram
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs
 from tests.unit.dfmodel_backend.graphs import tensor

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -22,6 +21,7 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, PluginError, UserError, VerificationError
 from dfcompile.plugins import Collected, Plugin
+from dfcompile.records import replace
 from dfcompile.testing import check_solver
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.graphs import chain, machine

@@ -1,7 +1,5 @@
 """Graphs of models on several chips: parts of networks, exchanges along several dimensions, shares, degrees."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ from dfcompile.dfmodel_backend.machine.network.all_to_all import exchange_ns_per
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.sharding.graphs import share_graph
 from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import elementwise, floats, graphs, machine, machines, split_gemm
 

@@ -1,7 +1,5 @@
 """What a tensor costs that its consumer needs in another layout, and what lies in DRAM beside a problem's data."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
+from dfcompile.records import replace
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import TEMPLATE
 

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -21,6 +20,7 @@ from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import DesignEdge, DesignKernel, Dim
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import TEMPLATE

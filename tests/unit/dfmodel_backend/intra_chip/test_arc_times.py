@@ -1,7 +1,5 @@
 """Times of configurations under little DRAM and SRAM: what is skipped or known already changes nothing."""
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +9,7 @@ from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.intra_chip.set_times import arc_times, set_times
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need, never_fits_dram
 from dfcompile.dfmodel_backend.workload.design import Design
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs, every_arc
 

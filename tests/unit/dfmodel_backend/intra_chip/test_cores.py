@@ -1,13 +1,12 @@
 """Tables of core splits hold exactly the splits that no other one beats."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreSplit, core_table, cycles_of
 from dfcompile.dfmodel_backend.machine.machine import Machine
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import machine
 

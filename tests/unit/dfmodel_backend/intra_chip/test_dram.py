@@ -1,7 +1,5 @@
 """What one chip keeps in DRAM while it trains, by hand: two layers of a forward and a backward product per stage."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
+from dfcompile.records import replace
 from tests.unit.dfmodel_backend.designs import TEMPLATE
 
 

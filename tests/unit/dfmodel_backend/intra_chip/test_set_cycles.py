@@ -1,7 +1,6 @@
 """Compute of sets of kernels on the cores of a chip: sets of as many kernels of each shape are worked out once."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from dfcompile.dfmodel_backend.intra_chip import cores as core_splits
 from dfcompile.dfmodel_backend.intra_chip.cores import CoreTable, least_cycles
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.workload.design import Design
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import designs

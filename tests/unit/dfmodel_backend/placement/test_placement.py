@@ -1,7 +1,6 @@
 """Units lie on the checkerboard as the walk goes, and every placement of a solved design passes the checker."""
 
 import random
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -18,6 +17,7 @@ from dfcompile.dfmodel_backend.placement.placement import Cell, PlacedUnits, Rol
 from dfcompile.dfmodel_backend.placement.router_links import Border, exchange_dimensions, nearest_border
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.errors import InfeasibleError, UserError, VerificationError
+from dfcompile.records import replace
 from tests.unit.dfmodel_backend.pmu_designs import random_design
 
 ROWS = PmuGrid(pmus=6, pmu_bytes=64.0, x=4, y=3, placement=Placement.ROWWISE)

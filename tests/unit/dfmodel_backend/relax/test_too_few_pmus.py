@@ -2,7 +2,6 @@
 
 import random
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from tests.unit.dfmodel_backend.pmu_designs import random_design, with_pmus
 
 ALONE = r"kernel 'k\d+': needs (\d+) PMUs alone, in \d+ tiles?, against 1 of the chip \("

@@ -2,7 +2,6 @@
 
 import math
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -14,6 +13,7 @@ from dfcompile.dfmodel_backend.sharding.graphs import SharedGraph, SplitGraph
 from dfcompile.dfmodel_backend.solve.sharding_search import ShardingSearch
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.graphs import floats, split_gemm
 from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked

@@ -1,7 +1,6 @@
 """Mappings on several chips: more are never slower, none is below the bound, what has no share is whole."""
 
 import random
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from dfcompile.driver import explore
 from dfcompile.lowering import lower_to_maps
 from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
 from dfcompile.options import ExpansionRule, Options, Volumes
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.examples import examples
 from tests.unit.dfmodel_backend.sharding.tiny_programs import random_system

@@ -1,7 +1,6 @@
 """Published designs without their assignment: the optimum is the published one, or better."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from dfcompile.dfmodel_backend.sharding.designs import shard
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from tests.locations import DESIGNS
 
 CASES = json.loads((DESIGNS / "cases.json").read_text())

@@ -1,12 +1,11 @@
 """What cannot be mapped says which kernel, which limit and what would be enough."""
 
-import dataclasses
-
 import pytest
 
 from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, TensorKind, map_graph
 from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.errors import InfeasibleError, UserError
+from dfcompile.records import replace
 from tests.unit.dfmodel_backend.graphs import chain, elementwise, machine, tensor
 
 
@@ -20,7 +19,7 @@ def test_sram_error_names_kernel_and_enough_sram() -> None:
 
 def test_sram_per_core_error_names_enough_cores() -> None:
     system = machine(cores=3)
-    system = dataclasses.replace(system, accelerator=dataclasses.replace(system.accelerator, sram=Amount(10, True)))
+    system = replace(system, accelerator=replace(system.accelerator, sram=Amount(10, True)))
 
     with pytest.raises(InfeasibleError, match=r"against 30 of the chip \(at least 4 cores"):
         map_graph(chain(), system)

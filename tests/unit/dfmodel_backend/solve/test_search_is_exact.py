@@ -1,7 +1,5 @@
 """The pruned search finds what trying every choice finds."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,6 +17,7 @@ from dfcompile.dfmodel_backend.sharding.candidates import candidate_shardings
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs
 

@@ -1,7 +1,5 @@
 """Tile counts of which nothing fits are found without trying each of them."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +15,7 @@ from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import designs
 

@@ -1,7 +1,5 @@
 """Kernels and tensors of a canonical DAG become a dataflow graph."""
 
-import dataclasses
-
 import pytest
 
 from dfcompile.canonical_dag import (
@@ -18,6 +16,7 @@ from dfcompile.canonical_dag import (
 )
 from dfcompile.dfmodel_backend import DataflowGraph, TensorKind, dataflow_graph
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 
 ARRAYS = (
     KernelTensor("X", 784, 4, TensorRole.INPUT),
@@ -44,7 +43,7 @@ CONVOLUTION = (
 
 
 def dag_of(kernels: tuple[Kernel, ...], arrays: tuple[KernelTensor, ...] = ARRAYS) -> CanonicalDag:
-    return dataclasses.replace(DagBuilder("model").finish(), kernels=kernels, tensors=arrays)
+    return replace(DagBuilder("model").finish(), kernels=kernels, tensors=arrays)
 
 
 def tensors_of(graph: DataflowGraph) -> dict[str, tuple[TensorKind, str, tuple[str, ...]]]:
@@ -133,7 +132,7 @@ def test_loops_are_swapped_with_rows_and_columns_and_followed_through_whole_arra
     rows = KernelLoop("row", LoopPart.M, 576, LoopKind.PARALLEL, (Digit(25, 0), None), (Digit(6, 0),))
     columns = KernelLoop("column", LoopPart.N, 6, LoopKind.PARALLEL, (None, Digit(1, 1)), (Digit(1, 1),))
     product = kernel("conv.matmul", KernelVariant.GEMM_INPUT1_WEIGHT, (576, 25, 6), "B W", "C")
-    product = dataclasses.replace(product, loops=(rows, columns))
+    product = replace(product, loops=(rows, columns))
     before = kernel("conv.im2col", KernelVariant.ELEMENTWISE_INPUT1, (25, 1, 576), "X", "B")
     other = kernel("conv.more", KernelVariant.ELEMENTWISE_INPUT1, (1, 1, 576), "X", "B")
     whole = dataflow_graph(dag_of((before, product)))

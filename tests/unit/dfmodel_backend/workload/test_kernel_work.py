@@ -1,7 +1,5 @@
 """What cores see of a kernel, whatever it comes from."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +10,7 @@ from dfcompile.dfmodel_backend.intra_chip.cores import core_table
 from dfcompile.dfmodel_backend.intra_chip.memory_units.splits import SplitTable
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.graphs import elementwise, gemm, machine

@@ -1,7 +1,5 @@
 """Layers of language models in the back end: the same work and bytes, fused and sharded as any other graph."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +16,7 @@ from dfcompile.language_models.model import Attention, DenseMlp, Layer, Mask, Mo
 from dfcompile.language_models.steps.batch import Batch, Sequences, decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import Fusion, StepChoices
 from dfcompile.language_models.steps.step import step_of
+from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
 CHOICES = StepChoices()

@@ -1,6 +1,5 @@
 """P1's tier beside a chip's memory: what crosses its link, what fits with it, and what it costs."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -22,6 +21,7 @@ from dfcompile.language_models.steps.choices import StepChoices
 from dfcompile.language_models.steps.step import step_of
 from dfcompile.language_models.times.kernel_time import roofline
 from dfcompile.language_models.times.step_time import Transfers, timed_step
+from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
 MODEL = read_model("llama-3.1-8b")

@@ -3,7 +3,6 @@
 import itertools
 import math
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -23,6 +22,7 @@ from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import StepChoices
 from dfcompile.language_models.steps.step import layer_kernels
 from dfcompile.language_models.times.kernel_time import roofline
+from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
 

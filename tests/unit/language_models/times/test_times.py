@@ -1,7 +1,5 @@
 """Ways of counting time, against each other and against a hierarchy of memories."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +19,7 @@ from dfcompile.language_models.times.kernel_time import roofline
 from dfcompile.language_models.times.least_traffic import bound, least_bytes
 from dfcompile.language_models.times.tiled import level_traffic, product_of, tiled
 from dfcompile.language_models.times.tiling import Memory, Product, best_tile
+from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
 MODELS = (

@@ -1,6 +1,5 @@
 """The bound over the known expansions: never above any schedule of any lowering, and close to the best one."""
 
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from dfcompile.lowering.alternatives.bound import expansion_bound, expansion_hin
 from dfcompile.lowering.alternatives.outline import affine
 from dfcompile.option_texts import parse_expand
 from dfcompile.options import Options, Volumes
+from dfcompile.records import replace
 from dfcompile.report.summary import summarize
 from dfcompile.scheduler import ScheduleOptions, schedule
 from tests.examples import examples

@@ -1,7 +1,6 @@
 """Verification: what is tolerated, and how a disagreement is told."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from dfcompile.lowering.execution.verification import (
     tolerance,
     verified_deviation,
 )
+from dfcompile.records import replace
 from tests.interpreter import interpret
 from tests.onnx_nodes import Array, Node, lowered, random
 

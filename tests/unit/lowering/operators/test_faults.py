@@ -1,7 +1,7 @@
 """Who is named where a field of a canonical operator is wrong: the expansion that set it, or the node that has it."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import dace
@@ -42,6 +42,7 @@ from dfcompile.lowering.operators import (
 )
 from dfcompile.lowering.passes.fuse_elementwise import fuse_elementwise
 from dfcompile.plugins import Plugin
+from dfcompile.records import replace
 from dfcompile.testing.expansions import canonical_program
 from tests.interpreter import interpret
 from tests.onnx_text import program_from_text

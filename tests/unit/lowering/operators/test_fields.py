@@ -3,7 +3,7 @@
 import copy
 import json
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -28,6 +28,7 @@ from dfcompile.lowering.operators import (
     Window,
 )
 from dfcompile.lowering.operators.base import schema_of
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.lowering.operators.drawn_operators import operators
 

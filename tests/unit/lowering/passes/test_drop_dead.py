@@ -1,11 +1,10 @@
-from dataclasses import replace
-
 import dace
 import numpy as np
 
 from dfcompile.frontend import CANONICAL, Coverage, ModelNode, OperatorNode, Program
 from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.passes.drop_dead import drop_dead
+from dfcompile.records import replace
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, random
 from tests.onnx_text import program_from_text

@@ -1,7 +1,7 @@
 """Small models in ONNX's text form, lowered, with the value of every array."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +13,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import Port, Program, read_model
 from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.records import replace
 from tests.interpreter import interpret
 from tests.onnx_text import program_from_text
 

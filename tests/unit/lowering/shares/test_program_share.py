@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from dfcompile.lowering import lower_to_maps
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.program_nodes import canonical_nodes
 from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.lowering.shares.split_programs import MODELS, TABLE, WRITTEN, Array, Lowered, lowered, run
 

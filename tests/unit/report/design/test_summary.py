@@ -1,7 +1,5 @@
 """Figures of a report on a design, by hand: one product that two chips share in each of four stages."""
 
-from dataclasses import replace
-
 import pytest
 
 from dfcompile.canonical_dag import KernelVariant
@@ -9,6 +7,7 @@ from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim
+from dfcompile.records import replace
 from dfcompile.report.design.summary import summarize_design
 from tests.unit.dfmodel_backend.designs import TEMPLATE
 

@@ -1,6 +1,5 @@
 """What tasks do from cycle to cycle, and the chain of waits: as an access by access account has it."""
 
-from dataclasses import replace
 from itertools import pairwise
 from operator import mul
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import VerificationError
 from dfcompile.generators.canonical_dags import chain, cholesky, gaussian
+from dfcompile.records import replace
 from dfcompile.scheduler import NO_PE, Schedule, ScheduleOptions, Timing, schedule
 from dfcompile.scheduler.activity import following
 from dfcompile.scheduler.activity.profiles import Activity, activity

@@ -1,6 +1,5 @@
 """FIFO capacities by simulation: with them nothing stalls, with less it does."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, Timing, schedule
 from tests.examples import examples
 from tests.strategies import canonical_dags

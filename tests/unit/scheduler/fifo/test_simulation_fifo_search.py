@@ -1,13 +1,12 @@
 """Minimal FIFO capacities found by search against the simulator."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.simulation import Replay, simulate
 from tests.examples import examples

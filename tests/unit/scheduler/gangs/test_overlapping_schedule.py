@@ -1,6 +1,5 @@
 """Schedules without barriers: gangs as soon as elements and data are there."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions, Timing, check, lower_bound_cycles, schedule
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags

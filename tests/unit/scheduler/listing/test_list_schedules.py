@@ -1,7 +1,5 @@
 """Task by task: list schedules are short, proofs are proofs, and both are the same each time."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, gaussian
 from dfcompile.options import Effort
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule, schedule_non_streaming
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.listing import listed_schedules

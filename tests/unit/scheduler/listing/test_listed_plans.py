@@ -1,7 +1,5 @@
 """List schedules that were planned before a schedule is made: they save a search and change nothing."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -97,5 +95,5 @@ def test_a_chain_needs_no_other_schedule() -> None:
 
 
 def _columns(schedule: Schedule) -> list[object]:
-    values = (getattr(schedule, field.name) for field in fields(schedule))
+    values = (getattr(schedule, name) for name in schedule.__struct_fields__)
     return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import UserError, VerificationError
+from dfcompile.records import replace
 from dfcompile.scheduler.simulation import NEVER, Replay, simulate, unit_replay
 from dfcompile.scheduler.simulation.access_sequence import Counts, Place, task_sequence
 from dfcompile.scheduler.simulation.relaxation import relax

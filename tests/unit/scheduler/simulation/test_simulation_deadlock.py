@@ -1,13 +1,12 @@
 """Deadlocks: when they happen, and which waits form the cycle."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, Timing, schedule
 from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import NEVER, NO_EDGE, Replay, Wait, WaitReason, simulate

@@ -1,6 +1,5 @@
 """A replay task by task, of FIFOs that are never full, is the replay stretch by stretch."""
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
 from dfcompile.generators.canonical_dags import cholesky, fft, gaussian
+from dfcompile.records import replace
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate, unit_replay, unthrottled
 from tests.unit.scheduler.streams import all_streamed, stream_graph
 

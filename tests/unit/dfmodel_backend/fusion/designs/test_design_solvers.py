@@ -1,7 +1,6 @@
 """Every solver of designs finds the optimum of brute force, and the checker accepts it."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from dfcompile.dfmodel_backend.sharding.designs import allowed_dims
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design, Dim
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.designs import designs

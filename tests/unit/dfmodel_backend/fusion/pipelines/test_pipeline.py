@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
 from dfcompile.generators.workloads.llm_forward import llm_forward
 from dfcompile.generators.workloads.text_form import design_text
+from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.dfmodel_backend.designs import designs
 from tests.unit.dfmodel_backend.pipelined_machine import MACHINE

@@ -1,7 +1,6 @@
 """Memory units at the edges: solved files say how tensors were spread, switches that leave too few units are named."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -17,6 +16,7 @@ from dfcompile.dfmodel_backend.solve.corrections import corrections_of
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import InfeasibleError
+from dfcompile.records import replace
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.pmu_designs import random_design, with_pmus
 

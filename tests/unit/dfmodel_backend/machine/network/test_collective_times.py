@@ -1,7 +1,6 @@
 """Times of collectives, computed by hand."""
 
 import dataclasses
-from dataclasses import replace
 
 import pytest
 
@@ -20,6 +19,7 @@ from dfcompile.dfmodel_backend.machine.network.collective_times import (
 )
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.errors import UserError
+from dfcompile.records import replace
 
 C = Collective
 

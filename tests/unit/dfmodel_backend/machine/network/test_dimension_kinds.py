@@ -1,7 +1,6 @@
 """Kinds of dimensions are values: ours and a row of chips of nobody's keep to their links, and so do the checkers."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -28,6 +27,7 @@ from dfcompile.dfmodel_backend.sharding.graphs import share_graph
 from dfcompile.dfmodel_backend.solve.design_search import solve_design
 from dfcompile.dfmodel_backend.workload.design import Design
 from dfcompile.errors import PluginError, UserError
+from dfcompile.records import replace
 from dfcompile.testing import check_topology
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.graphs import elementwise, floats, machine, split_gemm

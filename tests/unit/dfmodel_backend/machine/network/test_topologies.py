@@ -1,7 +1,6 @@
 """Links and switches of networks, against hand counts and the published machines."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -19,6 +18,7 @@ from dfcompile.dfmodel_backend.machine.network.topologies import (
 )
 from dfcompile.dfmodel_backend.machine.system import ONE_CHIP
 from dfcompile.errors import UserError
+from dfcompile.records import replace
 from tests.locations import DESIGNS
 
 FIGURES: dict[str, dict[str, float]] = json.loads((DESIGNS / "cases.json").read_text())

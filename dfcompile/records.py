@@ -1,0 +1,30 @@
+"""Records: immutable values with named fields, and how to change a field of one.
+
+Records are `msgspec.Struct` classes with ``frozen=True``: they behave as frozen dataclasses do, but are made in a
+twentieth of the time when a module is imported, and in a fifth of it per value. Where the fields themselves are read
+(public results, operators, settings of plug-ins) records are dataclasses.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
+
+if TYPE_CHECKING:
+    from dataclasses import replace as replace  # noqa: PLC0414  # its fields are known to type checkers
+else:
+
+    def replace(record, /, **changes):
+        """Return a record with other values in some fields, as Python 3.13's ``copy.replace``."""
+        change = structs.replace if isinstance(record, Struct) else dataclasses.replace
+        return change(record, **changes)
+
+
+def fields_of(value: object) -> Mapping[str, object] | None:
+    """Return the fields of a record by name, in their order; ``None`` for what is no record."""
+    if isinstance(value, Struct):
+        return {name: getattr(value, name) for name in value.__struct_fields__}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return None
