@@ -71,6 +71,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("models", nargs="*", help="names of files of benchmarks/models; all of them by default")
     parser.add_argument("--sources", nargs="+", choices=FORMS, default=list(SOURCES))
     parser.add_argument("--no-verify", action="store_true")
+    parser.add_argument("--exports", type=Path, help="folder in which exported files stay, and are looked for")
     chosen = parser.parse_args(words)
     names = chosen.models or sorted(FILES)
     for name in names:
@@ -79,7 +80,7 @@ def main(words: Sequence[str]) -> int:
     refused = False
     for name in names:
         for source in chosen.sources:
-            row = measured(name, source, verify=not chosen.no_verify)
+            row = measured(name, source, verify=not chosen.no_verify, exports=chosen.exports)
             refused |= bool(row.problem) and not row.problem.startswith("PyTorch")
             print(_text(row), flush=True)
             _save(row)
@@ -87,19 +88,28 @@ def main(words: Sequence[str]) -> int:
     return 1 if refused else 0
 
 
-def measured(name: str, source: str, *, verify: bool) -> Row:
-    """Return the row of one model from one source."""
+def measured(name: str, source: str, *, verify: bool, exports: Path | None = None) -> Row:
+    """Return the row of one model from one source.
+
+    Args:
+        name: of its file.
+        source: ``py``, or a form of `benchmarks.onnx_export`.
+        verify: whether to compile its lowering and compare.
+        exports: folder with files that were exported before, ``model.source.onnx``, and in which this one stays.
+    """
     model = FILES[name]
+    if source == "py":
+        return _figures(name, source, model, verify=verify)
     with tempfile.TemporaryDirectory() as folder:
-        if source != "py":
-            exported = Path(folder) / f"{name}.onnx"
+        exported = (exports or Path(folder)) / f"{name}.{source}.onnx"
+        if not exported.exists():
             # In a process of its own: a child begins with the peak memory of its parent.
             export = [sys.executable, "-m", "benchmarks.onnx_export", str(model), str(exported), source]
             done = subprocess.run(export, capture_output=True, text=True, check=False)
             if done.returncode:
+                exported.unlink(missing_ok=True)
                 return Row(name, source, f"PyTorch: {_last_line(done.stderr)}", commit=head())
-            model = exported
-        return _figures(name, source, model, verify=verify)
+        return _figures(name, source, exported, verify=verify)
 
 
 def _figures(name: str, source: str, model: Path, *, verify: bool) -> Row:
