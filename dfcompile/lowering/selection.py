@@ -13,7 +13,7 @@ from dfcompile.options import Choice
 from dfcompile.plugins import ImportFault, Plugin, missing
 
 
-class ExpansionTable(Struct, frozen=True, dict=True):
+class ExpansionTable(Struct, frozen=True):
     """Every registered expansion by dialect, operator type and name; an argument of lowering, never global.
 
     The canonical operators that are known are those that an expansion is of.
