@@ -2,7 +2,7 @@
 
 Records are `msgspec.Struct` classes with ``frozen=True``: they behave as frozen dataclasses do, but are made in a
 twentieth of the time when a module is imported, and in a fifth of it per value. Where the fields themselves are read
-(public results, operators, settings of plug-ins) records are dataclasses.
+(reports, operators, settings of plug-ins), or are more than `msgspec` offers, records are dataclasses.
 """
 
 import dataclasses
