@@ -39,7 +39,7 @@ class Row:
     Attributes:
         model: name of its file.
         source: ``py``, or a form of `benchmarks.onnx_export`.
-        problem: why there are no figures: what PyTorch's exporter or the command says; empty if there are.
+        problem: why there are no figures: what PyTorch's exporter, a quantiser or the command says; empty if there are.
         nodes: of the model.
         nodes_costed: of them, those that are tasks, views or folded.
         tasks: of the canonical DAG on the fewest processing elements.
@@ -81,7 +81,7 @@ def main(words: Sequence[str]) -> int:
     for name in names:
         for source in chosen.sources:
             row = measured(name, source, verify=not chosen.no_verify, exports=chosen.exports)
-            refused |= bool(row.problem) and not row.problem.startswith("PyTorch")
+            refused |= bool(row.problem) and not row.problem.startswith(("PyTorch", "onnxruntime"))
             print(_text(row), flush=True)
             _save(row)
     write_page(json.loads(ROWS.read_text()))
@@ -108,7 +108,8 @@ def measured(name: str, source: str, *, verify: bool, exports: Path | None = Non
             done = subprocess.run(export, capture_output=True, text=True, check=False)
             if done.returncode:
                 exported.unlink(missing_ok=True)
-                return Row(name, source, f"PyTorch: {_last_line(done.stderr)}", commit=head())
+                writer = "onnxruntime" if source in QUANTISED else "PyTorch"
+                return Row(name, source, f"{writer}: {_last_line(done.stderr)}", commit=head())
         return _figures(name, source, exported, verify=verify)
 
 

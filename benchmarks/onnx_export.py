@@ -38,7 +38,8 @@ def export(model: Path, target: Path, form: str = "dynamo-18") -> None:
 
         dtype = cast("torch.dtype", getattr(torch, form))
         cast_inputs = tuple(value.to(dtype) if value.is_floating_point() else value for value in inputs)
-        write(network.to(dtype), cast_inputs, target, "dynamo", 23)
+        # PyTorch folds batch norms into convolutions with weights of float32, which is no valid model of bfloat16.
+        write(network.to(dtype), cast_inputs, target, "dynamo", 23, optimised=form != "bfloat16")
     else:
         exporter, opset = form.split("-")
         write(network, inputs, target, exporter, int(opset))
@@ -60,7 +61,13 @@ def defined(model: Path) -> "tuple[torch.nn.Module, tuple[torch.Tensor, ...]]":
 
 
 def write(
-    network: "torch.nn.Module", inputs: "tuple[torch.Tensor, ...]", target: Path, exporter: str, opset: int
+    network: "torch.nn.Module",
+    inputs: "tuple[torch.Tensor, ...]",
+    target: Path,
+    exporter: str,
+    opset: int,
+    *,
+    optimised: bool = True,
 ) -> None:
     """Write a network by one of PyTorch's two exporters: ``dynamo``, or ``legacy``, which traces TorchScript."""
     import torch
@@ -68,13 +75,23 @@ def write(
     if exporter == "legacy":
         torch.onnx.export(network, inputs, target, dynamo=False, opset_version=opset, verbose=False)
     else:
-        torch.onnx.export(network, inputs, target, dynamo=True, opset_version=opset, external_data=False, verbose=False)
+        torch.onnx.export(
+            network,
+            inputs,
+            target,
+            dynamo=True,
+            opset_version=opset,
+            external_data=False,
+            verbose=False,
+            optimize=optimised,
+        )
 
 
 def quantise(source: Path, target: Path, form: str) -> None:
     """Write a model with weights and, unless the form is ``dynamic``, activations of eight bits."""
     import onnx
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_dynamic, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
 
     if form == "dynamic":
         quantize_dynamic(source, target)
@@ -96,7 +113,11 @@ def quantise(source: Path, target: Path, form: str) -> None:
             return {name: draw.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
     form_of_file = QuantFormat.QDQ if form == "qdq" else QuantFormat.QOperator
-    quantize_static(source, target, Random(), quant_format=form_of_file)
+    with tempfile.TemporaryDirectory() as folder:
+        # Biases that the exporter writes once behind Identity nodes are no initialisers, which the quantiser expects.
+        prepared = Path(folder) / "prepared.onnx"
+        quant_pre_process(source, prepared, skip_symbolic_shape=True)
+        quantize_static(prepared, target, Random(), quant_format=form_of_file)
 
 
 if __name__ == "__main__":
