@@ -11,6 +11,7 @@ from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, extract
 from dfcompile.canonical_dag.share import ProgramShare
 from dfcompile.choosing import (
     QUICK,
+    SLOWLY_SCHEDULED,
     THOROUGH,
     UNBOUNDED,
     AutomaticChoice,
@@ -207,7 +208,7 @@ class _MappedScores:
     @property
     def limits(self) -> Limits:
         """As many tasks are mapped."""
-        return replace(THOROUGH, tasks=_MAPPED_TASKS)
+        return replace(SLOWLY_SCHEDULED, tasks=_MAPPED_TASKS)
 
     @property
     def is_needed(self) -> bool:

@@ -2,14 +2,16 @@
 
 from dfcompile.choosing.automatic import AutomaticChoice
 from dfcompile.choosing.candidate import Candidate, granularities
+from dfcompile.choosing.limits import QUICK, SLOWLY_SCHEDULED, THOROUGH, Limits
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
-from dfcompile.choosing.scoring import QUICK, THOROUGH, UNBOUNDED, Limits, Makespans, Score, Scores, Traffic
+from dfcompile.choosing.scoring import UNBOUNDED, Makespans, Score, Scores, Traffic
 from dfcompile.choosing.search import Rival, Selection, select
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.choosing.space import space_of
 
 __all__ = [
     "QUICK",
+    "SLOWLY_SCHEDULED",
     "THOROUGH",
     "UNBOUNDED",
     "AutomaticChoice",

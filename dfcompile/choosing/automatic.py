@@ -7,12 +7,13 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.choosing.candidate import Space, granularities
-from dfcompile.choosing.scoring import THOROUGH, Limits, Makespans, Scores
-from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, most_tasks, select
+from dfcompile.choosing.limits import NOTHING, THOROUGH, Limits
+from dfcompile.choosing.scoring import Makespans, Scores
+from dfcompile.choosing.search import GLANCED_SCOPES, Selection, glance, select
 from dfcompile.choosing.sketches import OutlineOf, Sketches
 from dfcompile.choosing.space import space_of
 from dfcompile.lowering import ExpansionTable, KnownAlternatives
-from dfcompile.options import ExpansionRule, Volumes
+from dfcompile.options import Effort, ExpansionRule, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 
@@ -52,10 +53,15 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         Raises:
             UserError: no choice is possible.
         """
-        space, sketches = self._space(options.pes), Sketches(self.outline_of, self.volumes, options.pes)
+        is_fast = options.effort is Effort.QUICK and options.max_fifo is None and not options.barrier
+        makespans = Makespans(
+            self.volumes, options, self.finish, self.limits if is_fast else self.limits.of_slow_schedules()
+        )
+        limits = (makespans if scores is None else scores).limits
+        space = self._space(options.pes, limits)
+        sketches = Sketches(self.outline_of, self.volumes, options.pes)
         if scores is not None:
             return select(space, sketches, self.volumes, options.pes, scores)
-        makespans = Makespans(self.volumes, options, self.finish, self.limits)
         found = select(space, sketches, self.volumes, options.pes, makespans)
         return replace(found, made=makespans.made)
 
@@ -63,10 +69,10 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         """Return about what `on` would choose, estimated alone; ``None`` of a large model."""
         if self.known.least_scopes > GLANCED_SCOPES:
             return None
-        return glance(self._space(pes), Sketches(self.outline_of, self.volumes, pes), self.volumes, pes)
+        return glance(self._space(pes, NOTHING), Sketches(self.outline_of, self.volumes, pes), self.volumes, pes)
 
-    def _space(self, pes: int) -> Space:
-        looked_at = granularities(pes, self.known.least_scopes, most_tasks(pes))
+    def _space(self, pes: int, limits: Limits) -> Space:
+        looked_at = granularities(pes, self.known.least_scopes, limits.most_tasks(pes))
         if self.granularity is not None:
             looked_at = (self.granularity,)
         elif self.own:

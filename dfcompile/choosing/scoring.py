@@ -10,6 +10,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.choosing.candidate import Candidate
+from dfcompile.choosing.limits import THOROUGH, Limits
 from dfcompile.choosing.sketches import Sketch
 from dfcompile.options import Effort, Volumes
 from dfcompile.records import replace
@@ -23,23 +24,6 @@ Score = tuple[float, ...]  # the smaller the better; what counts first comes fir
 NEVER: Score = (float("inf"),)
 UNBOUNDED: Score = ()  # less than every other
 _COUNTED_TASKS = 2_000_000  # of canonical DAGs that are made and not scheduled: some seconds
-
-
-class Limits(Struct, frozen=True):
-    """How many uniform choices are compared with what was chosen.
-
-    Attributes:
-        tasks: of all choices together whose scores are looked at, but for those that are looked at in any case.
-        scopes: of all uniform choices together that are sketched.
-    """
-
-    tasks: int
-    scopes: int
-
-
-NOTHING = Limits(0, 0)
-THOROUGH = Limits(80_000, 2_000)  # some seconds, and half a second
-QUICK = Limits(10_000, 500)  # half a second, and a tenth
 
 
 class MadeSchedule(Struct, frozen=True, eq=False):

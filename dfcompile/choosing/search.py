@@ -7,15 +7,14 @@ from msgspec import Struct
 
 from dfcompile.choosing.candidate import PIECES_PER_ELEMENT, Candidate, Space
 from dfcompile.choosing.descent import Descent
+from dfcompile.choosing.limits import NOTHING, Limits
 from dfcompile.choosing.operator_choice import candidate_of, fastest_options
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions, OptionTable
-from dfcompile.choosing.scoring import NOTHING, UNBOUNDED, Limits, MadeSchedule, Score, Scores
+from dfcompile.choosing.scoring import UNBOUNDED, MadeSchedule, Score, Scores
 from dfcompile.choosing.sketches import Sketch, Sketches
 from dfcompile.host.stages import Work, counted, work_of
 from dfcompile.options import Choice, Volumes
 
-FEWEST_TASKS = 28_000  # that a choice may have, however few processing elements there are: quickly scheduled
-_TASKS_PER_ELEMENT = 48
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
@@ -65,11 +64,6 @@ class Selection(Struct, frozen=True, eq=False):
     is_before_passes: bool = False
 
 
-def most_tasks(pes: int) -> int:
-    """Return how many tasks a choice may have, unless the published one has more."""
-    return max(FEWEST_TASKS, _TASKS_PER_ELEMENT * pes)
-
-
 def select(space: Space, sketches: Sketches, volumes: Volumes, pes: int, scores: Scores) -> Selection:
     """Choose expansions and granularities for all operators of a model together.
 
@@ -99,7 +93,7 @@ def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores:
     with work.part(alone):
         operators = _operators(space, tuple(space.covering()), sketches, volumes, pes)
     default = sketches.of(next(space.uniform()))
-    most = max(most_tasks(pes), 0 if default is None else default.estimate.tasks)
+    most = max(scores.limits.most_tasks(pes), 0 if default is None else default.estimate.tasks)
     affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= most]
     with work.part(whole):
         distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
@@ -136,7 +130,7 @@ def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Sele
     if default is None or len(default.outline.graph.scopes) > GLANCED_SCOPES:
         return None
     operators = _operators(space, tuple(space.glancing()), sketches, volumes, pes)
-    options = fastest_options(operators, most_tasks(pes))
+    options = fastest_options(operators, NOTHING.most_tasks(pes))
     found = sketches.of(candidate_of(operators, options, space))
     if found is None:
         return None
@@ -183,7 +177,7 @@ def _compared(
             looks += 1
             is_given = not number or (number == published and _is_worth_it(known[number], scored.get(chosen)))
             tasks = 0 if is_given else sketches[number].estimate.tasks
-            if tasks > max(left, 0):
+            if tasks > max(left, 0) and not _is_promising(sketches[number], scored.get(chosen), scores.limits):
                 continue
             if not is_planned:
                 plan = scores.planned(sketches[number])
@@ -207,6 +201,12 @@ def _compared(
 def _is_worth_it(bound: Score, least: Score | None) -> bool:
     """Return whether a choice of which a bound is known may be better by more than one part in so many."""
     return least is None or not bound or (least[0] - bound[0]) * _WORTH_SCHEDULING > least[0]
+
+
+def _is_promising(sketch: Sketch, least: Score | None, limits: Limits) -> bool:
+    """Return whether a choice is better by its estimate, and not too large to be looked at."""
+    is_better = least is not None and sketch.estimate.cycles < least[0]
+    return is_better and sketch.estimate.tasks <= limits.promising_tasks
 
 
 def _sketched(
