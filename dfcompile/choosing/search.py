@@ -177,36 +177,33 @@ def _compared(
             looks += 1
             is_given = not number or (number == published and _is_worth_it(known[number], scored.get(chosen)))
             tasks = 0 if is_given else sketches[number].estimate.tasks
-            if tasks > max(left, 0) and not _is_promising(sketches[number], scored.get(chosen), scores.limits):
-                continue
+            estimate, fits = sketches[number].estimate, tasks <= max(left, 0)
             if not is_planned:
-                plan = scores.planned(sketches[number])
+                plan = scores.planned(sketches[number]) if fits else UNBOUNDED
                 known[number] = max(known[number], plan)
                 # What no plan tells of comes when it may be best by its estimate: it would take the time of others.
-                told = plan if plan != UNBOUNDED else (sketches[number].estimate.cycles,)
+                told = plan if plan != UNBOUNDED else (estimate.cycles,)
                 heappush(heap, (max(known[number], told), number, True))
+                continue
+            least = scored[chosen][0] if scored else first.estimate.cycles
+            is_promising = estimate.cycles < least and estimate.tasks <= scores.limits.promising_tasks
+            if not (fits or is_promising):
                 continue
             same = [scored[other] for other in scored if sketches[other] is sketches[number]]
             left -= 0 if same else tasks
             scored[number] = same[0] if same else scores.of(sketches[number])
             chosen = min(scored, key=lambda each: (scored[each], each))
-    least = scored[chosen]
+    best = scored[chosen]
     rivals = (
-        Rival(each, scored.get(number), is_excluded=number not in scored and known[number] > least)
+        Rival(each, scored.get(number), is_excluded=number not in scored and known[number] > best)
         for number, each in enumerate(others, start=1)
     )
-    return sketches[chosen], least, tuple(rivals)
+    return sketches[chosen], best, tuple(rivals)
 
 
 def _is_worth_it(bound: Score, least: Score | None) -> bool:
     """Return whether a choice of which a bound is known may be better by more than one part in so many."""
     return least is None or not bound or (least[0] - bound[0]) * _WORTH_SCHEDULING > least[0]
-
-
-def _is_promising(sketch: Sketch, least: Score | None, limits: Limits) -> bool:
-    """Return whether a choice is better by its estimate, and not too large to be looked at."""
-    is_better = least is not None and sketch.estimate.cycles < least[0]
-    return is_better and sketch.estimate.tasks <= limits.promising_tasks
 
 
 def _sketched(
