@@ -11,7 +11,7 @@ class Limits(Struct, frozen=True):
         tasks: of all choices together whose scores are looked at, but for those that are looked at in any case.
         scopes: of all uniform choices together that are sketched.
         promising_tasks: of a single choice beyond ``tasks`` whose score is looked at if its estimate is below the
-            least score so far, or that of what was chosen by estimates.
+            least score so far.
         own_tasks: that a choice may have, however few processing elements there are, unless the published one has more.
         own_tasks_per_element: that it may have per processing element, where that is more.
     """

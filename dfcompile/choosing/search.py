@@ -185,9 +185,8 @@ def _compared(
                 told = plan if plan != UNBOUNDED else (estimate.cycles,)
                 heappush(heap, (max(known[number], told), number, True))
                 continue
-            least = scored[chosen][0] if scored else first.estimate.cycles
-            is_promising = estimate.cycles < least and estimate.tasks <= scores.limits.promising_tasks
-            if not (fits or is_promising):
+            is_promising = not scored or estimate.cycles < scored[chosen][0]
+            if not fits and not (is_promising and estimate.tasks <= scores.limits.promising_tasks):
                 continue
             same = [scored[other] for other in scored if sketches[other] is sketches[number]]
             left -= 0 if same else tasks
