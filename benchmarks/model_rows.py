@@ -49,6 +49,7 @@ class Row:
         cpu_s: user and system time of the command for all numbers of processing elements, without verification.
         peak_mb: most memory of that command.
         commit: that was measured.
+        verified: commit of the deviation: an earlier one if the figures on the fewest elements are the same since.
     """
 
     model: str
@@ -63,6 +64,7 @@ class Row:
     cpu_s: float = 0.0
     peak_mb: float = 0.0
     commit: str = ""
+    verified: str = ""
 
 
 def main(words: Sequence[str]) -> int:
@@ -71,6 +73,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("models", nargs="*", help="names of files of benchmarks/models; all of them by default")
     parser.add_argument("--sources", nargs="+", choices=FORMS, default=list(SOURCES))
     parser.add_argument("--no-verify", action="store_true")
+    parser.add_argument("--unchanged", action="store_true", help="no comparison anew of figures that are as before")
     parser.add_argument("--exports", type=Path, help="folder in which exported files stay, and are looked for")
     chosen = parser.parse_args(words)
     names = chosen.models or sorted(FILES)
@@ -80,7 +83,8 @@ def main(words: Sequence[str]) -> int:
     refused = False
     for name in names:
         for source in chosen.sources:
-            row = measured(name, source, verify=not chosen.no_verify, exports=chosen.exports)
+            earlier = _saved().get((name, source)) if chosen.unchanged else None
+            row = measured(name, source, verify=not chosen.no_verify, exports=chosen.exports, earlier=earlier)
             refused |= bool(row.problem) and not row.problem.startswith(("PyTorch", "onnxruntime"))
             print(_text(row), flush=True)
             _save(row)
@@ -88,7 +92,7 @@ def main(words: Sequence[str]) -> int:
     return 1 if refused else 0
 
 
-def measured(name: str, source: str, *, verify: bool, exports: Path | None = None) -> Row:
+def measured(name: str, source: str, *, verify: bool, exports: Path | None = None, earlier: Row | None = None) -> Row:
     """Return the row of one model from one source.
 
     Args:
@@ -96,10 +100,11 @@ def measured(name: str, source: str, *, verify: bool, exports: Path | None = Non
         source: ``py``, or a form of `benchmarks.onnx_export`.
         verify: whether to compile its lowering and compare.
         exports: folder with files that were exported before, ``model.source.onnx``, and in which this one stays.
+        earlier: a row whose comparison counts if nodes, tasks and makespan on the fewest elements are the same.
     """
     model = FILES[name]
     if source == "py":
-        return _figures(name, source, model, verify=verify)
+        return _figures(name, source, model, verify, earlier)
     with tempfile.TemporaryDirectory() as folder:
         exported = (exports or Path(folder)) / f"{name}.{source}.onnx"
         if not exported.exists():
@@ -110,37 +115,48 @@ def measured(name: str, source: str, *, verify: bool, exports: Path | None = Non
                 exported.unlink(missing_ok=True)
                 writer = "onnxruntime" if source in QUANTISED else "PyTorch"
                 return Row(name, source, f"{writer}: {_last_line(done.stderr)}", commit=head())
-        return _figures(name, source, exported, verify=verify)
+        return _figures(name, source, exported, verify, earlier)
 
 
-def _figures(name: str, source: str, model: Path, *, verify: bool) -> Row:
+def _figures(name: str, source: str, model: Path, verify: bool, earlier: Row | None) -> Row:  # noqa: FBT001
     counts = ",".join(map(str, PES))
     run = _run(model, "--pes", counts)
     if run.problem:
         return Row(name, source, run.problem, commit=head())
     report = json.loads(run.text)
-    problem, error, effect = "", None, None
-    if verify:
+    problem, error, effect, verified = "", None, None, ""
+    best = [min(r["schedule"]["makespan_cycles"] for r in report["results"] if r["pes"] == pes) for pes in PES]
+    nodes, tasks = report["model"]["nodes"], report["results"][0]["schedule"]["tasks"]
+    if verify and earlier is not None and (nodes, tasks, best[:1]) == _verified(earlier):
+        error, effect, verified = earlier.max_rel_error, earlier.effect_of_inputs, earlier.verified or earlier.commit
+    elif verify:
         checked = _run(model, "--pes", str(PES[0]), "--verify")
         problem = checked.problem
         if not problem:
             verification = json.loads(checked.text)["results"][0]["verification"]
-            error, effect = verification["max_rel_error"], verification["effect_of_inputs"]
-    best = [min(r["schedule"]["makespan_cycles"] for r in report["results"] if r["pes"] == pes) for pes in PES]
+            error, effect, verified = verification["max_rel_error"], verification["effect_of_inputs"], head()
     return Row(
         name,
         source,
         problem,
-        report["model"]["nodes"],
+        nodes,
         report["model"]["nodes_costed"],
-        report["results"][0]["schedule"]["tasks"],
+        tasks,
         tuple(best),
         error,
         effect,
         round(run.cpu_s, 1),
         round(run.peak_mb),
         head(),
+        verified,
     )
+
+
+def _verified(row: Row) -> tuple[object, ...]:
+    """Return what tells whether a row was compared, of which lowering."""
+    if row.max_rel_error is None or row.effect_of_inputs is None:
+        return ()
+    return row.nodes, row.tasks, [*row.makespans[:1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +184,15 @@ def _last_line(text: str) -> str:
     return lines[-1].strip() if lines else "no message"
 
 
-def _save(row: Row) -> None:
+def _saved() -> dict[tuple[str, str], Row]:
     known = json.loads(ROWS.read_text()) if ROWS.exists() else []
-    kept = [one for one in known if (one["model"], one["source"]) != (row.model, row.source)]
-    rows = sorted([*kept, asdict(row)], key=lambda one: (one["model"], FORMS.index(one["source"])))
-    ROWS.write_text(json.dumps(rows, indent=1) + "\n")
+    return {(one["model"], one["source"]): Row(**one) for one in known}
+
+
+def _save(row: Row) -> None:
+    rows = (_saved() | {(row.model, row.source): row}).values()
+    ordered = sorted(rows, key=lambda one: (one.model, FORMS.index(one.source)))
+    ROWS.write_text(json.dumps([asdict(one) for one in ordered], indent=1) + "\n")
 
 
 def _text(row: Row) -> str:
