@@ -10,8 +10,7 @@ class Limits(Struct, frozen=True):
     Attributes:
         tasks: of all choices together whose scores are looked at, but for those that are looked at in any case.
         scopes: of all uniform choices together that are sketched.
-        promising_tasks: of a single choice beyond ``tasks`` whose score is looked at if its estimate is below the
-            least score so far.
+        promising_tasks: the same of those that come after these because their estimates are below the least score.
         own_tasks: that a choice may have, however few processing elements there are, unless the published one has more.
         own_tasks_per_element: that it may have per processing element, where that is more.
     """
@@ -33,6 +32,6 @@ class Limits(Struct, frozen=True):
 
 NOTHING = Limits(0, 0)
 # For schedules of some 15 microseconds a task: some seconds on 64 elements, half a minute on 2,048.
-THOROUGH = Limits(600_000, 6_000, promising_tasks=1_000_000, own_tasks=131_072, own_tasks_per_element=256)
+THOROUGH = Limits(600_000, 6_000, promising_tasks=1_500_000, own_tasks=262_144, own_tasks_per_element=256)
 SLOWLY_SCHEDULED = Limits(80_000, 2_000)  # some seconds, and half a second; minutes where more is tried
 QUICK = Limits(10_000, 500, own_tasks_per_element=112)  # half a second, and a tenth

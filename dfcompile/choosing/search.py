@@ -94,7 +94,8 @@ def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores:
         operators = _operators(space, tuple(space.covering()), sketches, volumes, pes)
     default = sketches.of(next(space.uniform()))
     most = max(scores.limits.most_tasks(pes), 0 if default is None else default.estimate.tasks)
-    affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= most]
+    largest = max(most, scores.limits.promising_tasks)
+    affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
     with work.part(whole):
         distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
     uniform = sorted(distinct, key=lambda sketch: (sketch.estimate.tasks > most, sketch.estimate.cycles))
@@ -158,7 +159,7 @@ def _compared(
     """
     first, *others = sketches
     published = next((number for number, each in enumerate(sketches) if scores.is_needed and each is default), 0)
-    left = scores.limits.tasks - first.estimate.tasks
+    left, promised = scores.limits.tasks - first.estimate.tasks, scores.limits.promising_tasks
     if not scores.is_needed and all(each.estimate.tasks > left for each in others):
         return first, None, tuple(Rival(each, None, is_excluded=False) for each in others)
     known = [scores.bound(each) for each in sketches]
@@ -185,11 +186,14 @@ def _compared(
                 told = plan if plan != UNBOUNDED else (estimate.cycles,)
                 heappush(heap, (max(known[number], told), number, True))
                 continue
-            is_promising = not scored or estimate.cycles < scored[chosen][0]
-            if not fits and not (is_promising and estimate.tasks <= scores.limits.promising_tasks):
+            is_promising = tasks <= promised and (not scored or estimate.cycles < scored[chosen][0])
+            if not (fits or is_promising):
                 continue
             same = [scored[other] for other in scored if sketches[other] is sketches[number]]
-            left -= 0 if same else tasks
+            if fits:
+                left -= 0 if same else tasks
+            else:
+                promised -= 0 if same else tasks
             scored[number] = same[0] if same else scores.of(sketches[number])
             chosen = min(scored, key=lambda each: (scored[each], each))
     best = scored[chosen]
