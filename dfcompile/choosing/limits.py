@@ -10,7 +10,7 @@ class Limits(Struct, frozen=True):
     Attributes:
         tasks: of all choices together whose scores are looked at, but for those that are looked at in any case.
         scopes: of all uniform choices together that are sketched.
-        promising_tasks: the same of those that come after these because their estimates are below the least score.
+        promising_tasks: the same of those that come after these because their estimates are near the least score.
         own_tasks: that a choice may have, however few processing elements there are, unless the published one has more.
         own_tasks_per_element: that it may have per processing element, where that is more.
     """

@@ -17,6 +17,7 @@ from dfcompile.options import Choice, Volumes
 
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
+_TOO_LONG = 1.1  # estimates of choices of many pieces are up to a tenth longer than their schedules
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
 
 
@@ -186,7 +187,7 @@ def _compared(
                 told = plan if plan != UNBOUNDED else (estimate.cycles,)
                 heappush(heap, (max(known[number], told), number, True))
                 continue
-            is_promising = tasks <= promised and (not scored or estimate.cycles < scored[chosen][0])
+            is_promising = tasks <= promised and (not scored or estimate.cycles < _TOO_LONG * scored[chosen][0])
             if not (fits or is_promising):
                 continue
             same = [scored[other] for other in scored if sketches[other] is sketches[number]]

@@ -127,7 +127,7 @@ def test_what_no_plan_tells_of_is_scheduled_in_the_order_of_estimates() -> None:
 
 @given(programs(), st.sampled_from([1, 2, 5]))
 @examples(8)
-def test_no_choice_is_left_that_is_shorter_by_its_estimate(program: Program, pes: int) -> None:
+def test_no_choice_is_left_whose_estimate_is_about_as_short(program: Program, pes: int) -> None:
     """BERT on 2,048 elements took three times as long as under one uniform choice, of 900,000 tasks."""
     options = ScheduleOptions(pes, "best", effort=Effort.QUICK)
     few = replace(automatic(program), limits=Limits(0, 2_000, own_tasks=0))
@@ -137,7 +137,7 @@ def test_no_choice_is_left_that_is_shorter_by_its_estimate(program: Program, pes
     assert few.on(options).score is not None
     assert some.score <= few.on(options).score  # type: ignore[operator]  # both are there
     left = [rival.sketch.estimate.cycles for rival in some.rivals if rival.score is None and not rival.is_excluded]
-    assert all(cycles >= some.score[0] for cycles in left)
+    assert all(cycles >= 1.1 * some.score[0] for cycles in left)
 
 
 def test_slow_schedules_are_made_of_fewer_tasks() -> None:
