@@ -8,8 +8,8 @@ from benchmarks.measurement import ROOT
 PAGE = ROOT / "docs" / "models.md"
 BEGIN, END = "<!-- rows: written by make models -->", "<!-- end of rows -->"
 HEAD = (
-    "| model | source | nodes | costed | tasks | 64 PEs | 512 PEs | 2,048 PEs | error | inputs | CPU s | peak MB |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "| model | source | nodes | costed | tasks | 64 PEs | 512 PEs | 2,048 PEs | error | inputs | CPU s | peak MB | commit |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 Record = Mapping[str, object]
@@ -33,7 +33,7 @@ def table(rows: Sequence[Record]) -> str:
 
 def _figures(row: Record) -> list[str]:
     if row["problem"] and not row["tasks"]:
-        return [str(row["problem"]).replace("|", "\\|"), *[""] * 9]
+        return [str(row["problem"]).replace("|", "\\|"), *[""] * 9, _commit(row)]
     makespans = row["makespans"]
     assert isinstance(makespans, list | tuple)
     error = row["max_rel_error"]
@@ -46,4 +46,9 @@ def _figures(row: Record) -> list[str]:
         "" if row["effect_of_inputs"] is None else f"{row['effect_of_inputs']:.1g}",
         str(row["cpu_s"]),
         f"{row['peak_mb']:,}",
+        _commit(row),
     ]
+
+
+def _commit(row: Record) -> str:
+    return str(row["commit"])[:7]
