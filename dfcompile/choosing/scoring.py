@@ -160,8 +160,8 @@ class Traffic:
 
     @property
     def limits(self) -> Limits:
-        """As many tasks are made."""
-        return replace(THOROUGH, tasks=_COUNTED_TASKS)
+        """As many tasks are made; estimates, of cycles, promise nothing."""
+        return replace(THOROUGH, tasks=_COUNTED_TASKS, promising_tasks=0)
 
     @property
     def is_needed(self) -> bool:
