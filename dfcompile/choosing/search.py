@@ -18,7 +18,6 @@ from dfcompile.options import Choice, Volumes
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
 _TOO_LONG = 1.1  # estimates of choices of many pieces are up to a tenth longer than their schedules
-_ALIKE = 200  # choices are alike if their times differ by less than one part in so many
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
 
 
@@ -216,39 +215,19 @@ def _sketched(
 ) -> tuple[list[Sketch], int]:
     """Return sketches of different lowerings, and of how many candidates there are none.
 
-    The first one, the defaults, is sketched; of the others of a large model those that look best by their operators,
-    of several that look about equal the first.
+    The first one, the defaults, is sketched; of the others of a large model those that look best by their operators.
     """
-    alone = _alone(operators)
-    ordered = [*candidates[:1], *sorted(candidates[1:], key=alone)]
-    found: dict[Candidate, Sketch] = {}
-    scopes = seen = 0
-    for candidate in counted([*ordered[:1], *different_first(ordered[1:], alone)]):
+    found: dict[object, Sketch] = {}
+    scopes = 0
+    ordered = [*candidates[:1], *sorted(candidates[1:], key=_alone(operators))]
+    for number, candidate in enumerate(counted(ordered)):
         if scopes > most_scopes:
-            break
-        seen += 1
+            return list(found.values()), len(candidates) - number
         sketch = sketches.of(candidate)
         if sketch is not None:
             scopes += len(sketch.outline.graph.scopes)
-            found[candidate] = sketch
-    distinct: dict[object, Sketch] = {}
-    for sketch in (found[candidate] for candidate in ordered if candidate in found):
-        distinct.setdefault((sketch.outline.chosen, sketch.candidate.granularity), sketch)
-    return list(distinct.values()), len(candidates) - seen
-
-
-def different_first(ordered: Sequence[Candidate], alone: Callable[[Candidate], int]) -> list[Candidate]:
-    """Return candidates of growing times, those at the end that take about as long as one before in as many pieces."""
-    last: dict[int | None, int] = {}
-    different, like = [], []
-    for candidate in ordered:
-        pieces, cycles = candidate.granularity.pieces, alone(candidate)
-        if _ALIKE * (cycles - last.get(pieces, -cycles)) > cycles:
-            last[pieces] = cycles
-            different.append(candidate)
-        else:
-            like.append(candidate)
-    return [*different, *like]
+            found.setdefault((sketch.outline.chosen, candidate.granularity), sketch)
+    return list(found.values()), 0
 
 
 def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
 from dfcompile.choosing import QUICK, THOROUGH, UNBOUNDED, AutomaticChoice, Limits, Makespans, Score, Sketch
-from dfcompile.choosing.candidate import Candidate, granularities
-from dfcompile.choosing.search import GLANCED_SCOPES, different_first
+from dfcompile.choosing.candidate import granularities
+from dfcompile.choosing.search import GLANCED_SCOPES
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
@@ -138,16 +138,6 @@ def test_no_choice_is_left_whose_estimate_is_about_as_short(program: Program, pe
     assert some.score <= few.on(options).score  # type: ignore[operator]  # both are there
     left = [rival.sketch.estimate.cycles for rival in some.rivals if rival.score is None and not rival.is_excluded]
     assert all(cycles >= 1.1 * some.score[0] for cycles in left)
-
-
-def test_choices_that_look_alike_are_looked_at_after_the_others() -> None:
-    """Of ShuffleNet eight uniform choices that differ by its one product took the time of all others."""
-    cycles = {"a": 1000, "b": 1001, "c": 1100, "d": 1101}
-    candidates = [Candidate((Choice("MatMul", name),), Granularity(pieces=8)) for name in cycles]
-
-    found = different_first(candidates, lambda each: cycles[each.choices[0].name])
-
-    assert [each.choices[0].name for each in found] == ["a", "c", "b", "d"]
 
 
 def test_slow_schedules_are_made_of_fewer_tasks() -> None:
