@@ -59,7 +59,7 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         )
         limits = (makespans if scores is None else scores).limits
         space = self._space(options.pes, limits)
-        sketches = Sketches(self.outline_of, self.volumes, options.pes)
+        sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort)
         if scores is not None:
             return select(space, sketches, self.volumes, options.pes, scores)
         found = select(space, sketches, self.volumes, options.pes, makespans)
@@ -69,7 +69,8 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         """Return about what `on` would choose, estimated alone; ``None`` of a large model."""
         if self.known.least_scopes > GLANCED_SCOPES:
             return None
-        return glance(self._space(pes, NOTHING), Sketches(self.outline_of, self.volumes, pes), self.volumes, pes)
+        sketches = Sketches(self.outline_of, self.volumes, pes, Effort.QUICK)
+        return glance(self._space(pes, NOTHING), sketches, self.volumes, pes)
 
     def _space(self, pes: int, limits: Limits) -> Space:
         looked_at = granularities(pes, self.known.least_scopes, limits.most_tasks(pes))

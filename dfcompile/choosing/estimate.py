@@ -1,10 +1,17 @@
 """What families of tasks take on a number of processing elements, estimated without looking at single tasks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import insort
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heappop, heappush
 
 from msgspec import Struct
 
+from dfcompile.canonical_dag.extraction.families import MemberVolumes
 from dfcompile.canonical_dag.extraction.flow import Flow
+from dfcompile.choosing.elements import Elements, Placed
+from dfcompile.records import replace
+
+_LOOKED_AHEAD = 16  # parts of families that wait: among them is mostly one that is more urgent, or none is
 
 
 class Estimate(Struct, frozen=True):
@@ -23,30 +30,95 @@ class Estimate(Struct, frozen=True):
     tasks: int
 
 
-def estimate(flow: Flow, pes: int) -> Estimate:
-    """Place the families one after another, each as early as it can, its tasks in turn on the elements that are free.
+def estimate(flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = None) -> Estimate:
+    """Place families as a list scheduler places tasks: where elements get free, what is most urgent of what can begin.
 
-    A family that takes a stream begins early enough to end with its producer, one past memory after all of it.
+    A family that takes a stream begins early enough to end with its producer, one past memory after all of it. Where
+    streams go from task to task, only the tasks behind the last round of the producer over the elements wait for that.
 
     Args:
         flow: families, and which of their reads are streams.
         pes: number of processing elements P.
+        streams: whether a schedule streams at all, given the number of tasks and the elements of all streams; ``None``:
+            it does.
     """
-    elements = Elements(pes)
-    planned, least = _Times(len(flow.families)), _Times(len(flow.families))
-    total = tasks = 0
-    for number in flow.order:
-        members, work = flow.families[number].members, flow.work(number)
-        producers = tuple(_producers(flow, number))
-        cycles = max(-(-work // members), 1)
-        ready = planned.ready(producers, cycles)
-        planned.start[number], planned.end[number] = elements.place(ready, members, cycles)
-        begin, last = least.ready(producers, None), least.last(producers)
-        least.start[number] = begin
-        least.end[number] = max(begin + max(cycles, -(-work // pes)), last)
-        total, tasks = total + work, tasks + members
-    bound = max(-(-total // pes), *least.end) if least.end else 0
-    return Estimate(max(planned.end, default=0), bound, total, tasks)
+    families = [_Family.of(flow, number, pes) for number in range(len(flow.families))]
+    if not families:
+        return Estimate(0, 0, 0, 0)
+    tasks, total = sum(each.tasks.members for each in families), sum(each.tasks.total for each in families)
+    bound = max(-(-total // pes), _longest_path(flow.order, families))
+    streamed = sum(each.tasks.total * sum(other.streams for other in each.producers) for each in families)
+    if streams is not None and not streams(tasks, streamed):
+        families = [each.through_memory() for each in families]
+    placing = _Placing(flow.order, families, pes)
+    placing.run()
+    return Estimate(max(placing.times.end), bound, total, tasks)
+
+
+class _Producer(Struct, frozen=True):
+    """A family that another one reads from."""
+
+    number: int
+    streams: bool
+    is_paired: bool  # each task of the one streams to a task of the other
+
+
+class _Family(Struct, frozen=True):
+    """A family of tasks.
+
+    Attributes:
+        tasks: cycles of each.
+        longest: cycles of the longest one.
+        least: cycles of all of them together, on all elements.
+        producers: what it reads from.
+    """
+
+    tasks: MemberVolumes
+    longest: int
+    least: int
+    producers: tuple[_Producer, ...]
+
+    @classmethod
+    def of(cls, flow: Flow, number: int, pes: int) -> "_Family":
+        """Look at a family of a flow that is to run on so many processing elements."""
+        tasks = flow.task_cycles(number)
+        longest = max(tasks.whole, tasks.last, 1)
+        least = max(longest, -(-tasks.total // pes))
+        return cls(tasks, longest, least, tuple(dict.fromkeys(_producers(flow, number))))
+
+    def through_memory(self) -> "_Family":
+        """Return the family where nothing streams."""
+        return replace(
+            self, producers=tuple(_Producer(each.number, streams=False, is_paired=False) for each in self.producers)
+        )
+
+
+def _producers(flow: Flow, number: int) -> Iterator[_Producer]:
+    """Yield the families that write what one reads."""
+    members = flow.families[number].members
+    for read in flow.families[number].scope.reads:
+        use = flow.uses[read.array]
+        streams = use.stream_of(number, read) is not None
+        for producer, _ in use.writers:
+            yield _Producer(producer, streams, streams and flow.families[producer].members == members)
+
+
+def _longest_path(order: Sequence[int], families: Sequence[_Family]) -> int:
+    """Return what the families take that wait for one another, each of them on all elements."""
+    times = _Times(len(families))
+    for number in order:
+        each = families[number]
+        begin = times.ready(each.producers, None)
+        last = max((times.end[other.number] + 1 for other in each.producers if other.streams), default=0)
+        times.start[number], times.end[number] = begin, max(begin + each.least, last)
+    return max(times.end)
+
+
+class _Ended(Struct, frozen=True):
+    """How many tasks of a family have ended at a cycle."""
+
+    cycle: int
+    members: int
 
 
 class _Times:
@@ -54,84 +126,130 @@ class _Times:
 
     def __init__(self, families: int) -> None:
         self.start, self.end = [0] * families, [0] * families
+        self._sooner = [_Ended(0, 0)] * families  # without the last round over the elements
 
-    def ready(self, producers: Sequence[tuple[int, bool]], cycles: int | None) -> int:
+    def note(self, number: int, placed: Sequence[Placed]) -> None:
+        """Note where the tasks of a family were put."""
+        self.start[number], end = min(each.first for each in placed), max(each.end for each in placed)
+        self.end[number] = end
+        last = max(placed, key=lambda each: each.end)
+        round_begins = [last.end - last.cycles] if last.sooner else []
+        cycle = max([*round_begins, *(each.end for each in placed if each.end < end)], default=0)
+        sooner = last.sooner + sum(each.members for each in placed if each.end <= cycle)
+        self._sooner[number] = _Ended(cycle, sooner)
+
+    def ready(self, producers: Sequence[_Producer], cycles: int | None) -> int:
         """Return when a family can begin, or should, to end with those that it takes streams from.
 
         Args:
-            producers: of what the family reads, and whether it comes as a stream.
+            producers: of what the family reads.
             cycles: of its tasks; ``None``: as early as it can.
         """
-        ready = 0
-        for producer, streams in producers:
-            begun = self.start[producer] + 1
-            if cycles is not None:
-                begun = max(begun, self.end[producer] + 1 - cycles)
-            ready = max(ready, begun if streams else self.end[producer])
-        return ready
+        return max([self._behind(each, self.end[each.number], cycles) for each in producers], default=0)
 
-    def last(self, producers: Sequence[tuple[int, bool]]) -> int:
-        """Return when the last elements of streams have gone through a family that has such producers."""
-        return max((self.end[producer] + 1 for producer, streams in producers if streams), default=0)
+    def soon(self, producers: Sequence[_Producer], members: int, cycles: int) -> _Ended:
+        """Return how many tasks of a family can begin when, without waiting for the last rounds of producers."""
+        begin = 0
+        for each in producers:
+            ended = self._sooner[each.number] if each.is_paired else _Ended(self.end[each.number], members)
+            begin, members = max(begin, self._behind(each, ended.cycle, cycles)), min(members, ended.members)
+        return _Ended(begin, members)
 
-
-def _producers(flow: Flow, number: int) -> Iterator[tuple[int, bool]]:
-    """Yield the families that write what one reads, and whether it comes as a stream."""
-    for read in flow.families[number].scope.reads:
-        use = flow.uses[read.array]
-        streams = use.stream_of(number, read) is not None
-        for producer, _ in use.writers:
-            yield producer, streams
+    def _behind(self, producer: _Producer, end: int, cycles: int | None) -> int:
+        """Return when tasks can begin that read what one family has written up to a cycle."""
+        if not producer.streams:
+            return end
+        begun = self.start[producer.number] + 1
+        return begun if cycles is None else max(begun, end + 1 - cycles)
 
 
-class Elements:
-    """When processing elements get free: runs of neighbours that get free in one cycle, mostly a few."""
+class _Part(Struct):
+    """Equal tasks of a family that can begin at the same cycle, those that are not placed yet."""
 
-    def __init__(self, pes: int) -> None:
-        self._runs = [(0, pes)]  # cycle and number of elements
+    family: int
+    ready: int
+    members: int
+    cycles: int
 
-    def place(self, ready: int, members: int, cycles: int) -> tuple[int, int]:
-        """Put equal tasks on elements, none before a cycle; return the first start and the last end.
 
-        Args:
-            ready: when the tasks can begin.
-            members: their number.
-            cycles: of each.
-        """
-        begins = {max(free, ready): 0 for free, _ in self._runs}
-        for free, count in self._runs:
-            begins[max(free, ready)] += count
-        first, rounds = min(begins), cycles * -(-members // sum(begins.values()))
-        low, high = first + rounds, max(begins) + rounds
-        while low < high:  # the least cycle by which all of them can have ended
-            middle = (low + high) // 2
-            if _ended(begins, middle, cycles) >= members:
-                high = middle
-            else:
-                low = middle + 1
-        self._occupy(ready, cycles, low, _ended(begins, low, cycles) - members)
-        return first, low
+class _Placing:
+    """Families placed so far, and parts of families that wait for their cycle, or for elements."""
 
-    def _occupy(self, ready: int, cycles: int, end: int, surplus: int) -> None:
-        """Give each element the tasks that end up to a cycle, some of those that end last a task less, the first."""
-        runs, self._runs = self._runs, []
-        for free, count in runs:
-            begin = max(free, ready)
-            tasks = max((end - begin) // cycles, 0)
-            last = begin + tasks * cycles
-            spared = min(surplus, count) if tasks and last == end else 0
-            surplus -= spared
-            self._add(last - cycles if tasks > 1 else free, spared)
-            self._add(last if tasks else free, count - spared)
+    def __init__(self, order: Sequence[int], families: Sequence[_Family], pes: int) -> None:
+        self.times = _Times(len(families))
+        self._families, self._elements, self._rank = families, Elements(pes), _ranks(order, families)
+        producers = [{other.number for other in each.producers} for each in families]
+        self._missing = list(map(len, producers))
+        self._consumers: list[list[int]] = [[] for _ in families]
+        for number, others in enumerate(producers):
+            for other in others:
+                self._consumers[other].append(number)
+        self._unplaced = [each.tasks.members for each in families]
+        self._placed: list[list[Placed]] = [[] for _ in families]
+        self._waiting: list[tuple[int, int, _Part]] = []  # by the cycle when they can begin, the first one last
+        self._pool: list[tuple[int, int, _Part]] = []  # by rank
+        self._parts = 0
 
-    def _add(self, free: int, count: int) -> None:
-        if not count:
+    def run(self) -> None:
+        """Place all: the clock stands where the next element gets free."""
+        for number, missing in enumerate(self._missing):
+            if not missing:
+                self._admit(number)
+        waiting, pool = self._waiting, self._pool
+        while waiting or pool:
+            now = self._elements.first_free
+            if not pool:
+                now = max(now, waiting[-1][2].ready)
+            while waiting and waiting[-1][2].ready <= now:
+                _, order, part = waiting.pop()
+                heappush(pool, (self._rank[part.family], order, part))
+            rank, order, part = heappop(pool)
+            placed = self._elements.place(now, part.members, part.cycles, self._next_above(rank))
+            self._placed[part.family].append(placed)
+            part.members -= placed.members
+            if part.members:
+                heappush(pool, (rank, order, part))
+            self._note(part.family, placed.members)
+
+    def _next_above(self, rank: int) -> int | None:
+        """Return when the next part can begin that is more urgent, of those that can begin next."""
+        coming = self._waiting[: -_LOOKED_AHEAD - 1 : -1]
+        return next((part.ready for _, _, part in coming if self._rank[part.family] < rank), None)
+
+    def _note(self, number: int, members: int) -> None:
+        """Note that tasks of a family have been placed; after the last let those wait that need nothing more."""
+        self._unplaced[number] -= members
+        if self._unplaced[number]:
             return
-        if self._runs and self._runs[-1][0] == free:
-            count += self._runs.pop()[1]
-        self._runs.append((free, count))
+        self.times.note(number, self._placed[number])
+        for consumer in self._consumers[number]:
+            self._missing[consumer] -= 1
+            if not self._missing[consumer]:
+                self._admit(consumer)
+
+    def _admit(self, number: int) -> None:
+        """Let the tasks of a family wait: behind the last round of a producer or not, long ones and short ones."""
+        family = self._families[number]
+        tasks = family.tasks
+        ready = self.times.ready(family.producers, family.longest)
+        soon = self.times.soon(family.producers, tasks.members, family.longest)
+        for begin, members in ((soon.cycle, soon.members), (ready, tasks.members - soon.members)):
+            shorter = 0 if tasks.is_even else members // tasks.row
+            for count, cycles in ((members - shorter, max(tasks.whole, 1)), (shorter, max(tasks.last, 1))):
+                if count:
+                    self._parts += 1
+                    insort(self._waiting, (-begin, self._parts, _Part(number, begin, count, cycles)))
 
 
-def _ended(begins: Mapping[int, int], cycle: int, cycles: int) -> int:
-    """Return how many tasks can have ended up to a cycle on elements that are free from other ones on."""
-    return sum([(cycle - begin) // cycles * count for begin, count in begins.items() if begin < cycle])
+def _ranks(order: Sequence[int], families: Sequence[_Family]) -> list[int]:
+    """Return the places of the families by what follows each of them at least, itself included: the longest first."""
+    left = [each.least for each in families]
+    for number in reversed(order):
+        for other in families[number].producers:
+            beside = families[number].least if other.streams else 0
+            before = max(families[other.number].least - beside, 0)
+            left[other.number] = max(left[other.number], before + left[number])
+    ranks = [0] * len(families)
+    for rank, number in enumerate(sorted(range(len(families)), key=lambda number: -left[number])):
+        ranks[number] = rank
+    return ranks

@@ -1,6 +1,6 @@
 """The automatic choice: expansions and granularities of all operators together."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from dfcompile.options import Choice, Volumes
 
 GLANCED_SCOPES = 60  # of a model: half a second
 _WORTH_SCHEDULING = 200  # the published choice is scheduled, however large, if it may be better by one part in so many
-_TOO_LONG = 1.1  # estimates of choices of many pieces are up to a tenth longer than their schedules
+_TOO_LONG = 1.05  # estimates of choices of many pieces are up to a twentieth longer than their schedules
 _PARTS = (3, 1, 1, 10)  # operators, uniform choices, changes, schedules: about, for what is shown of progress
 
 
@@ -103,7 +103,7 @@ def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores:
     descent = Descent(operators, sketches, space, most)
     with work.part(changes):
         few = [each for each in uniform if each.estimate.tasks <= most]
-        own = descent.best(_fastest(operators, space, most), few[:1])
+        own = descent.best(_fastest(operators, space, (most, min(most, sketches.most_streamed_tasks))), few[:1])
     found = [*own, *uniform] or [sketches.required(next(space.uniform()))]
     with work.part(schedules):
         chosen, least, rivals = _compared(found, default, scores)
@@ -112,15 +112,23 @@ def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores:
     return Selection(chosen, least, uniform_rivals, operators, default, expansions, scores.limits, unseen)
 
 
-def _fastest(operators: Sequence[OperatorOptions], space: Space, most: int) -> Iterator[tuple[OperatorOption, ...]]:
+def _fastest(
+    operators: Sequence[OperatorOptions], space: Space, limits: Iterable[int]
+) -> Iterator[tuple[OperatorOption, ...]]:
     """Yield the options that are fastest alone; if tasks are short, those of operators without the fewest pieces too.
 
     What few pieces of one leave to others, or many pieces bring together, only the estimate of the whole tells.
+
+    Args:
+        operators: of a model.
+        space: all that may be chosen.
+        limits: how many tasks all may have together.
     """
-    yield fastest_options(operators, most)
     pieces = [granularity.pieces for granularity in space.granularities if granularity.pieces is not None]
-    if len(pieces) > len(PIECES_PER_ELEMENT):
-        yield fastest_options([each.without(min(pieces)) for each in operators], most)
+    for most in dict.fromkeys(limits):
+        yield fastest_options(operators, most)
+        if len(pieces) > len(PIECES_PER_ELEMENT):
+            yield fastest_options([each.without(min(pieces)) for each in operators], most)
 
 
 def glance(space: Space, sketches: Sketches, volumes: Volumes, pes: int) -> Selection | None:
@@ -196,7 +204,7 @@ def _compared(
             else:
                 promised -= 0 if same else tasks
             scored[number] = same[0] if same else scores.of(sketches[number])
-            chosen = min(scored, key=lambda each: (scored[each], each))
+            chosen = min(scored, key=lambda each: (scored[each], sketches[each].estimate.tasks, each))
     best = scored[chosen]
     rivals = (
         Rival(each, scored.get(number), is_excluded=number not in scored and known[number] > best)

@@ -6,11 +6,13 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions
 from dfcompile.canonical_dag.extraction.extract import flow_of
+from dfcompile.canonical_dag.extraction.flow import Flow
 from dfcompile.choosing.candidate import Candidate
 from dfcompile.choosing.estimate import Estimate, estimate
 from dfcompile.errors import UserError
 from dfcompile.lowering.alternatives.outlined import Outline
-from dfcompile.options import Choice, Volumes
+from dfcompile.options import Choice, Effort, Volumes
+from dfcompile.scheduler.listing.listed_schedules import is_listable_size, most_listable_nodes
 
 OutlineOf = Callable[[Sequence[Choice]], Outline]
 
@@ -32,10 +34,23 @@ class Sketch(Struct, frozen=True, eq=False):
 class Sketches:
     """The sketches of one model on one number of processing elements; each is made once."""
 
-    def __init__(self, outline_of: OutlineOf, volumes: Volumes, pes: int) -> None:
-        self._outline_of, self._volumes, self._pes = outline_of, volumes, pes
+    def __init__(self, outline_of: OutlineOf, volumes: Volumes, pes: int, effort: Effort) -> None:
+        """Say what sketches are of, and how schedules are made.
+
+        Args:
+            outline_of: gives the model under a choice of expansions.
+            volumes: of edges.
+            pes: number of processing elements P.
+            effort: of schedules: with little, large graphs hardly stream.
+        """
+        self._outline_of, self._volumes, self._pes, self._effort = outline_of, volumes, pes, effort
         self._found: dict[Candidate, Sketch | None] = {}
         self._estimates: dict[tuple[object, ...], Estimate] = {}  # by what candidates give: several may give the same
+
+    @property
+    def most_streamed_tasks(self) -> int:
+        """About how many tasks a schedule has at most that streams as much as it may."""
+        return most_listable_nodes(self._effort) * 7 // 8  # the others are buffers
 
     def of(self, candidate: Candidate) -> Sketch | None:
         """Return the sketch of a candidate; ``None`` if an operator has a form that its expansion does not take."""
@@ -52,7 +67,7 @@ class Sketches:
         """
         outline = self._outline_of(candidate.choices)
         flow = flow_of(outline.graph, ExtractionOptions(self._volumes, candidate.granularity))
-        return Sketch(candidate, outline, estimate(flow, self._pes))
+        return Sketch(candidate, outline, self._estimated(flow))
 
     def outline(self, choices: Sequence[Choice]) -> Outline | None:
         """Return the model under a choice; ``None`` if an operator has a form that its expansion does not take."""
@@ -71,5 +86,8 @@ class Sketches:
                 flow = flow_of(outline.graph, ExtractionOptions(self._volumes, candidate.granularity))
             except UserError:
                 return None  # more tasks than a canonical DAG can hold
-            self._estimates[key] = estimate(flow, self._pes)
+            self._estimates[key] = self._estimated(flow)
         return Sketch(candidate, outline, self._estimates[key])
+
+    def _estimated(self, flow: Flow) -> Estimate:
+        return estimate(flow, self._pes, lambda tasks, elements: is_listable_size(tasks, elements, self._effort))

@@ -48,6 +48,12 @@ class MemberVolumes(Struct, frozen=True):
         """Return the same number for all."""
         return cls(members, elements, max(members, 1), elements)
 
+    @classmethod
+    def largest(cls, members: int, several: Sequence[MemberVolumes]) -> MemberVolumes:
+        """Return the largest number that each member has in any of several."""
+        whole, last = (max((getattr(each, name) for each in several), default=0) for name in ("whole", "last"))
+        return cls(members, whole, min((each.row for each in several), default=max(members, 1)), last)
+
     @property
     def is_even(self) -> bool:
         """Whether all members have the same number."""

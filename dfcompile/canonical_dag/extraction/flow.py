@@ -67,8 +67,8 @@ class Flow(Struct, frozen=True):
             return MemberVolumes.alike(count, self.uses[stream.array].array.elements)
         return producer.written(stream.write).resized(count)
 
-    def work(self, family: int) -> int:
-        """Return the cycles of all tasks of a family: ``max(I, O)`` of each, whatever feeds them."""
+    def task_cycles(self, family: int) -> MemberVolumes:
+        """Return the cycles of each task of a family: ``max(I, O)``, whatever feeds it."""
         tasks = self.families[family]
         iterations = tasks.iterations()
         streams = (self.uses[read.array].stream_of(family, read) for read in tasks.scope.reads)
@@ -76,8 +76,8 @@ class Flow(Struct, frozen=True):
         # All input edges of a task are equal, so the first one tells; a task in turn with a family reads its slice.
         if first is not None:
             iterations = self.stream_volumes(first).resized(tasks.members)
-        read = iterations.total if tasks.scope.reads else 0
-        return max([read, *(tasks.written(write).total for write in tasks.scope.writes)])
+        read = [iterations] if tasks.scope.reads else []
+        return MemberVolumes.largest(tasks.members, [*read, *map(tasks.written, tasks.scope.writes)])
 
     def big_tasks(self, pieces: int) -> tuple[bool, ...]:
         """Return which families do more than one in ``pieces`` of the work of all that stream with them.
@@ -85,7 +85,7 @@ class Flow(Struct, frozen=True):
         Tasks joined by streams run together; on so many processing elements the largest of them bounds their time if
         it has more than its share. Tasks that are nothing beside the whole graph are not big.
         """
-        work = [self.work(number) for number in range(len(self.families))]
+        work = [self.task_cycles(number).total for number in range(len(self.families))]
         total = sum(work)
         component = list(range(len(self.families)))
         for use in self.uses.values():

@@ -99,12 +99,26 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
         return False
     if sum(dag.work.tolist()) > _MOST_WORK:
         return False
-    if options.effort is Effort.QUICK:
-        streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
-        is_small = dag.nodes_count <= _QUICK_NODES and sum(dag.edge_volume[streamed].tolist()) <= _REPLAYED_ELEMENTS
-    else:
-        is_small = dag.nodes_count <= _MOST_NODES
+    streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
+    is_small = is_listable_size(dag.nodes_count, sum(dag.edge_volume[streamed].tolist()), options.effort)
     return is_small or (dag.nodes_count <= _CHAIN_NODES and is_chain(dag))
+
+
+def is_listable_size(nodes: int, elements: int, effort: Effort) -> bool:
+    """Return whether list schedules are looked for, as far as that depends on sizes.
+
+    Args:
+        nodes: of a graph.
+        elements: on all its edges from task to task.
+        effort: of the search.
+    """
+    is_small = effort is not Effort.QUICK or elements <= _REPLAYED_ELEMENTS
+    return is_small and nodes <= most_listable_nodes(effort)
+
+
+def most_listable_nodes(effort: Effort) -> int:
+    """Return up to how many nodes of a graph list schedules are looked for, but of chains."""
+    return _QUICK_NODES if effort is Effort.QUICK else _MOST_NODES
 
 
 def listed_schedule(

@@ -273,7 +273,7 @@ def test_report_says_what_was_chosen_and_the_words_that_give_the_same(file: Path
 
 
 def test_hint_says_what_to_change_and_what_it_brings(file: Path) -> None:
-    report = summarize(explore(Options(file, (8,))))
+    report = summarize(explore(Options(file, (16,))))
 
     found = report.results[0].automatic
 

@@ -11,7 +11,7 @@ from dfcompile.choosing.operator_options import OptionTable
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
-from dfcompile.options import Volumes
+from dfcompile.options import Effort, Volumes
 from tests.examples import examples
 from tests.unit.choosing.random_programs import programs
 
@@ -23,7 +23,7 @@ TABLE = registered_expansions()
 def test_the_best_start_counts(program: Program, pes: int) -> None:
     pieces = (None, pes, 4 * pes, 1)
     space = space_of(known_alternatives(program, TABLE), TABLE, (), [Granularity(pieces=each) for each in pieces])
-    sketches = Sketches(OutlinedModel(program, TABLE).outline, Volumes.EXACT, pes)
+    sketches = Sketches(OutlinedModel(program, TABLE).outline, Volumes.EXACT, pes, Effort.QUICK)
     table = OptionTable(space, Volumes.EXACT, pes)
     for choices in space.covering():
         outline = sketches.outline(choices)
