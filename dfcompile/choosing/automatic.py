@@ -53,17 +53,19 @@ class AutomaticChoice(Struct, frozen=True, eq=False):
         Raises:
             UserError: no choice is possible.
         """
-        is_fast = options.effort is Effort.QUICK and options.max_fifo is None and not options.barrier
-        makespans = Makespans(
-            self.volumes, options, self.finish, self.limits if is_fast else self.limits.of_slow_schedules()
-        )
-        limits = (makespans if scores is None else scores).limits
-        space = self._space(options.pes, limits)
-        sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort)
         if scores is not None:
-            return select(space, sketches, self.volumes, options.pes, scores)
-        found = select(space, sketches, self.volumes, options.pes, makespans)
-        return replace(found, made=makespans.made)
+            return self._selected(options, scores)
+        makespans = self._makespans(options)
+        return replace(self._selected(options, makespans), made=makespans.made)
+
+    def _makespans(self, options: ScheduleOptions) -> Makespans:
+        is_fast = options.effort is Effort.QUICK and options.max_fifo is None and not options.barrier
+        limits = self.limits if is_fast else self.limits.of_slow_schedules()
+        return Makespans(self.volumes, options, self.finish, limits)
+
+    def _selected(self, options: ScheduleOptions, scores: Scores) -> Selection:
+        sketches = Sketches(self.outline_of, self.volumes, options.pes, options.effort)
+        return select(self._space(options.pes, scores.limits), sketches, self.volumes, options.pes, scores)
 
     def glance(self, pes: int) -> Selection | None:
         """Return about what `on` would choose, estimated alone; ``None`` of a large model."""

@@ -21,6 +21,11 @@ class Limits(Struct, frozen=True):
     own_tasks: int = 28_000
     own_tasks_per_element: int = 48
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether more is compared where the choice is asked for."""
+        return self.tasks <= QUICK.tasks
+
     def most_tasks(self, pes: int) -> int:
         """Return how many tasks a choice for P processing elements may have."""
         return max(self.own_tasks, self.own_tasks_per_element * pes)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from dfcompile.canonical_dag.extraction import Granularity
-from dfcompile.choosing import SLOWLY_SCHEDULED, OperatorOptions, Selection
+from dfcompile.choosing import OperatorOptions, Selection
 from dfcompile.expansion_names import PUBLISHED
 from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary
 
@@ -41,7 +41,7 @@ def _rivals(selection: Selection, makespan_cycles: int | None) -> RivalsSummary:
         for rival in selection.rivals
     )
     estimated = selection.unseen + len(selection.rivals) - scheduled - excluded
-    return RivalsSummary(scheduled, excluded, estimated, is_quick=selection.limits.tasks < SLOWLY_SCHEDULED.tasks)
+    return RivalsSummary(scheduled, excluded, estimated, is_quick=selection.limits.is_quick)
 
 
 def _expand(taken: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

@@ -55,7 +55,7 @@ def chosen(found: Report) -> AutomaticSummary:
 
 
 def printed(capsys: Capture, *words: str) -> str:
-    assert cli.main(["m.onnx", "--pes", "8", *words]) == 0
+    assert cli.main(["m.onnx", "--pes", "16", *words]) == 0
     return re.sub(r'"solver_s": [\d.e-]+', "", capsys.readouterr().out)
 
 
@@ -114,11 +114,11 @@ def test_text_says_what_was_chosen_and_how_to_get_the_published_lowering(capsys:
     )
 
     assert "--expand published takes the published ones" in table
-    assert re.search(r"chosen on 8 PEs: --expand MatMul=\w+ .*; as published it would take about [\d,]+ cycles", table)
-    assert "hint on 8 PEs: --expand auto" not in table
+    assert re.search(r"chosen on 16 PEs: --expand MatMul=\w+ .*; as published it would take about [\d,]+ cycles", table)
+    assert "hint on 16 PEs: --expand auto" not in table
     for other in (published, rules):
         assert "--expand published takes" not in other
-        assert "hint on 8 PEs: --expand auto may take" in other
+        assert "hint on 16 PEs: --expand auto may take" in other
 
 
 def test_assumptions_say_which(capsys: Capture) -> None:

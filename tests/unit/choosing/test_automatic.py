@@ -308,6 +308,17 @@ def test_no_uniform_choice_is_better_by_another_objective(file: Path, aim: Aim) 
         assert found <= figure(Options(file, (8,), rules, granularity=granularity))
 
 
+@pytest.mark.parametrize("is_quick", [False, True])
+def test_more_is_not_promised_where_the_objective_compares_as_many_anyway(file: Path, is_quick: bool) -> None:
+    options = Options(file, (8,), automatic=True, is_quick=is_quick, aim=Aim.ENERGY)
+
+    found = summarize(explore(options)).results[0].automatic
+
+    assert found is not None
+    assert found.rivals is not None
+    assert not found.rivals.is_quick
+
+
 def test_expansions_that_take_no_operator_are_not_tried() -> None:
     """winograd4 takes no window wider than three; here all are, and a rule that names it limits the others."""
     limited = automatic(convolutions(), (ExpansionRule("Conv", ("direct", "winograd4")),))
