@@ -217,8 +217,8 @@ def test_a_page_names_the_choice_in_its_command(capsys: Capture, tmp_path: Path)
     command = re.search(r'id="command">dfcompile ([^<]*)<', text)
 
     assert command is not None
-    assert command[1] == "m.onnx --pes 8 --html page.html --expand quick"
-    assert "Expansions and tasks were chosen for 8 PEs: --expand MatMul=" in text
+    assert command[1] == "m.onnx --pes 16 --html page.html --expand quick"
+    assert "Expansions and tasks were chosen for 16 PEs: --expand MatMul=" in text
     assert "--expand published would take about" in text
     (held,) = read_report(tmp_path / "page.html").parts("results")
     assert cli.main(shlex.split(command[1])) == 0
