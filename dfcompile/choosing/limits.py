@@ -37,6 +37,6 @@ class Limits(Struct, frozen=True):
 
 NOTHING = Limits(0, 0)
 # For schedules of some 15 microseconds a task: some seconds on 64 elements, half a minute on 2,048.
-THOROUGH = Limits(600_000, 6_000, promising_tasks=1_500_000, own_tasks=262_144, own_tasks_per_element=256)
+THOROUGH = Limits(600_000, 60_000, promising_tasks=1_500_000, own_tasks=262_144, own_tasks_per_element=256)
 SLOWLY_SCHEDULED = Limits(80_000, 2_000)  # some seconds, and half a second; minutes where more is tried
 QUICK = Limits(10_000, 500, own_tasks_per_element=112)  # half a second, and a tenth
