@@ -1,17 +1,11 @@
 """What families of tasks take on a number of processing elements, estimated without looking at single tasks."""
 
-from bisect import insort
-from collections.abc import Callable, Iterator, Sequence
-from heapq import heappop, heappush
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from dfcompile.canonical_dag.extraction.families import MemberVolumes
 from dfcompile.canonical_dag.extraction.flow import Flow
-from dfcompile.choosing.elements import Elements, Placed
-from dfcompile.records import replace
-
-_LOOKED_AHEAD = 16  # parts of families that wait: among them is mostly one that is more urgent, or none is
+from dfcompile.choosing.placing import Family, Placing, Times
 
 
 class Estimate(Struct, frozen=True):
@@ -42,7 +36,7 @@ def estimate(flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = 
         streams: whether a schedule streams at all, given the number of tasks and the elements of all streams; ``None``:
             it does.
     """
-    families = [_Family.of(flow, number, pes) for number in range(len(flow.families))]
+    families = [Family.of(flow, number, pes) for number in range(len(flow.families))]
     if not families:
         return Estimate(0, 0, 0, 0)
     tasks, total = sum(each.tasks.members for each in families), sum(each.tasks.total for each in families)
@@ -50,206 +44,17 @@ def estimate(flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = 
     streamed = sum(each.tasks.total * sum(other.streams for other in each.producers) for each in families)
     if streams is not None and not streams(tasks, streamed):
         families = [each.through_memory() for each in families]
-    placing = _Placing(flow.order, families, pes)
+    placing = Placing(flow.order, families, pes)
     placing.run()
     return Estimate(max(placing.times.end), bound, total, tasks)
 
 
-class _Producer(Struct, frozen=True):
-    """A family that another one reads from."""
-
-    number: int
-    streams: bool
-    is_paired: bool  # each task of the one streams to a task of the other
-
-
-class _Family(Struct, frozen=True):
-    """A family of tasks.
-
-    Attributes:
-        tasks: cycles of each.
-        longest: cycles of the longest one.
-        least: cycles of all of them together, on all elements.
-        producers: what it reads from.
-    """
-
-    tasks: MemberVolumes
-    longest: int
-    least: int
-    producers: tuple[_Producer, ...]
-
-    @classmethod
-    def of(cls, flow: Flow, number: int, pes: int) -> "_Family":
-        """Look at a family of a flow that is to run on so many processing elements."""
-        tasks = flow.task_cycles(number)
-        longest = max(tasks.whole, tasks.last, 1)
-        least = max(longest, -(-tasks.total // pes))
-        return cls(tasks, longest, least, tuple(dict.fromkeys(_producers(flow, number))))
-
-    def through_memory(self) -> "_Family":
-        """Return the family where nothing streams."""
-        return replace(
-            self, producers=tuple(_Producer(each.number, streams=False, is_paired=False) for each in self.producers)
-        )
-
-
-def _producers(flow: Flow, number: int) -> Iterator[_Producer]:
-    """Yield the families that write what one reads."""
-    members = flow.families[number].members
-    for read in flow.families[number].scope.reads:
-        use = flow.uses[read.array]
-        streams = use.stream_of(number, read) is not None
-        for producer, _ in use.writers:
-            yield _Producer(producer, streams, streams and flow.families[producer].members == members)
-
-
-def _longest_path(order: Sequence[int], families: Sequence[_Family]) -> int:
+def _longest_path(order: Sequence[int], families: Sequence[Family]) -> int:
     """Return what the families take that wait for one another, each of them on all elements."""
-    times = _Times(len(families))
+    times = Times(len(families))
     for number in order:
         each = families[number]
         begin = times.ready(each.producers, None)
         last = max((times.end[other.number] + 1 for other in each.producers if other.streams), default=0)
         times.start[number], times.end[number] = begin, max(begin + each.least, last)
     return max(times.end)
-
-
-class _Ended(Struct, frozen=True):
-    """How many tasks of a family have ended at a cycle."""
-
-    cycle: int
-    members: int
-
-
-class _Times:
-    """Starts and ends of families."""
-
-    def __init__(self, families: int) -> None:
-        self.start, self.end = [0] * families, [0] * families
-        self._sooner = [_Ended(0, 0)] * families  # without the last round over the elements
-
-    def note(self, number: int, placed: Sequence[Placed]) -> None:
-        """Note where the tasks of a family were put."""
-        self.start[number], end = min(each.first for each in placed), max(each.end for each in placed)
-        self.end[number] = end
-        last = max(placed, key=lambda each: each.end)
-        round_begins = [last.end - last.cycles] if last.sooner else []
-        cycle = max([*round_begins, *(each.end for each in placed if each.end < end)], default=0)
-        sooner = last.sooner + sum(each.members for each in placed if each.end <= cycle)
-        self._sooner[number] = _Ended(cycle, sooner)
-
-    def ready(self, producers: Sequence[_Producer], cycles: int | None) -> int:
-        """Return when a family can begin, or should, to end with those that it takes streams from.
-
-        Args:
-            producers: of what the family reads.
-            cycles: of its tasks; ``None``: as early as it can.
-        """
-        return max([self._behind(each, self.end[each.number], cycles) for each in producers], default=0)
-
-    def soon(self, producers: Sequence[_Producer], members: int, cycles: int) -> _Ended:
-        """Return how many tasks of a family can begin when, without waiting for the last rounds of producers."""
-        begin = 0
-        for each in producers:
-            ended = self._sooner[each.number] if each.is_paired else _Ended(self.end[each.number], members)
-            begin, members = max(begin, self._behind(each, ended.cycle, cycles)), min(members, ended.members)
-        return _Ended(begin, members)
-
-    def _behind(self, producer: _Producer, end: int, cycles: int | None) -> int:
-        """Return when tasks can begin that read what one family has written up to a cycle."""
-        if not producer.streams:
-            return end
-        begun = self.start[producer.number] + 1
-        return begun if cycles is None else max(begun, end + 1 - cycles)
-
-
-class _Part(Struct):
-    """Equal tasks of a family that can begin at the same cycle, those that are not placed yet."""
-
-    family: int
-    ready: int
-    members: int
-    cycles: int
-
-
-class _Placing:
-    """Families placed so far, and parts of families that wait for their cycle, or for elements."""
-
-    def __init__(self, order: Sequence[int], families: Sequence[_Family], pes: int) -> None:
-        self.times = _Times(len(families))
-        self._families, self._elements, self._rank = families, Elements(pes), _ranks(order, families)
-        producers = [{other.number for other in each.producers} for each in families]
-        self._missing = list(map(len, producers))
-        self._consumers: list[list[int]] = [[] for _ in families]
-        for number, others in enumerate(producers):
-            for other in others:
-                self._consumers[other].append(number)
-        self._unplaced = [each.tasks.members for each in families]
-        self._placed: list[list[Placed]] = [[] for _ in families]
-        self._waiting: list[tuple[int, int, _Part]] = []  # by the cycle when they can begin, the first one last
-        self._pool: list[tuple[int, int, _Part]] = []  # by rank
-        self._parts = 0
-
-    def run(self) -> None:
-        """Place all: the clock stands where the next element gets free."""
-        for number, missing in enumerate(self._missing):
-            if not missing:
-                self._admit(number)
-        waiting, pool = self._waiting, self._pool
-        while waiting or pool:
-            now = self._elements.first_free
-            if not pool:
-                now = max(now, waiting[-1][2].ready)
-            while waiting and waiting[-1][2].ready <= now:
-                _, order, part = waiting.pop()
-                heappush(pool, (self._rank[part.family], order, part))
-            rank, order, part = heappop(pool)
-            placed = self._elements.place(now, part.members, part.cycles, self._next_above(rank))
-            self._placed[part.family].append(placed)
-            part.members -= placed.members
-            if part.members:
-                heappush(pool, (rank, order, part))
-            self._note(part.family, placed.members)
-
-    def _next_above(self, rank: int) -> int | None:
-        """Return when the next part can begin that is more urgent, of those that can begin next."""
-        coming = self._waiting[: -_LOOKED_AHEAD - 1 : -1]
-        return next((part.ready for _, _, part in coming if self._rank[part.family] < rank), None)
-
-    def _note(self, number: int, members: int) -> None:
-        """Note that tasks of a family have been placed; after the last let those wait that need nothing more."""
-        self._unplaced[number] -= members
-        if self._unplaced[number]:
-            return
-        self.times.note(number, self._placed[number])
-        for consumer in self._consumers[number]:
-            self._missing[consumer] -= 1
-            if not self._missing[consumer]:
-                self._admit(consumer)
-
-    def _admit(self, number: int) -> None:
-        """Let the tasks of a family wait: behind the last round of a producer or not, long ones and short ones."""
-        family = self._families[number]
-        tasks = family.tasks
-        ready = self.times.ready(family.producers, family.longest)
-        soon = self.times.soon(family.producers, tasks.members, family.longest)
-        for begin, members in ((soon.cycle, soon.members), (ready, tasks.members - soon.members)):
-            shorter = 0 if tasks.is_even else members // tasks.row
-            for count, cycles in ((members - shorter, max(tasks.whole, 1)), (shorter, max(tasks.last, 1))):
-                if count:
-                    self._parts += 1
-                    insort(self._waiting, (-begin, self._parts, _Part(number, begin, count, cycles)))
-
-
-def _ranks(order: Sequence[int], families: Sequence[_Family]) -> list[int]:
-    """Return the places of the families by what follows each of them at least, itself included: the longest first."""
-    left = [each.least for each in families]
-    for number in reversed(order):
-        for other in families[number].producers:
-            beside = families[number].least if other.streams else 0
-            before = max(families[other.number].least - beside, 0)
-            left[other.number] = max(left[other.number], before + left[number])
-    ranks = [0] * len(families)
-    for rank, number in enumerate(sorted(range(len(families)), key=lambda number: -left[number])):
-        ranks[number] = rank
-    return ranks

@@ -1,11 +1,19 @@
-"""Equal tasks on elements that get free at different times: runs of elements give what single ones give."""
+"""Families of tasks, placed whole rounds at once: the same as task by task."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
+from dfcompile.canonical_dag.extraction.extract import flow_of
 from dfcompile.choosing.elements import Elements, Placed
+from dfcompile.choosing.placing import Family, Placing
+from dfcompile.frontend import Program
+from dfcompile.lowering import registered_expansions
+from dfcompile.lowering.alternatives.outlined import OutlinedModel
+from dfcompile.options import Volumes
 from tests.examples import examples
+from tests.unit.choosing.random_programs import programs
 
 FAMILIES = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 40), st.integers(1, 12)), min_size=1, max_size=12)
 Elapsed = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -56,3 +64,42 @@ def _begins(free: Elapsed, members: int, cycles: int) -> list[int]:
         begins.append(int(free[element]))
         free[element] += cycles
     return begins
+
+
+@given(programs(), st.integers(1, 6), st.sampled_from([None, 2, 5, 24]))
+@examples(30)
+def test_families_are_placed_as_if_task_by_task(program: Program, pes: int, pieces: int | None) -> None:
+    """Where nothing streams: the most urgent of what can begin, where elements get free."""
+    graph = OutlinedModel(program, registered_expansions()).outline(()).graph
+    flow = flow_of(graph, ExtractionOptions(Volumes.EXACT, Granularity(pieces=pieces)))
+    families = [Family.of(flow, number, pes).through_memory() for number in range(len(flow.families))]
+
+    placing = Placing(flow.order, families, pes)
+    placing.run()
+
+    assert placing.times.end == _ends_task_by_task(families, placing.rank, pes)
+
+
+def _ends_task_by_task(families: list[Family], rank: list[int], pes: int) -> list[int]:
+    left = [_cycles(each) for each in families]
+    free, end, ended = [0] * pes, [0] * len(families), [False] * len(families)
+    while not all(ended):
+        ready = {
+            number: max((end[other.number] for other in each.producers), default=0)
+            for number, each in enumerate(families)
+            if left[number] and all(ended[other.number] for other in each.producers)
+        }
+        now = max(min(free), min(ready.values()))
+        number = min((each for each in ready if ready[each] <= now), key=rank.__getitem__)
+        element = free.index(min(free))
+        free[element] = now + left[number].pop(0)
+        end[number] = max(end[number], free[element])
+        ended[number] = not left[number]
+    return end
+
+
+def _cycles(family: Family) -> list[int]:
+    """Return the cycles of each task of a family, the longer ones first."""
+    tasks = family.tasks
+    shorter = 0 if tasks.is_even else tasks.members // tasks.row
+    return [max(tasks.whole, 1)] * (tasks.members - shorter) + [max(tasks.last, 1)] * shorter
