@@ -99,9 +99,11 @@ def is_listable(dag: CanonicalDag, options: ScheduleOptions) -> bool:
         return False
     if sum(dag.work.tolist()) > _MOST_WORK:
         return False
-    streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
-    is_small = is_listable_size(dag.nodes_count, sum(dag.edge_volume[streamed].tolist()), options.effort)
-    return is_small or (dag.nodes_count <= _CHAIN_NODES and is_chain(dag))
+    if dag.nodes_count <= most_listable_nodes(options.effort):
+        streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
+        if is_listable_size(dag.nodes_count, sum(dag.edge_volume[streamed].tolist()), options.effort):
+            return True
+    return dag.nodes_count <= _CHAIN_NODES and is_chain(dag)
 
 
 def is_listable_size(nodes: int, elements: int, effort: Effort) -> bool:
