@@ -10,6 +10,9 @@ from dfcompile.scheduler.simulation import Replay, Simulation, simulate
 from dfcompile.scheduler.simulation.apart import Apart, replay_apart
 from dfcompile.scheduler.simulation.reversal import reversed_dag, reversed_replay
 
+_LARGE = 2**12  # nodes: a replay takes some tenths of a second
+_HARDLY_LESS = 100  # one element in so many
+
 
 def in_flight_sizes(dag: CanonicalDag, replay: Replay) -> Int64:
     """Return the capacities of `in_flight`."""
@@ -22,8 +25,9 @@ def in_flight(dag: CanonicalDag, replay: Replay, free: Simulation | None = None)
     First all accesses are as early as FIFOs that are never full allow. Then all are put off as long as the end of the
     schedule allows: that is a replay of the reversed graph. The elements that are in flight then, written and not yet
     read, are capacities with which this late schedule is possible; so the earliest schedule with them ends in time as
-    well, without a deadlock. Of these capacities what the earliest schedule uses is kept. Bursts count as they are: no
-    mean interval is taken.
+    well, without a deadlock. Of these capacities what the earliest schedule uses is kept. Where in a large graph they
+    are hardly less than what is in flight if all accesses are early, that is taken: it needs no further replay. Bursts
+    count as they are: no mean interval is taken.
 
     Args:
         dag: the graph.
@@ -42,6 +46,9 @@ def in_flight(dag: CanonicalDag, replay: Replay, free: Simulation | None = None)
     early = replace(replay, fifo_capacity=_room(replay, free.peak))
     late = simulate(reversed_dag(dag), reversed_replay(early))
     kept = replace(replay, fifo_capacity=_room(replay, late.peak[::-1]))
+    least, most = int(kept.fifo_capacity.sum()), int(early.fifo_capacity.sum())
+    if dag.nodes_count > _LARGE and (most - least) * _HARDLY_LESS < most:
+        return early.fifo_capacity, free
     found = simulate(dag, kept)
     # With room for what it used, and no more, each access is in the same cycle.
     return _room(replay, found.peak), found
