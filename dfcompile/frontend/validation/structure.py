@@ -17,6 +17,7 @@ from dfcompile.frontend.validation.refusals import check_supported
 
 _TERM = r"[A-Za-z]*(?:\.\.\.[A-Za-z]*)?"  # one way to match, or a long equation takes forever
 _GROUP_NORMALIZATION_AGAIN = 21
+_LARGEST_AXIS = 2**31 - 1
 
 
 def check_structure(draft: Draft, operators: frozenset[str] | None = None) -> None:
@@ -76,6 +77,10 @@ def _check_attributes(node: onnx.NodeProto) -> None:
         if (node.op_type, attribute.name) == ("GatherND", "batch_dims") and attribute.i < 0:
             # ONNX's inference reads beside its memory.
             raise UserError(f"node {node.name!r}: attribute 'batch_dims' is {attribute.i} against at least 0")
+        if attribute.name == "axis" and attribute.type == AttributeProto.INT and abs(attribute.i) > _LARGEST_AXIS:
+            # ONNX's inference keeps 32 bits of it, and reads beside its memory.
+            bounds = f"{-_LARGEST_AXIS} to {_LARGEST_AXIS}"
+            raise UserError(f"node {node.name!r}: attribute 'axis' is {attribute.i} against {bounds}")
         if (node.op_type, attribute.name) == ("Celu", "alpha") and attribute.f == 0:
             raise UserError(f"node {node.name!r}: attribute 'alpha' is 0 against a number to divide by")
         numbers = [attribute.f] if attribute.type == AttributeProto.FLOAT else attribute.floats

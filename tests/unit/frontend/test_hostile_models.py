@@ -264,3 +264,13 @@ def test_nodes_without_operands_or_results(tmp_path: Path) -> None:
             graph = helper.make_graph(nodes, "g", [value("x")], [value("y")])
             with contextlib.suppress(UserError):
                 read(helper.make_model(graph, opset_imports=OPSETS[:1], ir_version=8), tmp_path)
+
+
+@pytest.mark.parametrize("axis", [2**31, 2**32 - 1, 2**63 - 1, -(2**31), -(2**63)])
+def test_axis_of_more_than_32_bits_is_refused(axis: int, tmp_path: Path) -> None:
+    """ONNX's inference keeps the low 32 bits, and writes beside the shape of the means if they are a negative axis."""
+    nodes = [helper.make_node("LayerNormalization", ["x", "x"], ["y", "means"], "n", axis=axis)]
+    graph = helper.make_graph(nodes, "g", [value("x")], [value("y")])
+
+    with pytest.raises(UserError, match=f"node 'n': attribute 'axis' is {axis} against -2147483647 to 2147483647"):
+        read(helper.make_model(graph, opset_imports=OPSETS[:1], ir_version=8), tmp_path)
