@@ -20,7 +20,8 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
-from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction, directions
+from dfcompile.scheduler.bounds.merging import merged
+from dfcompile.scheduler.bounds.precedence import NO_STREAM, Direction
 
 _VISITS = 300_000  # of nodes, about a second
 _PASSES = 20  # over a graph with one makespan: more refute little
@@ -138,15 +139,18 @@ def _is_overfull(end: Int64, latest: Int64, pes: int) -> bool:
 
 
 class _Growing:
-    """Cores that grow until nothing changes."""
+    """Cores that grow until nothing changes; nodes that are alike have the same."""
 
     def __init__(self, dag: CanonicalDag, pes: int, windows: Windows) -> None:
+        columns = windows.start, windows.end, windows.after_end, windows.after_start
+        kinds = merged(dag, *columns)
         self._pes = pes
-        self._task = dag.is_computational.tolist()
-        self._tasks = np.flatnonzero(dag.is_computational).tolist()
-        self._work = dag.work.tolist()
-        self._forward, self._backward = directions(dag)
-        self._windows = windows
+        self._task = dag.is_computational[kinds.node].tolist()
+        self._tasks = np.flatnonzero(self._task).tolist()
+        self._work = dag.work[kinds.node].tolist()
+        self._count = kinds.count
+        self._forward, self._backward = kinds.directions
+        self._windows = Windows(*([column[node] for node in kinds.node] for column in columns))
         self._visits = _VISITS
 
     def refutes(self, makespan: int) -> bool:
@@ -179,7 +183,7 @@ class _Growing:
         for task in self._tasks:
             latest = makespan - found.after_start[task]
             if latest < found.end[task]:
-                changes += [(latest, 1), (found.end[task], -1)]
+                changes += [(latest, self._count[task]), (found.end[task], -self._count[task])]
         changes.sort()
         stretches, held = _Stretches([], []), 0
         for time, change in changes:
