@@ -11,6 +11,7 @@ class Limits(Struct, frozen=True):
         tasks: of all choices together whose scores are looked at, but for those that are looked at in any case.
         scopes: of all uniform choices together that are sketched.
         promising_tasks: the same of those that come after these because their estimates are near the least score.
+        shorter_tasks: the same of those that come after these because their estimates are below the least score.
         own_tasks: that a choice may have, however few processing elements there are, unless the published one has more.
         own_tasks_per_element: that it may have per processing element, where that is more.
     """
@@ -18,6 +19,7 @@ class Limits(Struct, frozen=True):
     tasks: int
     scopes: int
     promising_tasks: int = 0
+    shorter_tasks: int = 0
     own_tasks: int = 28_000
     own_tasks_per_element: int = 48
 
@@ -36,7 +38,14 @@ class Limits(Struct, frozen=True):
 
 
 NOTHING = Limits(0, 0)
-# For schedules of some 15 microseconds a task: some seconds on 64 elements, half a minute on 2,048.
-THOROUGH = Limits(600_000, 60_000, promising_tasks=1_500_000, own_tasks=262_144, own_tasks_per_element=256)
+# For schedules of some 8 microseconds a task: some seconds on 64 elements, up to a minute on 2,048.
+THOROUGH = Limits(
+    600_000,
+    60_000,
+    promising_tasks=1_500_000,
+    shorter_tasks=8_000_000,
+    own_tasks=262_144,
+    own_tasks_per_element=256,
+)
 SLOWLY_SCHEDULED = Limits(80_000, 2_000)  # some seconds, and half a second; minutes where more is tried
 QUICK = Limits(10_000, 500, own_tasks_per_element=112)  # half a second, and a tenth

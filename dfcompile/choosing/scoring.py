@@ -102,6 +102,7 @@ class Makespans:
     def of(self, sketch: Sketch) -> Score:
         """Return the makespan and the FIFOs of a schedule, or what is never the least if it does not end."""
         dag = self.dag(sketch)
+        del self._dags[sketch.candidate]  # a million tasks are a hundred megabytes
         found = timed_schedule(dag, self._options, plan=self._plan_of(sketch))
         if found.deadlock:
             return NEVER
@@ -161,7 +162,7 @@ class Traffic:
     @property
     def limits(self) -> Limits:
         """As many tasks are made; estimates, of cycles, promise nothing."""
-        return replace(THOROUGH, tasks=_COUNTED_TASKS, promising_tasks=0)
+        return replace(THOROUGH, tasks=_COUNTED_TASKS, promising_tasks=0, shorter_tasks=0)
 
     @property
     def is_needed(self) -> bool:

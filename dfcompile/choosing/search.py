@@ -95,7 +95,7 @@ def _selected(space: Space, sketches: Sketches, of: tuple[Volumes, int], scores:
         operators = _operators(space, tuple(space.covering()), sketches, volumes, pes)
     default = sketches.of(next(space.uniform()))
     most = max(scores.limits.most_tasks(pes), 0 if default is None else default.estimate.tasks)
-    largest = max(most, scores.limits.promising_tasks)
+    largest = max(most, scores.limits.promising_tasks, scores.limits.shorter_tasks)
     affordable = [each for each in space.uniform() if _least_tasks(operators, each) <= largest]
     with work.part(whole):
         distinct, unseen = _sketched(affordable, operators, sketches, scores.limits.scopes)
@@ -168,8 +168,8 @@ def _compared(
     """
     first, *others = sketches
     published = next((number for number, each in enumerate(sketches) if scores.is_needed and each is default), 0)
-    left, promised = scores.limits.tasks - first.estimate.tasks, scores.limits.promising_tasks
-    if not scores.is_needed and all(each.estimate.tasks > left for each in others):
+    budgets = _Budgets(scores.limits, first.estimate.tasks)
+    if not scores.is_needed and not any(budgets.fits(each.estimate.tasks) for each in others):
         return first, None, tuple(Rival(each, None, is_excluded=False) for each in others)
     known = [scores.bound(each) for each in sketches]
     heap = [(bound, number, False) for number, bound in enumerate(known)]
@@ -187,22 +187,17 @@ def _compared(
             looks += 1
             is_given = not number or (number == published and _is_worth_it(known[number], scored.get(chosen)))
             tasks = 0 if is_given else sketches[number].estimate.tasks
-            estimate, fits = sketches[number].estimate, tasks <= max(left, 0)
+            cycles = sketches[number].estimate.cycles
             if not is_planned:
-                plan = scores.planned(sketches[number]) if fits else UNBOUNDED
+                plan = scores.planned(sketches[number]) if budgets.fits(tasks) else UNBOUNDED
                 known[number] = max(known[number], plan)
                 # What no plan tells of comes when it may be best by its estimate: it would take the time of others.
-                told = plan if plan != UNBOUNDED else (estimate.cycles,)
+                told = plan if plan != UNBOUNDED else (cycles,)
                 heappush(heap, (max(known[number], told), number, True))
                 continue
-            is_promising = tasks <= promised and (not scored or estimate.cycles < _TOO_LONG * scored[chosen][0])
-            if not (fits or is_promising):
-                continue
             same = [scored[other] for other in scored if sketches[other] is sketches[number]]
-            if fits:
-                left -= 0 if same else tasks
-            else:
-                promised -= 0 if same else tasks
+            if not budgets.spend(0 if same else tasks, cycles, scored.get(chosen)):
+                continue
             scored[number] = same[0] if same else scores.of(sketches[number])
             chosen = min(scored, key=lambda each: (scored[each], sketches[each].estimate.tasks, each))
     best = scored[chosen]
@@ -211,6 +206,27 @@ def _compared(
         for number, each in enumerate(others, start=1)
     )
     return sketches[chosen], best, tuple(rivals)
+
+
+class _Budgets:
+    """Tasks that may be scheduled: of any choice, of one estimated to be about as short, and of a shorter one."""
+
+    def __init__(self, limits: Limits, spent: int) -> None:
+        self._left = [limits.tasks - spent, limits.promising_tasks, limits.shorter_tasks]
+
+    def fits(self, tasks: int) -> bool:
+        """Return whether there is time for any choice of so many tasks."""
+        return tasks <= max(self._left[0], 0)
+
+    def spend(self, tasks: int, cycles: int, least: Score | None) -> bool:
+        """Return whether there is time for a choice estimated to take so many cycles, and take it."""
+        is_near = least is None or cycles < _TOO_LONG * least[0]
+        is_shorter = least is None or cycles < least[0]
+        for number, is_for in enumerate((True, is_near, is_shorter)):
+            if is_for and tasks <= max(self._left[number], 0):
+                self._left[number] -= tasks
+                return True
+        return False
 
 
 def _is_worth_it(bound: Score, least: Score | None) -> bool:

@@ -1,0 +1,80 @@
+"""The schedule in which nothing streams: against the same rule, task by task, over all places there are."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder, topological_order
+from dfcompile.scheduler import schedule_non_streaming
+from dfcompile.scheduler.schedules import NO_PE
+from tests.examples import examples
+from tests.strategies import DagShape, canonical_dags
+
+
+def by_rank(dag: CanonicalDag) -> list[int]:
+    order = topological_order(dag).tolist()
+    rank = dag.work.tolist()
+    for node in reversed(order):
+        after = (
+            rank[target] for source, target in zip(dag.edge_source, dag.edge_target, strict=True) if source == node
+        )
+        rank[node] += max(after, default=0)
+    return sorted(order, key=lambda node: -rank[node])
+
+
+def earliest_place(booked: Sequence[list[tuple[int, int]]], ready: int, work: int) -> tuple[int, int]:
+    """Return the start and the element: gaps before ends, those that opened first; then ends, the latest first."""
+    places = []
+    for pe, intervals in enumerate(booked):
+        end = max((stop for _, stop in intervals), default=0)
+        begins = sorted(begin for begin, _ in intervals)
+        ends = [0, *sorted(stop for _, stop in intervals)]
+        gaps = (gap for gap in zip(ends, begins, strict=False) if max(gap[0], ready) + work <= gap[1])
+        places += [(max(begin, ready), False, False, begin, stop, pe) for begin, stop in gaps]
+        places.append((max(end, ready), True, not intervals, -end, 0, pe))
+    begin, *_, pe = min(places)
+    return begin, pe
+
+
+@examples(150)
+@given(canonical_dags(DagShape(max_scopes=8, max_members=8, max_volume=12)), st.integers(1, 6))
+def test_each_task_is_where_it_ends_first(dag: CanonicalDag, pes: int) -> None:
+    found = schedule_non_streaming(dag, pes)
+
+    booked: list[list[tuple[int, int]]] = [[] for _ in range(min(pes, max(dag.tasks_count, 1)))]
+    end = [0] * dag.nodes_count
+    for node in by_rank(dag):
+        sources = dag.edge_source[dag.edge_target == node].tolist()
+        begin, work, pe = max((end[each] for each in sources), default=0), int(dag.work[node]), NO_PE
+        if dag.is_computational[node]:
+            begin, pe = earliest_place(booked, begin, work)
+            booked[pe].append((begin, begin + work))
+        end[node] = begin + work
+        assert (found.start[node], found.end[node], found.pe[node]) == (begin, end[node], pe)
+    assert found.makespan_cycles == max(end, default=0)
+
+
+def test_tasks_of_a_scope_fill_gaps_before_new_rounds() -> None:
+    """Five of 4 cycles on three elements, two of which wait until 10 for another task: one fits before each."""
+    builder = DagBuilder("gaps")
+    memory = builder.add_memory(builder.add_scope("in"))
+    late = builder.add_memory(builder.add_scope("late"))
+    long, wide, short = builder.add_scope("long"), builder.add_scope("wide"), builder.add_scope("short")
+    first = builder.add_task(long, 0)
+    builder.add_edge(memory, first, 10)
+    builder.add_edge(first, late, 10)
+    for number in range(3):
+        task = builder.add_task(wide, number)
+        builder.add_edge(late, task, 20)
+        builder.add_edge(task, builder.add_memory(builder.add_scope(f"out{number}")), 1)
+    for number in range(5):
+        task = builder.add_task(short, number)
+        builder.add_edge(memory, task, 4)
+        builder.add_edge(task, builder.add_memory(builder.add_scope(f"end{number}")), 1)
+
+    dag = builder.finish()
+    found = schedule_non_streaming(dag, 3)
+    starts = sorted(found.start[(dag.work == 4) & dag.is_computational].tolist())
+    assert starts == [0, 0, 4, 4, 30]
+    assert found.makespan_cycles == 34
