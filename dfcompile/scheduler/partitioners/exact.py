@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -40,10 +42,15 @@ class _DownSets:
         bit = {task: number for number, task in enumerate(self._tasks)}
         self._is_task = dag.is_computational.tolist()
         self._below = [0] * dag.nodes_count  # tasks among all that a node depends on, as a mask
-        sources, row = dag.edge_source[dag.in_edges].tolist(), dag.in_start.tolist()
+        self._above = [0] * dag.nodes_count  # tasks among all that depend on a node
+        sources = dag.edge_source[dag.in_edges].tolist()
+        self._parents = [sources[begin:end] for begin, end in pairwise(dag.in_start.tolist())]
         for node in self._order:
-            for parent in sources[row[node] : row[node + 1]]:
+            for parent in self._parents[node]:
                 self._below[node] |= self._below[parent] | (1 << bit[parent] if parent in bit else 0)
+        for node in reversed(self._order):
+            for parent in self._parents[node]:
+                self._above[parent] |= self._above[node] | (1 << bit[node] if node in bit else 0)
         self._needs = [self._below[task] for task in self._tasks]
         self._clock = BlockClock(dag)
         self._cycles: dict[int, int] = {}
@@ -79,10 +86,15 @@ class _DownSets:
         return self._cycles[block]
 
     def _nodes(self, block: int) -> list[int]:
-        """Return the tasks of a block and the memories between them, in topological order."""
+        """Return the tasks of a block and the memories between them, in topological order.
+
+        A memory that none of them reads is of a later block: there its writers need not keep the pace of this one.
+        """
         inside = {task for number, task in enumerate(self._tasks) if block >> number & 1}
         return [
-            node for node in self._order if node in inside or (not self._is_task[node] and self._below[node] & block)
+            node
+            for node in self._order
+            if node in inside or (not self._is_task[node] and self._below[node] & block and self._above[node] & block)
         ]
 
     def _path(self, whole: int, came_from: dict[int, int]) -> Blocks:
@@ -95,8 +107,13 @@ class _DownSets:
         block_of = [0] * self._dag.nodes_count
         for task, found in zip(self._tasks, number.tolist(), strict=True):
             block_of[task] = found + back
-        sources, row = self._dag.edge_source[self._dag.in_edges].tolist(), self._dag.in_start.tolist()
+        latest = [back + 1] * self._dag.nodes_count  # of memory: the first block that reads it, or one after all
+        for node in reversed(self._order):
+            for parent in self._parents[node]:
+                latest[parent] = min(latest[parent], block_of[node] if self._is_task[node] else latest[node])
+        is_buffer = self._dag.is_buffer.tolist()
         for node in self._order:
             if not self._is_task[node]:
-                block_of[node] = max((block_of[parent] for parent in sources[row[node] : row[node + 1]]), default=0)
+                written = max((block_of[parent] for parent in self._parents[node]), default=0)
+                block_of[node] = latest[node] if is_buffer[node] else written
         return Blocks.of(self._dag, block_of)

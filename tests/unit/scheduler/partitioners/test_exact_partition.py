@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.errors import UserError
 from dfcompile.generators.canonical_dags import chain
 from dfcompile.options import Timing
@@ -55,6 +55,22 @@ def test_optimum_is_that_of_all_partitions(dag: CanonicalDag, pes: int) -> None:
             makespans.append(_makespan(dag, Blocks.of(dag, list(block))))
 
     assert _makespan(dag, exact.partition(dag, pes)) == min(makespans)
+
+
+def test_memory_that_is_read_later_is_of_a_later_block() -> None:
+    """In the block of its writer it would have that write at the pace of the block: 34 cycles instead of 30."""
+    builder = DagBuilder("later")
+    first, second, third = (builder.add_task(builder.add_scope(name), 0) for name in "abc")
+    kept = builder.add_memory(builder.add_scope("kept"))
+    builder.add_edge(builder.add_memory(builder.add_scope("in")), first, 22)
+    builder.add_edge(first, second, 2)
+    builder.add_edge(second, kept, 18)
+    builder.add_edge(kept, third, 1)
+    builder.add_edge(third, builder.add_memory(builder.add_scope("out")), 1)
+    dag = builder.finish()
+
+    assert _makespan(dag, exact.partition(dag, 2)) == 30
+    assert schedule(dag, ScheduleOptions(2, "best", barrier=True, timing=Timing.STEADY)).makespan_cycles == 30
 
 
 def test_larger_graphs_are_refused() -> None:
