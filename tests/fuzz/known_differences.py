@@ -248,6 +248,12 @@ def _is_of_undefined_halves(case: Disagreement) -> bool:
     return operand.dtype == np.float16 and not difference(case.found, without, case.model, case.longest)
 
 
+def _reduces_nothing(case: Disagreement) -> bool:
+    """Return whether there are no elements to take the mean of, and dfcompile's is NaN."""
+    data = case.operands[case.node.input[0]]
+    return not data.size and all(bool(np.isnan(value).all()) for value in case.found.values())
+
+
 def _is_of_integers_without_axes(case: Disagreement) -> bool:
     """Return whether a node that reduces over no axis has integer results that differ by one at most."""
     whole = any(entry.name == "noop_with_empty_axes" and entry.i for entry in case.node.attribute)
@@ -300,6 +306,12 @@ KNOWN_DIFFERENCES = (
         "integers that overflow, or that double precision does not hold: onnxruntime sums them as its reductions do",
         "ISO C++ 7.1 (expr.pre) 4; tests/fuzz/test_known_differences.py",
         _may_overflow_in_einsum,
+    ),
+    KnownDifference(
+        "ReduceMean",
+        "the mean of no elements: undefined; onnxruntime's is 0",
+        "onnx.defs: doc of ReduceMean-18; tests/fuzz/test_known_differences.py",
+        _reduces_nothing,
     ),
     KnownDifference(
         "Det",

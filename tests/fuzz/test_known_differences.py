@@ -32,6 +32,10 @@ def test_logarithm_of_an_exponential_is_less_than_the_integer() -> None:
     assert found.tolist() == [1, 1, 3]
 
 
+def test_mean_of_no_elements_is_zero() -> None:
+    assert onnxruntime_result("ReduceMean", np.zeros((0, 1), np.float32)) == 0
+
+
 @pytest.mark.parametrize(
     ("op_type", "row", "expected"),
     [

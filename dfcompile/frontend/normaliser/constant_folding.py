@@ -24,10 +24,10 @@ _KEPT = frozenset(["DequantizeLinear"])
 # ONNX's reference implementation is wrong for some forms of these, goes element by element, or subtracts the square of
 # the mean from the mean of squares, of which nothing may be left.
 _DOUBTFUL = frozenset(
-    ["AffineGrid", "AveragePool", "ConvTranspose", "DeformConv", "Elu", "GRU", "GlobalAveragePool", "GlobalLpPool",
-     "GlobalMaxPool", "GridSample", "LRN", "LSTM", "LeakyRelu", "LogSoftmax", "LpNormalization", "LpPool", "MaxPool",
-     "MeanVarianceNormalization", "OneHot", "PRelu", "QLinearConv", "QLinearMatMul", "RNN", "ReduceLogSumExp", "Resize",
-     "RoiAlign"]
+    ["AffineGrid", "Attention", "AveragePool", "ConvTranspose", "DeformConv", "Elu", "GRU", "GlobalAveragePool",
+     "GlobalLpPool", "GlobalMaxPool", "GridSample", "LRN", "LSTM", "LeakyRelu", "LogSoftmax", "LpNormalization",
+     "LpPool", "MaxPool", "MeanVarianceNormalization", "OneHot", "PRelu", "QLinearConv", "QLinearMatMul", "RNN",
+     "ReduceLogSumExp", "Resize", "RoiAlign"]
 )  # fmt: skip
 # Its steps are rounded to half precision, where sums of squares overflow and what 1 is added to is lost.
 _DOUBTFUL_IN_HALVES = frozenset(

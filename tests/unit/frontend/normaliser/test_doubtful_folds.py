@@ -119,6 +119,22 @@ def test_indices_of_a_pooling_of_constants() -> None:
     assert found.tolist() == [[[[0, -2], [-1, -3]]]]  # ONNX's reference implementation has 0, 1, 2, 3
 
 
+def test_scores_of_an_attention_of_constants_are_those_before_the_cap() -> None:
+    """As attribute qk_matmul_output_mode = 0 says; ONNX's reference implementation has them capped: below 2."""
+    row: Array = np.full((1, 1, 4), 2, np.float32)
+    attributes: dict[str, Attribute] = {"q_num_heads": 1, "kv_num_heads": 1, "softcap": 2.0}
+    model = Node("Attention", [row, row, row], [0, 1, 2], attributes, results=(1, 0, 0, 1), opset=23).model()
+    del model.graph.output[:], model.graph.value_info[:]
+    for number in 0, 3:
+        model.graph.node.append(helper.make_node("Neg", [f"y{number}"], [f"z{number}"]))
+        model.graph.output.append(onnx.ValueInfoProto(name=f"z{number}"))
+
+    found = interpret(lowered(model), {})
+
+    assert found["z3"].tolist() == [[[[-8]]]]
+    assert found["z0"].tolist() == [[[-2] * 4]]
+
+
 def test_a_cast_like_itself_is_no_cast_of_zeros() -> None:
     text = "g (float[2] x) => (float[2] y, float[2] t) { t = Softsign(x) y = CastLike(t, t) }"
     x = np.array([3.625, -1], np.float32)
