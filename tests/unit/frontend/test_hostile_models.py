@@ -274,3 +274,12 @@ def test_axis_of_more_than_32_bits_is_refused(axis: int, tmp_path: Path) -> None
 
     with pytest.raises(UserError, match=f"node 'n': attribute 'axis' is {axis} against -2147483647 to 2147483647"):
         read(helper.make_model(graph, opset_imports=OPSETS[:1], ir_version=8), tmp_path)
+
+
+@pytest.mark.parametrize("op_type", ["Relu", "Shape", "Size"])
+def test_input_of_more_elements_than_any_array_is_refused(op_type: str, tmp_path: Path) -> None:
+    nodes = [helper.make_node(op_type, ["x"], ["y"], "n")]
+    graph = helper.make_graph(nodes, "g", [value("x", (3, 4, 2**63 - 1))], [onnx.ValueInfoProto(name="y")])
+
+    with pytest.raises(UserError, match="input 'x': 110680464442257309684 elements against at most 281474976710656"):
+        read(helper.make_model(graph, opset_imports=OPSETS[:1], ir_version=8), tmp_path)
