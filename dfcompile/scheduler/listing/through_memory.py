@@ -13,7 +13,7 @@ from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
 
 _NEARLY = 1000  # no other schedule is shorter by one part in so many
 _MANY = 2**17  # nodes: of more, gangs take half of the time
-_NEARLY_OF_MANY = 10  # of tasks so many and so well shared, none of the gangs of some 40 models were shorter
+_NEARLY_OF_MANY = 10  # of tasks so many and so well shared, no gangs of ten models were shorter
 
 
 def through_memory(dag: CanonicalDag, options: ScheduleOptions, found: NonStreamingSchedule) -> Schedule:
