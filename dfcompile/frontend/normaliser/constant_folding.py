@@ -1,5 +1,6 @@
 """Constant folding: nodes that depend on constants or static shapes alone are computed once."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -34,6 +35,7 @@ _DOUBTFUL_IN_HALVES = frozenset(
     ["BatchNormalization", "Gelu", "GroupNormalization", "InstanceNormalization", "LayerNormalization",
      "RMSNormalization"]
 )  # fmt: skip
+_LARGEST_COUNT = 2**63 - 1
 _LARGEST_STEP = 2.0**31  # it makes steps integers of 32 bits before they saturate
 _CASTS = frozenset(["Cast", "CastLike"])
 # It sums in the type of the result, which holds that but perhaps not the sum.
@@ -83,6 +85,8 @@ def _value(
         known = types.get(node.input[0])
         if known is None or known.known_shape is None:
             return None
+        if node.op_type != "EyeLike":
+            return _counted(node, known.known_shape)
         # Only the shape counts: a view of one element has it without the memory.
         stand_in = np.broadcast_to(np.zeros((), dtype=known.dtype), known.known_shape)
         return _computed(node, {node.input[0]: stand_in}, types, proto)
@@ -98,6 +102,15 @@ def _value(
     if node.op_type == "QuantizeLinear" and not _has_steps(*(operands[name] for name in node.input[:2])):
         return None
     return _computed(node, operands, types, proto)
+
+
+def _counted(node: onnx.NodeProto, shape: tuple[int, ...]) -> Mapping[str, Constant] | None:
+    """Return a part of a shape, or how many elements it has; of more than NumPy counts, too."""
+    if node.op_type == "Size":
+        count = math.prod(shape)
+        return None if count > _LARGEST_COUNT else {node.output[0]: np.array(count, dtype=np.int64)}
+    ends = {entry.name: entry.i for entry in node.attribute}
+    return {node.output[0]: np.array(shape[ends.get("start") : ends.get("end")], dtype=np.int64)}
 
 
 def _has_steps(data: Constant, scale: Constant) -> bool:

@@ -34,8 +34,6 @@ def check_operands(draft: Draft, declared: Iterable[onnx.ValueInfoProto] = ()) -
     """
     types = infer_types(draft)
     opset = opset_of(draft.proto)
-    for name in draft.input_names:
-        _check_sizes(f"input {name!r}", types.get(name, _UNKNOWN), least=0)
     for node in draft.proto.graph.node:
         check_operand_types(node, types, opset)
         check_operand_shapes(operands_of(node, types, draft.constants, opset))
