@@ -38,7 +38,7 @@ class Limits(Struct, frozen=True):
 
 
 NOTHING = Limits(0, 0)
-# For schedules of some 8 microseconds a task: some seconds on 64 elements, up to a minute on 2,048.
+# For schedules of some 8 microseconds a task: some seconds on 64 elements, a minute and more on 2,048.
 THOROUGH = Limits(
     600_000,
     60_000,
