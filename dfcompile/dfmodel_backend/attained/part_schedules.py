@@ -15,7 +15,8 @@ from dfcompile.scheduler.replayed import replayed
 
 _Key = tuple[bytes, ScheduleOptions]
 
-_REPLAYED_BOTH_WAYS = 100_000  # nodes
+_SCHEDULED_BOTH_WAYS = 10_000  # nodes; of more, another way is looked for where it may help
+_REPLAYED_BOTH_WAYS = 100_000  # nodes; of more, where it is known
 
 
 @dataclass(frozen=True)
@@ -56,18 +57,25 @@ class PartSchedules:
                 return found
         return None
 
-    def replayed(self, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterator[Schedule]:
+    def replayed(
+        self, part: CanonicalDag, fits: Callable[[Schedule], bool], may_help: Callable[[], bool] = lambda: True
+    ) -> Iterator[Schedule]:
         """Yield schedules with the times of their replay: as planned, and as asked for where that is another way.
 
         Of a large part the second is yielded where it is known, or where no FIFOs of the first fit. What is too large
         to be replayed is passed over where another way is not.
+
+        Args:
+            part: of the lowering.
+            fits: whether there is room for the FIFOs of a schedule.
+            may_help: asked of all but small parts, once the first was yielded: whether another may be of use.
 
         Raises:
             ReplayTooLargeError: the replays of all that fit are too large.
         """
         shape, is_found, too_large = _shape(part), False, None
         for asked in dict.fromkeys((self.planning, self.scheduling)):
-            only_known = is_found and part.nodes_count > _REPLAYED_BOTH_WAYS
+            only_known = is_found and not self._is_worth_it(part, may_help)
             for options in _with_smaller_fifos(asked):
                 key = shape, options
                 if only_known and key not in self._replayed:
@@ -84,6 +92,12 @@ class PartSchedules:
                 break
         if too_large is not None and not is_found:
             raise too_large
+
+    def _is_worth_it(self, part: CanonicalDag, may_help: Callable[[], bool]) -> bool:
+        """Return whether a second schedule of a part is looked for."""
+        if part.nodes_count <= _SCHEDULED_BOTH_WAYS:
+            return True
+        return part.nodes_count <= _REPLAYED_BOTH_WAYS and may_help()
 
     def _replay(self, part: CanonicalDag, found: Schedule, key: _Key) -> Schedule:
         if key not in self._replayed:

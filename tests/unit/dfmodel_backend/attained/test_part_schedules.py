@@ -14,8 +14,16 @@ DAG = cholesky(3, 16, 1)
 ASKED, PLANNED = ScheduleOptions(2, "sb-lts"), ScheduleOptions(2, "sb-rlx")
 
 
-def names_of(monkeypatch: pytest.MonkeyPatch, most_nodes: int, *, only: str = "") -> list[str]:
+def names_of(
+    monkeypatch: pytest.MonkeyPatch,
+    most_nodes: int = DAG.nodes_count,
+    few_nodes: int = 0,
+    *,
+    only: str = "",
+    may_help: bool = True,
+) -> list[str]:
     """Return how the schedules of a part were made whose schedule is known and, without ``only``, does not fit."""
+    monkeypatch.setattr(part_schedules, "_SCHEDULED_BOTH_WAYS", few_nodes)
     monkeypatch.setattr(part_schedules, "_REPLAYED_BOTH_WAYS", most_nodes)
     schedules = PartSchedules(ASKED, PLANNED)
     known = replayed(DAG, schedule(DAG, ASKED))
@@ -24,11 +32,16 @@ def names_of(monkeypatch: pytest.MonkeyPatch, most_nodes: int, *, only: str = ""
     def fits(found: Schedule) -> bool:
         return found is not known if not only else found.partition == only
 
-    return [found.partition for found in schedules.replayed(DAG, fits)]
+    return [found.partition for found in schedules.replayed(DAG, fits, lambda: may_help)]
 
 
 def test_a_small_part_is_scheduled_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert names_of(monkeypatch, DAG.nodes_count) == ["sb-rlx", "sb-lts"]
+    assert names_of(monkeypatch) == ["sb-rlx", "sb-lts"]
+
+
+def test_a_second_way_that_does_not_help_is_looked_for_only_of_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names_of(monkeypatch, may_help=False) == ["sb-rlx"]
+    assert names_of(monkeypatch, few_nodes=DAG.nodes_count, may_help=False) == ["sb-rlx", "sb-lts"]
 
 
 def test_a_large_part_whose_known_schedule_does_not_fit_is_not_scheduled_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,33 @@
 """What a set of kernels takes: of two ways to schedule it the faster one."""
 
+import pytest
+
 from dfcompile.dfmodel_backend import Overlap, TaskModel, load_system
+from dfcompile.dfmodel_backend.attained import part_schedules
+from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
+from dfcompile.dfmodel_backend.machine.system import Amount
 from dfcompile.generators.canonical_dags import cholesky
+from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 
 DAG = cholesky(3, 16, 1)
 PES = 2
+SRAM_BYTES = 100  # the FIFOs fit, what is kept does not
 
 
-def cycles(*, planned: str, asked: str) -> int:
+def whole(*, planned: str, asked: str, gb_per_s: float, overlap: Overlap) -> TaskConfiguration:
     options = (ScheduleOptions(PES, asked), ScheduleOptions(PES, planned))
-    model = TaskModel(DAG, load_system(None).with_cores(PES), *options, Overlap.PERFECT_OVERLAP)
+    system = load_system(None).with_cores(PES)
+    small = replace(system.accelerator, sram=Amount(SRAM_BYTES))
+    chip = replace(system, accelerator=small, dram=replace(system.dram, bandwidth=Amount(gb_per_s)))
+    model = TaskModel(DAG, chip, *options, overlap)
     found = model.configuration((1 << model.units.count) - 1)
     assert found is not None
-    return found.cycles
+    return found
+
+
+def cycles(*, planned: str, asked: str, gb_per_s: float = 100.0, overlap: Overlap = Overlap.PERFECT_OVERLAP) -> int:
+    return whole(planned=planned, asked=asked, gb_per_s=gb_per_s, overlap=overlap).cycles
 
 
 def test_the_faster_of_what_is_planned_and_what_is_asked_for_is_taken() -> None:
@@ -22,3 +36,18 @@ def test_the_faster_of_what_is_planned_and_what_is_asked_for_is_taken() -> None:
     assert fast < slow
     assert cycles(planned="work-ordered", asked="sb-lts") == fast
     assert cycles(planned="sb-lts", asked="work-ordered") == fast
+
+
+def test_where_memory_takes_longer_no_other_way_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_schedules, "_SCHEDULED_BOTH_WAYS", 0)
+    slow = whole(planned="work-ordered", asked="sb-lts", gb_per_s=0.01, overlap=Overlap.PERFECT_OVERLAP)
+
+    assert slow.bound_by == "memory"
+    assert slow.cycles == cycles(planned="work-ordered", asked="work-ordered")
+
+
+def test_where_nothing_overlaps_cycles_count_however_slow_memory_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(part_schedules, "_SCHEDULED_BOTH_WAYS", 0)
+    ways = {"planned": "work-ordered", "asked": "sb-lts"}
+
+    assert cycles(**ways, gb_per_s=0.01, overlap=Overlap.NO_OVERLAP) == cycles(planned="sb-lts", asked="sb-lts")
