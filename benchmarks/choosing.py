@@ -18,7 +18,7 @@ from dfcompile.option_texts import parse_pes
 from dfcompile.options import Effort, Volumes
 from dfcompile.scheduler import ScheduleOptions, schedule
 
-MOST_TASKS = 1_000_000  # of a uniform choice that is scheduled
+MOST_TASKS = 4_000_000  # of a uniform choice that is scheduled
 
 
 def makespan(sketch: Sketch, options: ScheduleOptions) -> int:

@@ -8,6 +8,7 @@ from dfcompile.canonical_dag import CanonicalDag, DagBuilder
 from dfcompile.options import Effort
 from dfcompile.scheduler import ScheduleOptions, schedule_non_streaming, streaming_schedule
 from dfcompile.scheduler.checker import check
+from dfcompile.scheduler.listing import through_memory
 from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
@@ -55,3 +56,30 @@ def test_followers_that_would_keep_an_element_idle_do_not_stream() -> None:
 
     assert not found.streamed.any()
     assert found.makespan_cycles == 220
+
+
+def a_chain_beside_tasks(length: int, others: int, volume: int) -> CanonicalDag:
+    """Return tasks of which each streams to the next, and others of the same work."""
+    builder = DagBuilder("beside")
+    scope, memory = builder.add_scope("all"), builder.add_memory(builder.add_scope("in"))
+    before = memory
+    for number in range(length + others):
+        task = builder.add_task(scope, number)
+        builder.add_edge(before if number < length else memory, task, volume)
+        if number >= length - 1:
+            builder.add_edge(task, builder.add_memory(builder.add_scope(f"out{number}")), volume)
+        before = task
+    return builder.finish()
+
+
+def test_gangs_of_many_tasks_are_looked_at_where_they_bring_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """24 tasks of 100 cycles on two elements, 1,200 if shared; a chain of 14 (13) of them takes 1,400 (1,300) alone."""
+    far, near = a_chain_beside_tasks(14, 10, 100), a_chain_beside_tasks(13, 11, 100)
+    without = {dag: schedule_non_streaming(dag, 2).makespan_cycles for dag in (far, near)}
+    assert without == {far: 1400, near: 1300}
+    assert all(large(dag, 2).schedule.makespan_cycles < cycles for dag, cycles in without.items())
+
+    monkeypatch.setattr(through_memory, "_MANY", -1)
+
+    assert large(far, 2).schedule.makespan_cycles < without[far]
+    assert large(near, 2).schedule.makespan_cycles == without[near]
