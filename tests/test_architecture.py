@@ -1,5 +1,6 @@
 """The rules that hold the project together: imports, sizes, names, sources, documents."""
 
+import ast
 import importlib
 import os
 import re
@@ -96,6 +97,14 @@ def lines_of(module: Path) -> int:
 
 def name_of(module: Path) -> str:
     return str(module.relative_to(ROOT))
+
+
+def test_different_numbers_are_found_by_sorting() -> None:
+    """`numpy.unique` of an array alone fills a hash table: `dfcompile.distinct` is faster, of millions far faster."""
+    for module in MODULES:
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "np.unique":
+                assert node.keywords, f"{module.relative_to(ROOT)}:{node.lineno}: np.unique, expected distinct"
 
 
 def test_unit_tests_stand_in_the_room_of_what_they_test() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from dfcompile.distinct import distinct
 from dfcompile.errors import UserError
 
 Int64 = npt.NDArray[np.int64]
@@ -132,7 +133,7 @@ def least(curves: Sequence[Curve]) -> Curve:
 
 def total(curves: Sequence[Curve]) -> Curve:
     """Return the curve of operations that run one after the other, each with the whole buffer."""
-    sizes = np.unique(np.concatenate([curve.sizes for curve in curves]))
+    sizes = distinct(np.concatenate([curve.sizes for curve in curves]))
     sizes = sizes[sizes >= max(curve.least_size for curve in curves)]
     traffic = np.zeros(len(sizes), dtype=np.int64)
     for curve in curves:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64, Scope
 from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.canonical_dag.verifier import node_volumes
+from dfcompile.distinct import distinct
 from dfcompile.records import replace
 
 OUTSIDE = -1  # a node of a part that stands for one that is not in it
@@ -41,11 +42,11 @@ def part_of(dag: CanonicalDag, tasks: Int64, edges: Int64) -> DagPart:
     source, target = dag.edge_source[edges], dag.edge_target[edges]
     inside = np.zeros(dag.nodes_count, dtype=np.bool_)
     inside[tasks] = True
-    buffers = np.unique(np.concatenate([source[dag.is_buffer[source]], target[dag.is_buffer[target]]]))
+    buffers = distinct(np.concatenate([source[dag.is_buffer[source]], target[dag.is_buffer[target]]]))
     inside[buffers] = True
     kept = np.flatnonzero(inside)
-    makers = np.unique(source[~inside[source]])
-    readers = np.unique(target[~inside[target]])
+    makers = distinct(source[~inside[source]])
+    readers = distinct(target[~inside[target]])
     number = np.full(dag.nodes_count, OUTSIDE, dtype=np.int32)
     number[kept] = np.arange(len(kept), dtype=np.int32)
     from_outside = len(kept) + np.searchsorted(makers, source)

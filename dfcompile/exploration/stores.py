@@ -8,6 +8,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.canonical_dag.extraction.scopes import Array
+from dfcompile.distinct import distinct
 from dfcompile.scheduler import Schedule
 
 _NEVER = np.iinfo(np.int64).max
@@ -98,7 +99,7 @@ def _handed_on(dag: CanonicalDag, schedule: Schedule, edges: tuple[Int32, Int32,
     return [
         Store(f"{dag.scopes[at].name} handed on", int(size[at]), int(first[at]), int(end[at]),
               int(size[at]) + int(read[at]), 0)
-        for at in np.unique(scope).tolist()
+        for at in distinct(scope).tolist()
     ]  # fmt: skip
 
 

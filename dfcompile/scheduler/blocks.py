@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32
+from dfcompile.distinct import distinct
 from dfcompile.errors import VerificationError
 
 
@@ -84,7 +85,7 @@ def check_blocks(dag: CanonicalDag, blocks: object, pes: int, *, overlaps: bool)
             raise VerificationError(f"column {name}: found {_described(column)} against int32({nodes},)")
     if not np.array_equal(np.sort(blocks.order), np.arange(nodes)):
         raise VerificationError(f"column order: not each of the {nodes} nodes once")
-    if not np.array_equal(np.unique(blocks.block), np.arange(blocks.count)):
+    if not np.array_equal(distinct(blocks.block), np.arange(blocks.count)):
         raise VerificationError("column block: the numbers of the blocks are not 0, 1, 2, …")
     place = np.empty(nodes, dtype=np.int64)
     place[blocks.order] = np.arange(nodes)

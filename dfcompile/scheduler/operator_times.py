@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
+from dfcompile.distinct import distinct
 from dfcompile.scheduler.schedules import Schedule
 
 _BITS = 62  # of numbers that are exact
@@ -61,7 +62,7 @@ def _idle_parts(start: Int64, end: Int64, operator: Int64, schedule: Schedule, o
 
     What is idle while nothing runs counts for what runs next.
     """
-    events = np.unique(np.concatenate([[0, schedule.makespan_cycles], start, end]))
+    events = distinct(np.concatenate([[0, schedule.makespan_cycles], start, end]))
     begins, ends = np.searchsorted(events, start), np.searchsorted(events, end)
     running = np.zeros(len(events), dtype=np.int64)
     np.add.at(running, begins, 1)

@@ -1,9 +1,9 @@
 """What the scheduler hands over: schedules as read-only array columns."""
 
-import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.distinct import distinct
 from dfcompile.options import Timing
 
 NO_PE = -1
@@ -48,7 +48,7 @@ class Schedule(Struct, frozen=True, eq=False):
     @property
     def blocks_count(self) -> int:
         """Number of spatial blocks that hold a computational node."""
-        return len(np.unique(self.block[self.pe != NO_PE]))
+        return len(distinct(self.block[self.pe != NO_PE]))
 
 
 class NonStreamingSchedule(Struct, frozen=True, eq=False):

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from dfcompile.bounds.curve import Int64
 from dfcompile.bounds.tilings import Tiles, tile_sizes
+from dfcompile.distinct import distinct
 from dfcompile.errors import UserError
 
 MOST_PAIRS = 20_000  # of tiles of an axis: some seconds
@@ -58,7 +59,7 @@ class WindowAxis(Struct, frozen=True):
     @property
     def touched(self) -> int:
         """Words that are read by any pair."""
-        return len(np.unique(self._taken[self._taken >= 0]))
+        return len(distinct(self._taken[self._taken >= 0]))
 
     @property
     def live_taps(self) -> int:

@@ -7,6 +7,7 @@ long and narrow goes vertex by vertex.
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Int32, Int64
+from dfcompile.distinct import distinct
 
 Ends = Int32 | Int64
 
@@ -53,7 +54,7 @@ def _by_levels(source: Ends, target: Ends, step: Int64) -> Int64 | None:
         ends = consumers[np.repeat(start[level] - first, edges) + np.arange(int(edges.sum()))]
         np.maximum.at(before, ends, np.repeat(length[level], edges))
         np.subtract.at(missing, ends, 1)
-        level = np.unique(ends[missing[ends] == 0])
+        level = distinct(ends[missing[ends] == 0])
     return length
 
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
+from dfcompile.distinct import distinct
+
 LARGEST_FOOTPRINT = 20_000_000  # iterations that are enumerated to count the distinct elements of an irregular write
 
 
@@ -69,7 +71,7 @@ class Traversal(Struct, frozen=True):
             return None
         offsets = np.zeros(1, dtype=np.int64)
         for extent, stride in merged(moving.loops):
-            offsets = np.unique(np.add.outer(offsets, stride * np.arange(extent, dtype=np.int64)))
+            offsets = distinct(np.add.outer(offsets, stride * np.arange(extent, dtype=np.int64)))
         return len(offsets)
 
 

@@ -9,6 +9,7 @@ from dfcompile.dfmodel_backend.columns import Numbers, members_of
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_within
 from dfcompile.dfmodel_backend.kernel_sets.down_sets import DownSets
 from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
+from dfcompile.distinct import distinct
 
 MOST_DOWN_SETS = 3000
 MOST_ARCS = 30_000
@@ -95,7 +96,7 @@ def _layers(lattice: DownSets, most: int, most_arcs: int) -> list[Numbers]:
         begin, width = starts[layer[1]], np.diff(starts)[layer[1]]
         offset = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
         pairs = np.repeat(layer[0], width) * len(number) + target[np.repeat(begin, width) + offset]
-        layer = np.stack(np.divmod(np.unique(pairs), len(number)))
+        layer = np.stack(np.divmod(distinct(pairs), len(number)))
         arcs += layer.shape[1]
         if arcs > most_arcs:
             break

@@ -13,6 +13,7 @@ from msgspec import Struct
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.part import DagPart, part_of
+from dfcompile.distinct import distinct
 
 NO_UNIT = -1
 
@@ -87,7 +88,7 @@ class TaskUnits(Struct, frozen=True, dict=True):
         ends = np.concatenate([self.unit[self.dag.edge_source], self.unit[self.dag.edge_target]])
         both = np.concatenate([numbers, numbers])
         inside = ends != NO_UNIT
-        return tuple(np.unique(edges) for edges in _split(both[inside], ends[inside], self.count))
+        return tuple(distinct(edges) for edges in _split(both[inside], ends[inside], self.count))
 
     def may_share(self, units: int) -> bool:
         """Return whether a set may be one configuration: nothing in it waits for an exchange of what it makes."""
@@ -109,7 +110,7 @@ class TaskUnits(Struct, frozen=True, dict=True):
 
     def edges(self, units: int) -> Int64:
         """Return the numbers of the edges at the tasks of a set, ascending."""
-        return np.unique(np.concatenate([self._edges[unit] for unit in self.members(units)]))
+        return distinct(np.concatenate([self._edges[unit] for unit in self.members(units)]))
 
     def part(self, units: int) -> DagPart:
         """Return the tasks of a set as a DAG of their own."""
@@ -118,7 +119,7 @@ class TaskUnits(Struct, frozen=True, dict=True):
 
 def _groups(dag: CanonicalDag) -> tuple[Int64, list[str]]:
     """Return the number of the kernel, or of the scope without kernel, of each node, and their names."""
-    scopes = np.unique(dag.node_scope[dag.is_computational])
+    scopes = distinct(dag.node_scope[dag.is_computational])
     numbers: dict[tuple[bool, int], int] = {}
     names: list[str] = []
     of_scope = np.full(len(dag.scopes), NO_UNIT, dtype=np.int64)
@@ -136,11 +137,11 @@ def _follows(dag: CanonicalDag, group: Int64, count: int) -> list[tuple[int, int
     """Return the pairs of groups of which the second reads what the first makes, directly or from memory."""
     source, target = group[dag.edge_source], group[dag.edge_target]
     direct = (source != NO_UNIT) & (target != NO_UNIT) & (source != target)
-    pairs = {divmod(pair, count) for pair in np.unique(source[direct] * count + target[direct]).tolist()}
+    pairs = {divmod(pair, count) for pair in distinct(source[direct] * count + target[direct]).tolist()}
     writes = (source != NO_UNIT) & (target == NO_UNIT)
     reads = (source == NO_UNIT) & (target != NO_UNIT)
-    written = np.unique(dag.edge_target[writes].astype(np.int64) * count + source[writes])
-    read = np.unique(dag.edge_source[reads].astype(np.int64) * count + target[reads])
+    written = distinct(dag.edge_target[writes].astype(np.int64) * count + source[writes])
+    read = distinct(dag.edge_source[reads].astype(np.int64) * count + target[reads])
     writers: dict[int, list[int]] = {}
     for pair in written.tolist():
         writers.setdefault(pair // count, []).append(pair % count)

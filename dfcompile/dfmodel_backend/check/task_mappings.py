@@ -14,6 +14,7 @@ from dfcompile.dfmodel_backend.check.task_memory import Key, Recount
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.distinct import distinct
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler import check
 from dfcompile.scheduler.replayed import replay_of
@@ -73,7 +74,7 @@ def _configuration_of_nodes(dag: CanonicalDag, mapping: TaskMapping) -> Int64:
         if (number[nodes] != NO_CONFIGURATION).any():
             raise VerificationError(f"configuration {place}: found a task for the second time")
         number[nodes] = place
-        for kernel in {dag.scopes[scope].kernel for scope in np.unique(dag.node_scope[nodes]).tolist()}:
+        for kernel in {dag.scopes[scope].kernel for scope in distinct(dag.node_scope[nodes]).tolist()}:
             if kernel >= 0 and kernels.setdefault(kernel, place) != place:
                 name = dag.kernels[kernel].name
                 raise VerificationError(f"kernel {name!r}: found in configurations {kernels[kernel]} and {place}")

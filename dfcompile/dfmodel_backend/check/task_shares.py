@@ -12,6 +12,7 @@ from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend.attained.mapping import TaskMapping
 from dfcompile.dfmodel_backend.check.requirements import require
 from dfcompile.dfmodel_backend.machine.system import System
+from dfcompile.distinct import distinct
 from dfcompile.errors import VerificationError
 
 RELATIVE = 1e-12
@@ -217,7 +218,7 @@ def _configurations(share: CanonicalDag, mapping: TaskMapping) -> dict[str, int]
     found = {}
     for place, configuration in enumerate(mapping.configurations):
         nodes = configuration.part.node[configuration.part.dag.is_computational]
-        for scope in np.unique(share.node_scope[nodes]).tolist():
+        for scope in distinct(share.node_scope[nodes]).tolist():
             kernel = share.scopes[scope].kernel
             if kernel >= 0:
                 found[share.kernels[kernel].name] = place

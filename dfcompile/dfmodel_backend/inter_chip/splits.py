@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from dfcompile.distinct import distinct
+
 Offsets = npt.NDArray[np.int64]
 Counted = tuple[tuple[tuple[int, ...], int], ...]  # coordinates of several splits, and how many elements have them
 
@@ -122,7 +124,7 @@ def _counts_in_period(splits: Sequence[Split], low: int, period: int) -> dict[tu
     if len(splits) == 1 and len(splits[0].moduli) == 1 and splits[0].moduli[0] == period:
         block = splits[0].block
         return {(place,): min(block, period - place * block) // low for place in range(-(-period // block))}
-    starts = np.unique(np.concatenate([split.starts(period) for split in splits]))
+    starts = distinct(np.concatenate([split.starts(period) for split in splits]))
     lengths = np.diff(np.append(starts, period)) // low
     counts: dict[tuple[int, ...], int] = {}
     for first in range(0, len(starts), PIECES):

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
 from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY
+from dfcompile.distinct import distinct
 
 Figures = npt.NDArray[np.float64]  # [figure, before, after]: DRAM traffic, SRAM, and, where it counts, what is alive
 Touched = npt.NDArray[np.bool_]  # [before, after]
@@ -78,7 +79,7 @@ def _largest(readers: Numbers, sizes: Column, before: Members, after: Members) -
     """Return the largest size of the readers in each configuration ``[before, after]``, 0 without one."""
     found = np.zeros((len(before), len(after)))
     changing = np.flatnonzero(after[:, readers].any(axis=0) & ~before[:, readers].all(axis=0))
-    for size in np.unique(sizes[changing]).tolist():
+    for size in distinct(sizes[changing]).tolist():
         equal = readers[changing[sizes[changing] == size]]
         waits, runs = ~before[:, equal], after[:, equal]
         rows, columns = np.flatnonzero(waits.any(axis=1)), np.flatnonzero(runs.any(axis=1))

@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from dfcompile.distinct import distinct
 from dfcompile.frontend import NARROW_REALS
 from dfcompile.lowering import CanonicalFragment, Operator, Reduction, Tensor, onnx_expansion
 from dfcompile.lowering.expansions.gather import few_progressions
@@ -119,7 +120,7 @@ def _add_runs(
     """
     x, updates = operands
     places = lines[0]
-    is_overwritten = len(np.unique(places)) < len(places)
+    is_overwritten = len(distinct(places)) < len(places)
     if op.text("reduction", "none") != "none" or is_overwritten or not (lines == places).all():
         return False
     is_whole = len(places) == x.shape[axis]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.distinct import distinct
 from dfcompile.scheduler.bounds.alike import alike, first_sums
 from dfcompile.scheduler.bounds.precedence import Direction, earliest
 
@@ -46,7 +47,7 @@ def with_energy(
     """
     start, end = known[0][:], known[1][:]
     tasks = np.array([node for node in direction.order if task[node]], dtype=np.int64)
-    asked = tasks[np.unique(np.linspace(0, len(tasks) - 1, _rows(len(tasks))).astype(np.int64))]
+    asked = tasks[distinct(np.linspace(0, len(tasks) - 1, _rows(len(tasks))).astype(np.int64))]
     ancestors = _ancestors(direction, asked)
     near = ancestors & _may_be_there(direction, ancestors, task, pes)
     begin, ended = _energies((ancestors, near), (_ends(start, end, work), task, work), pes)
@@ -145,6 +146,6 @@ def _ends(start: list[int], end: list[int], work: Int64) -> Int64:
 
 def some_values(values: Int64, most: int) -> list[int]:
     """Return so many of the different values at most, evenly spread, the least and the largest among them."""
-    different = np.unique(values)
-    chosen: list[int] = different[np.unique(np.linspace(0, len(different) - 1, most).astype(np.int64))].tolist()
+    different = distinct(values)
+    chosen: list[int] = different[distinct(np.linspace(0, len(different) - 1, most).astype(np.int64))].tolist()
     return chosen

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag, topological_order
+from dfcompile.distinct import distinct
 from dfcompile.scheduler.bounds.ancestry import Ancestry
 from dfcompile.scheduler.bounds.counting import counting_bound
 from dfcompile.scheduler.bounds.crossing import crossing_bound
@@ -100,8 +101,8 @@ def _loaded(dag: CanonicalDag, before: list[int], after: list[int], pes: int) ->
     if not len(tasks):
         return 0
     first, last = np.array(before, dtype=np.int64)[tasks], np.array(after, dtype=np.int64)[tasks]
-    values = np.unique(first)
-    tried = values[np.unique(np.linspace(0, len(values) - 1, _TRIED).astype(np.int64))]
+    values = distinct(first)
+    tried = values[distinct(np.linspace(0, len(values) - 1, _TRIED).astype(np.int64))]
     reached = np.searchsorted(tried, first, side="right")  # so many of the tried are at most first
     # Tasks between the same values count as one: of equals in ``last`` the one with the largest load decides.
     order = np.lexsort((reached, -last))

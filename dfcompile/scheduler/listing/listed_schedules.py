@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.distinct import distinct
 from dfcompile.options import Effort, Timing
 from dfcompile.records import replace
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
@@ -237,7 +238,7 @@ def _is_free(dag: CanonicalDag, streamed: Bool) -> bool:
 
 def _is_each_alone(dag: CanonicalDag, planned: Schedule) -> bool:
     """Return whether every task has a processing element of its own."""
-    return len(np.unique(planned.pe[dag.is_computational])) == dag.tasks_count
+    return len(distinct(planned.pe[dag.is_computational])) == dag.tasks_count
 
 
 def _is_proof_tried(dag: CanonicalDag, options: ScheduleOptions, streamed: Bool) -> bool:

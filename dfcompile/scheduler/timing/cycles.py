@@ -3,6 +3,7 @@
 import numpy as np
 
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.distinct import distinct
 
 _UNSEEN = -1
 
@@ -17,7 +18,7 @@ def edges_on_cycles(nodes: int, source: Int32, target: Int32) -> Bool:
     on_cycle = np.ones(len(source), dtype=np.bool_)
     cursor = list(starts[:-1])
     clock = 0
-    for root in np.unique(source).tolist():
+    for root in distinct(source).tolist():
         if seen_at[root] != _UNSEEN:
             continue
         seen_at[root] = lowest[root] = clock
