@@ -12,7 +12,7 @@ from dfcompile.options import Fifos
 from dfcompile.records import replace
 from dfcompile.scheduler.fifo.in_flight import in_flight, in_flight_apart, in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
-from dfcompile.scheduler.replayed import first_outputs, replay_of, with_times_of
+from dfcompile.scheduler.replayed import first_outputs, replay_of, settled_replay, with_times_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
 from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, accesses_of
@@ -79,7 +79,13 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
 
 
 def replayed_once(dag: CanonicalDag, planned: Schedule, most_accesses: int) -> ReplayedSchedule | None:
-    """Return a schedule with its FIFOs as they are, and what it takes; ``None`` if that is not `is_replayable`."""
+    """Return a schedule with its FIFOs as they are, and what it takes; ``None`` if that is not `is_replayable`.
+
+    Where nothing streams and each node begins as soon as it may, there is nothing to look at one by one.
+    """
+    found = settled_replay(dag, planned)
+    if found is not None:
+        return _with_times(dag, planned, found)
     plan = _plan_within(dag, planned, most_accesses)
     return None if plan is None else _with_times(dag, planned, simulate_plan(dag, plan, details=False))
 

@@ -10,6 +10,7 @@ from dfcompile.records import replace
 from dfcompile.scheduler.checker import check
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate
+from dfcompile.scheduler.simulation.unstreamed import settled
 
 
 def replayed(dag: CanonicalDag, schedule: Schedule) -> Schedule:
@@ -19,13 +20,18 @@ def replayed(dag: CanonicalDag, schedule: Schedule) -> Schedule:
         VerificationError: the replay ends in a deadlock, or the checker rejects what it took.
         ReplayTooLargeError: the replay is too large.
     """
-    found = simulate(dag, replay_of(schedule), details=False)
+    found = settled_replay(dag, schedule) or simulate(dag, replay_of(schedule), details=False)
     if found.deadlock:
         link = found.deadlock[0].text(dag)
         raise VerificationError(f"schedule of {dag.name!r} on {schedule.pes} processing elements: deadlock, {link}")
     timed = with_times_of(dag, schedule, found)
     check(dag, timed)
     return timed
+
+
+def settled_replay(dag: CanonicalDag, schedule: Schedule) -> Simulation | None:
+    """Return the replay of a schedule in which nothing streams if it takes the times that were planned, else none."""
+    return settled(dag, replay_of(schedule), schedule.start, schedule.last_out)
 
 
 def with_times_of(dag: CanonicalDag, schedule: Schedule, replay: Simulation) -> Schedule:

@@ -1,7 +1,7 @@
 """Schedules of parts of a lowering; parts of one shape, such as equal layers, have the same."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from dfcompile.scheduler.replayed import replayed
 _Key = tuple[bytes, ScheduleOptions]
 
 _SCHEDULED_BOTH_WAYS = 10_000  # nodes; of more, another way is looked for where it may help
-_REPLAYED_BOTH_WAYS = 100_000  # nodes; of more, where it is known
+_REPLAYED_BOTH_WAYS = 100_000  # nodes; of more, where it is planned already, too
 
 
 @dataclass(frozen=True)
@@ -58,27 +58,31 @@ class PartSchedules:
         return None
 
     def replayed(
-        self, part: CanonicalDag, fits: Callable[[Schedule], bool], may_help: Callable[[], bool] = lambda: True
+        self,
+        part: CanonicalDag,
+        fits: Callable[[Schedule], bool],
+        may_help: Callable[[Schedule | None], bool] = lambda _: True,
     ) -> Iterator[Schedule]:
         """Yield schedules with the times of their replay: as planned, and as asked for where that is another way.
 
-        Of a large part the second is yielded where it is known, or where no FIFOs of the first fit. What is too large
-        to be replayed is passed over where another way is not.
+        Of all but small parts, what is known comes first, and the other way only where it may help; of large parts
+        only if it is planned already, or no FIFOs of the first fit. What is too large to be replayed is passed over
+        where another way is not.
 
         Args:
             part: of the lowering.
             fits: whether there is room for the FIFOs of a schedule.
-            may_help: asked of all but small parts, once the first was yielded: whether another may be of use.
+            may_help: asked once the first was yielded, of all but small parts: whether a schedule with the times that
+                are planned may be of use; of none where nothing is planned yet.
 
         Raises:
             ReplayTooLargeError: the replays of all that fit are too large.
         """
         shape, is_found, too_large = _shape(part), False, None
-        for asked in dict.fromkeys((self.planning, self.scheduling)):
-            only_known = is_found and not self._is_worth_it(part, may_help)
+        for asked in self._ways(shape, part, fits):
             for options in _with_smaller_fifos(asked):
                 key = shape, options
-                if only_known and key not in self._replayed:
+                if is_found and not self._is_worth_it(part, key, fits, may_help):
                     continue
                 if not fits(found := self._plan(part, key)):
                     continue
@@ -93,11 +97,26 @@ class PartSchedules:
         if too_large is not None and not is_found:
             raise too_large
 
-    def _is_worth_it(self, part: CanonicalDag, may_help: Callable[[], bool]) -> bool:
+    def _ways(self, shape: bytes, part: CanonicalDag, fits: Callable[[Schedule], bool]) -> Iterable[ScheduleOptions]:
+        known = self._replayed.get((shape, self.scheduling))
+        is_first = known is not None and part.nodes_count > _SCHEDULED_BOTH_WAYS and fits(known)
+        ways = (self.scheduling, self.planning) if is_first else (self.planning, self.scheduling)
+        return dict.fromkeys(ways)
+
+    def _is_worth_it(
+        self,
+        part: CanonicalDag,
+        key: _Key,
+        fits: Callable[[Schedule], bool],
+        may_help: Callable[[Schedule | None], bool],
+    ) -> bool:
         """Return whether a second schedule of a part is looked for."""
-        if part.nodes_count <= _SCHEDULED_BOTH_WAYS:
+        if part.nodes_count <= _SCHEDULED_BOTH_WAYS or key in self._replayed:
             return True
-        return part.nodes_count <= _REPLAYED_BOTH_WAYS and may_help()
+        planned = self._planned.get(key)
+        if planned is None and part.nodes_count > _REPLAYED_BOTH_WAYS:
+            return False
+        return (planned is None or fits(planned)) and may_help(planned)
 
     def _replay(self, part: CanonicalDag, found: Schedule, key: _Key) -> Schedule:
         if key not in self._replayed:

@@ -28,6 +28,7 @@ TINY = 64  # graphs of no more tasks may have
 REPLAYED_OF_TINY = 120_000  # as many in all their sets: 2,000 sets of some milliseconds each
 PLANNED = 40_000  # otherwise schedules are planned for so many tasks, or for the whole graph so often
 PLANNED_TIMES = 3
+MANY = 1_000_000  # graphs of more tasks only as a whole, and each kernel alone
 SMALL = 1_000  # of graphs of more tasks
 REFINED_TIMES = 12  # not more of the sets of least bounds than so many times all tasks: bounds are not plans
 NEARLY = 1.05  # of the time: mean intervals are as wrong as that
@@ -151,6 +152,8 @@ class _Search:
         for arc in counted(self._arcs_of(tuple(alone))):
             self._plan(arc, budget)
         tasks = self._model.dag.tasks_count
+        if tasks > MANY:
+            return
         refinement = _Budget(PLANNED if tasks <= SMALL else REFINED_TIMES * tasks)
         while True:
             merged = self._merges()

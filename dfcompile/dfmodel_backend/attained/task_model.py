@@ -143,26 +143,30 @@ class TaskModel(Struct, frozen=True, dict=True):
         """Return the configuration of a set of units, or None if its FIFOs exceed SRAM.
 
         Another way to schedule them than the planned one is asked for because it takes fewer cycles, as a rule: of a
-        large part it is not looked for where memory or network take longer than these.
+        large part it is not looked for where memory or network take longer than these, nor replayed where its plan is
+        no faster.
 
         Raises:
             UserError: the replay of its schedule is too large.
         """
         part = self._machine_units.part(units)
         fastest: TaskConfiguration | None = None
-        schedules = self._schedules.replayed(
-            part.dag,
-            fits=lambda schedule: self._fits(part, schedule),
-            may_help=lambda: self._waits_for_compute(fastest),
-        )
-        for schedule in schedules:
+
+        def may_help(planned: Schedule | None) -> bool:
+            if fastest is None:
+                return True
+            if planned is None:
+                return self._waits_for_compute(fastest)
+            return self._configuration(units, part, planned).time_ns < fastest.time_ns
+
+        for schedule in self._schedules.replayed(part.dag, lambda schedule: self._fits(part, schedule), may_help):
             found = self._configuration(units, part, schedule)
             if fastest is None or found.time_ns < fastest.time_ns:
                 fastest = found
         return fastest
 
-    def _waits_for_compute(self, found: TaskConfiguration | None) -> bool:
-        return found is None or self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
+    def _waits_for_compute(self, found: TaskConfiguration) -> bool:
+        return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
 
     def planned(self, units: int) -> TaskConfiguration | None:
         """Return the configuration of a set of units if its schedule took what was planned, None if it does not fit."""

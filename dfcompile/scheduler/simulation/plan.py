@@ -48,7 +48,7 @@ def plan_replay(dag: CanonicalDag, replay: Replay) -> Plan:
         VerificationError: the replay does not fit the graph.
     """
     check_replay(dag, replay)
-    waiting, awaited, count = _waits(dag, replay)
+    waiting, awaited, count = waits_of(dag, replay)
     unit = _unit_numbers(dag, replay, waiting, awaited, count)
     inside = unit[waiting] == unit[awaited]
     inner: dict[int, list[int]] = {}
@@ -109,7 +109,7 @@ def _held(unit: StreamingUnit) -> int:
     return sum(unit.capacity[edge] for edge in range(len(unit.edges)) if unit.is_bounded(edge))
 
 
-def _waits(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Int64, int]:
+def waits_of(dag: CanonicalDag, replay: Replay) -> tuple[Int64, Int64, int]:
     """Return who waits for the end of whom, and the number of nodes with barriers."""
     memory = np.flatnonzero(~replay.streamed)
     previous = previous_on_element(dag, replay)

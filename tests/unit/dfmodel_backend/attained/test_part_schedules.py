@@ -20,9 +20,10 @@ def names_of(
     few_nodes: int = 0,
     *,
     only: str = "",
+    fits_known: bool = False,
     may_help: bool = True,
 ) -> list[str]:
-    """Return how the schedules of a part were made whose schedule is known and, without ``only``, does not fit."""
+    """Return how the schedules of a part were made whose schedule is known, and fits only if it is said."""
     monkeypatch.setattr(part_schedules, "_SCHEDULED_BOTH_WAYS", few_nodes)
     monkeypatch.setattr(part_schedules, "_REPLAYED_BOTH_WAYS", most_nodes)
     schedules = PartSchedules(ASKED, PLANNED)
@@ -30,9 +31,9 @@ def names_of(
     schedules.put(DAG, known)
 
     def fits(found: Schedule) -> bool:
-        return found is not known if not only else found.partition == only
+        return (found is not known or fits_known) if not only else found.partition == only
 
-    return [found.partition for found in schedules.replayed(DAG, fits, lambda: may_help)]
+    return [found.partition for found in schedules.replayed(DAG, fits, lambda _: may_help)]
 
 
 def test_a_small_part_is_scheduled_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,6 +43,28 @@ def test_a_small_part_is_scheduled_both_ways(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_second_way_that_does_not_help_is_looked_for_only_of_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert names_of(monkeypatch, may_help=False) == ["sb-rlx"]
     assert names_of(monkeypatch, few_nodes=DAG.nodes_count, may_help=False) == ["sb-rlx", "sb-lts"]
+
+
+def test_of_all_but_small_parts_what_is_known_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names_of(monkeypatch, fits_known=True) == ["sb-lts", "sb-rlx"]
+    assert names_of(monkeypatch, fits_known=True, may_help=False) == ["sb-lts"]
+    assert names_of(monkeypatch, few_nodes=DAG.nodes_count, fits_known=True) == ["sb-rlx", "sb-lts"]
+
+
+@pytest.mark.parametrize("is_planned", [True, False])
+def test_of_large_parts_beside_what_is_known_only_what_is_planned_comes(
+    is_planned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part_schedules, "_SCHEDULED_BOTH_WAYS", 0)
+    monkeypatch.setattr(part_schedules, "_REPLAYED_BOTH_WAYS", 0)
+    schedules = PartSchedules(ASKED, PLANNED)
+    schedules.put(DAG, replayed(DAG, schedule(DAG, ASKED)))
+    if is_planned:
+        schedules.planned(DAG, lambda _: True)
+
+    found = [found.partition for found in schedules.replayed(DAG, lambda _: True)]
+
+    assert found == ["sb-lts", *["sb-rlx"] * is_planned]
 
 
 def test_a_large_part_whose_known_schedule_does_not_fit_is_not_scheduled_again(monkeypatch: pytest.MonkeyPatch) -> None:
