@@ -42,7 +42,7 @@ NOTHING = Limits(0, 0)
 THOROUGH = Limits(
     600_000,
     60_000,
-    promising_tasks=1_500_000,
+    promising_tasks=6_000_000,
     shorter_tasks=12_000_000,
     own_tasks=262_144,
     own_tasks_per_element=256,
