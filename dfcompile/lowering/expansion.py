@@ -69,9 +69,16 @@ class Expansion(Struct, frozen=True):
 
         Raises:
             PluginError: the function of a third party raised.
+            UnsupportedOpError: what it makes for the operator, such as the numbers of its elements, needs more memory
+                than there is.
         """
-        with faults_of("expansion", self.origin):
-            self.rewrite(op, fragment)
+        try:
+            with faults_of("expansion", self.origin):
+                self.rewrite(op, fragment)
+        except MemoryError as error:
+            raise op.unsupported(
+                f"found sizes whose lowering by {self.name!r} needs more memory than there is"
+            ) from error
 
     def is_wanted(self, op: Node) -> bool:
         """Return whether the operator meets the condition under which this is the default.

@@ -83,6 +83,17 @@ def test_rows_at_places_of_several_dimensions(constants: tuple[int, ...], within
     check_node(Node("GatherND", [random(shape), places], constants, {"batch_dims": batch}))
 
 
+@pytest.mark.parametrize("name", ["selection", "rank"])
+def test_more_places_than_memory_holds_are_refused(name: str) -> None:
+    """The numbers of 2^46 places are an array of half a petabyte."""
+    text = f"g (float[{2**46}] x) => (y, i) <int64[1] k = {{1}}> {{ [op] y, i = TopK(x, k) }}"
+
+    with pytest.raises(
+        UserError, match=rf"node 'op': TopK\(.*: found sizes whose lowering by '{name}' needs more memory"
+    ):
+        lower_to_canonical(program_from_text(text), TABLE, [Choice("TopK", name)])
+
+
 @pytest.mark.parametrize("batch", [-1, -(2**31)])
 def test_no_batch_has_fewer_dimensions_than_none(batch: int) -> None:
     """ONNX's own inference ends the process."""
