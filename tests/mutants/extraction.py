@@ -18,7 +18,7 @@ EXTRACTION = (
     Mutant(_TRAVERSAL, "key=lambda loop: loop.stride, reverse=True", "key=lambda loop: loop.stride"),
     Mutant(
         _TRAVERSAL,
-        "np.unique(np.add.outer(offsets, stride * np.arange(extent, dtype=np.int64)))",
+        "distinct(np.add.outer(offsets, stride * np.arange(extent, dtype=np.int64)))",
         "np.add.outer(offsets, stride * np.arange(extent, dtype=np.int64)).ravel()",
     ),
     Mutant(_FAMILIES, "volumes[self.row - 1 :: self.row] = self.last", "volumes[self.row - 1] = self.last"),
