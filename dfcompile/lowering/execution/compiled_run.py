@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from dace.codegen.exceptions import CompilationError, CompilerConfigurationError
 from dace.config import set_temporary
+from dace.sdfg.nodes import MapEntry
 
 from dfcompile.errors import InternalError, UserError
 from dfcompile.frontend import CODED_REALS, PACKED_BITS, Level, Program, element_kind, scalar_type
@@ -26,11 +27,13 @@ from dfcompile.host.stages import Work, stage
 from dfcompile.lowering.execution import lapack
 from dfcompile.lowering.execution.accumulators import widen_accumulators
 from dfcompile.lowering.execution.coded_reals import definitions, passed_type
+from dfcompile.lowering.execution.states import UNITS, cut_state
 
 Values = Mapping[str, npt.NDArray[np.generic]]
 
 COMPILING = "compiling the lowered model"
 COMPILING_PARTS, RUNNING_PARTS = 24, 3  # against running the original: about, for what is shown of progress
+_STEPS_PER_SCOPE = 10**8  # of a map scope on average: level 3 takes the compiler a tenth of a second more for it
 LONGEST_LINE = 300  # characters of a tool's output
 _ERROR = re.compile(r"(?i)\berror\b")
 # What the machine has too little of, in a compiler's words.
@@ -47,8 +50,8 @@ def run_program(
     Args:
         program: only map scopes.
         inputs: arrays by the user's input name, of the model's shapes and data types.
-        optimised: whether the compiler optimises; without, a large program that runs for a moment is done in half
-            the time.
+        optimised: whether the compiler optimises, the more the longer the program runs; without, a large program that
+            runs for a moment is done in half the time.
         work: that this is `COMPILING_PARTS` and `RUNNING_PARTS` of; ``None``: of none.
 
     Returns:
@@ -71,8 +74,9 @@ def run_program(
             arguments[port.array] = np.zeros(_shape(program, port.array), _held_dtype(port.dtype))
     used = program.sdfg.arglist()
     calls_lapack = lapack.calls_lapack(program.sdfg)
+    level = 0 if not optimised else 3 if _runs_long(program.sdfg) else 1
     with (
-        _build_environment(optimised=optimised, libraries=lapack.LIBRARIES if calls_lapack else "") as folder,
+        _build_environment(level, libraries=lapack.LIBRARIES if calls_lapack else "") as folder,
         ending_with_us(),
     ):
         sdfg = deepcopy(program.sdfg)  # compiling changes an SDFG
@@ -80,6 +84,7 @@ def run_program(
         widen_accumulators(sdfg)
         if calls_lapack:
             sdfg.append_global_code(lapack.definitions())
+        cut_state(sdfg, UNITS)
         sdfg.build_folder = str(folder)
         steps = work or Work(COMPILING_PARTS + RUNNING_PARTS)
         with stage(COMPILING), steps.part(COMPILING_PARTS, is_unseen=True):
@@ -88,6 +93,12 @@ def run_program(
             compiled(**{name: value for name, value in arguments.items() if name in used})
         del compiled
     return {port.name: _given(arguments[port.array], port.dtype).reshape(port.shape) for port in program.outputs}
+
+
+def _runs_long(sdfg: dace.SDFG) -> bool:
+    """Return whether what a program takes less of time to run pays for most of what optimising all of it takes."""
+    scopes = [node for node, _ in sdfg.all_nodes_recursive() if isinstance(node, MapEntry)]
+    return sum(int(node.map.range.num_elements()) for node in scopes) > _STEPS_PER_SCOPE * len(scopes)
 
 
 def _hold(sdfg: dace.SDFG) -> None:
@@ -163,8 +174,10 @@ def _shape(program: Program, array: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def _build_environment(*, optimised: bool, libraries: str) -> Iterator[Path]:
+def _build_environment(level: int, libraries: str) -> Iterator[Path]:
     """Give a private build folder that is removed afterwards; floating point is strict, CMake is found.
+
+    The compiler optimises to a level.
 
     DaCe's caches of commands and headers run what they hold, and by default stand in a shared folder under a name that
     anybody can foresee. Here they are in a private folder of this process, from its second build on: the first would
@@ -179,9 +192,9 @@ def _build_environment(*, optimised: bool, libraries: str) -> Iterator[Path]:
         for tool, package in (("cmake", "pip install cmake"), ("g++", "apt-get install g++")):
             if shutil.which(tool) is None:
                 raise UserError(f"running a lowered model: no {tool!r} on PATH (try '{package}')")
-        settings.enter_context(set_temporary("compiler", "cpu", "args", value="-w"))
+        settings.enter_context(set_temporary("compiler", "cpu", "args", value=f"-w -O{level}"))
         settings.enter_context(set_temporary("compiler", "cpu", "libs", value=libraries))
-        settings.enter_context(set_temporary("compiler", "build_type", value="Release" if optimised else "None"))
+        settings.enter_context(set_temporary("compiler", "build_type", value="None"))
         settings.enter_context(set_temporary("default_build_folder", value=str(folder)))
         for name in ("precompiled_header", "configure_cache", "command_cache"):
             settings.enter_context(set_temporary("compiler", name, value=caches is not None))
