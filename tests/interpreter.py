@@ -43,16 +43,20 @@ def interpret(
     for port in program.inputs:
         if port.array in memory:
             memory[port.array] = np.array(inputs[port.name]).reshape(memory[port.array].shape)
-    (state,) = sdfg.states()
     with np.errstate(all="ignore"):
-        for node in dfs_topological_sort(state, state.source_nodes()):
-            if isinstance(node, AccessNode) and isinstance(node.desc(sdfg), dace.data.View):
-                source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
-                array = node.desc(sdfg)
-                memory[node.data] = memory[source].reshape(array.shape).view(array.dtype.type)
-            elif isinstance(node, MapEntry):
-                _run_scope(state, node, memory)
+        for state in dfs_topological_sort(sdfg, [sdfg.start_block]):
+            _run_state(state, memory)
     return {port.name: memory[port.array].reshape(port.shape) for port in program.outputs}
+
+
+def _run_state(state: SDFGState, memory: dict[str, Array]) -> None:
+    for node in dfs_topological_sort(state, state.source_nodes()):
+        if isinstance(node, AccessNode) and isinstance(node.desc(state.sdfg), dace.data.View):
+            source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
+            array = node.desc(state.sdfg)
+            memory[node.data] = memory[source].reshape(array.shape).view(array.dtype.type)
+        elif isinstance(node, MapEntry):
+            _run_scope(state, node, memory)
 
 
 def _poison(array: dace.data.Array) -> Array:

@@ -74,7 +74,7 @@ def run_program(
             arguments[port.array] = np.zeros(_shape(program, port.array), _held_dtype(port.dtype))
     used = program.sdfg.arglist()
     calls_lapack = lapack.calls_lapack(program.sdfg)
-    level = 0 if not optimised else 3 if _runs_long(program.sdfg) else 1
+    level = optimisation_level(program.sdfg) if optimised else 0
     with (
         _build_environment(level, libraries=lapack.LIBRARIES if calls_lapack else "") as folder,
         ending_with_us(),
@@ -95,10 +95,11 @@ def run_program(
     return {port.name: _given(arguments[port.array], port.dtype).reshape(port.shape) for port in program.outputs}
 
 
-def _runs_long(sdfg: dace.SDFG) -> bool:
-    """Return whether what a program takes less of time to run pays for most of what optimising all of it takes."""
+def optimisation_level(sdfg: dace.SDFG) -> int:
+    """Return how far a compiler should optimise a lowered program, so that it is compiled and run soonest."""
     scopes = [node for node, _ in sdfg.all_nodes_recursive() if isinstance(node, MapEntry)]
-    return sum(int(node.map.range.num_elements()) for node in scopes) > _STEPS_PER_SCOPE * len(scopes)
+    steps = sum(int(node.map.range.num_elements()) for node in scopes)
+    return 3 if steps > _STEPS_PER_SCOPE * len(scopes) else 1
 
 
 def _hold(sdfg: dace.SDFG) -> None:

@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from itertools import pairwise
+from typing import TypeAlias
 
 import dace
 import networkx as nx
@@ -14,7 +16,7 @@ from dace.sdfg.state import SDFGState
 
 UNITS = 64  # of a state
 
-Edge = MultiConnectorEdge[Memlet]
+Edge: TypeAlias = MultiConnectorEdge[Memlet]
 
 
 def cut_state(sdfg: dace.SDFG, units: int) -> None:
@@ -34,18 +36,18 @@ def cut_state(sdfg: dace.SDFG, units: int) -> None:
         return
     whole = blocks[0]
     unit_of = _unit_of(whole)
-    views = {node: whole.in_edges(node) for node in whole.data_nodes() if isinstance(node.desc(sdfg), View)}
-    if any(len(edges) != 1 or node in unit_of for node, edges in views.items()):
+    views = [node for node in whole.data_nodes() if isinstance(node.desc(sdfg), View)]
+    shown = {edge.dst: edge for view in views for edge in whole.in_edges(view) if edge.dst_conn == "views"}
+    if any(view not in shown or view in unit_of or whole.in_degree(view) > 1 for view in views):
         return
-    shown = {view: edges[0] for view, edges in views.items()}
     parts = _parts(whole, unit_of, shown, units)
-    if len(parts) < 2:  # noqa: PLR2004
+    if len(parts) < 2:
         return
     states = [sdfg.add_state(f"{whole.label}_{number}") for number in range(len(parts))]
     for state, edges in zip(states, parts, strict=True):
         _fill(state, edges, unit_of, shown)
     sdfg.remove_node(whole)
-    for before, after in zip(states, states[1:], strict=False):
+    for before, after in pairwise(states):
         sdfg.add_edge(before, after, dace.InterstateEdge())
     sdfg.start_block = 0
 
