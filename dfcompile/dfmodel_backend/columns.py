@@ -10,6 +10,7 @@ Column = npt.NDArray[np.float64]  # one figure per set, or per configuration
 Numbers = npt.NDArray[np.int64]
 Members = npt.NDArray[np.bool_]  # [set, kernel]: whether the kernel at that position is in the set
 CELLS = 2**24  # sets times kernels as numbers at a time: they are eight times as large as members
+_MOST = 2**62  # rows that a number tells apart
 
 _Number = TypeVar("_Number", np.float32, np.float64, np.int64)
 
@@ -23,7 +24,7 @@ def equal_rows(columns: Sequence[Numbers]) -> tuple[Numbers, Numbers, Numbers]:
     Returns:
         The first row of each group, the group of each row, and the number of rows of each group.
     """
-    order = np.lexsort(columns[::-1])
+    order = _ascending(columns)
     begins = np.ones(len(order), dtype=np.bool_)
     begins[1:] = False
     for column in columns:
@@ -32,6 +33,20 @@ def equal_rows(columns: Sequence[Numbers]) -> tuple[Numbers, Numbers, Numbers]:
     group = np.empty(len(order), dtype=np.int64)
     group[order] = np.cumsum(begins) - 1
     return order[starts], group, np.diff(np.append(starts, len(order)))
+
+
+def _ascending(columns: Sequence[Numbers]) -> Numbers:
+    """Return the order of rows, equal ones as they come; by one number for each row where that is possible."""
+    key = np.zeros(len(columns[0]), dtype=np.int64)
+    rows = 1
+    for column in columns:
+        least = int(column.min(initial=0))
+        width = int(column.max(initial=0)) - least + 1
+        rows *= width
+        if rows > _MOST:
+            return np.lexsort(columns[::-1])
+        key = key * width + (column - least)
+    return np.argsort(key, kind="stable")
 
 
 def members_of(sets: tuple[int, ...], kernels: int) -> Members:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32
-from dfcompile.distinct import distinct
+from dfcompile.distinct import distinct, numbered
 from dfcompile.errors import VerificationError
 
 
@@ -27,7 +27,7 @@ class Blocks(Struct, frozen=True, eq=False):
     @classmethod
     def in_order(cls, block: list[int], order: list[int]) -> Blocks:
         """Freeze what a partitioner found; empty blocks vanish, the others keep their order."""
-        used, numbers = np.unique(np.array(block, dtype=np.int32), return_inverse=True)
+        used, numbers = numbered(np.array(block, dtype=np.int32))
         assert len(used) <= len(block)
         return cls(_frozen(numbers), _frozen(np.array(order, dtype=np.int32)))
 

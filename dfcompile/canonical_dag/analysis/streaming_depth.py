@@ -5,6 +5,7 @@ import numpy as np
 from dfcompile.canonical_dag.analysis.longest_path import longest_paths, order_from_sources
 from dfcompile.canonical_dag.analysis.work_and_depth import level_steps
 from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
+from dfcompile.distinct import numbered
 
 NO_COMPONENT = -1
 
@@ -59,7 +60,7 @@ def _components(dag: CanonicalDag, edges: Bool) -> Int32:
         while not np.array_equal(flatter := root[root], root):
             root = flatter
     component = np.full(dag.nodes_count, NO_COMPONENT, dtype=np.int32)
-    component[dag.is_computational] = np.unique(root[dag.is_computational], return_inverse=True)[1]
+    component[dag.is_computational] = numbered(root[dag.is_computational])[1]
     return component
 
 

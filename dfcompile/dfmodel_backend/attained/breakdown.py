@@ -10,6 +10,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.distinct import numbered
 from dfcompile.scheduler import Schedule
 
 
@@ -97,7 +98,7 @@ def time_parts(
     lasting = int((schedule.last_out[task] - schedule.start[task]).sum())
     waiting = whole_blocks = 0
     if schedule.barrier:
-        _, number = np.unique(schedule.block[task], return_inverse=True)
+        _, number = numbered(schedule.block[task])
         ends = np.zeros(int(number.max(initial=-1)) + 1, dtype=np.int64)
         np.maximum.at(ends, number, schedule.last_out[task])
         opened = np.concatenate([[0], ends[:-1]]).astype(np.int64)

@@ -8,6 +8,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int32, Int64
 from dfcompile.canonical_dag.part import OUTSIDE
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration
+from dfcompile.distinct import numbered
 from dfcompile.options import Timing
 from dfcompile.scheduler import NO_PE, Schedule, ScheduleOptions
 
@@ -35,7 +36,7 @@ def concatenated(
         here = np.flatnonzero((part.node != OUTSIDE) & part.dag.is_computational)
         there = part.node[here]
         # Blocks of memory alone are none of the whole.
-        used, number = np.unique(own.block[here], return_inverse=True)
+        used, number = numbered(own.block[here])
         block[there] = blocks + number
         pe[there] = own.pe[here]
         for whole, column in ((start, own.start), (first_out, own.first_out), (last_out, own.last_out)):

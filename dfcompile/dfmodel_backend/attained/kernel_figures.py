@@ -10,6 +10,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.part import OUTSIDE
 from dfcompile.dfmodel_backend.attained.stores import StoreTable
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
+from dfcompile.distinct import numbered
 from dfcompile.scheduler.operator_times import shared
 
 NOBODY = -1  # in the place of a kernel's number, of memory
@@ -155,7 +156,7 @@ def _dram_bytes(stores: StoreTable, kernels: _Kernels, configuration: TaskConfig
     for ends, is_read in ((target, True), (source, False)):
         which = inside[ends]
         amounts: dict[int, dict[int, int]] = {}
-        pairs, at = np.unique(store[which] * len(moved) + kernels.of_node[ends[which]], return_inverse=True)
+        pairs, at = numbered(store[which] * len(moved) + kernels.of_node[ends[which]])
         sums = np.zeros(len(pairs), dtype=np.int64)
         np.add.at(sums, at, stores.edge_bytes[edges[which]])
         for pair, amount in zip(pairs.tolist(), sums.tolist(), strict=True):

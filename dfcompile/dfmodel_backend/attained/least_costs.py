@@ -11,6 +11,7 @@ from dfcompile.dfmodel_backend.attained.least_paths import LeastPaths
 from dfcompile.dfmodel_backend.attained.task_model import TaskModel
 from dfcompile.dfmodel_backend.attained.task_units import NO_UNIT
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers, members_of
+from dfcompile.distinct import distinct, first_places, numbered
 from dfcompile.scheduler import lower_bound_cycles
 
 CELLS = 2**22  # sets times stores that are worked on at a time, to bound memory
@@ -33,7 +34,7 @@ class _Entries(Struct, frozen=True, eq=False):
     def of(*parts: tuple[Int64, Int64, Int64]) -> "_Entries":
         store, unit, size = (np.concatenate(column) for column in zip(*parts, strict=True))
         count = int(unit.max(initial=0)) + 1
-        places, entry = np.unique(store * count + unit, return_inverse=True)
+        places, entry = numbered(store * count + unit)
         return _Entries(places // count, places % count, np.bincount(entry, size, len(places)).astype(float))
 
     def of_sets(self, first: int, last: int, members: Members) -> Column:
@@ -82,7 +83,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         source, target = dag.edge_source, dag.edge_target
         into = (unit[source] != NO_UNIT) & dag.is_buffer[target]
         out = dag.is_buffer[source] & (unit[target] != NO_UNIT)
-        makers, readers, sizes = np.array(self._streams(), np.int64).reshape(-1, 3).T
+        makers, readers, sizes = self._streams()
         streams = buffers + np.arange(len(sizes))
         written = _Entries.of(
             (table.of_node[target[into]], unit[source[into]], table.edge_bytes[into]), (streams, makers, sizes)
@@ -97,21 +98,24 @@ class LeastCosts(Struct, frozen=True, dict=True):
             is_result=np.concatenate([table.is_result, np.zeros(len(sizes))]).astype(float),
         )
 
-    def _streams(self) -> list[tuple[int, int, int]]:
+    def _streams(self) -> tuple[Int64, Int64, Int64]:
         """Return, per scope that streams to other units, its unit, the one that reads most of it, and the bytes."""
         model = self.model
         dag, unit, table = model.dag, model.units.unit, model.stores
         source, target = dag.edge_source, dag.edge_target
         across = np.flatnonzero((unit[source] != NO_UNIT) & (unit[target] != NO_UNIT) & (unit[source] != unit[target]))
-        keys = np.stack([table.of_node[source[across]], unit[target[across]], source[across]], axis=1)
-        most: dict[int, tuple[int, int, int]] = {}
-        sums: dict[tuple[int, int], int] = {}
-        for store, reader, node in np.unique(keys, axis=0).tolist():
-            key = store, reader
-            sums[key] = sums.get(key, 0) + int(table.out_bytes[node])
-            if sums[key] > most.get(store, (0, 0, 0))[2]:
-                most[store] = int(unit[node]), reader, sums[key]
-        return [most[store] for store in sorted(most)]
+        source, target = source[across], target[across]
+        pairs, place = numbered(table.of_node[source] * model.units.count + unit[target])
+        once = distinct(place * dag.nodes_count + source)
+        pair, task = once // dag.nodes_count, once % dag.nodes_count
+        size, maker = np.zeros((2, len(pairs)), dtype=np.int64)
+        np.add.at(size, pair, table.out_bytes[task])
+        maker[pair] = unit[task]
+        store, reader = pairs // model.units.count, pairs % model.units.count
+        order = np.lexsort((reader, -size, store))
+        most = order[first_places(store[order])[1]]
+        most = most[size[most] > 0]
+        return maker[most], reader[most], size[most]
 
     def memory_ns(self, members: Members, before: Numbers, after: Numbers) -> Column:
         """Return the time of the DRAM traffic that each pair of sets causes at least, however large SRAM is.

@@ -19,6 +19,7 @@ from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.dfmodel_backend.attained.holding import Holding, hold
 from dfcompile.dfmodel_backend.columns import equal_rows
+from dfcompile.distinct import first_places, numbered
 
 
 @unique
@@ -215,9 +216,7 @@ class UseTable:
         source, target = dag.edge_source[edges.edge], dag.edge_target[edges.edge]
         from_buffer, to_buffer = dag.is_buffer[source], dag.is_buffer[target]
         between = dag.is_computational[source] & dag.is_computational[target]
-        self.stores, self._row = np.unique(
-            np.where(to_buffer, table.of_node[target], table.of_node[source]), return_inverse=True
-        )
+        self.stores, self._row = numbered(np.where(to_buffer, table.of_node[target], table.of_node[source]))
         is_buffer = self.stores < len(table.whole_bytes)
         moved = table.edge_bytes[edges.edge]
         made, handed = between & inside[source], between & ~inside[source]
@@ -244,7 +243,7 @@ class UseTable:
             np.minimum.at(first, self._row[which], block[which])
             np.maximum.at(last, self._row[which], block[which])
         key = self._row * blocks + edges.block
-        pairs, place = np.unique(key[reads], return_inverse=True)
+        pairs, place = numbered(key[reads])
         saved, window = self._streams(table, edges, reads, np.searchsorted(pairs, key), len(pairs))
         row = pairs // blocks
         part, read = np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs), dtype=np.int64)
@@ -299,7 +298,7 @@ class UseTable:
 
     def _once(self, source: Int32, out_bytes: Int64, which: Bool) -> Int64:
         """Return what the tasks at the sources of some edges make, each task once."""
-        nodes, first = np.unique(source[which], return_index=True)
+        nodes, first = first_places(source[which])
         sums = np.zeros(len(self.stores), dtype=np.int64)
         np.add.at(sums, self._row[which][first], out_bytes[nodes])
         return sums

@@ -15,6 +15,7 @@ from dfcompile.dfmodel_backend.attained.stores import BlockEdges, StoreTable, St
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.distinct import numbered
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions
 
@@ -236,5 +237,5 @@ def _moments(dag: CanonicalDag, found: Schedule) -> Int64:
     moment = np.zeros(dag.nodes_count, dtype=np.int64)
     if found.barrier:
         task = dag.is_computational
-        moment[task] = np.unique(found.block[task], return_inverse=True)[1]
+        moment[task] = numbered(found.block[task])[1]
     return moment

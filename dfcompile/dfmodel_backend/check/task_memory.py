@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
 from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.distinct import first_places
 from dfcompile.scheduler import Schedule
 
 Key = tuple[int, ...]
@@ -77,7 +78,7 @@ class Recount(Struct, frozen=True, dict=True):
         into = self.dag.is_buffer[target]
         sums = _sums((self.configuration[source[into]], self._store[into]), self._bytes[edges[into]])
         task, store, _ = self._handed
-        task, first = np.unique(task, return_index=True)
+        task, first = first_places(task)
         return {**sums, **_sums((self.configuration[task], store[first]), self._made[task])}
 
     @cached_property

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.distinct import numbered
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.timing.cycles import edges_on_loops
 from dfcompile.scheduler.timing.steady_state import node_offsets, reading_offsets
@@ -103,7 +104,7 @@ def _merged(dag: CanonicalDag, block: Int32, streamed: Bool, component: Int64) -
     circular[between] = edges_on_loops(dag.nodes_count, source[between], target[between])
     if circular.any():
         component = streamed_components(dag, streamed | circular)
-    return np.unique(component, return_inverse=True)[1].astype(np.int32)
+    return numbered(component)[1].astype(np.int32)
 
 
 def _offsets(dag: CanonicalDag, blocks: Blocks, gang: Int32, streamed: Bool) -> tuple[list[int], list[int], list[int]]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.columns import equal_rows
 
-rows = st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 1), st.integers(0, 2**40)), max_size=30)
+rows = st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 1), st.integers(0, 2**62)), max_size=30)
 
 
 @given(rows)
