@@ -34,5 +34,5 @@ ATTAINED = (
     Mutant(_COSTS, "readers[store][before] < all_readers[store]", "readers[store][before] <= all_readers[store]"),
     Mutant(_SCHEDULES, "return options, replace(options, demote=True)", "return (options,)"),
     Mutant(_MODEL, "if fastest is None or found.time_ns < fastest.time_ns:", "if fastest is None:"),
-    Mutant(_MODEL, "moment[task] = np.unique(found.block[task], return_inverse=True)[1]", "moment[task] = 0"),
+    Mutant(_MODEL, "moment[task] = numbered(found.block[task])[1]", "moment[task] = 0"),
 )
