@@ -124,11 +124,14 @@ def _compute_ns(model: GraphModel, members: Members, before: Numbers, after: Num
     which = (numbers[:, None] == np.arange(len(found_tables))).astype(np.float32)
     counts = np.rint(sums_over(members, which)).astype(np.int64)
     first, inverse = _different(counts, before, after)
+    counts = counts.astype(np.min_scalar_type(-1 - len(numbers)))
     cycles = np.empty(len(first))
-    for start in range(0, len(first), PAIRS):
-        part = first[start : start + PAIRS]
-        wanted = (counts[after[part]] - counts[before[part]]).astype(np.int32)
-        cycles[start : start + PAIRS] = least_cycles_of_counts(found_tables, wanted, chip.cores)
+    at_a_time = max(1, min(PAIRS, CELLS // max(1, counts.shape[1])))
+    for start in range(0, len(first), at_a_time):
+        part = first[start : start + at_a_time]
+        wanted = counts[after[part]]
+        wanted -= counts[before[part]]
+        cycles[start : start + at_a_time] = least_cycles_of_counts(found_tables, wanted, chip.cores)
     return np.asarray(cycles[inverse] / chip.frequency_ghz)
 
 

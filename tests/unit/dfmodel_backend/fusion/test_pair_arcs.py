@@ -5,11 +5,13 @@ import math
 import tracemalloc
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend import DataflowGraph, MappingOptions, System, TensorKind
 from dfcompile.dfmodel_backend.columns import members_of
+from dfcompile.dfmodel_backend.fusion import pair_arcs as pair_arcs_module
 from dfcompile.dfmodel_backend.fusion.pair_arcs import PairArcs, pair_arcs
 from dfcompile.dfmodel_backend.intra_chip import pair_bytes
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
@@ -49,6 +51,16 @@ def recurrence(steps: int) -> DataflowGraph:
 
 
 @examples(40)
+@given(graph=graphs(most=7), system=machines(), cells=st.integers(1, 64))
+def test_pairs_side_by_side_have_the_figures_of_few_at_a_time(graph: DataflowGraph, system: System, cells: int) -> None:
+    expected = rows(listed(GraphModel(graph, system.machine, MappingOptions())))
+    with patch.object(pair_arcs_module, "CELLS", cells):
+        found = rows(listed(GraphModel(graph, system.machine, MappingOptions())))
+
+    assert found == expected
+
+
+@examples(40)
 @given(graph=graphs(most=7), system=machines(), narrow=st.integers(0, 2), block=st.integers(1, 4096))
 def test_tensors_without_tables_have_the_same_figures(
     graph: DataflowGraph, system: System, narrow: int, block: int
@@ -76,12 +88,29 @@ def test_many_readers_cost_what_each_set_costs(system: System, steps: int) -> No
     assert rows(listed(model)) == expected
 
 
-def test_memory_of_a_long_recurrence_is_bounded() -> None:
-    """A table for each number of readers took a gigabyte."""
-    model = GraphModel(recurrence(300), machine(cores=16).machine, MappingOptions())
+def line_of_different_kernels(count: int) -> DataflowGraph:
+    """Return a line of kernels, no two of the same size, whose tensors fit any chip."""
+    kernels = tuple(elementwise(f"k{step}", 2 + step) for step in range(count))
+    between = tuple(
+        tensor(f"t{step}", TensorKind.INTERMEDIATE, 40, one.name, other.name)
+        for step, (one, other) in enumerate(itertools.pairwise(kernels))
+    )
+    ends = (tensor("x", TensorKind.INPUT, 40, "", "k0"), tensor("y", TensorKind.OUTPUT, 40, f"k{count - 1}"))
+    return DataflowGraph.of("line", kernels, (*between, *ends))
+
+
+@pytest.mark.parametrize(
+    ("graph", "cores", "most_mb"),
+    [
+        pytest.param(recurrence(300), 16, 100, id="a table for each number of readers took a gigabyte"),
+        pytest.param(line_of_different_kernels(330), 1000, 150, id="counts of each size per pair took 280 MB"),
+    ],
+)
+def test_memory_of_many_pairs_is_bounded(graph: DataflowGraph, cores: int, most_mb: int) -> None:
+    model = GraphModel(graph, machine(cores=cores).machine, MappingOptions())
     tracemalloc.start()
     listed(model)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert peak < 100 * 2**20
+    assert peak < most_mb * 2**20
