@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
+from math import prod
 
 from msgspec import Struct
 
@@ -11,7 +12,7 @@ from dfcompile.options import Choice
 
 _ROOM = 4  # times as many tasks as if every scope has the fewest pieces
 PIECES_PER_ELEMENT = (1, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
-_MOST_COMBINATIONS = 64  # of expansions; beyond that types are varied together
+_MOST_COMBINATIONS = 4_096  # of expansions: half a second; beyond that types are varied together
 
 
 class Candidate(Struct, frozen=True):
@@ -47,13 +48,25 @@ class Space(Struct, frozen=True):
     granularities: tuple[Granularity, ...]
 
     def uniform(self) -> Iterator[Candidate]:
-        """Yield the defaults, then every expansion of every type with every other, each in every granularity."""
-        options = [[Choice(op_type, name) for name in names] for op_type, names in self._types()]
-        several = product(*options)
-        combinations = [choices for _, choices in zip(range(_MOST_COMBINATIONS), several, strict=False)]
+        """Yield the defaults, then every expansion of every type with every other, each in every granularity.
+
+        Of so many types that this would be too much the last are varied together instead of with one another.
+        """
+        combinations = dict.fromkeys([(), *self._combinations()])
         for granularity in self.granularities:
-            for choices in dict.fromkeys([(), *combinations]):
+            for choices in combinations:
                 yield Candidate(self._complete(choices), granularity)
+
+    def _combinations(self) -> Iterator[tuple[Choice, ...]]:
+        apart: list[list[Choice]] = []
+        together: list[list[Choice]] = []
+        for op_type, names in self._types():
+            options = [Choice(op_type, name) for name in names]
+            count = prod(map(len, (*apart, options)))
+            (apart if count <= _MOST_COMBINATIONS else together).append(options)
+        for choices in product(*apart):
+            for number in range(max(map(len, together), default=1)):
+                yield (*choices, *(options[number % len(options)] for options in together))
 
     def covering(self) -> Iterator[tuple[Choice, ...]]:
         """Yield few choices under which each operator is lowered in all its ways.

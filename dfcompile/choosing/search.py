@@ -256,21 +256,31 @@ def _sketched(
 
 def _alone(operators: Sequence[OperatorOptions]) -> Callable[[Candidate], int]:
     """Return what tells about how long all operators take one after another under a uniform choice."""
+    types = [{of: None for option in each.known for of, _ in option.expansions} for each in operators]
+    known: list[dict[tuple[object, ...], int]] = [{} for _ in operators]  # thousands of choices differ in little
 
     def cycles(candidate: Candidate) -> int:
         names = {choice.op_type: choice.name for choice in candidate.choices if not choice.origin}
         total = 0
-        for each in operators:
+        for each, own, found in zip(operators, types, known, strict=True):
             pieces = candidate.granularity.pieces_of(each.origins[0])
-            fitting = [
-                option.alone.cycles
-                for option in each.known
-                if option.pieces == pieces and all(names.get(of, name) == name for of, name in option.expansions)
-            ]
-            total += min(fitting, default=0) * len(each.origins)
+            key = (pieces, *map(names.get, own))
+            if key not in found:
+                found[key] = _least_alone(each, pieces, names)
+            total += found[key] * len(each.origins)
         return total
 
     return cycles
+
+
+def _least_alone(operators: OperatorOptions, pieces: int | None, names: Mapping[str, str]) -> int:
+    """Return what an operator takes in so many pieces by these expansions; 0 if that is not known."""
+    fitting = [
+        option.alone.cycles
+        for option in operators.known
+        if option.pieces == pieces and all(names.get(of, name) == name for of, name in option.expansions)
+    ]
+    return min(fitting, default=0)
 
 
 def _operators(
