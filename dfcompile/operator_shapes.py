@@ -173,9 +173,10 @@ def _convolution(op: Operator) -> _Found | None:
 
 def _pooling(op: Operator) -> _Found | None:
     """Return windows over each channel."""
-    if len(op.results()) != 1 or op.integer("channels_last", 0):
+    y = _only_result(op)
+    if y is None or op.integer("channels_last", 0):
         return None
-    x, y = op.input(0), op.output()
+    x = op.input(0)
     axes = _axes(op, op.integers("kernel_shape"), x, y)
     return 1, Pooling(Convolution(x.shape[0], x.shape[1], 1, 1, axes)), (x,)
 
@@ -190,14 +191,20 @@ def _axes(op: Operator, taps: tuple[int, ...], x: Tensor, y: Tensor) -> tuple[Wi
 def _attention(op: Operator) -> _Found | None:
     """Return attention whose operands are split into heads already; heads that share keys are more rows."""
     q, k, v = (op.input(place) for place in range(3))
-    if op.op_type != "Attention" or q.rank != 4 or len(op.results()) != 1 or len(op.operands()) > 4:
+    y = _only_result(op)
+    if op.op_type != "Attention" or q.rank != 4 or y is None or len(op.operands()) > 4:
         return None
-    if len({_bytes(tensor) for tensor in (q, k, v, op.output())}) > 1:
+    if len({_bytes(tensor) for tensor in (q, k, v, y)}) > 1:
         return None
     batch, heads, rows, width = q.shape
     is_masked = len(op.operands()) > 3 or op.integer("is_causal", 0) != 0
     shape = Attention(rows * (heads // k.shape[1]), k.shape[2], width, v.shape[3], is_masked)
     return batch * k.shape[1], shape, (q, k, v, *op.operands()[3:])
+
+
+def _only_result(op: Operator) -> Tensor | None:
+    """Return the first result if no other is used; of some operators a model may use another one alone."""
+    return op.optional_output(0) if len(op.results()) == 1 else None
 
 
 _READERS: tuple[tuple[frozenset[str], Callable[[Operator], _Found | None]], ...] = (

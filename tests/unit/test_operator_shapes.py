@@ -103,6 +103,15 @@ def test_poolings_are_windows_over_each_channel() -> None:
     assert op.curve(Rules()).least_traffic == op.compulsory_words == 2 * 6 * (9 * 8 + 16)
 
 
+def test_a_result_behind_one_that_is_not_used_has_no_windows() -> None:
+    model = bounded("agraph (float[1,2,4,4] x) => (int64[1,2,2,2] i) "
+                    "{ y, i = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x) }")  # fmt: skip
+    (op,) = model.operators
+
+    assert op.shape is None
+    assert [operand.words for operand in op.writes] == [8]
+
+
 def test_words_of_quantised_convolutions_have_their_own_sizes() -> None:
     model = bounded("agraph (uint8[1,3,8,8] x, int8[4,3,3,3] w) => (int32[1,4,6,6] y) { y = ConvInteger(x, w) }")
     (op,) = model.operators
