@@ -12,6 +12,7 @@ from tests.fuzz.disagreement import Disagreement, KnownDifference
 from tests.fuzz.draw import Array
 from tests.fuzz.quantised_differences import QUANTISED_DIFFERENCES
 from tests.fuzz.recurrent_differences import RECURRENT_DIFFERENCES
+from tests.fuzz.resize_differences import RESIZE_DIFFERENCES
 
 
 def _only_where(case: Disagreement, excused: Callable[[Array], npt.NDArray[np.bool_]]) -> bool:
@@ -222,13 +223,6 @@ def _is_power_beyond_its_type(case: Disagreement) -> bool:
     limits = np.iinfo(base.dtype.name)
     is_held = (power >= limits.min) & (power <= limits.max)
     return bool(np.all((found == expected) | ~is_held))
-
-
-def _is_weighted_by_what_rounding_leaves(case: Disagreement) -> bool:
-    """Return whether weights are multiples of a coefficient beside which single precision has no 1."""
-    coefficient = next((entry.f for entry in case.node.attribute if entry.name == "cubic_coeff_a"), 0.0)
-    is_cubic = any(entry.name == "mode" and entry.s == b"cubic" for entry in case.node.attribute)
-    return is_cubic and abs(coefficient) > 2.0**24
 
 
 def _is_rounded_beside_one(case: Disagreement) -> bool:
@@ -449,15 +443,10 @@ KNOWN_DIFFERENCES = (
         "tests/fuzz/test_known_differences.py",
         _is_power_beyond_its_type,
     ),
-    KnownDifference(
-        "Resize",
-        "a cubic coefficient beside which 1 is lost in single precision: the sum of weights is what rounding leaves",
-        "onnx.defs: cubic_coeff_a of Resize-19; tests/fuzz/test_known_differences.py",
-        _is_weighted_by_what_rounding_leaves,
-    ),
     *ATTENTION_DIFFERENCES,
     *QUANTISED_DIFFERENCES,
     *RECURRENT_DIFFERENCES,
+    *RESIZE_DIFFERENCES,
 )
 
 

@@ -489,6 +489,22 @@ def test_weights_of_a_large_coefficient_do_not_sum_to_one(coefficient: float, *,
     assert bool(known_reason(model, {"x": x}, {"y": x[..., :3, :3]}, {"y": x[..., :3, :3] + 1})) is is_known
 
 
+@pytest.mark.parametrize(("axes", "is_known"), [("2, -1", True), ("2, 3", False)])
+def test_axis_from_the_end_stays_where_sizes_keep_a_ratio(axes: str, *, is_known: bool) -> None:
+    model = model_from_text(
+        f"""g (float[1,1,2,2] x) => (float[1,1,H,W] y) <int64[2] s = {{7, 8}}>
+        {{ y = Resize<axes=[{axes}], keep_aspect_ratio_policy="not_larger", mode="nearest">(x, , , s) }}"""
+    )
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    x = np.ones((1, 1, 2, 2), np.float32)
+
+    expected = session.run({"x": x}).results
+
+    assert (expected["y"].shape != (1, 1, 7, 7)) is is_known
+    assert bool(known_reason(model, {"x": x}, {"y": np.ones((1, 1, 7, 7), np.float32)}, {"y": x})) is is_known
+
+
 @pytest.mark.parametrize(("scale", "is_known"), [(0, True), (1, False)])
 def test_a_half_over_a_scale_of_zero_is_infinite(scale: int, *, is_known: bool) -> None:
     graph = helper.make_graph(
