@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Int64, Scope
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int64, Scope
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
 from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.canonical_dag.verifier import kinds_of_tasks, node_volumes, verify
 from dfcompile.errors import DfcompileError, InternalError, VerificationError
-
-UNORDERED = "any"
 
 
 class DagBuilder:

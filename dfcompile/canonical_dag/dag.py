@@ -20,6 +20,7 @@ Column = TypeVar("Column", bound=npt.NDArray[np.generic])
 
 NO_KERNEL = -1
 NO_MEMBER = -1
+UNORDERED = "any"  # text of an access order that is not known
 
 
 class Scope(Struct, frozen=True):
@@ -102,6 +103,12 @@ class CanonicalDag:
     def tasks_count(self) -> int:
         """Number of computational nodes."""
         return int(np.count_nonzero(self.is_computational))
+
+    @cached_property
+    def is_ordered(self) -> Bool:
+        """Whether it is known in which order the elements of each edge travel, shape [edges]."""
+        unknown = self.orders.index(UNORDERED) if UNORDERED in self.orders else -1
+        return _frozen(self.edge_order != unknown)
 
     @cached_property
     def work(self) -> Int64:

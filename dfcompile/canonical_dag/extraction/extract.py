@@ -6,8 +6,8 @@ import dace
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.builder import UNORDERED, DagBuilder
-from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64
+from dfcompile.canonical_dag.builder import DagBuilder
+from dfcompile.canonical_dag.dag import NO_KERNEL, UNORDERED, CanonicalDag, Int32, Int64
 from dfcompile.canonical_dag.extraction.families import divide, split
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow, Stream, find_flow
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
@@ -174,9 +174,14 @@ class _Assembly:
                     raise UserError(
                         f"kernel {kernel.name if kernel else ''!r}: no array {name!r} against one per tensor"
                     )
-                use = self._flow.uses[name]
-                tensor = KernelTensor(name, use.array.elements, use.array.element_bytes, self._role(use))
-                self._builder.add_tensor(tensor)
+                self._add_tensor(self._flow.uses[name])
+        for name in self._buffers:
+            if not self._flow.uses[name].writers:  # a table that is looked up is an operand of no kernel
+                self._add_tensor(self._flow.uses[name])
+
+    def _add_tensor(self, use: ArrayUse) -> None:
+        array = use.array
+        self._builder.add_tensor(KernelTensor(array.name, array.elements, array.element_bytes, self._role(use)))
 
     def _role(self, use: ArrayUse) -> TensorRole:
         if use.array.is_transient:

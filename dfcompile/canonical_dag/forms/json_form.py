@@ -11,8 +11,7 @@ References are those of the text form.
 
 from collections.abc import Iterator
 
-from dfcompile.canonical_dag.builder import UNORDERED
-from dfcompile.canonical_dag.dag import CanonicalDag, Int64
+from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag, Int64
 from dfcompile.canonical_dag.forms.json_records import (
     Record,
     number_of,

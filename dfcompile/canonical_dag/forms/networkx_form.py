@@ -2,8 +2,7 @@
 
 import networkx as nx
 
-from dfcompile.canonical_dag.builder import UNORDERED
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag
 from dfcompile.canonical_dag.forms.reader import TASK, DagReader
 from dfcompile.canonical_dag.forms.reference import Reference, quoted
 from dfcompile.canonical_dag.kinds import NodeKind

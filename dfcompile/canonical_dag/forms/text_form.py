@@ -23,8 +23,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from dfcompile.canonical_dag.builder import UNORDERED
-from dfcompile.canonical_dag.dag import CanonicalDag, Int64
+from dfcompile.canonical_dag.dag import UNORDERED, CanonicalDag, Int64
 from dfcompile.canonical_dag.forms.loops_form import format_loops, parse_loops
 from dfcompile.canonical_dag.forms.reader import FORMAT, TASK, DagReader
 from dfcompile.canonical_dag.forms.reference import (

@@ -5,8 +5,8 @@ not stream: through a border of configurations or of spatial blocks.
 
 While a configuration runs SRAM may hold a store whole, from the first spatial block that touches it to the last; or
 only the part that the tasks of a block read, fetched anew for each block. What it does not hold is written once to DRAM
-and read from there each time that a task reads it; but tasks of one scope that read all of an array in one order, in
-one spatial block, share a stream from DRAM, if SRAM holds what the last of them has yet to read.
+and read from there each time that a task reads it; but tasks of one scope that read all of an array in one order, which
+is known, in one spatial block, share a stream from DRAM, if SRAM holds what the last of them has yet to read.
 """
 
 from enum import StrEnum, unique
@@ -275,7 +275,8 @@ class UseTable:
         source, target = dag.edge_source[edges.edge], dag.edge_target[edges.edge]
         whole = np.zeros(dag.nodes_count, dtype=np.int64)
         whole[dag.is_buffer] = table.whole_bytes
-        reads_all = reads & ((table.distinct_bytes[edges.edge] == whole[source]) | dag.is_computational[source])
+        reads_all = (table.distinct_bytes[edges.edge] == whole[source]) | dag.is_computational[source]
+        reads_all &= reads & dag.is_ordered[edges.edge]
         found = np.flatnonzero(reads_all)
         if not len(found):
             return saved, window

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, TensorRole
-from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.canonical_dag.dag import UNORDERED, Bool, Int64
 from dfcompile.distinct import first_places
 from dfcompile.scheduler import Schedule
 
@@ -112,7 +112,7 @@ class Recount(Struct, frozen=True, dict=True):
     def shared_stream(self, key: Key, block: int, schedule: Schedule, machine: CanonicalDag) -> tuple[int, int]:
         """Return what tasks of a block read less if those of one scope share a stream, and the bytes it runs ahead.
 
-        They do if each reads every element of an array, or of what one task makes, in one order.
+        They do if each reads every element of an array, or of what one task makes, in one order that is known.
         """
         store = key[1]
         groups: dict[tuple[int, int, int, int], list[int]] = {}
@@ -120,8 +120,8 @@ class Recount(Struct, frozen=True, dict=True):
         for edge in self._read_edges[*key, block]:
             maker, reader = int(self.dag.edge_source[edge]), int(self.dag.edge_target[edge])
             distinct = int(self.dag.edge_distinct[edge]) * int(self.dag.edge_element_bytes[edge])
-            if store < 0 or distinct == size:
-                order, moved = int(self.dag.edge_order[edge]), int(self._bytes[edge])
+            order, moved = int(self.dag.edge_order[edge]), int(self._bytes[edge])
+            if (store < 0 or distinct == size) and self.dag.orders[order] != UNORDERED:
                 groups.setdefault((maker, int(self.dag.node_scope[reader]), order, moved), []).append(edge)
         saved = window = 0
         for (_, _, _, moved), edges in groups.items():

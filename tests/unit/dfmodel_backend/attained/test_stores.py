@@ -3,6 +3,7 @@
 import pytest
 
 from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.canonical_dag.dag import UNORDERED
 from dfcompile.dfmodel_backend import Overlap, TaskConfiguration, TaskModel, load_system
 from dfcompile.dfmodel_backend.attained.stores import Place, StoreUse
 from dfcompile.dfmodel_backend.machine.system import Amount
@@ -10,14 +11,14 @@ from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 
 
-def readers_of_an_array(count: int, volume: int, distinct: int) -> CanonicalDag:
+def readers_of_an_array(count: int, volume: int, distinct: int, order: str = "[0]") -> CanonicalDag:
     """Return tasks that each read an array in memory and write a result of one element."""
     builder = DagBuilder("readers")
     array = builder.add_memory(builder.add_scope("array"))
     scope = builder.add_scope("reader")
     results = builder.add_memory(builder.add_scope("results"))
     for task in builder.add_tasks(scope, count):
-        builder.add_edge(array, task, volume, distinct=distinct, order="[0]")
+        builder.add_edge(array, task, volume, distinct=distinct, order=order)
         builder.add_edge(task, results, 1)
     return builder.finish()
 
@@ -50,6 +51,14 @@ def test_tasks_that_read_the_same_share_a_stream() -> None:
     assert store(found, "array").shared_blocks == (0,)
     assert store(found, "array").dram_read_bytes == 40
     assert found.sram_bytes == 4
+
+
+def test_tasks_that_read_at_places_which_depend_on_data_share_nothing() -> None:
+    """Each reads as much as a table has, but not in one order."""
+    found = alone(readers_of_an_array(4, 10, 10, UNORDERED), 4, 8.0)
+
+    assert store(found, "array").shared_blocks == ()
+    assert store(found, "array").dram_read_bytes == 160
 
 
 def test_tasks_of_other_blocks_share_nothing() -> None:
