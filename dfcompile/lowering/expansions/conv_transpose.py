@@ -21,7 +21,7 @@ def conv_transpose(op: Operator, build: CanonicalFragment) -> None:
     rank = x.rank - 2
     strides, dilations = op.integers("strides", (1,) * rank), op.integers("dilations", (1,) * rank)
     window, counts = w.shape[2:], y.shape[2:]
-    begins = _begins(op, strides, dilations)
+    begins = crops_before(op, strides, dilations)
     spans = [
         stride * (extent - 1) + dilation * (kernel - 1) + 1
         for stride, extent, dilation, kernel in zip(strides, x.shape[2:], dilations, window, strict=True)
@@ -42,7 +42,7 @@ def conv_transpose(op: Operator, build: CanonicalFragment) -> None:
         build.elementwise("a + b", [product, bias], y, axes=[list(range(y.rank)), [1]], step="bias")
 
 
-def _begins(op: Operator, strides: tuple[int, ...], dilations: tuple[int, ...]) -> list[int]:
+def crops_before(op: Operator, strides: tuple[int, ...], dilations: tuple[int, ...]) -> list[int]:
     """Return how many elements are cropped at the begin of every spatial dimension."""
     x, w, y = op.input(0), op.input(1), op.output()
     rank = x.rank - 2

@@ -214,45 +214,6 @@ def test_triangle_of_matrices(upper: int, diagonal: int) -> None:
     check_node(Node("Trilu", [random((2, 3, 4)), np.array(diagonal)], [1], {"upper": upper}))
 
 
-@examples(40)
-@given(st.integers(1, 2), st.integers(1, 2), st.booleans(), st.data())
-def test_transposed_convolution(rank: int, group: int, has_bias: bool, data: st.DataObject) -> None:
-    sizes = st.lists(st.integers(1, 3), min_size=rank, max_size=rank)
-    kernel, strides, dilations = data.draw(sizes), data.draw(sizes), data.draw(sizes)
-    extents = data.draw(st.lists(st.integers(2, 4), min_size=rank, max_size=rank))
-    pads = [data.draw(st.integers(0, (size - 1) // 2)) for size in kernel * 2]
-    paddings = [data.draw(st.integers(0, stride - 1)) for stride in strides]
-    attributes: dict[str, Attribute] = {
-        "kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads, "output_padding": paddings,
-        "group": group,
-    }  # fmt: skip
-    x, w = random((2, 2 * group, *extents)), random((2 * group, 3, *kernel), seed=1)
-    bias = [random((3 * group,), seed=2)] if has_bias else []
-    full = [(extents[k] - 1) * strides[k] + dilations[k] * (kernel[k] - 1) + 1 + paddings[k] for k in range(rank)]
-    sums = np.zeros((2, 3 * group, *full), np.float64)
-    for place in np.ndindex(*extents):
-        for element in np.ndindex(*kernel):
-            at = tuple(place[k] * strides[k] + element[k] * dilations[k] for k in range(rank))
-            for g in range(group):
-                rows, channels = slice(3 * g, 3 * g + 3), slice(2 * g, 2 * g + 2)
-                values = x[(slice(None), channels, *place)] @ w[(channels, slice(None), *element)]
-                sums[(slice(None), rows, *at)] += values
-    inside = (slice(pads[k], full[k] - pads[k + rank]) for k in range(rank))
-    kept = sums[(slice(None), slice(None), *inside)]
-    shift = bias[0].reshape(-1, *[1] * rank) if bias else 0
-    check_node(Node("ConvTranspose", [x, w, *bias], [1, 2], attributes), (kept + shift).astype(np.float32))
-
-
-@pytest.mark.parametrize(("auto_pad", "first"), [("SAME_UPPER", 1), ("SAME_LOWER", 2)])
-def test_what_a_transposed_convolution_crops_unevenly_is_more_on_one_side(auto_pad: str, first: int) -> None:
-    """Of 4 + 3 elements 4 are left: one more is cut off behind, or before."""
-    x, w = np.array([[[1, 10, 100, 1000]]], np.float32), np.array([[[1, 2, 3, 4]]], np.float32)
-    whole = np.convolve(x[0, 0], w[0, 0])
-    node = Node("ConvTranspose", [x, w], attributes={"auto_pad": auto_pad, "strides": [1]})
-
-    check_node(node, whole[first : first + 4].reshape(1, 1, 4).astype(np.float32))
-
-
 @pytest.mark.parametrize("op_type", ["Squeeze", "Unsqueeze"])
 def test_one_axis_may_be_a_scalar(op_type: str) -> None:
     x = random((2, 1, 3))
