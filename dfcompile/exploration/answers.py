@@ -9,10 +9,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypedDict
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from dfcompile.exploration.asked import Asked
 from dfcompile.exploration.explored import Explored
+from dfcompile.exploration.finer import Finer
 from dfcompile.exploration.job import Outcome
 from dfcompile.exploration.objectives import figures_of
 from dfcompile.exploration.result_store import ResultStore
@@ -60,6 +61,7 @@ class _Answer(TypedDict):
     too_large: list[str]
     gap: float
     gap_of_schedulable: float
+    finer: list[dict[str, int]]
 
 
 class Question(Struct, frozen=True):
@@ -138,6 +140,7 @@ def keep_answer(key: str, question: Question, explored: Explored, files: Sequenc
         "too_large": list(explored.found.too_large),
         "gap": explored.found.gap,
         "gap_of_schedulable": explored.found.gap_of_schedulable,
+        "finer": [structs.asdict(each) for each in explored.finer],
     }
     store.put_answer(key, json.dumps(answer))
 
@@ -172,7 +175,8 @@ def _explored(answer: _Answer, asked: Asked) -> Explored:
         gap_of_schedulable=answer["gap_of_schedulable"],
     )
     rests_on, complex_types = tuple(answer["rests_on"]), tuple(answer["complex_types"])
-    return Explored(answer["model"], asked, groups, found, 0, rests_on, complex_types)
+    finer = tuple(Finer(**each) for each in answer["finer"])
+    return Explored(answer["model"], asked, groups, found, 0, rests_on, complex_types, finer)
 
 
 def _point(kept: _Point, asked: Asked) -> Point:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from dfcompile.exploration.asked import Asked
 from dfcompile.exploration.bounds import Bounds
+from dfcompile.exploration.finer import Finer, finer_tasks
 from dfcompile.exploration.job import Job, Outcome
 from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.search import Candidate, Found, search
@@ -48,6 +49,7 @@ class Explored(Struct, frozen=True, eq=False):
         computed: jobs that ran now; all others ran before.
         rests_on: addresses of all results that the search looked at.
         complex_types: complex element types of the model's arrays.
+        finer: what tasks in pieces may bring, where they were not asked for.
     """
 
     model: str
@@ -57,6 +59,7 @@ class Explored(Struct, frozen=True, eq=False):
     computed: int
     rests_on: tuple[str, ...]
     complex_types: tuple[str, ...]
+    finer: tuple[Finer, ...] = ()
 
     @property
     def combinations(self) -> int:
@@ -96,7 +99,8 @@ def explore_space(
         lambda tries, gap: notify(Progress(tries, asked.tries, gap, jobs.computed)),
     )
     rests_on = tuple(jobs.addresses)
-    return Explored(program.name, asked, space.offered, found, jobs.computed, rests_on, program.complex_types)
+    finer = finer_tasks(asked, space, outlined, found.front)
+    return Explored(program.name, asked, space.offered, found, jobs.computed, rests_on, program.complex_types, finer)
 
 
 def _addressed(rules: Sequence[ExpansionRule], program: Program, table: ExpansionTable) -> tuple[ExpansionRule, ...]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Final
 
+from msgspec import structs
+
 from dfcompile.errors import UserError, nearest
 from dfcompile.exploration import Explored, Objective
 from dfcompile.exploration.asked import MOST_TASKS
@@ -76,6 +78,7 @@ def exploration_record(explored: Explored) -> dict[str, Json]:
         "gap": _gap(found.gap),
         "gap_without_too_many_tasks": _gap(found.gap_of_schedulable),
         "too_many_tasks": list(found.too_large),
+        "finer_tasks": [structs.asdict(each) for each in explored.finer],
         "assumptions": list(assumptions(explored)),
     }
 
@@ -237,4 +240,11 @@ def _said(explored: Explored) -> list[str]:
         )
     if found.too_large:
         said.append(f"not scheduled, with more than {MOST_TASKS:,} tasks: " + ", ".join(found.too_large))
+    if explored.finer:
+        most = max(explored.finer, key=lambda each: (each.found_cycles / each.estimated_cycles, each.pes))
+        said.append(
+            f"hint: only tasks as declared were looked at; in pieces about {most.estimated_cycles:,} cycles on "
+            f"{most.pes} PEs instead of {most.found_cycles:,}: "
+            f"--granularity declared --granularity pieces={most.pieces}"
+        )
     return said

@@ -165,3 +165,28 @@ def test_rule_about_nothing(tmp_path: Path, rule: str, message: str) -> None:
 
     with pytest.raises(UserError, match=message):
         explored(program, asked((4,), (100,), parse_expand([rule])), tmp_path)
+
+
+PRODUCT = "g (float[4,64] x, float[64,4] w) => (float[4,4] y) { y = MatMul(x, w) }"
+
+
+def test_it_is_said_what_tasks_in_pieces_may_bring(tmp_path: Path) -> None:
+    rules = parse_expand(("MatMul=lmv",))
+
+    (finer,) = explored(program_from_text(PRODUCT), asked((16,), (2**20,), rules), tmp_path).finer
+
+    assert (finer.pes, finer.pieces % 16) == (16, 0)
+    pieces = asked((16,), (2**20,), rules, (Granularity(pieces=finer.pieces),))
+    (point,) = explored(program_from_text(PRODUCT), pieces, tmp_path).found.front
+    assert point.outcome.makespan_cycles < finer.found_cycles
+    assert abs(finer.estimated_cycles - point.outcome.makespan_cycles) < finer.found_cycles / 10
+
+
+def test_it_is_not_said_where_pieces_were_looked_at_or_are_not_faster(tmp_path: Path) -> None:
+    program = program_from_text(PRODUCT)
+    both = asked((16,), (2**20,), granularities=(Granularity(), Granularity(pieces=16)))
+    of_bytes = asked((16,), (2**20,), objectives=(Objective.IO,))
+
+    assert not explored(program, both, tmp_path).finer
+    assert not explored(program, of_bytes, tmp_path).finer
+    assert not explored(program, asked((1,), (2**20,)), tmp_path).finer
