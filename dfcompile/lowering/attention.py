@@ -149,7 +149,7 @@ def causal_term(
     if allowed.all():
         return None
     mask = build.parameter("window", allowed)
-    return Term("a if b else -inf", (mask,), may_mask=not bool(allowed.any(axis=1).all()))
+    return Term("a if b else a - inf", (mask,), may_mask=not bool(allowed.any(axis=1).all()))
 
 
 def padded_mask(build: CanonicalFragment, mask: Tensor, keys: int) -> Tensor:

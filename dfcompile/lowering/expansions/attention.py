@@ -116,7 +116,7 @@ def _bias(op: Operator, build: CanonicalFragment, heads: Heads, before: int) -> 
     if mask is not None:
         is_choice = mask.dtype == "bool"
         longer = padded_mask(build, mask, keys)
-        terms.append(Term("a if b else -inf" if is_choice else "a + b", (longer,), may_mask=True))
+        terms.append(Term("a if b else a - inf" if is_choice else "a + b", (longer,), may_mask=True))
     left, right = op.integer("left_window_size", -1), op.integer("right_window_size", -1)
     if op.integer("is_causal", 0):
         right = 0 if right < 0 else min(right, 0)
@@ -141,4 +141,4 @@ def _of_lengths(build: CanonicalFragment, lengths: Tensor, extents: tuple[int, i
             source += f" and c + d - b <= {window[0]}"
         if window[1] >= 0:
             source += f" and b - c - d <= {window[1]}"
-    return Term(f"a if {source} else -inf", tuple(operands), may_mask=True)
+    return Term(f"a if {source} else a - inf", tuple(operands), may_mask=True)

@@ -126,3 +126,13 @@ def test_position_behind_the_tables_is_refused() -> None:
     operands = [random((1, 1, 1, 2)), random((3, 1)), random((3, 1)), np.array([[3]])]
     with pytest.raises(UnsupportedOpError, match=r"node 'op': RotaryEmbedding.*positions 3 to 3 against tables of 3"):
         check_node(Node("RotaryEmbedding", operands, [1, 2, 3], opset=23))
+
+
+def test_a_masked_score_of_infinity_is_undefined() -> None:
+    """ONNX adds negative infinity to what the mask excludes, which leaves nothing of a positive one."""
+    q, k, v = (np.ones((1, 1, 1, 2), np.float32), np.ones((1, 1, 2, 2), np.float32), random((1, 1, 2, 2), seed=1))
+    k[0, 0, 0] = np.inf
+
+    check_node(
+        Node("Attention", [q, k, v, np.array([[False, True]])], opset=23), np.full((1, 1, 1, 2), np.nan, np.float32)
+    )
