@@ -12,7 +12,7 @@ from dfcompile.options import Choice
 
 _ROOM = 4  # times as many tasks as if every scope has the fewest pieces
 PIECES_PER_ELEMENT = (1, 4)  # of a scope: fewer leave elements idle at its end, more cost time to schedule
-_MOST_COMBINATIONS = 4_096  # of expansions: half a second; beyond that types are varied together
+_MOST_COMBINATIONS = 4_096  # of expansions; beyond that types are varied together
 
 
 class Candidate(Struct, frozen=True):

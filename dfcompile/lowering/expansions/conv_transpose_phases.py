@@ -58,9 +58,9 @@ def phases(op: Operator, build: CanonicalFragment) -> None:
     begins = crops_before(op, strides, dilations)
     columns = zip(x.shape[2:], w.shape[2:], y.shape[2:], strides, dilations, begins, strict=True)
     per_axis = [_phases(op, *column) for column in columns]
-    for number, chosen in enumerate(product(*per_axis)):
-        suffix = "" if prod(map(len, per_axis)) == 1 else str(number)
-        _add_phase(op, build, chosen, suffix)
+    several = list(product(*per_axis))
+    for number, chosen in enumerate(several):
+        _add_phase(op, build, chosen, str(number) if len(several) > 1 else "")
 
 
 def _phases(op: Operator, extent: int, kernel: int, results: int, stride: int, dilation: int, pad: int) -> list[_Phase]:
