@@ -51,30 +51,37 @@ def is_installed() -> bool:
 def solve(dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[list[int], list[int]]) -> Solved:
     """Look for a shorter schedule, and for a proof that there is none, in a fixed number of steps.
 
+    The hint is planned from rates, and its replay may take longer: where earliest times already exceed its end, the
+    program ends with these; where nothing ends so soon, that is a proof as well.
+
     Args:
         dag: the graph.
         pes: number of processing elements P.
         known: earliest times and what follows each node; cycles that no schedule is shorter than.
-        hint: starts and ends of a schedule, shape [nodes] each.
+        hint: starts and ends of a planned schedule, shape [nodes] each.
 
     Raises:
         UserError: OR-Tools is there, but does not run.
     """
-    found = _answer(_constraints(dag, pes, known, hint))
+    constraints = _constraints(dag, pes, known, hint)
+    found = _answer(constraints)
     match found["status"]:
         case "OPTIMAL" | "FEASIBLE":
             return Solved(max(known[1], found["bound"]), found["start"], found["end"])
         case "UNKNOWN":
             return Solved(known[1], *hint)
+        case "INFEASIBLE":
+            return Solved(constraints["last"] + 1, *hint)
         case status:
-            raise InternalError(f"proofs of {dag.name!r}: found {status} against a schedule that is known")
+            raise InternalError(f"proofs of {dag.name!r}: found {status} against an answer")
 
 
 def _constraints(
     dag: CanonicalDag, pes: int, known: tuple[Windows, int], hint: tuple[list[int], list[int]]
 ) -> "Constraints":
     windows, bound = known
-    last = max(hint[1], default=0)
+    needed = zip((*windows.start, *windows.end), (*windows.after_start, *windows.after_end), strict=True)
+    last = max(bound, *hint[1], *(before + after for before, after in needed))
     task = dag.is_computational.tolist()
     after, streams = [], []
     for node, row in enumerate(directions(dag)[0].awaited):
@@ -86,6 +93,7 @@ def _constraints(
     return {
         "pes": pes,
         "bound": bound,
+        "last": last,
         "start": [(windows.start[node], last - windows.after_start[node]) for node in range(dag.nodes_count)],
         "end": [
             (windows.end[node], last - windows.after_end[node]) if task[node] else None

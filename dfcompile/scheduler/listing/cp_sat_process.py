@@ -17,6 +17,7 @@ class Constraints(TypedDict):
     Attributes:
         pes: P.
         bound: cycles that no schedule is shorter than.
+        last: cycle by which all have ended.
         start: of each node: least and most.
         end: of each node the same; none of a node that takes no time.
         work: of each node: the least length of its interval.
@@ -29,6 +30,7 @@ class Constraints(TypedDict):
 
     pes: int
     bound: int
+    last: int
     start: list[tuple[int, int]]
     end: list[tuple[int, int] | None]
     work: list[int]
@@ -54,7 +56,6 @@ def answer(given: Constraints) -> Answer:
     starts: list[cp_model.IntVar] = []
     ends: list[cp_model.IntVar] = []
     intervals = []
-    last = max(given["hint"][1], default=0)
     for node, window in enumerate(given["start"]):
         start = model.new_int_var(*window, "")
         end = start
@@ -63,7 +64,7 @@ def answer(given: Constraints) -> Answer:
         if closing is not None:
             end = model.new_int_var(*closing, "")
             model.add_hint(end, given["hint"][1][node])
-            length = model.new_int_var(given["work"][node], last, "")
+            length = model.new_int_var(given["work"][node], given["last"], "")
             intervals.append(model.new_interval_var(start, length, end, ""))
         starts.append(start)
         ends.append(end)
@@ -73,7 +74,7 @@ def answer(given: Constraints) -> Answer:
     for node, other, to_start, to_end in given["streams"]:
         model.add(starts[node] >= starts[other] + to_start)
         model.add(ends[node] >= ends[other] + to_end)
-    makespan = model.new_int_var(given["bound"], last, "")
+    makespan = model.new_int_var(given["bound"], given["last"], "")
     model.add_max_equality(makespan, ends)
     model.minimize(makespan)
     solver = cp_model.CpSolver()

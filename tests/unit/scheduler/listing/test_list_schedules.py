@@ -1,18 +1,21 @@
 """Task by task: list schedules are short, proofs are proofs, and both are the same each time."""
 
+from operator import add
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag import CanonicalDag, DagBuilder
+from dfcompile.canonical_dag import CanonicalDag, DagBuilder, parse_dag
 from dfcompile.generators.canonical_dags import chain, cholesky, fft, gaussian
 from dfcompile.options import Effort
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule, schedule_non_streaming
+from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.checked_schedule import Scheduling
-from dfcompile.scheduler.listing import listed_schedules
+from dfcompile.scheduler.listing import cp_sat, listed_schedules
 from dfcompile.scheduler.listing.list_schedule import FREE, ListScheduler, Rule
-from dfcompile.scheduler.listing.listed_schedules import listed_schedule
+from dfcompile.scheduler.listing.listed_schedules import listed_plan, listed_schedule
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.brute_force import shortest_makespan
@@ -98,6 +101,32 @@ def test_a_proof_raises_the_bound_to_the_optimum() -> None:
 
     assert lower_bound_cycles(dag, 16) == 3201
     assert figures.makespan_cycles == figures.lower_bound_cycles == 3585
+
+
+def test_a_plan_that_ends_before_any_schedule_can_is_no_horizon_of_proofs() -> None:
+    """Rates promise of 30 -> 16 -> 3 -> 48 elements an end that no replay reaches; then a bound proves that."""
+    dag = parse_dag(
+        "dfcompile-dag/1 rates\ntask e\ntask g\ntask h\ntask a\ntask b\ntask c\ntask d\nbuffer y\n"
+        "task i\ntask f\ntask j\nedge g -> h volume=5\nedge a -> b volume=30\nedge b -> c volume=16\n"
+        "edge c -> d volume=3\nedge d -> y volume=48\nedge e -> f volume=48\nedge i -> j volume=48\n"
+    )
+    options, non_streaming = ScheduleOptions(8, "best", effort=Effort.HIGH), schedule_non_streaming(dag, 8)
+    (planned, *_) = listed_plan(dag, options).found
+    window = windows(dag, 8)
+    assert planned.cycles < max(map(add, window.start, window.after_start))
+
+    listed = listed_schedule(dag, options, lower_bound_cycles(dag, 8), non_streaming)
+
+    assert listed.found is not None
+    assert listed.bound <= listed.found.schedule.makespan_cycles
+
+
+def test_a_program_without_any_solution_proves_that_schedules_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    dag = gaussian(4, 64, 1)
+    plan = listed_plan(dag, ScheduleOptions(2, "best")).found[0]
+    monkeypatch.setattr(cp_sat, "_answer", lambda _: {"status": "INFEASIBLE", "bound": 0, "start": [], "end": []})
+
+    assert cp_sat.solve(dag, 2, (windows(dag, 2), 1), (plan.start, plan.end)).bound == plan.cycles + 1
 
 
 def test_high_effort_is_the_same_each_time() -> None:
