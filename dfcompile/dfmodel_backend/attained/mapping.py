@@ -34,7 +34,8 @@ class TaskMapping(Struct, frozen=True, eq=False):
         time_s: cycles of the schedule x period, joined with memory and network configuration by configuration.
         bound_time_s: no schedule of these tasks on this machine is faster.
         is_optimal: whether the bound is attained.
-        is_best_chain: whether no other assignment of kernels to configurations is faster with these schedules.
+        is_best_chain: whether it is proved that no other assignment of kernels to configurations is faster with these
+            schedules; of graphs with very many assignments it is not.
         parts: where the time goes.
         phases: spatial blocks, in order of execution.
         kernels: each of them, on one chip.
