@@ -60,7 +60,10 @@ CORRECTIONS: Mapping[str, str] = MappingProxyType(
             "all-reduces that start in a high-bandwidth domain obey the shape of each dimension and the factor of two "
             "phases"
         ),
-        "lone_chip_communicates": "a group of one chip exchanges nothing, also where links are not those of a ring",
+        "lone_chip_communicates": (
+            "a group of one chip exchanges nothing, also where links are not those of a ring, and a pipeline of one "
+            "stage hands nothing on"
+        ),
         "periodic_bandwidth_forgotten": (
             "gradient all-reduces of recommendation models take the bandwidth of the links, not 1 GB/s"
         ),

@@ -175,7 +175,8 @@ def _pipelined_batch_ns(model: DesignModel, step_ns: float) -> float:
     batch = design.execution.batch
     busy = step_ns * bubble_factor(model) * layers_per_stage(model) * batch.global_batch / degrees.data
     trains = any(kernel.backward for kernel in design.kernels)
-    if not trains or degrees.pipeline_link is None or batch.layers_in_graph > 1:
+    hands_on = degrees.pipeline > 1 or model.compatibility.lone_chip_communicates
+    if not trains or degrees.pipeline_link is None or not hands_on or batch.layers_in_graph > 1:
         return busy
     word = design.execution.word_bytes
     return busy + 2 * batch.hidden * batch.sequence * word * batch.layers / degrees.pipeline_link.gb_per_s

@@ -2,17 +2,20 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import KernelVariant
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, evaluate_design
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
-from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.machine.machine import Collective, Link
 from dfcompile.dfmodel_backend.workload.design import Design, DesignEdge, DesignKernel, Dim
 from dfcompile.records import replace
+from tests.examples import examples
 from tests.locations import DESIGNS
-from tests.unit.dfmodel_backend.designs import TEMPLATE
+from tests.unit.dfmodel_backend.designs import TEMPLATE, designs
 
 ONE_CHIP = replace(
     TEMPLATE.machine, chips=1, dram_gb_per_s=1.0, links=(replace(TEMPLATE.machine.links[0], chips=1),), topology="r"
@@ -129,3 +132,25 @@ def test_the_pipeline_fills_and_drains() -> None:
 
     assert figures.bubble == 1 + (4 - 1) / 12
     assert figures.batch_ns == pytest.approx(figures.step_ns * figures.bubble * 2 * 12)
+
+
+LONE = st.sampled_from([("PP",), ("DP",), ("PP", "DP")])
+
+
+@examples(60)
+@given(designs(), LONE, st.sampled_from(["r", "fc", "sw"]), st.sampled_from([1e-6, 30.0]), st.booleans())
+def test_a_group_of_one_chip_takes_no_time_and_moves_nothing(
+    drawn: Design, lone: tuple[str, ...], shape: str, gb_per_s: float, is_trained: bool
+) -> None:
+    """Neither does it exchange gradients, nor hand anything on, however slow its links are."""
+    parts = tuple(replace(kernel, backward=is_trained) for kernel in drawn.kernels)
+    machine = replace(drawn.machine, sram_bytes=0.0, dram_bytes=0.0, cores=8)
+    batch = replace(drawn.execution.batch, layers=3)
+    one = replace(drawn, kernels=parts, machine=machine, execution=replace(drawn.execution, batch=batch))
+    links = (*machine.links, *(Link(shape, 1, gb_per_s, name, 0.0) for name in lone))
+    other = replace(one, machine=replace(machine, links=links, topology="_".join(link.shape for link in links)))
+    decision = Decision({}, 1, {kernel.id: place for place, kernel in enumerate(parts)})
+
+    alone, beside = (evaluate_design(each, decision, RIGHT) for each in (one, other))
+
+    assert replace(beside, cost_usd=alone.cost_usd, power_w=alone.power_w) == alone  # its links are paid
