@@ -1,19 +1,20 @@
 """Why a design has no solution, and the smallest relaxation that gives it one."""
 
 from collections.abc import Sequence
+from math import ceil, isfinite
 
 import numpy as np
 
 from dfcompile.dfmodel_backend.columns import Column
-from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS
+from dfcompile.dfmodel_backend.design_options import MOST_DOWN_SETS, DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
+from dfcompile.dfmodel_backend.fusion.designs.fuse import DesignFusion
 from dfcompile.dfmodel_backend.fusion.fuse import lattice_for
-from dfcompile.dfmodel_backend.fusion.pipelines.partition import fuse_stages
 from dfcompile.dfmodel_backend.fusion.set_problem import SetProblem
 from dfcompile.dfmodel_backend.fusion.solvers.path import least_chain
 from dfcompile.dfmodel_backend.intra_chip.design_shape import slot_count
 from dfcompile.dfmodel_backend.intra_chip.set_times import set_times
-from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, DramNeed, dram_need
+from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel, dram_need
 from dfcompile.dfmodel_backend.kernel_sets.arcs import Arcs, arcs_of
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.relax.memory_units import too_few_pmus
@@ -37,84 +38,78 @@ def infeasible_shardings(models: Sequence[DesignModel]) -> InfeasibleError:
 def infeasible_design(model: DesignModel) -> InfeasibleError:
     """Return the error for a design of which no choice fits; ``model`` has the finest tiles.
 
-    It names, in this order, what is always in DRAM, a kernel that does not fit SRAM or memory units alone, too few
-    configurations or memory units, tensors that wait in DRAM; and what would be enough.
+    It names what would be enough of DRAM, if all else fits; else what is always in DRAM, too few memory units, a kernel
+    that does not fit SRAM alone, or too few configurations.
     """
-    machine = model.design.machine
-    need = dram_need(model)
-    if machine.dram_bytes and need.total > machine.dram_bytes and model.design.execution.batch.layers_in_graph == 1:
-        return _too_little_dram(need, need.total, machine.dram_bytes)
+    enough = _dram_of_fastest(model) if model.design.machine.dram_bytes else None
+    if enough is not None:
+        return _too_little_dram(model, enough, is_enough=True)
+    always = dram_need(model).total
+    if 0 < model.design.machine.dram_bytes < always and model.design.execution.batch.layers_in_graph == 1:
+        return _too_little_dram(model, always, is_enough=False)
     if model.pmu is not None:
         too_few = too_few_pmus(model)
         if too_few is not None:
             return too_few
-    count = len(model.shares)
-    alone = np.eye(count, dtype=bool)
     if model.sram_capacity:
-        too_large = np.flatnonzero(~np.isfinite(set_times(model, alone)))
+        too_large = np.flatnonzero(~np.isfinite(set_times(model, np.eye(len(model.shares), dtype=bool))))
         if len(too_large):
             return _too_large_kernel(model, int(too_large[0]))
-    if model.design.is_pipelined and machine.dram_bytes:
-        found = _too_little_dram_of_stages(model)
-        if found is not None:
-            return found
-    if not model.design.is_kernel_by_kernel:
-        return _too_few_configurations(model)
-    waiting = model.waiting_bytes(np.tri(count, k=-1, dtype=bool), alone)
-    worst = int(np.argmax(waiting))
-    return InfeasibleError(
-        f"kernel {model.shares[worst].kernel.name!r}: found {need.total + waiting[worst]:.0f} bytes in DRAM while it "
-        f"runs against {machine.dram_bytes:.0f} (system.memory.dram_cap of at least "
-        f"{need.total + waiting.max():.0f}, a smaller micro_batch_size, or more tensor parallel chips)",
-        "dram_cap",
-        float(need.total + waiting.max()),
-    )
+    return _too_few_configurations(model)
 
 
-def _too_little_dram(need: DramNeed, needed: float, capacity: float) -> InfeasibleError:
-    parts = {
-        "weights": need.weights,
-        "gradients": need.gradients,
-        "optimizer states": need.optimizer,
-        "activations in flight": need.activations,
-        "tables": need.tables,
-    }
-    listed = ", ".join(f"{name} {size:.0f}" for name, size in parts.items() if size)
-    return InfeasibleError(
-        f"field 'system.memory.dram_cap': found {capacity:.0f} bytes against {needed:.0f} of a chip: {listed} "
-        f"(dram_cap of at least {needed:.0f}, or more tensor or pipeline parallel chips)",
-        "dram_cap",
-        needed,
-    )
-
-
-def _too_little_dram_of_stages(model: DesignModel) -> InfeasibleError | None:
-    """Return the error of a pipeline whose stages fit but for DRAM, with that of the fastest one; else None."""
+def _dram_of_fastest(model: DesignModel) -> float | None:
+    """Return what the fastest assignment keeps in DRAM where that is unlimited; None if other limits are broken."""
     design = model.design
     free = replace(design, machine=replace(design.machine, dram_bytes=0.0))
     unlimited = DesignModel(free, model.sharding, model.tiles, model.compatibility)
-    found = fuse_stages(unlimited, _arcs(SetProblem(unlimited)))
+    found = DesignFusion(free, DesignOptions(compatibility=model.compatibility)).fuse(unlimited)
     if found is None:
         return None
-    decision = Decision(model.sharding, model.tiles, found.configs, found.stages)
-    needed = figures_of(unlimited, decision).dram_bytes
+    return figures_of(unlimited, Decision(model.sharding, model.tiles, found.configs, found.stages)).dram_bytes
+
+
+def _too_little_dram(model: DesignModel, needed: float, *, is_enough: bool) -> InfeasibleError:
+    """Return the error for a chip, or a stage of a pipeline, whose DRAM is too small."""
+    capacity = model.design.machine.dram_bytes
+    if model.design.is_pipelined:
+        found = f"no {model.degrees.pipeline} pipeline stages hold all kernels in {capacity:.0f} bytes"
+    else:
+        need = dram_need(model)
+        parts = {
+            "weights": need.weights,
+            "gradients": need.gradients,
+            "optimizer states": need.optimizer,
+            "activations in flight": need.activations,
+            "tables": need.tables,
+            "waiting tensors": needed - need.total,
+        }
+        listed = ", ".join(f"{name} {size:.0f}" for name, size in parts.items() if size)
+        found = f"found {capacity:.0f} bytes against {_up(needed)} of a chip: {listed}"
+    remedy = f"{_up(needed)} is enough" if is_enough else f"at least {_up(needed)}"
     return InfeasibleError(
-        f"field 'system.memory.dram_cap': no {model.degrees.pipeline} pipeline stages hold all kernels in "
-        f"{design.machine.dram_bytes:.0f} bytes (dram_cap of {needed:.0f} is enough, or more tensor or pipeline "
-        "parallel chips)",
+        f"field 'system.memory.dram_cap': {found} (dram_cap of {remedy}, or more tensor or pipeline parallel "
+        "chips, or a smaller micro_batch_size)",
         "dram_cap",
         needed,
     )
 
 
+def _up(size: float) -> int:
+    """Return the bytes to write where so many are enough: none are rounded away."""
+    return ceil(size)
+
+
 def _too_large_kernel(model: DesignModel, position: int) -> InfeasibleError:
-    needed = least_sram_alone(model)[position]
+    alone = least_sram_alone(model)
+    enough = max(alone) if model.design.is_kernel_by_kernel else _least_sram(model)
+    enough = enough if isfinite(enough) else max(alone)
     return InfeasibleError(
-        f"kernel {model.shares[position].kernel.name!r}: needs {needed:.0f} bytes of SRAM alone, in {model.tiles} "
-        f"tiles, against {model.sram_capacity:.0f} of the chip (system.accelerator.sram_cap of at least {needed:.0f}, "
-        "a smaller tile_size, or more tensor parallel chips)",
+        f"kernel {model.shares[position].kernel.name!r}: needs {_up(alone[position])} bytes of SRAM alone, in "
+        f"{model.tiles} tiles, against {model.sram_capacity:.0f} of the chip (system.accelerator.sram_cap of "
+        f"{_up(enough)} is enough for all kernels, or a smaller tile_size, or more tensor parallel chips)",
         "sram_cap",
-        needed,
+        enough,
     )
 
 
@@ -131,7 +126,7 @@ def _too_few_configurations(model: DesignModel) -> InfeasibleError:
     remedies = []
     sram = _least_sram(model) if model.sram_capacity else np.inf  # no remedy where it is no limit
     if np.isfinite(sram):
-        remedies.append(f"system.accelerator.sram_cap of at least {sram:.0f}")
+        remedies.append(f"system.accelerator.sram_cap of at least {_up(sram)}")
     more = _fewest_configurations(model)
     if more:
         remedies.append(f"execution.num_config of at least {more}")
