@@ -12,6 +12,7 @@ from dfcompile.frontend.onnx.domains import add_nodes
 from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.element_type import numpy_name, type_of_value
 from dfcompile.frontend.onnx.function_calls import check_inlined_size
+from dfcompile.frontend.onnx.function_defaults import with_function_defaults
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.subgraphs import subgraphs
 
@@ -82,7 +83,7 @@ def _check_names(model: onnx.ModelProto) -> None:
 def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         check_inlined_size(model)
-        return inliner.inline_local_functions(model)
+        return inliner.inline_local_functions(with_function_defaults(model))
     except UserError as error:
         raise UserError(f"model: its functions cannot be inlined: {error}") from error
     except (RuntimeError, ValueError, checker.ValidationError) as error:

@@ -1,7 +1,7 @@
 """Functions of a model: how much inlining them gives, found from their calls before anything is inlined."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import onnx
 
@@ -12,7 +12,7 @@ LARGEST_BYTES = 2**26  # of these nodes, or …
 LARGEST_FACTOR = 16  # … so many times the model's own bytes
 DEEPEST_CALLS = 100  # as ONNX's inliner has it, which calls itself for each
 
-_Key = tuple[str, str, str]  # domain, name, overload
+FunctionKey: TypeAlias = tuple[str, str, str]  # domain, name, overload
 
 
 class _Size(NamedTuple):
@@ -33,15 +33,17 @@ def check_inlined_size(model: onnx.ModelProto) -> None:
         UserError: functions that call each other in a circle, or too deeply, or that inline to too much; the message
             names the function.
     """
-    functions = {_key(function): function for function in model.functions}
+    functions = {function_key(function): function for function in model.functions}
     most_bytes = max(LARGEST_BYTES, LARGEST_FACTOR * model.ByteSize())
-    sizes: dict[_Key, _Size] = {}
+    sizes: dict[FunctionKey, _Size] = {}
     for key in _callees_first(functions):
-        sizes[key] = _checked(f"function {key[1]!r}", functions[key].node, sizes, most_bytes)
+        size = _checked(f"function {key[1]!r}", functions[key].node, sizes, most_bytes)
+        defaults_bytes = sum(entry.ByteSize() for entry in functions[key].attribute_proto)
+        sizes[key] = size._replace(size_bytes=size.size_bytes + defaults_bytes)
     _checked("model", model.graph.node, sizes, most_bytes)
 
 
-def _checked(where: str, nodes: Iterable[onnx.NodeProto], sizes: Mapping[_Key, _Size], most_bytes: int) -> _Size:
+def _checked(where: str, nodes: Iterable[onnx.NodeProto], sizes: Mapping[FunctionKey, _Size], most_bytes: int) -> _Size:
     found = _size(nodes, sizes)
     if found.nodes > LARGEST_NODES:
         raise UserError(f"{where}: inlining functions gives {found.nodes} nodes against at most {LARGEST_NODES}")
@@ -52,21 +54,23 @@ def _checked(where: str, nodes: Iterable[onnx.NodeProto], sizes: Mapping[_Key, _
     return found
 
 
-def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[_Key, _Size]) -> _Size:
+def _size(nodes: Iterable[onnx.NodeProto], sizes: Mapping[FunctionKey, _Size]) -> _Size:
     count, size_bytes, depth = 0, 0, 0
-    for node in _with_inner_nodes(nodes):
-        called = sizes.get(_called(node))
-        count += called.nodes if called else 1
+    for node in with_inner_nodes(nodes):
+        called = sizes.get(called_key(node))
+        count += max(called.nodes, 1) if called else 1  # a call of nothing takes time as well
         size_bytes += node.ByteSize() + (called.size_bytes if called else 0)
         depth = max(depth, called.depth + 1 if called else 0)
     return _Size(count, size_bytes, depth)
 
 
-def _callees_first(functions: Mapping[_Key, onnx.FunctionProto]) -> Iterator[_Key]:
+def _callees_first(functions: Mapping[FunctionKey, onnx.FunctionProto]) -> Iterator[FunctionKey]:
     """Yield each function after those that it calls."""
-    done: set[_Key] = set()
+    done: set[FunctionKey] = set()
     for start in functions:
-        path: dict[_Key, Iterator[_Key]] = {} if start in done else {start: _calls(functions[start], functions)}
+        path: dict[FunctionKey, Iterator[FunctionKey]] = (
+            {} if start in done else {start: _calls(functions[start], functions)}
+        )
         while path:
             current, waiting = next(reversed(path.items()))
             following = next((key for key in waiting if key not in done), None)
@@ -82,23 +86,25 @@ def _callees_first(functions: Mapping[_Key, onnx.FunctionProto]) -> Iterator[_Ke
                 path[following] = _calls(functions[following], functions)
 
 
-def _calls(function: onnx.FunctionProto, functions: Mapping[_Key, onnx.FunctionProto]) -> Iterator[_Key]:
-    called = dict.fromkeys(_called(node) for node in _with_inner_nodes(function.node))
+def _calls(function: onnx.FunctionProto, functions: Mapping[FunctionKey, onnx.FunctionProto]) -> Iterator[FunctionKey]:
+    called = dict.fromkeys(called_key(node) for node in with_inner_nodes(function.node))
     return iter([key for key in called if key in functions])
 
 
-def _with_inner_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+def with_inner_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
     """Yield nodes and those of the graphs that they hold; protobuf itself limits how deep these are nested."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
             for graph in (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs:
-                yield from _with_inner_nodes(graph.node)
+                yield from with_inner_nodes(graph.node)
 
 
-def _key(function: onnx.FunctionProto) -> _Key:
+def function_key(function: onnx.FunctionProto) -> FunctionKey:
+    """Return what calls of a function have to say."""
     return function.domain, function.name, function.overload
 
 
-def _called(node: onnx.NodeProto) -> _Key:
+def called_key(node: onnx.NodeProto) -> FunctionKey:
+    """Return which function a node calls, if it is a call."""
     return node.domain, node.op_type, node.overload

@@ -94,24 +94,32 @@ def _correct(
 ) -> tuple[str, ...]:
     """Put our shape in the place of ONNX's where they differ; return the stand-ins.
 
-    ``y = MaxPool(x)`` becomes ``y = Identity(s)``, where the stand-in ``s`` is an input of the shape that is right.
+    ``y, i = MaxPool(x)`` becomes ``y = Identity(s); i = Identity(t)``, where the stand-ins ``s`` and ``t`` are inputs
+    of the shape that is right, which all results of such an operator have.
     """
-    stand_ins = []
+    stand_ins: list[str] = []
+    nodes: list[onnx.NodeProto] = []
     for node in proto.graph.node:
         shapes = tuple(types[name].known_shape if name in types else None for name in node.input)
         right = window_result(node, shapes) or einsum_result(node, shapes) or operand_result(node, shapes, constants)
-        result = types.get(node.output[0]) if node.output else None
-        if right is None or result is None or result.shape == right or any(node.output[1:]):
+        results = {name: types.get(name) for name in node.output if name}
+        known = [result for result in results.values() if result is not None]
+        if right is None or len(known) < len(results) or all(result.shape == right for result in known):
+            nodes.append(node)
             continue
         if max(right, default=0) > _LARGEST_EXTENT:
             raise UserError(
                 f"node {node.name!r}: the result of {node.op_type} has an extent of {max(right)} against at most "
                 f"{_LARGEST_EXTENT}"
             )
-        name = free_name(f"{node.output[0]}.stand-in", values)
-        proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(result.dtype), right))
-        stand_in(node, name)
-        stand_ins.append(name)
+        for output, result in zip(results, known, strict=True):
+            name = free_name(f"{output}.stand-in", values)
+            proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(result.dtype), right))
+            nodes.append(helper.make_node("Identity", [name], [output], node.name))
+            stand_ins.append(name)
+    if stand_ins:
+        del proto.graph.node[:]
+        proto.graph.node.extend(nodes)
     return tuple(stand_ins)
 
 

@@ -85,6 +85,8 @@ def _check(op: Operator) -> None:
             "v_quant_type": "NONE",
         },
     )
+    if op.integer("local_window_size", -1) == 0:
+        raise op.unsupported("attribute 'local_window_size' is 0 against -1 or at least 1")
     if op.integer("smooth_softmax", -1) == 1:
         raise op.unsupported("attribute 'smooth_softmax' is 1 against 0")
 
@@ -116,7 +118,7 @@ class _Lengths:
     """How many keys of each batch come before the queries: a number, or what the operand ``seqlens_k`` says."""
 
     def __init__(self, op: Operator, build: CanonicalFragment, queries: int, total: int) -> None:
-        self._op, self._build = op, build
+        self._build = build
         self._queries, self._total = queries, total
         seqlens = op.input(_SEQLENS)
         self._last = build.view(seqlens, "last_places", (seqlens.elements, 1)) if seqlens.value is None else seqlens
@@ -127,8 +129,6 @@ class _Lengths:
             known = np.ravel(seqlens.value).astype(np.int64)
             if (known == known[0]).all():
                 self._before = int(known[0]) + 1 - queries
-                if not 0 <= self._before <= total - queries:
-                    raise op.unsupported(f"'seqlens_k' is {known[0]} against {queries - 1} to {total - 1}")
 
     def positions(self) -> Tensor:
         """Return the place of each query, ``[b or 1, s]``."""
@@ -156,8 +156,6 @@ class _Lengths:
         length = max(stored, self._total)
         if self._before is None:
             return self._looked_up(past, new, result, length, name)
-        if self._before > stored:
-            raise self._op.unsupported(f"'seqlens_k' tells of {self._before} keys before against {stored} stored ones")
         build, batch, groups, width = self._build, new.shape[0], new.shape[1], new.shape[3]
         used = past if self._before else None
         if used is not None and self._before < stored:

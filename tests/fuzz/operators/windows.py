@@ -58,12 +58,12 @@ def pooling(op: OperatorVersion, draw: Draw) -> DrawnNode:
     kernel, spatial = draw.sizes(rank, 1, 3), draw.sizes(rank, 3, 6 if rank < 3 else 4)
     attributes = window_attributes(op, draw, kernel)
     for name in ("ceil_mode", "count_include_pad", "storage_order"):
-        if op.has(name) and draw.chance(0.3):
+        if op.has(name) and draw.chance(0.6):
             attributes[name] = draw.integer(0, 1)
     if op.has("p") and draw.chance(0.6):
         attributes["p"] = draw.integer(1, 3)
     data = draw.array(draw.dtype(op.dtypes()), (draw.integer(1, 2), draw.integer(1, 3), *spatial))
-    indices = op.op_type == "MaxPool" and op.since >= 8 and draw.chance(0.4)
+    indices = op.op_type == "MaxPool" and op.since >= 8 and draw.chance(0.6)
     return DrawnNode([data], attributes, results=(1, 1) if indices else (1,))
 
 

@@ -69,8 +69,8 @@ def _multi_head(call: Call) -> Mapping[str, Shape]:
         call.expect("value", (batch, keys, heads * value_size))
     else:
         keys, value_size = key[2], value[-1]
-        call.expect("key", (batch, heads, keys, size))
-        call.expect("value", (batch, heads, keys, value_size))
+        for name in ("key", "value"):
+            call.expect(name, (batch, heads, keys, size))
     call.expect("bias", (2 * width + heads * value_size,))
     _check_both(call, "past_key", "past_value")
     past = call.expect_rank("past_key", 4)
@@ -115,8 +115,27 @@ def _group_query(call: Call) -> Mapping[str, Shape]:
     found: dict[str, Shape] = {"output": (batch, length, heads * size)}
     total = call.values.get("total_sequence_length")
     if total is not None and len(total) == 1:
+        _check_lengths(call, length, before, total[0])
         found |= dict.fromkeys(("present_key", "present_value"), (batch, groups, max(before, total[0]), size))
     return found
+
+
+def _check_lengths(call: Call, length: int, before: int, total: int) -> None:
+    """Check how many tokens there are: new ones behind those of the cache, or all of them within it."""
+    if total < length or (total > before and total != before + length):
+        within = f", or {length} to {before} within the cache" if before >= length else ""
+        raise UserError(
+            f"'total_sequence_length' is {total} against {before + length} ({before} in 'past_key' and {length} "
+            f"new){within}"
+        )
+    tables = call.shape("cos_cache")
+    positions = max(before, total) if tables is None else tables[0]
+    if positions < total:
+        raise UserError(f"'cos_cache' has {positions} positions against at least {total}")
+    least, most = 0 if length == total else length - 1, min(max(before, total), positions) - 1
+    for last in call.values.get("seqlens_k", ()):
+        if not least <= last <= most:
+            raise UserError(f"'seqlens_k' is {last} against {least} to {most} (tokens less one)")
 
 
 def _check_both(call: Call, first: str, second: str) -> None:

@@ -12,6 +12,7 @@ from dfcompile.frontend.onnx.onnxruntime_evaluation import evaluated
 from tests.examples import examples
 from tests.interpreter import interpret
 from tests.onnx_nodes import Attribute, Node, lowered, random
+from tests.onnx_text import program_from_model
 
 OPSETS = {"AveragePool": (10, 11, 18, 19, 22), "LpPool": (18, 22), "MaxPool": (10, 11, 12, 18, 22)}
 
@@ -19,18 +20,32 @@ OPSETS = {"AveragePool": (10, 11, 18, 19, 22), "LpPool": (18, 22), "MaxPool": (1
 def _check(node: Node) -> None:
     """Check values and shapes against onnxruntime; both may refuse the node."""
     model = node.model()
+    names = [output.name for output in model.graph.output]
     del model.graph.output[:]
-    model.graph.output.append(onnx.ValueInfoProto(name="y0"))
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
     del model.graph.value_info[:]
     answer = evaluated(model, node.feeds)
     if answer is None:
         event("onnxruntime refuses it")
         return
-    (found,) = interpret(lowered(model), node.feeds).values()
-    assert found.shape == answer[1][0].shape
     lowest = np.finfo(np.float32).min  # what onnxruntime says of a window that lies in the padding alone
-    expected = np.where(answer[1][0] == lowest, -np.inf, answer[1][0]).astype(np.float64)
-    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=1e-5, atol=1e-5)
+    in_padding = answer[1][0] == lowest
+    results = interpret(lowered(model), node.feeds)
+    for name, expected in zip(names, answer[1], strict=True):
+        assert results[name].shape == expected.shape
+        if name == "y0":
+            right = np.where(in_padding, -np.inf, expected).astype(np.float64)
+            np.testing.assert_allclose(results[name].astype(np.float64), right, rtol=1e-5, atol=1e-5)
+        else:
+            assert np.array_equal(results[name][~in_padding], expected[~in_padding])
+    for name, expected in zip(names, answer[1], strict=True):
+        # The same with the shape declared, which is then checked.
+        output = next(value for value in model.graph.output if value.name == name)
+        output.type.tensor_type.elem_type = onnx.helper.np_dtype_to_tensor_dtype(expected.dtype)
+        output.type.tensor_type.shape.dim.extend(
+            onnx.TensorShapeProto.Dimension(dim_value=size) for size in expected.shape
+        )
+    program_from_model(model)
 
 
 @examples(40)
@@ -52,7 +67,11 @@ def test_pooling_in_ceil_mode_as_onnxruntime(data: st.DataObject, op_type: str, 
         attributes["dilations"] = numbers(1, 2)
     if op_type == "AveragePool":
         attributes["count_include_pad"] = data.draw(st.integers(0, 1))
-    node = Node(op_type, [random((1, 2, *extents))], attributes=attributes, opset=opset)
+    has_indices = op_type == "MaxPool" and data.draw(st.booleans())
+    if has_indices:
+        attributes["storage_order"] = data.draw(st.integers(0, 1))
+    x, results = random((1, 2, *extents)), (1, 1) if has_indices else (1,)
+    node = Node(op_type, [x], attributes=attributes, opset=opset, results=results)
     try:
         _check(node)
     except UserError as error:
@@ -63,9 +82,9 @@ def test_pooling_in_ceil_mode_as_onnxruntime(data: st.DataObject, op_type: str, 
 @pytest.mark.parametrize("opset", [10, 12, 18, 22])
 def test_window_that_begins_behind_the_data_is_none(opset: int) -> None:
     attributes: dict[str, Attribute] = {"kernel_shape": [1], "strides": [2], "ceil_mode": 1}
-    node = Node("MaxPool", [random((1, 1, 4))], attributes=attributes, opset=opset)
 
-    _check(node)
+    _check(Node("MaxPool", [random((1, 1, 4))], attributes=attributes, opset=opset))
+    _check(Node("MaxPool", [random((1, 1, 4))], attributes=attributes, opset=opset, results=(1, 1)))
 
 
 @examples(25)
