@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from math import gcd, prod
 
-import numpy as np
-
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
 from dfcompile.bounds.einsum.pooling import Pooling
@@ -13,11 +11,12 @@ from dfcompile.bounds.einsum.rows import Rows
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand, Shape
 from dfcompile.canonical_dag import TensorRole
-from dfcompile.frontend import Coverage, Program, scalar_type
+from dfcompile.frontend import Coverage, Program
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.lowering.windows import windows_of
+from dfcompile.moved_operands import least_read, moving, word_bytes, words_of
 
 _PRODUCTS = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul", "Gemm"})
 _CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv", "QLinearConv"})
@@ -38,8 +37,6 @@ _ELEMENTWISE = frozenset({
     "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Transpose", "Where", "Xor",
 })  # fmt: skip
 _SOFTMAXES = frozenset({"Softmax", "LogSoftmax", "Hardmax"})
-_WITH_SETTINGS = frozenset({"Resize", "Upsample", "Pad", "OneHot", "Clip", "Trilu"})  # operands after the first
-_SELECTIONS = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split"})  # read as much as they write
 
 
 def bounded_model(program: Program) -> BoundedModel:
@@ -56,10 +53,10 @@ def bounded_model(program: Program) -> BoundedModel:
             source = _root(op.inputs[0], root)
             root |= {result.name: source for result in op.results()}
             continue
-        for tensor in (*_moving(op, op.operands()), *op.results()):
+        for tensor in (*moving(op), *op.results()):
             name = _root(tensor, root)
             role = roles.get(name, TensorRole.INTERMEDIATE)
-            tensors.setdefault(name, BoundedTensor(name, prod(tensor.shape), _bytes(tensor), role))
+            tensors.setdefault(name, BoundedTensor(name, words_of(tensor), word_bytes(tensor), role))
         operators.append(_operator(op, root))
     outputs = {root[name] for name in root if roles.get(name) is TensorRole.OUTPUT}
     found = tuple(
@@ -69,19 +66,6 @@ def bounded_model(program: Program) -> BoundedModel:
         for t in tensors.values()
     )
     return BoundedModel(program.name, tuple(operators), found)
-
-
-def _moving(op: Operator, tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Return the operands that move: not constant integers, such as axes, sizes and indices, which tasks may know."""
-    if op.op_type in _PRODUCTS | _CONVOLUTIONS:
-        return tensors
-    if op.op_type in _WITH_SETTINGS:
-        return tensors[:1]
-    return tuple(t for t in tensors if not (t.value is not None and np.issubdtype(t.value.dtype, np.integer)))
-
-
-def _bytes(tensor: Tensor) -> int:
-    return int(scalar_type(tensor.dtype).bytes)
 
 
 def _root(tensor: Tensor, root: dict[str, str]) -> str:
@@ -96,21 +80,18 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
                 count, shape, operands = found
                 break
     else:
-        operands = tuple(sorted(_moving(op, op.operands()), key=lambda tensor: -prod(tensor.shape)))
+        operands = tuple(sorted(moving(op), key=lambda tensor: -prod(tensor.shape)))
         count, shape = 1, _rows(op)
-    written = sum(prod(result.shape) for result in op.results())
-    unit = gcd(*map(_bytes, (*operands, *op.results())))
+    unit = gcd(*map(word_bytes, (*operands, *op.results())))
     reads: dict[str, Operand] = {}
     for place, tensor in enumerate(operands):
-        words = prod(tensor.shape)
-        if tensor is op.inputs[0] and op.op_type in _SELECTIONS:
-            words = min(words, written)
+        words = least_read(op, tensor)
         if place == 0 and op.op_type in _CONVOLUTIONS:
             words = shape.touched_words if isinstance(shape, Convolution) else _touched(op, words)
         if place == 0 and isinstance(shape, Pooling):
             words = shape.windows.touched_words
         name = _root(tensor, root)
-        reads.setdefault(name, Operand(name, words, _bytes(tensor) // unit))
+        reads.setdefault(name, Operand(name, words, word_bytes(tensor) // unit))
     return BoundedOperator(
         name=op.origin,
         op_type=op.op_type,
@@ -118,7 +99,7 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
         shape=shape if len(reads) == len(operands) or isinstance(shape, Rows) else None,
         reads=tuple(reads.values()),
         writes=tuple(
-            Operand(_root(result, root), prod(result.shape), _bytes(result) // unit) for result in op.results()
+            Operand(_root(result, root), words_of(result), word_bytes(result) // unit) for result in op.results()
         ),
         element_bytes=unit,
     )
@@ -194,7 +175,7 @@ def _attention(op: Operator) -> _Found | None:
     y = _only_result(op)
     if op.op_type != "Attention" or q.rank != 4 or y is None or len(op.operands()) > 4:
         return None
-    if len({_bytes(tensor) for tensor in (q, k, v, y)}) > 1:
+    if len({word_bytes(tensor) for tensor in (q, k, v, y)}) > 1:
         return None
     batch, heads, rows, width = q.shape
     is_masked = len(op.operands()) > 3 or op.integer("is_causal", 0) != 0

@@ -9,7 +9,7 @@ from dfcompile.bounds.operators import BoundedModel
 from dfcompile.bounds.tilings import Rules, Tiles
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.driver import Point
-from dfcompile.errors import UserError
+from dfcompile.errors import UserError, VerificationError
 from dfcompile.report.traffic_figures import OperatorTrafficSummary, TrafficSummary
 
 MOST_STATES = 200  # of a plan in a report: below a second
@@ -30,11 +30,13 @@ class TrafficBounds:
         plan = self._plan(size or self._unlimited)
         moved, proved = point.attained.dram_bytes, self._model.compulsory_bytes
         least = None if plan is None else plan.traffic_bytes
+        if moved < proved:
+            raise VerificationError(f"traffic: found {moved} bytes moved against {proved} proved to be necessary")
         return TrafficSummary(
             moved_bytes=moved,
             proved_bytes=proved,
             least_bytes=least,
-            least_is_exact=plan is not None and plan.is_exact,
+            least_is_exact=least is not None and least <= moved and plan is not None and plan.is_exact,
             buffer_bytes=size or None,
             ratio=moved / least if least else None,
             schedule_ratio=point.scheduled.figures.io_bytes / proved if proved else None,

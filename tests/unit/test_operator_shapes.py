@@ -1,6 +1,11 @@
 """What bounds are told of a model's operators."""
 
+from collections.abc import Mapping
+
+import numpy as np
 import onnx.parser
+import pytest
+from onnx import numpy_helper
 
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
@@ -12,6 +17,7 @@ from dfcompile.bounds.fusion.epilogues import with_epilogues
 from dfcompile.bounds.operators import BoundedModel
 from dfcompile.bounds.tilings import Rules
 from dfcompile.operator_shapes import bounded_model
+from tests.onnx_nodes import Array
 from tests.onnx_text import program_from_model, program_from_text
 
 
@@ -149,3 +155,91 @@ def test_a_cast_is_no_part_of_what_makes_its_operand() -> None:
     assert [(operand.tensor, operand.size) for operand in first.reads] == [("x", 128), ("w", 256), ("c", 32)]
     assert second.op_type == "Cast"
     assert second.compulsory_words * second.element_bytes == 32 * 4 + 32 * 2
+
+
+def with_constants(body: str, ports: str, constants: Mapping[str, Array], opset: int = 21) -> BoundedModel:
+    """Return the bounds of a graph with constants: ``ports`` are its inputs and outputs, ``body`` its nodes."""
+    text = f'<ir_version: 10, opset_import: ["": {opset}, "com.microsoft": 1]> g {ports} {{ {body} }}'
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
+    return bounded_model(program_from_model(model))
+
+
+HALF = np.array(0.5, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"), [("int8", 96), ("uint8", 96), ("int16", 192), ("int4", 48), ("uint4", 48), ("float8_e4m3fn", 96)]
+)
+def test_quantised_weights_move_in_the_bytes_that_they_are_stored_in(dtype: str, size: int) -> None:
+    weights = np.ones((16, 6)).astype(dtype)
+    body, ports = "d = DequantizeLinear (w, s) y = MatMul (x, d)", "(float[4,16] x) => (float[4,6] y)"
+
+    model = with_constants(body, ports, {"w": weights, "s": HALF})
+
+    assert model.compulsory_bytes == 4 * (4 * 16 + 4 * 6) + size
+
+
+def test_constant_integers_of_products_and_sums_move_and_settings_do_not() -> None:
+    zero = np.zeros((), np.int8)
+    product = with_constants(
+        "y = QLinearMatMul (x, s, z, w, s, z, s, z)",
+        "(int8[4,16] x) => (int8[4,6] y)",
+        {"w": np.ones((16, 6), np.int8), "s": HALF, "z": zero},
+    )
+    added = with_constants("y = Add (x, w)", "(int64[4,6] x) => (int64[4,6] y)", {"w": np.arange(24).reshape(4, 6)})
+    gathered = with_constants(
+        "y = Gather <axis = 0> (x, i)", "(float[9,6] x) => (float[4,6] y)", {"i": np.array([2, 7, 2, -2])}
+    )
+
+    assert product.compulsory_bytes == 4 * 16 + 16 * 6 + 4 * 6
+    assert added.compulsory_bytes == 3 * 8 * 24
+    assert gathered.compulsory_bytes == 4 * 6 * (2 + 4)  # rows 2 and 7, once each
+
+
+def test_folded_parameters_count_as_folded() -> None:
+    four = {name: np.linspace(1, 2, 5, dtype=np.float32) for name in "abmv"}
+    normal = with_constants(
+        "y = BatchNormalization (x, a, b, m, v)", "(float[2,5,3] x) => (float[2,5,3] y)", four, opset=15
+    )
+    weights = {"w": (1, 12, 4), "r": (1, 12, 3), "b": (1, 24)}
+    recurrent = with_constants(
+        "y = LSTM <hidden_size = 3> (x, w, r, b)",
+        "(float[6,1,4] x) => (float[6,1,1,3] y)",
+        {name: np.ones(shape, np.float32) for name, shape in weights.items()},
+    )
+
+    assert normal.compulsory_bytes == 4 * (30 + 30 + 2 * 5)
+    assert recurrent.compulsory_bytes == 4 * (24 + 48 + 36 + 12 + 18)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shape", "result", "read"),
+    [
+        ("ii->i", (5, 5), (5,), 5),
+        ("iji->j", (3, 4, 3), (4,), 12),
+        ("...ii->...", (2, 3, 3), (2,), 6),
+        ("ij->i", (2, 3), (2,), 6),
+    ],
+)
+def test_of_repeated_letters_diagonals_are_read(
+    equation: str, shape: tuple[int, ...], result: tuple[int, ...], read: int
+) -> None:
+    sizes = [",".join(map(str, each)) for each in (shape, result)]
+    model = with_constants(
+        f'y = Einsum <equation = "{equation}"> (x)', f"(float[{sizes[0]}] x) => (float[{sizes[1]}] y)", {}
+    )
+
+    assert model.compulsory_bytes == 4 * (read + np.prod(result))
+
+
+@pytest.mark.parametrize(("body", "result", "read"), [
+    ("y = Trilu (x)", "4,6", 6 + 5 + 4 + 3), ("y = Trilu <upper = 0> (x)", "4,6", 1 + 2 + 3 + 4),
+    ("y = Pad (x, p)", "6,7", 24), ("y = Pad (x, n)", "3,6", 0),
+])  # fmt: skip
+def test_what_is_left_out_is_not_read(body: str, result: str, read: int) -> None:
+    pads = {"p": np.array([1, 0, 1, 1]), "n": np.array([0, 0, -1, 0])}
+    used = {name: value for name, value in pads.items() if f"{name})" in body}
+    model = with_constants(body, f"(float[4,6] x) => (float[{result}] y)", used)
+
+    assert model.compulsory_bytes == 4 * (read + np.prod([int(size) for size in result.split(",")]))

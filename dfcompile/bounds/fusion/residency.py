@@ -1,5 +1,6 @@
 """Which tensors of a graph stay on the chip: exact over orders of the operators and over all sets that fit."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -34,7 +35,8 @@ class ResidencyPlan(Struct, frozen=True):
         traffic_bytes: of all operators.
         kept: names of the tensors, in the order in which they are made.
         operators: in the order of the plan.
-        is_exact: whether no other order and no other set of tensors moves less.
+        is_exact: whether no other order and no other set of tensors moves less; never of a model whose operators share
+            an input or a parameter.
     """
 
     size_bytes: int
@@ -190,7 +192,13 @@ class _Search:
             kept.extend(self.names[number] for number in reversed(list(_bits(state.made))))
             assert state.before is not None
             key = state.before
-        return ResidencyPlan(self.size, total, tuple(reversed(kept)), tuple(reversed(shares)), self.is_exact)
+        is_exact = self.is_exact and not self._shares_inputs()
+        return ResidencyPlan(self.size, total, tuple(reversed(kept)), tuple(reversed(shares)), is_exact)
+
+    def _shares_inputs(self) -> bool:
+        """Return whether several operators read what none makes: each reads it anew, though it could be held."""
+        read = [operand.tensor for op in self.model.operators for operand in op.reads]
+        return any(count > 1 and name not in self.number for name, count in Counter(read).items())
 
 
 def _least_bytes(op: BoundedOperator, rules: Rules) -> int:

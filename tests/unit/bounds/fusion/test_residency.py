@@ -99,8 +99,11 @@ def test_plans_of_small_graphs_move_what_force_finds(model: BoundedModel, size: 
         return
     plan = least_residency(model, size, RULES)
 
+    made = {operand.tensor for op in model.operators for operand in op.writes}
+    inputs = [operand.tensor for op in model.operators for operand in op.reads if operand.tensor not in made]
+
     assert plan.traffic_bytes == expected
-    assert plan.is_exact
+    assert plan.is_exact is (len(inputs) == len(set(inputs)))  # an input that several read could be held
     assert sum(share.traffic_bytes for share in plan.operators) == plan.traffic_bytes
 
 
