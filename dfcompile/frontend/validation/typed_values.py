@@ -17,7 +17,8 @@ from dfcompile.frontend.validation.operands import operands_of
 
 _MOST_ELEMENTS = 2**48  # of a value
 _UNKNOWN = TensorType("", None)
-_CONVOLUTIONS = frozenset(["Conv", "ConvInteger", "QLinearConv"])  # of data, unlike pooling, give one element at least
+# Of an image smaller than the window nothing is left, or one window that reads beyond it: implementations differ.
+_WINDOWED = frozenset(["AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool", "QLinearConv"])
 
 
 def check_operands(draft: Draft, declared: Iterable[onnx.ValueInfoProto] = ()) -> None:
@@ -39,8 +40,7 @@ def check_operands(draft: Draft, declared: Iterable[onnx.ValueInfoProto] = ()) -
         check_operand_types(node, types, opset)
         check_operand_shapes(operands_of(node, types, draft.constants, opset))
         for name in filter(None, node.output):
-            # Nothing is left of an image smaller than its window; ONNX says so by a negative size.
-            least = 1 if node.op_type in _CONVOLUTIONS and 0 not in (types[node.input[0]].shape or ()) else 0
+            least = 1 if node.op_type in _WINDOWED and 0 not in (types[node.input[0]].shape or ()) else 0
             _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least)
     for value in declared:
         found = types.get(value.name)

@@ -40,7 +40,7 @@ CONTRADICTIONS = {
         "node 'p': attribute 'strides' has 0 against at least 1"
     ),
     "g (float[1,1,3,3] x) => (y) { [p] y = MaxPool<kernel_shape=[5,5]>(x) }": (
-        "node 'p': output 'y': dimension 2 is -1 against a size of at least 0"
+        "node 'p': output 'y': dimension 2 is -1 against a size of at least 1"
     ),
     "g (float[1,1,3,3] x, float[1,1,5,5] w) => (y) { [c] t = Conv(x, w) [r] y = Relu(t) }": (
         "node 'c': output 't': dimension 2 is -1 against a size of at least 1"
