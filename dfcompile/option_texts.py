@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import WORDS
-from dfcompile.options import LARGEST_COUNT, ExpansionRule, Fifos
+from dfcompile.options import LARGEST_COUNT, ExpansionRule, Fifos, FixedInput, Number
+
+_MOST_DIGITS = 20  # of an integer of 64 bits
 
 
 def parse_pes(text: str) -> tuple[int, ...]:
@@ -129,7 +131,7 @@ def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
     """Read input shapes such as ``input=1x1x28x28``.
 
     Raises:
-        UserError: another form, a size that is not a positive integer, or one input twice.
+        UserError: another form, a size that is no integer from 0, or one input twice.
 
     >>> dict(parse_shapes(["x=1x28"]))
     {'x': (1, 28)}
@@ -145,7 +147,7 @@ def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
             raise UserError(
                 f"--shape {name}: found {sizes!r} against sizes with 'x' between (--shape {name}={_crossed(sizes)})"
             )
-        shapes[name] = tuple(parse_count(f"--shape {name}", size) for size in sizes.split("x"))
+        shapes[name] = tuple(parse_count(f"--shape {name}", size, least=0) for size in sizes.split("x"))
     return MappingProxyType(shapes)
 
 
@@ -153,7 +155,7 @@ def parse_dims(texts: Iterable[str]) -> Mapping[str, int]:
     """Read sizes of symbolic dimensions such as ``batch=8``.
 
     Raises:
-        UserError: another form, a size that is not a positive integer, or one dimension twice.
+        UserError: another form, a size that is no integer from 0, or one dimension twice.
 
     >>> dict(parse_dims(["batch=8"]))
     {'batch': 8}
@@ -165,8 +167,38 @@ def parse_dims(texts: Iterable[str]) -> Mapping[str, int]:
             raise UserError(f"--dim: found {text!r} against NAME=SIZE")
         if name in dims:
             raise UserError(f"--dim: {name!r} is given twice")
-        dims[name] = parse_count(f"--dim {name}", size)
+        dims[name] = parse_count(f"--dim {name}", size, least=0)
     return MappingProxyType(dims)
+
+
+def parse_fixed_inputs(texts: Iterable[str]) -> Mapping[str, FixedInput]:
+    """Read values of inputs such as ``use_cache=false`` or ``sizes=1,-1,64``.
+
+    Raises:
+        UserError: another form, or one input twice.
+
+    >>> parse_fixed_inputs(["sizes=1,-1"])["sizes"].numbers
+    (1, -1)
+    """
+    values: dict[str, FixedInput] = {}
+    for text in texts:
+        name, equals, words = text.rpartition("=")
+        if not equals or not name:
+            raise UserError(f"--input: found {text!r} against INPUT=VALUE[,VALUE…]")
+        if name in values:
+            raise UserError(f"--input: {name!r} is given twice")
+        values[name] = FixedInput(tuple(_number(f"--input {name}", word.strip()) for word in words.split(",")))
+    return MappingProxyType(values)
+
+
+def _number(where: str, word: str) -> Number:
+    if word.lower() in ("true", "false"):
+        return word.lower() == "true"
+    if re.fullmatch(rf"[+-]?\d{{1,{_MOST_DIGITS}}}", word, re.ASCII):
+        return int(word)
+    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf|nan", word, re.ASCII | re.IGNORECASE):
+        raise UserError(f"{where}: found {word!r} against a number, true or false")
+    return float(word)
 
 
 def _crossed(sizes: str) -> str:
@@ -187,13 +219,14 @@ def _counts(where: str, text: str) -> tuple[int, ...]:
     return counts
 
 
-def parse_count(where: str, word: str) -> int:
-    """Read a positive integer; an error names where it stands."""
+def parse_count(where: str, word: str, *, least: int = 1) -> int:
+    """Read an integer that is no less than 0 or 1; an error names where it stands."""
     stripped = word.strip()
     # The length comes first: Python refuses to read thousands of digits.
     is_number = len(stripped) <= len(str(LARGEST_COUNT)) and stripped.isascii() and stripped.isdigit()
-    if not is_number or not 1 <= int(stripped) <= LARGEST_COUNT:
-        raise UserError(f"{where}: found {stripped!r} against a positive integer up to {LARGEST_COUNT}")
+    if not is_number or not least <= int(stripped) <= LARGEST_COUNT:
+        wanted = "a positive integer" if least else "an integer from 0"
+        raise UserError(f"{where}: found {stripped!r} against {wanted} up to {LARGEST_COUNT}")
     return int(stripped)
 
 

@@ -19,6 +19,8 @@ OVERLAPS: Final = ("perfect", "none", "compute-memory")
 
 ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]  # shows progress while a stage lasts
 
+Number: TypeAlias = bool | int | float
+
 LARGEST_COUNT = 10**9  # of processing elements, of elements along a dimension
 
 DEFAULT_TRIES: Final = 200  # schedules of an exploration: half a minute for models of ten thousand tasks
@@ -90,6 +92,18 @@ class Aim(StrEnum):
 DEFAULT_SLACK: Final = Fraction(1, 10)  # of the makespan of the shortest schedule
 
 
+class FixedInput(Struct, frozen=True):
+    """The value that an input of a model has in every run.
+
+    Attributes:
+        numbers: its elements in row order, or one that all of them are.
+        shape: ``None``: as the model has it.
+    """
+
+    numbers: tuple[Number, ...]
+    shape: tuple[int, ...] | None = None
+
+
 class ExpansionRule(Struct, frozen=True):
     """Expansions to compare for an operator type, or for one operator of the user's model."""
 
@@ -149,6 +163,7 @@ class Options(Struct, frozen=True):
         passes: names of lowering passes to apply, in order.
         shapes: sizes of the model's inputs by input name, for models that leave them open.
         dims: sizes of symbolic dimensions of the inputs by their names.
+        fixed_inputs: values that inputs have in every run, by input name.
         volumes: of the edges between tasks: each task's own share, or the whole array.
         partition: name of the partitioner that fills spatial blocks.
         effort: how much the partitioner tries.
@@ -192,6 +207,7 @@ class Options(Struct, frozen=True):
     max_fifo: int | None = None
     dims: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     repeat: int = 1
+    fixed_inputs: Mapping[str, FixedInput] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def combinations(self) -> tuple[tuple[Choice, ...], ...]:

@@ -91,7 +91,12 @@ def plan_of(options: Options) -> Plan:
         *FILE_KINDS.collect().faults,
     )
     return Plan(
-        reading=ReadOptions(shapes=options.shapes, dims=options.dims, operators=frozenset(table.op_types(ONNX))),
+        reading=ReadOptions(
+            shapes=options.shapes,
+            dims=options.dims,
+            operators=frozenset(table.op_types(ONNX)),
+            fixed_inputs=options.fixed_inputs,
+        ),
         table=table,
         passes=choose_passes(options.passes, passes, dag_passes),
         combinations=options.combinations,

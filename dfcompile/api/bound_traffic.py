@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from dfcompile.api.bound_requests import CountedShape, parse_buffers
+from dfcompile.api.requests import FixedInputs, fixed_inputs_of
 from dfcompile.bounds.curve import Curve, front, total
 from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution
@@ -75,6 +76,7 @@ def bound_model(
     within: float | None = None,
     shapes: tuple[str, ...] = (),
     dims: tuple[str, ...] = (),
+    fixed_inputs: FixedInputs = (),
     per: tuple[str, ...] = ("operator", "model"),
     draws: bool = False,
     show: ShowStage = show_nothing,
@@ -88,6 +90,7 @@ def bound_model(
         within: smallest buffer to be found that moves at most so many times the least.
         shapes: sizes of inputs that the model leaves open, as on the command line.
         dims: sizes of symbolic dimensions.
+        fixed_inputs: values that inputs have in every run.
         per: ``operator``, ``model``: of what rows are made.
         draws: whether plans are made for all powers of two, so that their curve can be drawn.
         show: gives a context that lasts as long as a stage.
@@ -98,7 +101,8 @@ def bound_model(
     rules = Rules() if rules is None else rules
     sizes = parse_buffers(DEFAULT_BUFFERS if buffers is None else buffers, 1)
     with show(f"reading {model}"):
-        read = read_model(model, ReadOptions(shapes=parse_shapes(shapes), dims=parse_dims(dims)))
+        reading = ReadOptions(parse_shapes(shapes), parse_dims(dims), fixed_inputs=fixed_inputs_of(fixed_inputs))
+        read = read_model(model, reading)
     with show(f"bounding {read.program.name}"):
         return bound_operators(bounded_model(read.program), sizes, rules, within=within, per=per, draws=draws)
 

@@ -6,7 +6,19 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dfcompile.api.requests import NO_DIMS, NO_SHAPES, Counts, Dims, File, Names, Rules, Shapes, compile_options
+from dfcompile.api.requests import (
+    NO_DIMS,
+    NO_FIXED_INPUTS,
+    NO_SHAPES,
+    Counts,
+    Dims,
+    File,
+    FixedInputs,
+    Names,
+    Rules,
+    Shapes,
+    compile_options,
+)
 from dfcompile.api.runs import ModelRun, schedule_results
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
@@ -30,6 +42,7 @@ def compile_model(
     passes: Names = (),
     shapes: Shapes = NO_SHAPES,
     dims: Dims = NO_DIMS,
+    fixed_inputs: FixedInputs = NO_FIXED_INPUTS,
     volumes: str = "exact",
     partition: str = "best",
     effort: str = "quick",
@@ -64,6 +77,8 @@ def compile_model(
         passes: names of lowering passes, in order.
         shapes: sizes of the model's inputs that it leaves open, such as ``{"x": (1, 28)}``.
         dims: sizes of symbolic dimensions of the inputs, such as ``{"batch": 8}``.
+        fixed_inputs: values that inputs have in every run, such as ``{"use_cache": False}``; one number stands for all
+            elements.
         volumes: ``exact`` or ``array``.
         partition: name of the partitioner.
         effort: ``quick``, ``default`` or ``high``: how much is tried for a short schedule.
@@ -92,6 +107,7 @@ def compile_model(
         passes=passes,
         shapes=shapes,
         dims=dims,
+        fixed_inputs=fixed_inputs,
         volumes=volumes,
         partition=partition,
         effort=effort,

@@ -7,10 +7,12 @@ from pathlib import Path
 from dfcompile.api.pages import Paged, PageSource
 from dfcompile.api.requests import (
     NO_DIMS,
+    NO_FIXED_INPUTS,
     NO_SHAPES,
     Counts,
     Dims,
     File,
+    FixedInputs,
     Names,
     Rules,
     Shapes,
@@ -96,6 +98,7 @@ def explore_model(
     granularity: Names = ("declared",),
     shapes: Shapes = NO_SHAPES,
     dims: Dims = NO_DIMS,
+    fixed_inputs: FixedInputs = NO_FIXED_INPUTS,
     system: File | None = None,
     partition: str = "sb-rlx",
     tries: int = DEFAULT_TRIES,
@@ -117,6 +120,8 @@ def explore_model(
         granularity: of the tasks, one or several.
         shapes: sizes of inputs that the model leaves open.
         dims: sizes of symbolic dimensions of the inputs.
+        fixed_inputs: values that inputs have in every run, such as ``{"use_cache": False}``; one number stands for all
+            elements.
         system: name or file, for energy and cost; ``None``: the canonical machine.
         partition: name of the partitioner.
         tries: schedules that are made at most.
@@ -131,8 +136,16 @@ def explore_model(
         UserError: in any stage.
     """
     options = compile_options(
-        model, pes=pes, expand=expand, shapes=shapes, dims=dims, system=system, partition=partition
+        model,
+        pes=pes,
+        expand=expand,
+        shapes=shapes,
+        dims=dims,
+        fixed_inputs=fixed_inputs,
+        system=system,
+        partition=partition,
     )
+    reading = ReadOptions(shapes=options.shapes, dims=options.dims, fixed_inputs=options.fixed_inputs)
     word = named_word(rules_of(expand))
     if word not in (None, PUBLISHED):
         raise UserError(f"--expand: found {word}, against rules alone: an exploration chooses in any case")
@@ -155,7 +168,7 @@ def explore_model(
     count = processors() if jobs is None else _within("--jobs", jobs, MOST_JOBS)
     store = ResultStore(default_store() if cache is None else Path(cache), warn)
     try:
-        question = Question(asked, options.model, options.shapes, options.dims)
+        question = Question(asked, options.model, reading)
         key = _key(question) if _is_all_own(table) else None  # sources of others are not looked at
         known = None if key is None else known_answer(key, question, store)
         if known is not None:
@@ -163,7 +176,7 @@ def explore_model(
         workers = _workers(count, cluster)
         try:
             with show(f"reading {model}"):
-                read = read_model(options.model, ReadOptions(shapes=options.shapes, dims=options.dims))
+                read = read_model(options.model, reading)
             with show(f"exploring {read.program.name}"), work_of(asked.tries) as work:
 
                 def tell(progress: Progress) -> None:

@@ -13,24 +13,27 @@ from dfcompile.option_texts import (
     parse_count,
     parse_dims,
     parse_expand,
+    parse_fixed_inputs,
     parse_max_fifo,
     parse_partitions,
     parse_passes,
     parse_pes,
     parse_shapes,
 )
-from dfcompile.options import OVERLAPS, Aim, Effort, Options, Timing, Volumes
+from dfcompile.options import OVERLAPS, Aim, Effort, FixedInput, Options, Timing, Volumes
 
 Counts: TypeAlias = int | str | Iterable[int | str]  # 16, [16, 128] or "16,128"
 Names: TypeAlias = str | Iterable[str]  # "mv", ["mv", "op"] or "mv,op"
 Rules: TypeAlias = Mapping[str, Names] | Iterable[str]  # {"MatMul": ["mv", "op"]} or ["MatMul=mv,op"]
 Dims: TypeAlias = Mapping[str, int] | Iterable[str]  # {"batch": 8} or ["batch=8"]
 Shapes: TypeAlias = Mapping[str, Sequence[int]] | Iterable[str]  # {"x": (1, 28)} or ["x=1x28"]
+FixedInputs: TypeAlias = Mapping[str, object] | Iterable[str]  # {"use_cache": False} or ["use_cache=false"]
 File: TypeAlias = str | PathLike[str]
 
 Word = TypeVar("Word", bound=str)
 NO_SHAPES: Mapping[str, Sequence[int]] = MappingProxyType({})
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
+NO_FIXED_INPUTS: Mapping[str, object] = MappingProxyType({})
 
 
 def compile_options(
@@ -55,6 +58,7 @@ def compile_options(
     dims: Dims = NO_DIMS,
     objective: str = "makespan",
     repeat: int | str = 1,
+    fixed_inputs: FixedInputs = NO_FIXED_INPUTS,
 ) -> Options:
     """Return the options of a run; see `dfcompile.api.compile_model.compile_model`.
 
@@ -92,6 +96,7 @@ def compile_options(
         max_fifo=None if max_fifo is None else parse_max_fifo(str(max_fifo)),
         dims=parse_dims(_dims(dims)),
         repeat=parse_count("--repeat", str(repeat)),
+        fixed_inputs=fixed_inputs_of(fixed_inputs),
     )
 
 
@@ -170,3 +175,30 @@ def _dims(dims: Dims) -> tuple[str, ...]:
     if isinstance(dims, Mapping):
         return tuple(f"{name}={size}" for name, size in dims.items())
     return (dims,) if isinstance(dims, str) else tuple(dims)
+
+
+def fixed_inputs_of(fixed_inputs: FixedInputs) -> Mapping[str, FixedInput]:
+    """Return values that inputs have in every run.
+
+    Raises:
+        UserError: a value is no number, truth value or array of these, or a text of another form.
+
+    >>> fixed_inputs_of({"sizes": [1, -1]})["sizes"].shape
+    (2,)
+    """
+    if isinstance(fixed_inputs, Mapping):
+        return MappingProxyType({name: _fixed(name, value) for name, value in fixed_inputs.items()})
+    return parse_fixed_inputs((fixed_inputs,) if isinstance(fixed_inputs, str) else fixed_inputs)
+
+
+def _fixed(name: str, value: object) -> FixedInput:
+    import numpy as np
+
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"input {name!r}: found {type(value).__name__} against a number or an array") from error
+    numbers = tuple(array.ravel().tolist())
+    if not all(isinstance(number, bool | int | float) for number in numbers):
+        raise UserError(f"input {name!r}: found {type(value).__name__} of {array.dtype} against numbers")
+    return FixedInput(numbers, array.shape or None)

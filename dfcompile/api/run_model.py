@@ -5,7 +5,19 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.api.requests import NO_DIMS, NO_SHAPES, Dims, File, Names, Rules, Shapes, compile_options, rules_of
+from dfcompile.api.requests import (
+    NO_DIMS,
+    NO_FIXED_INPUTS,
+    NO_SHAPES,
+    Dims,
+    File,
+    FixedInputs,
+    Names,
+    Rules,
+    Shapes,
+    compile_options,
+    rules_of,
+)
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import PUBLISHED, named_word
 from dfcompile.frontend import Model, read_model
@@ -25,28 +37,34 @@ def run_model(
     passes: Names = (),
     shapes: Shapes = NO_SHAPES,
     dims: Dims = NO_DIMS,
+    fixed_inputs: FixedInputs = NO_FIXED_INPUTS,
     seed: int = 0,
 ) -> dict[str, Array]:
     """Lower a model, compile it and run it; nothing is scheduled, so expansions may call libraries such as LAPACK.
 
     Args:
         model: a file (``.py``, ``.onnx``, or what a plug-in reads).
-        inputs: by name, of the model's shapes and element types; ``None``: the file's examples, else random numbers.
+        inputs: by name, of the model's shapes and element types, as far as they are not fixed; ``None``: the file's
+            examples, else random numbers.
         expand: one expansion per operator type, name or pattern of names; the others are the published ones.
         passes: names of lowering passes, in order.
         shapes: sizes of the model's inputs that it leaves open.
         dims: sizes of symbolic dimensions.
+        fixed_inputs: values that inputs have in every run, such as ``{"use_cache": False}``; one number stands for all
+            elements.
         seed: of random inputs.
 
     Returns:
-        Outputs by name.
+        Outputs by name, as far as they have elements.
 
     Raises:
         UserError: an option or an input is not as it must be, the model cannot be lowered, or the machine lacks a
             compiler or a library that is called.
         InternalError: a bug of dfcompile.
     """
-    options = compile_options(model, pes=1, expand=expand, passes=passes, shapes=shapes, dims=dims)
+    options = compile_options(
+        model, pes=1, expand=expand, passes=passes, shapes=shapes, dims=dims, fixed_inputs=fixed_inputs
+    )
     combinations = options.combinations
     if named_word(rules_of(expand)) not in (None, PUBLISHED) or len(combinations) != 1:
         raise UserError(

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
@@ -19,6 +19,7 @@ from dfcompile.exploration.objectives import figures_of
 from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.search import Candidate, Found, Point
 from dfcompile.exploration.space import OfferedGroup
+from dfcompile.frontend import ReadOptions
 
 _PACKAGES = ("dfcompile", "dace", "networkx", "numpy", "onnx", "protobuf", "pulp")  # that read, lower and schedule
 
@@ -70,14 +71,12 @@ class Question(Struct, frozen=True):
     Attributes:
         asked: of the user.
         model: its file.
-        shapes: of inputs that the model leaves open.
-        dims: sizes of symbolic dimensions.
+        reading: what it is told of the model.
     """
 
     asked: Asked
     model: Path
-    shapes: Mapping[str, tuple[int, ...]]
-    dims: Mapping[str, int]
+    reading: ReadOptions
 
     def key(self) -> str:
         """Return a hash of the question, the model's file as it is now and all sources that answer it.
@@ -85,7 +84,8 @@ class Question(Struct, frozen=True):
         Raises:
             OSError: the file cannot be read.
         """
-        told = (self.asked, self.model.stem, sorted(self.shapes.items()), sorted(self.dims.items()))
+        sizes = (sorted(self.reading.shapes.items()), sorted(self.reading.dims.items()))
+        told = (self.asked, self.model.stem, *sizes, sorted(self.reading.fixed_inputs.items()))
         return hashlib.sha256(f"{_sources()}\n{_content(self.model)}\n{told!r}".encode()).hexdigest()
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import POWERS_OF_TWO, element_kind
 from dfcompile.frontend.program import Port, Program
+from dfcompile.records import replace
 
 Array: TypeAlias = npt.NDArray[np.generic]
 
@@ -33,7 +34,7 @@ class Reference(Protocol):
     """Whatever runs the user's original model."""
 
     def __call__(self, inputs: Sequence[Array]) -> Answer:
-        """Return the outputs for inputs in the model's order."""
+        """Return the outputs for all inputs in the model's order."""
 
 
 class Model(Struct, frozen=True):
@@ -57,13 +58,14 @@ class Model(Struct, frozen=True):
         Random floats are standard normal; integers are 0 or 1, which are valid indices of nearly everything.
         """
         if self.examples:
-            return self.examples
+            known = {each.position for each in self.program.known_inputs}
+            return tuple(value for at, value in enumerate(self.examples) if at not in known)
         generator = np.random.default_rng(seed)
         return tuple(_random(port, generator) for port in self.program.inputs)
 
 
 def reference_answer(model: Model, inputs: Sequence[Array]) -> Answer:
-    """Return what the user's original computes for these inputs.
+    """Return what the user's original computes for these inputs, as far as it has elements.
 
     Args:
         model: the model.
@@ -79,7 +81,11 @@ def reference_answer(model: Model, inputs: Sequence[Array]) -> Answer:
         found = (str(value.dtype), value.shape)
         if found != (port.dtype, port.shape):
             raise UserError(f"input {port.name!r}: {found[0]} {found[1]} against {port.dtype} {port.shape}")
-    return model.reference(inputs)
+    every = list(inputs)
+    for known in model.program.known_inputs:
+        every.insert(known.position, known.value)
+    answer = model.reference(every)
+    return replace(answer, outputs=tuple(value for value in answer.outputs if value.size))
 
 
 def _random(port: Port, generator: np.random.Generator) -> Array:

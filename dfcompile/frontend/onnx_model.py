@@ -8,14 +8,15 @@ from dfcompile.frontend.normaliser import normalise
 from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.later_types import with_later_types
 from dfcompile.frontend.normaliser.opset import upgraded
-from dfcompile.frontend.onnx.draft import Constant
+from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, read_draft
 from dfcompile.frontend.onnx.origins import name_nodes
 from dfcompile.frontend.options import ReadOptions
-from dfcompile.frontend.program import Program
+from dfcompile.frontend.program import KnownInput, Program
 from dfcompile.frontend.sdfg.importer import import_program
 from dfcompile.frontend.validation import check_operands, check_structure, checked_types
 from dfcompile.host.stages import Work, work_of
+from dfcompile.records import replace
 
 
 def program_of(
@@ -26,7 +27,7 @@ def program_of(
     Args:
         name: of the program, as far as it is an identifier.
         model: with its external data loaded; not changed.
-        options: shapes of the inputs.
+        options: sizes and values of the inputs.
         weights: initializers that stand beside the model.
 
     Raises:
@@ -39,7 +40,8 @@ def program_of(
 def _program_of(
     name: str, model: onnx.ModelProto, options: ReadOptions, weights: Mapping[str, Constant], steps: Work
 ) -> Program:
-    draft = upgraded(without_control_flow(read_draft(model, options.shapes, weights, options.dims)))
+    read = read_draft(model, options, weights)
+    draft = upgraded(without_control_flow(read))
     steps.add()
     named = name_nodes(draft)
     check_structure(named, options.operators)
@@ -49,4 +51,12 @@ def _program_of(
     steps.add()
     normalised = normalise(named)
     steps.add()
-    return import_program(name, normalised, checked_types(normalised.draft))
+    program = import_program(name, normalised, checked_types(normalised.draft))
+    return replace(program, known_inputs=_known_inputs(model, read, weights))
+
+
+def _known_inputs(model: onnx.ModelProto, read: Draft, weights: Mapping[str, Constant]) -> tuple[KnownInput, ...]:
+    constants = {*weights, *(tensor.name for tensor in model.graph.initializer)}
+    names = [value.name for value in model.graph.input if value.name not in constants]
+    still_open = set(read.input_names)
+    return tuple(KnownInput(at, name, read.constants[name]) for at, name in enumerate(names) if name not in still_open)

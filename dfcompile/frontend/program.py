@@ -31,6 +31,20 @@ class Port(Struct, frozen=True):
     dtype: str  # numpy name, such as float32
 
 
+class KnownInput(Struct, frozen=True, eq=False):
+    """An input of the model that is none of the program: its value is fixed, or it has no elements.
+
+    Attributes:
+        position: among all inputs of the model.
+        name: the user's.
+        value: that it has in every run; read-only.
+    """
+
+    position: int
+    name: str
+    value: npt.NDArray[np.generic]
+
+
 @unique
 class Coverage(IntEnum):
     """How a node of the model is accounted for."""
@@ -80,12 +94,13 @@ class Program(Struct, frozen=True):
         name: of the model, an identifier.
         level: of ``sdfg``.
         sdfg: one state; input, output and parameter arrays are not transient. Never mutated after construction.
-        inputs: of the model.
-        outputs: of the model.
+        inputs: of the model, as far as their values differ from run to run.
+        outputs: of the model, as far as they have elements.
         parameters: values of the constant arrays (weights, biases) by array name; read-only.
         nodes: every node of the model, in the model's order.
         chosen: the expansions that led here, level after level, operators in the order in which they were lowered.
         applied: the passes that changed something on the way here.
+        known_inputs: the other inputs of the model, in its order.
     """
 
     name: str
@@ -97,6 +112,7 @@ class Program(Struct, frozen=True):
     nodes: tuple[ModelNode, ...]
     chosen: tuple[ChosenExpansion, ...] = ()
     applied: tuple[AppliedPass, ...] = ()
+    known_inputs: tuple[KnownInput, ...] = ()
 
     @property
     def complex_types(self) -> tuple[str, ...]:

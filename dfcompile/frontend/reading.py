@@ -45,7 +45,12 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
         raise UserError(f"{path}: no such file")
     if not path.is_file():
         raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no regular file'} against a model file")
-    return _kind_of(path, kinds).model(path, options)
+    model = _kind_of(path, kinds).model(path, options)
+    fixed = {each.name for each in model.program.known_inputs}
+    for name in options.fixed_inputs:
+        if name not in fixed:
+            raise UserError(f"{path}: input {name!r}: a fixed value against a kind of file whose inputs all vary")
+    return model
 
 
 def _kind_of(path: Path, kinds: Sequence[FileKind]) -> FileKind:

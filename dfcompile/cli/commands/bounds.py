@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from dfcompile.cli.completion import complete_from, complete_system
+from dfcompile.cli.model_options import DIMS, FIXED_INPUTS
 from dfcompile.cli.pages import HTML, files_alone, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
@@ -40,7 +41,8 @@ _PER = ("operator", "model")
 @click.option("--within", metavar="FACTOR", help="Find the smallest buffer that moves at most so many times the least.")
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…",
               help="Size of a model input that the model leaves open.")  # fmt: skip
-@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a symbolic dimension of the inputs.")
+@DIMS
+@FIXED_INPUTS
 @click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
               help="The machine whose SRAM is marked and whose die is shared.")  # fmt: skip
 @click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Draw traffic over buffer size there.")
@@ -66,6 +68,7 @@ def bounds(
     within: str | None,
     shapes: tuple[str, ...],
     dims: tuple[str, ...],
+    fixed_inputs: tuple[str, ...],
     system: str | None,
     svg: Path | None,
     html: Path | None,
@@ -111,6 +114,7 @@ def bounds(
             within=factor,
             shapes=shapes,
             dims=dims,
+            fixed_inputs=fixed_inputs,
             per=rows,
             draws=svg is not None or html is not None,
             show=show_stage,

@@ -17,6 +17,7 @@ from dfcompile.cli.completion import (
     complete_system,
 )
 from dfcompile.cli.endings import warn
+from dfcompile.cli.model_options import DIMS, FIXED_INPUTS
 from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, target_of
@@ -78,7 +79,8 @@ Other commands (each has --help; a model with such a name is given as ./NAME):
 @click.option("--passes", multiple=True, metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
               help="Passes of programs and of canonical DAGs to apply, in order.")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…", help="Size of a model input.")
-@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a symbolic dimension of the inputs.")
+@DIMS
+@FIXED_INPUTS
 @click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
               help="Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.")  # fmt: skip
 @click.option("--chips", default=("1",), show_default=True, multiple=True, metavar="N[,N…]",
@@ -122,6 +124,7 @@ def compile_model(
     passes: tuple[str, ...],
     shapes: tuple[str, ...],
     dims: tuple[str, ...],
+    fixed_inputs: tuple[str, ...],
     system: str | None,
     chips: tuple[str, ...],
     overlap: str,
@@ -148,6 +151,7 @@ def compile_model(
         passes=passes,
         shapes=shapes,
         dims=dims,
+        fixed_inputs=fixed_inputs,
         volumes=volumes,
         partition=partition,
         effort=effort,

@@ -6,6 +6,7 @@ import click
 
 from dfcompile.cli.completion import complete_expansion, complete_from, complete_system
 from dfcompile.cli.endings import warn
+from dfcompile.cli.model_options import DIMS, FIXED_INPUTS
 from dfcompile.cli.pages import HTML, write_page
 from dfcompile.cli.progress import show_stage
 from dfcompile.cli.strict_command import StrictCommand, joined, target_of
@@ -29,7 +30,8 @@ from dfcompile.options import DEFAULT_TRIES
               help="Of the tasks: declared, pieces=N, max-tasks=N, split=N; several are compared.")  # fmt: skip
 @click.option("--shape", "shapes", multiple=True, metavar="INPUT=SIZExSIZE…",
               help="Size of a model input that the model leaves open.")  # fmt: skip
-@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Size of a symbolic dimension of the inputs.")
+@DIMS
+@FIXED_INPUTS
 @click.option("--system", metavar="FILE|NAME", shell_complete=complete_system,
               help="The machine whose power and prices count.")  # fmt: skip
 @click.option("--partition", default="sb-rlx", show_default=True, metavar="NAME",
@@ -58,6 +60,7 @@ def explore(
     granularity: tuple[str, ...],
     shapes: tuple[str, ...],
     dims: tuple[str, ...],
+    fixed_inputs: tuple[str, ...],
     system: str | None,
     partition: str,
     tries: int,
@@ -93,6 +96,7 @@ def explore(
         granularity=granularity,
         shapes=shapes,
         dims=dims,
+        fixed_inputs=fixed_inputs,
         system=system,
         partition=partition,
         tries=tries,

@@ -9,6 +9,7 @@ from onnx import helper
 
 from dfcompile.errors import UserError
 from dfcompile.frontend.element_kind import NARROW_REALS, POWERS_OF_TWO, element_kind
+from dfcompile.frontend.normaliser.empty_values import without_empty_values
 from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
 from dfcompile.frontend.normaliser.selections import index_selections
 from dfcompile.frontend.onnx.draft import Constant, Draft
@@ -47,11 +48,14 @@ def fold_constants(draft: Draft) -> Draft:
 
     Folding a Shape makes a Reshape's result known, which makes the next Shape static: hence until nothing changes.
     A node that produces an output of the model stays, and so does one that cannot be computed: a later stage either
-    compiles it or names it. Selections by constants become indices, so that their shapes are known.
+    compiles it or names it. Selections by constants become indices, so that their shapes are known. Values without
+    elements are known as well.
     """
     room_bytes = room_for_folds(draft.constants) + _size_bytes(draft.constants)
     while True:
-        folded = index_selections(_fold_once(draft, infer_types(draft), room_bytes - _size_bytes(draft.constants)))
+        types = infer_types(draft)
+        filled = without_empty_values(draft, types)
+        folded = index_selections(_fold_once(filled, types, room_bytes - _size_bytes(draft.constants)))
         if folded is draft:
             return draft
         draft = folded

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from dfcompile.frontend.normaliser.constant_folding import fold_constants
 from dfcompile.frontend.normaliser.dead_nodes import remove_dead_nodes
-from dfcompile.frontend.normaliser.empty_parts import remove_empty_parts
+from dfcompile.frontend.normaliser.empty_values import check_empty_operands
 from dfcompile.frontend.normaliser.functions import expand_functions
 from dfcompile.frontend.normaliser.opset import unify_opset
 from dfcompile.frontend.normaliser.output_copies import copy_border_outputs
@@ -39,9 +39,9 @@ PASSES = (
     NormaliserPass("expand-functions", expand_functions, Coverage.COSTED),
     NormaliserPass("remove-dead-nodes", remove_dead_nodes, Coverage.FOLDED),
     NormaliserPass("fold-constants", fold_constants, Coverage.FOLDED),
-    NormaliserPass("remove-empty-parts", remove_empty_parts, Coverage.FOLDED),
     NormaliserPass("remove-pass-through", remove_pass_through, Coverage.VIEW),
     NormaliserPass("remove-unused", remove_dead_nodes, Coverage.FOLDED),
+    NormaliserPass("check-empty-operands", check_empty_operands, Coverage.FOLDED),
 )
 
 

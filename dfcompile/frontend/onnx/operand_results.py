@@ -1,6 +1,7 @@
-"""Results whose shape the values of constant operands tell, where ONNX's inference does not say it, or is wrong.
+"""Results whose shape operands tell, by their values or shapes, where ONNX's inference does not say it, or is wrong.
 
-It counts all numbers of the spectrum of an STFT that has only one side, and knows no result of a MaxUnpool to a size.
+It counts all numbers of the spectrum of an STFT that has only one side, and knows no result of a MaxUnpool to a size,
+nor the cache of an Attention that has none before.
 """
 
 from collections.abc import Mapping
@@ -27,6 +28,21 @@ def operand_result(
     if node.op_type == "MaxUnpool" and len(node.input) > 2 and node.input[2] in constants:
         return tuple(int(size) for size in constants[node.input[2]].ravel())
     return None
+
+
+def cache_results(node: onnx.NodeProto, operands: tuple[Shape | None, ...]) -> tuple[Shape | None, ...]:
+    """Return the shapes of the results of an Attention that is given no keys and values of before."""
+    if node.op_type != "Attention" or any(node.input[4:6]) or len(operands) < 3:
+        return ()
+    heads = next((entry.i for entry in node.attribute if entry.name == "kv_num_heads"), 0)
+    return (None, *(_by_head(shape, heads) for shape in operands[1:3]))
+
+
+def _by_head(shape: Shape | None, heads: int) -> Shape | None:
+    """Return the shape ``[b, heads, l, h]`` of keys or values that may stand side by side, ``[b, l, heads * h]``."""
+    if shape is None or len(shape) != 3 or heads < 1:
+        return shape if shape is not None and len(shape) == 4 else None
+    return (shape[0], heads, shape[1], shape[2] // heads)
 
 
 def _spectra(

@@ -13,7 +13,7 @@ from dfcompile.frontend.onnx.element_type import onnx_type, type_of_value
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.inference import inferred_graph
 from dfcompile.frontend.onnx.one_line import one_line
-from dfcompile.frontend.onnx.operand_results import operand_result
+from dfcompile.frontend.onnx.operand_results import cache_results, operand_result
 from dfcompile.frontend.onnx.window_results import window_result
 
 # Inference looks into constants only for shapes, axes and the like, which are short.
@@ -92,35 +92,52 @@ def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: boo
 def _correct(
     proto: onnx.ModelProto, types: Mapping[str, TensorType], values: set[str], constants: Mapping[str, Constant]
 ) -> tuple[str, ...]:
-    """Put our shape in the place of ONNX's where they differ; return the stand-ins.
+    """Put our shapes in the place of ONNX's where they differ; return the stand-ins.
 
     ``y, i = MaxPool(x)`` becomes ``y = Identity(s); i = Identity(t)``, where the stand-ins ``s`` and ``t`` are inputs
-    of the shape that is right, which all results of such an operator have.
+    of the shapes that are right.
     """
     stand_ins: list[str] = []
     nodes: list[onnx.NodeProto] = []
     for node in proto.graph.node:
-        shapes = tuple(types[name].known_shape if name in types else None for name in node.input)
-        right = window_result(node, shapes) or einsum_result(node, shapes) or operand_result(node, shapes, constants)
-        results = {name: types.get(name) for name in node.output if name}
-        known = [result for result in results.values() if result is not None]
-        if right is None or len(known) < len(results) or all(result.shape == right for result in known):
+        results = {
+            name: (types[name], shape)
+            for name, shape in zip(node.output, _right_shapes(node, types, constants), strict=False)
+            if name in types and shape is not None
+        }
+        if all(found.shape == shape for found, shape in results.values()):
             nodes.append(node)
             continue
-        if max(right, default=0) > _LARGEST_EXTENT:
-            raise UserError(
-                f"node {node.name!r}: the result of {node.op_type} has an extent of {max(right)} against at most "
-                f"{_LARGEST_EXTENT}"
-            )
-        for output, result in zip(results, known, strict=True):
+        rest = [name for name in node.output if name and name not in results]
+        if rest:
+            kept = onnx.NodeProto()
+            kept.CopyFrom(node)
+            kept.output[:] = [name if name in rest else "" for name in node.output]
+            nodes.append(kept)
+        for output, (found, shape) in results.items():
+            largest = max(shape, default=0)
+            if largest > _LARGEST_EXTENT:
+                raise UserError(
+                    f"node {node.name!r}: the result of {node.op_type} has an extent of {largest} against at most "
+                    f"{_LARGEST_EXTENT}"
+                )
             name = free_name(f"{output}.stand-in", values)
-            proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(result.dtype), right))
+            proto.graph.input.append(helper.make_tensor_value_info(name, onnx_type(found.dtype), shape))
             nodes.append(helper.make_node("Identity", [name], [output], node.name))
             stand_ins.append(name)
     if stand_ins:
         del proto.graph.node[:]
         proto.graph.node.extend(nodes)
     return tuple(stand_ins)
+
+
+def _right_shapes(
+    node: onnx.NodeProto, types: Mapping[str, TensorType], constants: Mapping[str, Constant]
+) -> tuple[tuple[int, ...] | None, ...]:
+    """Return the shapes of a node's results as far as we know them better than ONNX; None: we do not."""
+    operands = tuple(types[name].known_shape if name in types else None for name in node.input)
+    shape = window_result(node, operands) or einsum_result(node, operands) or operand_result(node, operands, constants)
+    return (shape, shape) if shape is not None else cache_results(node, operands)
 
 
 def _has_long_vectors(proto: onnx.ModelProto) -> bool:

@@ -17,6 +17,8 @@ from dfcompile.frontend.validation.operands import operands_of
 
 _MOST_ELEMENTS = 2**48  # of a value
 _UNKNOWN = TensorType("", None)
+# Of an image smaller than the window nothing is left, or one window that reads beyond it: implementations differ.
+_WINDOWED = frozenset(["AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool", "QLinearConv"])
 
 
 def check_operands(draft: Draft, declared: Iterable[onnx.ValueInfoProto] = ()) -> None:
@@ -38,8 +40,8 @@ def check_operands(draft: Draft, declared: Iterable[onnx.ValueInfoProto] = ()) -
         check_operand_types(node, types, opset)
         check_operand_shapes(operands_of(node, types, draft.constants, opset))
         for name in filter(None, node.output):
-            # Nothing is left of an image smaller than its window; ONNX says so by a negative size.
-            _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least=0)
+            least = 1 if node.op_type in _WINDOWED and 0 not in (types[node.input[0]].shape or ()) else 0
+            _check_sizes(f"node {node.name!r}: output {name!r}", types.get(name, _UNKNOWN), least)
     for value in declared:
         found = types.get(value.name)
         kind = value.type.tensor_type.elem_type
@@ -84,7 +86,7 @@ def _unknown_shapes(draft: Draft, types: Mapping[str, TensorType]) -> Iterator[U
 def _check_sizes(where: str, found: TensorType, least: int) -> None:
     for position, size in enumerate(found.shape or ()):
         if size is not None and size < least:
-            raise UserError(f"{where}: dimension {position} is {size} against a positive size")
+            raise UserError(f"{where}: dimension {position} is {size} against a size of at least {least}")
     elements = math.prod(found.known_shape or ())
     if elements > _MOST_ELEMENTS:
         raise UserError(f"{where}: {elements} elements against at most {_MOST_ELEMENTS}")

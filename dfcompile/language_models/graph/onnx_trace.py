@@ -82,10 +82,11 @@ def trace_of_model(model: "onnx.ModelProto", folder: Path, dims: Mapping[str, in
     from dfcompile.frontend.onnx.draft_reading import read_draft
     from dfcompile.frontend.onnx.external_data import load_external_data
     from dfcompile.frontend.onnx.origins import name_nodes
+    from dfcompile.frontend.options import ReadOptions
     from dfcompile.frontend.validation import checked_types
 
     load_external_data(model, folder)
-    draft = normalise(name_nodes(upgraded(without_control_flow(read_draft(model, {}, dims=dims))))).draft
+    draft = normalise(name_nodes(upgraded(without_control_flow(read_draft(model, ReadOptions(dims=dims)))))).draft
     shapes = {name: kind.known_shape for name, kind in checked_types(draft).items() if kind.known_shape is not None}
     nodes = [TraceNode(name, PARAMETER, (), tuple(value.shape)) for name, value in draft.constants.items()]
     for name in draft.input_names:

@@ -18,7 +18,12 @@ def branch(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str
     """
     condition = truth(model, node, scope.operand(node.input[0]) if node.input else "")
     if condition is None:
-        raise undecided(node, f"its condition {node.input[0]!r} depends on an input" if node.input else "no condition")
+        raise undecided(
+            node,
+            f"its condition {node.input[0]!r} depends on an input, which --input can fix"
+            if node.input
+            else "no condition",
+        )
     attribute = "then_branch" if condition else "else_branch"
     results = model.inlined(node, attribute, (), scope)
     if len(results) != len(node.output):

@@ -23,7 +23,7 @@ def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
     most = _most(model, node, limit)
     goes_on = truth(model, node, condition) if condition else True
     if goes_on is None:
-        raise undecided(node, f"its condition {condition!r} depends on an input")
+        raise undecided(node, f"its condition {condition!r} depends on an input, which --input can fix")
     stacks: list[list[str]] = [[] for _ in range(len(node.output) - len(carried))]
     iteration = 0
     while goes_on and (most is None or iteration < most):
@@ -41,7 +41,9 @@ def loop(model: Rewriting, node: onnx.NodeProto, scope: Scope) -> Sequence[str]:
             stack.append(result)
         goes_on = truth(model, node, first)
         if goes_on is None:
-            raise undecided(node, f"its condition after {iteration + 1} iterations depends on an input")
+            raise undecided(
+                node, f"its condition after {iteration + 1} iterations depends on an input, which --input can fix"
+            )
         iteration += 1
     return [*carried, *_stacked(model, node, stacks, len(carried))]
 
@@ -61,7 +63,7 @@ def _most(model: Rewriting, node: onnx.NodeProto, limit: str) -> int | None:
         return None
     value = model.known.value(limit)
     if value is None:
-        raise undecided(node, f"its number of iterations {limit!r} depends on an input")
+        raise undecided(node, f"its number of iterations {limit!r} depends on an input, which --input can fix")
     if value.dtype.kind not in "iu" or value.size != 1:
         found = f"{value.dtype} {list(value.shape)}"
         raise UserError(f"node {node.name!r}: number of iterations {limit!r} is {found} against one integer")

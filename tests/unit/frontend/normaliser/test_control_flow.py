@@ -139,14 +139,17 @@ def test_constants_of_a_body_stand_once() -> None:
 
 REFUSED: Mapping[str, str] = {
     f'g (float[2,3] x, int64 n) => (float[2,3] y) {{ [l] y = Loop(n, "", x) <{BODY} {{ w = Neg(v) }}> }}': (
-        "node 'l': Loop holds a graph against a plain operator (its number of iterations 'n' depends on an input)"
+        "node 'l': Loop holds a graph against a plain operator "
+        "(its number of iterations 'n' depends on an input, which --input can fix)"
     ),
     f'g (float[2,3] x, bool t) => (float[2,3] y) {{ [l] y = Loop("", t, x) <{BODY} {{ w = Neg(v) }}> }}': (
-        "node 'l': Loop holds a graph against a plain operator (its condition 't' depends on an input)"
+        "node 'l': Loop holds a graph against a plain operator "
+        "(its condition 't' depends on an input, which --input can fix)"
     ),
     'g (float x, float z) => (float y) <bool t = {1}> { [l] y = Loop("", t, x) <body = b (int64 i, bool c, float v) '
     "=> (bool d, float w) { d = Less(v, z) w = Neg(v) }> }": (
-        "node 'l': Loop holds a graph against a plain operator (its condition after 1 iterations depends on an input)"
+        "node 'l': Loop holds a graph against a plain operator "
+        "(its condition after 1 iterations depends on an input, which --input can fix)"
     ),
     f'g (float[2,3] x) => (float[2,3] y) <int64 n = {{15000}}> {{ [l] y = Loop(n, "", x) '
     f"<{BODY} {{ u = Neg(v) w = Exp(u) }}> }}": (

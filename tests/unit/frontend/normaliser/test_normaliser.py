@@ -23,7 +23,7 @@ ModelWriter = Callable[[str], Path]
 
 def normalised_model(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model after all passes, as ONNX."""
-    return checkable(normalise(name_nodes(read_draft(model, {}))).draft)
+    return checkable(normalise(name_nodes(read_draft(model))).draft)
 
 
 def outputs(model: onnx.ModelProto, values: dict[str, np.ndarray]) -> list[np.ndarray]:
@@ -234,7 +234,7 @@ def test_passes_change_no_result(model: onnx.ModelProto) -> None:
 @given(graphs())
 @examples(40)
 def test_passes_are_idempotent_and_account_for_every_node(model: onnx.ModelProto) -> None:
-    named = name_nodes(read_draft(model, {}))
+    named = name_nodes(read_draft(model))
 
     once = normalise(named)
     twice = normalise(once.draft)
@@ -247,7 +247,7 @@ def test_passes_are_idempotent_and_account_for_every_node(model: onnx.ModelProto
 
 def test_passes_do_not_change_their_argument(write_model: ModelWriter) -> None:
     model = onnx.load(str(write_model("g (float[2] x) => (float[2] y) { a = Identity(x) b = Exp(a) y = Identity(b) }")))
-    named = name_nodes(read_draft(model, {}))
+    named = name_nodes(read_draft(model))
     before = named.proto.SerializeToString()
 
     normalise(named)

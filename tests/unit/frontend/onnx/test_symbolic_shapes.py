@@ -34,7 +34,7 @@ def test_one_shape_fixes_a_symbol_everywhere(write_model: ModelWriter) -> None:
         ({"imege": (4, 3, 5)}, "shape 'imege': no input of that name (did you mean 'image'?)"),
         ({"image": (4, 3)}, "input 'image': the given shape has 2 dimensions against 3 in the model"),
         ({"image": (4, 7, 5)}, "input 'image': dimension 1 is given as 7 against 3 in the model"),
-        ({"image": (0, 3, 5)}, "input 'image': dimension 0 is given as 0 against a positive size"),
+        ({"image": (-1, 3, 5)}, "input 'image': dimension 0 is given as -1 against a size of at least 0"),
         ({"image": (4, 3, 5), "scale": (2, 3, 1)}, "input 'scale': 'N' is given as 2 against 4 elsewhere"),
     ],
 )

@@ -31,13 +31,15 @@ def _check(node: Node) -> None:
     lowest = np.finfo(np.float32).min  # what onnxruntime says of a window that lies in the padding alone
     in_padding = answer[1][0] == lowest
     results = interpret(lowered(model), node.feeds)
-    for name, expected in zip(names, answer[1], strict=True):
-        assert results[name].shape == expected.shape
+    assert list(results) == [name for name, expected in zip(names, answer[1], strict=True) if expected.size]
+    for name, found in results.items():
+        expected = answer[1][names.index(name)]
+        assert found.shape == expected.shape
         if name == "y0":
             right = np.where(in_padding, -np.inf, expected).astype(np.float64)
-            np.testing.assert_allclose(results[name].astype(np.float64), right, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(found.astype(np.float64), right, rtol=1e-5, atol=1e-5)
         else:
-            assert np.array_equal(results[name][~in_padding], expected[~in_padding])
+            assert np.array_equal(found[~in_padding], expected[~in_padding])
     for name, expected in zip(names, answer[1], strict=True):
         # The same with the shape declared, which is then checked.
         output = next(value for value in model.graph.output if value.name == name)
@@ -76,7 +78,7 @@ def test_pooling_in_ceil_mode_as_onnxruntime(data: st.DataObject, op_type: str, 
         _check(node)
     except UserError as error:
         # What is left of no window, onnxruntime says otherwise.
-        assert any(reason in str(error) for reason in ("a positive size", "elements to cover", "pad differently"))  # noqa: PT017
+        assert any(reason in str(error) for reason in ("a size of at least", "elements to cover", "pad differently"))  # noqa: PT017
 
 
 @pytest.mark.parametrize("opset", [10, 12, 18, 22])

@@ -24,7 +24,7 @@ CONTRADICTIONS = {
         "node 'p': attribute 'pads' has 2 against less than the window's 2 (a window may not lie in the padding alone)"
     ),
     "g (float[1,2,4] x, float[1,2,5] w) => (y) { [c] y = Conv<strides=[2]>(x, w) }": (
-        "node 'c': output 'y': dimension 2 is 0 against a positive size"
+        "node 'c': output 'y': dimension 2 is 0 against a size of at least 1"
     ),
     "g (float[3,3] x) => (y) { [p] y = GlobalMaxPool(x) }": "node 'p': input 'x' has 2 dimensions against at least 3",
     "g (float[1,4,2] x) => (y) { [l] y = LRN<size=0>(x) }": "node 'l': attribute 'size' has 0 against at least 1",

@@ -1,0 +1,167 @@
+"""Empty values: what has no elements is known, and nodes that read it become nodes that do not.
+
+So no later stage meets one: the cache of a decoder's first step costs nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from dfcompile.errors import UnsupportedOpError
+from dfcompile.frontend.onnx.draft import Constant, Draft
+from dfcompile.frontend.onnx.free_name import free_name
+from dfcompile.frontend.onnx.shapes import TensorType
+
+# Optional operands that may as well be omitted if they have no elements: caches of attentions.
+_OMITTED: Mapping[str, Sequence[int]] = {
+    "Attention": (4, 5),
+    "com.microsoft.Attention": (4,),
+    "com.microsoft.GroupQueryAttention": (3, 4),
+    "com.microsoft.MultiHeadAttention": (6, 7),
+}
+# Operators with operands after the first that say axes, sizes or the like, of which there may be none.
+_TOLD = frozenset(
+    ["AffineGrid", "CenterCropPad", "Col2Im", "ConstantOfShape", "Expand", "Pad", "Reshape", "Resize", "Slice", "Split",
+     "Squeeze", "Tile", "Unsqueeze", "Upsample"]
+)  # fmt: skip
+_UPDATES = frozenset(["Scatter", "ScatterElements", "ScatterND"])  # of no element: the data
+
+
+def without_empty_values(draft: Draft, types: Mapping[str, TensorType]) -> Draft:
+    """Return the draft without results, outputs and operands that have no elements, as far as their shapes are known.
+
+    ``e = Relu(x[1, 0, 8]); y = Concat(e, z)`` becomes ``y = Identity(z)``, where ``e`` is an empty constant.
+
+    Args:
+        draft: the model.
+        types: of its values.
+    """
+    empty = {name for name, known in types.items() if 0 in (known.known_shape or ())}
+    if not empty:
+        return draft
+    constants = dict(draft.constants)
+    values = {*types, *(name for node in draft.proto.graph.node for name in (*node.input, *node.output))}
+    nodes = []
+    for node in draft.proto.graph.node:
+        gone = empty.intersection(node.output)
+        constants.update((name, _nothing(types[name])) for name in gone)
+        if gone.issuperset(filter(None, node.output)):
+            continue
+        kept = node
+        if gone or not empty.isdisjoint(node.input):
+            kept = onnx.NodeProto()
+            kept.CopyFrom(node)
+            kept.output[:] = ["" if name in gone else name for name in node.output]
+            _EMPTIED.get(node.op_type, _leave)(kept, empty, constants, values)
+        nodes.append(kept)
+    outputs = [output for output in draft.proto.graph.output if output.name not in empty]
+    nodes = _with_outputs_apart(nodes, {output.name for output in outputs}, empty, values)
+    is_same = nodes == list(draft.proto.graph.node) and len(outputs) == len(draft.proto.graph.output)
+    if is_same and constants.keys() == draft.constants.keys():
+        return draft
+    found = draft.replaced(nodes, constants)
+    del found.proto.graph.output[:]
+    found.proto.graph.output.extend(outputs)
+    return found
+
+
+def _with_outputs_apart(
+    nodes: Sequence[onnx.NodeProto], outputs: set[str], empty: set[str], values: set[str]
+) -> list[onnx.NodeProto]:
+    """Return the nodes with an Identity between an output and what may become a constant: no output is one."""
+    names = {node.name for node in nodes}
+    found = []
+    for node in nodes:
+        final = outputs.intersection(node.output) if _reads(node, empty) else set()
+        renamed = {name: free_name(f"{name}.value", values) for name in node.output if name in final}
+        if not renamed:
+            found.append(node)
+            continue
+        apart = onnx.NodeProto()
+        apart.CopyFrom(node)
+        apart.output[:] = [renamed.get(name, name) for name in node.output]
+        found.append(apart)
+        for name, value in renamed.items():
+            found.append(helper.make_node("Identity", [value], [name], free_name(f"{node.name}.copy", names)))
+    return found
+
+
+def check_empty_operands(draft: Draft) -> Draft:
+    """Return the draft itself.
+
+    Raises:
+        UnsupportedOpError: a node reads elements of a value that has none.
+    """
+    empty = {name for name, value in draft.constants.items() if not value.size}
+    for node in draft.proto.graph.node:
+        for name in _reads(node, empty):
+            raise UnsupportedOpError(
+                f"node {node.name!r}: operand {name!r} of {node.op_type} has no elements "
+                f"({list(draft.constants[name].shape)}) against at least one"
+            )
+    return draft
+
+
+def _reads(node: onnx.NodeProto, empty: set[str]) -> list[str]:
+    """Return operands that have no elements and are read as data."""
+    if node.op_type == "ConstantOfShape":
+        return []
+    says_sizes = node.op_type in _TOLD or node.op_type.startswith("Reduce")
+    return [name for name in (node.input[:1] if says_sizes else node.input) if name in empty]
+
+
+def _nothing(known: TensorType) -> Constant:
+    value = np.zeros(known.known_shape or 0, known.dtype)
+    value.flags.writeable = False
+    return value
+
+
+_Emptied = Callable[[onnx.NodeProto, set[str], dict[str, Constant], set[str]], None]
+
+
+def _leave(_: onnx.NodeProto, __: set[str], ___: dict[str, Constant], ____: set[str]) -> None:
+    """Change nothing."""
+
+
+def _concatenated(node: onnx.NodeProto, empty: set[str], _: dict[str, Constant], __: set[str]) -> None:
+    """Concatenate those operands that have elements."""
+    operands = [name for name in node.input if name not in empty]
+    node.input[:] = operands
+    if len(operands) == 1:
+        _identity(node)
+
+
+def _omitted(node: onnx.NodeProto, empty: set[str], _: dict[str, Constant], __: set[str]) -> None:
+    places = _OMITTED[node.op_type]
+    node.input[:] = ["" if at in places and name in empty else name for at, name in enumerate(node.input)]
+
+
+def _updated(node: onnx.NodeProto, empty: set[str], _: dict[str, Constant], __: set[str]) -> None:
+    if node.input[1] in empty:
+        del node.input[1:]
+        _identity(node)
+
+
+def _identity(node: onnx.NodeProto) -> None:
+    node.op_type = "Identity"
+    del node.attribute[:]
+
+
+def _summed(node: onnx.NodeProto, empty: set[str], constants: dict[str, Constant], values: set[str]) -> None:
+    """Let a Gemm over no terms be one over a term of zero."""
+    if not empty.issuperset(node.input[:2]) or not all(name in constants for name in node.input[:2]):
+        return
+    for at, name in enumerate(node.input[:2]):
+        shape = tuple(max(size, 1) for size in constants[name].shape)
+        node.input[at] = free_name(f"{name}.zero", values)
+        constants[node.input[at]] = np.zeros(shape, constants[name].dtype)
+
+
+_EMPTIED: Mapping[str, _Emptied] = {
+    "Concat": _concatenated,
+    "Gemm": _summed,
+    **dict.fromkeys(_OMITTED, _omitted),
+    **dict.fromkeys(_UPDATES, _updated),
+}
