@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dfcompile.errors import UserError
+from dfcompile.host.read_files import was_read
 from dfcompile.host.reasons import reason_of
 
 MARKER = ".dfcompile-emit"  # in every folder that we wrote, so that we may replace it
+OVERWRITES_INPUT = "output {!r}: found a file that this run reads against another file"
 PLAIN_WIDTH = 120  # columns where the output is not a terminal, so that it is always the same
 
 
@@ -34,6 +36,20 @@ def check_target(target: Path | None) -> None:
         _check_parent(target.resolve())
 
 
+def check_overwritten(targets: Sequence[Path], inputs: Sequence[Path]) -> None:
+    """Check that no file or folder that will be written is, or holds, one that will be read.
+
+    Raises:
+        UserError: one does, by whatever path or link.
+    """
+    for target in targets:
+        for source in inputs:
+            if not target.exists() or not source.exists():
+                continue
+            if target.samefile(source) or (target.is_dir() and source.resolve().is_relative_to(target.resolve())):
+                raise UserError(OVERWRITES_INPUT.format(str(target)))
+
+
 def check_targets(targets: Sequence[Path | None]) -> None:
     """Check that several files can be written, and that they are different ones.
 
@@ -43,7 +59,7 @@ def check_targets(targets: Sequence[Path | None]) -> None:
     named = [target for target in targets if target is not None]
     for position, target in enumerate(named):
         check_target(target)
-        if target.absolute() in [earlier.absolute() for earlier in named[:position]]:
+        if target.resolve() in [earlier.resolve() for earlier in named[:position]]:
             raise UserError(f"output {str(target)!r}: given for two things against one")
 
 
@@ -66,7 +82,7 @@ def write_text(text: str | bytes, target: Path | None) -> None:
     What is no regular file, such as a pipe or ``/dev/null``, is written to and not replaced.
 
     Raises:
-        UserError: the file cannot be written.
+        UserError: the file cannot be written, or was read by this run.
     """
     if target is None:
         _write_stdout(text)
@@ -76,6 +92,8 @@ def write_text(text: str | bytes, target: Path | None) -> None:
         if target.exists() and not target.is_file():
             target.write_bytes(_bytes_of(text))
             return
+        if was_read(target):
+            raise UserError(OVERWRITES_INPUT.format(str(target)))
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         draft = Path(name)
         try:

@@ -1,0 +1,93 @@
+"""No output overwrites an input, whatever the command, the option, the path and the link."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import external_data_helper, numpy_helper, parser
+
+from dfcompile.cli.main import main
+from dfcompile.host.outputs import write_text
+from dfcompile.host.read_files import note_read_files
+from tests.onnx_files import save_convolution
+
+WAYS: dict[str, Callable[[Path], Path]] = {
+    "itself": lambda file: file,
+    "dotted": lambda file: file.parent / "." / ".." / file.parent.name / file.name,
+    "symbolic": lambda file: linked(file, os.symlink),
+    "hard": lambda file: linked(file, os.link),
+}
+
+
+def linked(file: Path, link: Callable[[Path, Path], None]) -> Path:
+    other = file.with_name(f"other{file.suffix}")
+    link(file, other)
+    return other
+
+
+COMMANDS = (
+    ("{} --pes 2 {}", "model.onnx", ("-o", "--html", "--gantt", "--trace")),
+    ("model.onnx --pes 2 --system {} {}", "machine.yaml", ("-o", "--html")),
+    ("bounds {} {}", "model.onnx", ("-o", "--html", "--svg")),
+    ("schedule {} --pes 2 {}", "graph.dag", ("-o", "--html", "--trace", "--gantt")),
+    ("explore {} --pes 2 --on-chip-memory 1 {}", "model.onnx", ("-o", "--html", "--save", "--cache")),
+    ("explore model.onnx --pes 2 --on-chip-memory 1 --cache {} {}", "cache.sqlite", ("-o", "--html", "--save")),
+    ("compare {} report.json {}", "report.json", ("-o", "--html")),
+    ("llm --config {} --system h100-sxm {}", "config.json", ("-o", "--html")),
+    ("llm --config llama-3.1-8b --system {} {}", "machine.yaml", ("-o", "--html")),
+)
+CASES = [(line, name, option) for line, name, options in COMMANDS for option in options]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("line", "name", "option"), CASES)
+def test_an_output_that_is_an_input_is_refused(
+    line: str, name: str, option: str, way: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for file in (name, "model.onnx"):
+        Path(file).write_bytes(b"content")
+    target = WAYS[way](tmp_path / name)
+
+    assert main(line.format(name, f"{option} {target}").split()) == 1
+
+    error = capsys.readouterr().err
+    assert error == f"dfcompile: error: output {str(target)!r}: found a file that this run reads against another file\n"
+    assert Path(name).read_bytes() == b"content"
+
+
+def test_a_folder_that_holds_an_input_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "model.onnx"
+    save_convolution(model)
+    (tmp_path / ".dfcompile-emit").touch()
+
+    assert main([str(model), "--pes", "2", "--emit", "onnx", str(tmp_path)]) == 1
+    assert "found a file that this run reads" in capsys.readouterr().err
+    assert model.exists()
+
+
+def test_external_data_are_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are no word of the command line: what was read is known when the output is written."""
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[4] x) => (float[4] y) { y = Add(x, w) }'
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(4, np.float32), "w"))
+    external_data_helper.convert_model_to_external_data(model, location="weights.bin", size_threshold=0)
+    onnx.save(model, tmp_path / "model.onnx")
+    before = (tmp_path / "weights.bin").read_bytes()
+
+    assert main([str(tmp_path / "model.onnx"), "--pes", "2", "-o", str(tmp_path / "weights.bin")]) == 1
+    assert "weights.bin': found a file that this run reads against another file" in capsys.readouterr().err
+    assert (tmp_path / "weights.bin").read_bytes() == before
+
+
+def test_an_earlier_output_is_replaced(tmp_path: Path) -> None:
+    note_read_files()
+    write_text("one", tmp_path / "a.txt")
+    write_text("two", tmp_path / "a.txt")
+
+    assert (tmp_path / "a.txt").read_text() == "two"
