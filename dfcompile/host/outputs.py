@@ -46,7 +46,8 @@ def check_overwritten(targets: Sequence[Path], inputs: Sequence[Path]) -> None:
         for source in inputs:
             if not target.exists() or not source.exists():
                 continue
-            if target.samefile(source) or (target.is_dir() and source.resolve().is_relative_to(target.resolve())):
+            is_replaced = (target / MARKER).is_file() and source.resolve().is_relative_to(target.resolve())
+            if is_replaced or (target.is_file() and target.samefile(source)):
                 raise UserError(OVERWRITES_INPUT.format(str(target)))
 
 

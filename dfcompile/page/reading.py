@@ -1,11 +1,11 @@
 """The report of a file: JSON as it is, or a page with it inside."""
 
-import json
 from pathlib import Path
 from typing import Final
 
 from dfcompile.errors import UserError
 from dfcompile.host.inputs import read_text
+from dfcompile.host.json_text import parsed_json
 from dfcompile.host.reasons import reason_of
 from dfcompile.page.records import Record
 
@@ -42,7 +42,7 @@ def report_in(text: str, name: str) -> Record:
         if not (begin and end):
             raise UserError(f"report {name!r}: found a page without a report against one of --html")
     try:
-        value = json.loads(held)
+        value = parsed_json(held)
     except (ValueError, RecursionError) as error:
         raise UserError(f"report {name!r}: found no JSON ({error}) against a report of --format json") from error
     if not isinstance(value, dict):

@@ -31,9 +31,6 @@ def compare(*, reports: tuple[Path, ...], html: Path | None, format_: str, outpu
         raise UserError(f"compare: found {len(reports)} reports against two or more")
     output = target_of(output)
     check_targets((output, html))
-    for target in (output, html):
-        if target is not None and target.exists() and any(file.is_file() and target.samefile(file) for file in reports):
-            raise UserError(f"output {str(target)!r}: found a file that is read against another one")
 
     from dfcompile.page.comparison import compare_reports
     from dfcompile.page.comparison_texts import comparison_text

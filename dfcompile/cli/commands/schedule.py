@@ -30,16 +30,6 @@ def reject_several_schedules(option: str, schedules: int) -> None:
         )
 
 
-def reject_overwriting(target: Path | None, read: Path) -> None:
-    """Check that no file is written over the one that is read.
-
-    Raises:
-        UserError: it would be.
-    """
-    if target is not None and target.exists() and read.is_file() and target.samefile(read):
-        raise UserError(f"output {str(target)!r}: found the file that is read against another one")
-
-
 @click.command(name="schedule", cls=StrictCommand)
 @click.argument("dag", type=click.Path(path_type=Path))
 @click.option("--pes", required=True, multiple=True, metavar="P[,P…]",
@@ -105,8 +95,6 @@ def schedule_dag_file(
             if front:
                 raise UserError(f"{option}: found a front of schedules against one (leave out --front)")
     check_targets((output, trace, gantt, html))
-    for target in (output, trace, gantt, html):
-        reject_overwriting(target, dag)
 
     from dfcompile.cli.forms import find_format, page_of
 

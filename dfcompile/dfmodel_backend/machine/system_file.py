@@ -23,7 +23,7 @@ from dfcompile.host.reasons import reason_of
 from dfcompile.records import replace
 
 _WHOLE_MESSAGE = "whole_message"  # of an error that says what was found by itself
-LARGEST_BYTES = 2**20
+LARGEST_BYTES = 2**17  # a thousand times a system's; the YAML library takes a second for it
 SHOWN = 60  # characters of a value in an error
 
 
@@ -194,11 +194,16 @@ def _document(text: str, where: str) -> CommentedMap:
         raise UserError(f"{where}: broken YAML: {str(error).splitlines()[0]}") from error
     except RecursionError as error:
         raise UserError(f"{where}: nested too deeply against name, accelerator, dram and their keys") from error
-    except ValueError as error:  # what looks like a number or a date, and is none
-        raise UserError(f"{where}: broken YAML: {str(error).splitlines()[0]}") from error
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # What looks like a number or a date, and is none; directives and tags that the library takes for granted.
+        raise UserError(f"{where}: broken YAML: {_first_line(error)}") from error
     if not isinstance(document, CommentedMap):
         raise UserError(f"{where}:1: found no keys against name, accelerator, dram")
     return document
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _explain(detail: ErrorDetails, document: CommentedMap, where: str) -> str:

@@ -1,6 +1,5 @@
 """Reads a configuration: a file, a folder, a name that is shipped, or what the hub's cache on this machine holds."""
 
-import json
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -9,6 +8,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import STANDARD_INPUT, read_text
+from dfcompile.host.json_text import parsed_json
 from dfcompile.host.reasons import reason_of
 from dfcompile.language_models.configuration.defaults import DEFAULTS
 from dfcompile.language_models.configuration.families import FAMILIES
@@ -120,7 +120,7 @@ def model_of(configuration: Configuration) -> Model:
 
 def _parsed(text: str, name: str, where: str) -> Configuration:
     try:
-        document = json.loads(text)
+        document = parsed_json(text)
     except ValueError as error:
         raise UserError(f"{where}: not JSON: {str(error).splitlines()[0]}") from error
     except RecursionError as error:

@@ -1,6 +1,5 @@
 """Finds a device: shipped ones, spreadsheets ``FILE:NAME``, and the system files of all other commands."""
 
-import json
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from dfcompile.errors import UserError
 from dfcompile.host.inputs import read_bytes, read_text
+from dfcompile.host.json_text import parsed_json
 from dfcompile.host.reasons import reason_of
 from dfcompile.language_models.machines.device import Device, LinkLevel, MemoryLevel
 from dfcompile.language_models.machines.sheet import Sheet, csv_rows, sheet_of
@@ -82,12 +82,12 @@ def read_sheet(path: Path) -> Sheet:
             return sheet_of(_rows_of(_json(text, where), where), where)
         case ".toml":
             return sheet_of(_rows_of(_toml(text, where), where), where)
-    return sheet_of(csv_rows(text), where)
+    return sheet_of(csv_rows(text, where), where)
 
 
 def _json(text: str, where: str) -> object:
     try:
-        return json.loads(text)
+        return parsed_json(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: not JSON: {str(error).splitlines()[0]}") from error
 
@@ -95,7 +95,7 @@ def _json(text: str, where: str) -> object:
 def _toml(text: str, where: str) -> object:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: not TOML: {str(error).splitlines()[0]}") from error
 
 

@@ -1,7 +1,6 @@
 """Spreadsheets of devices: one row each, or one column each; units stand in the headings."""
 
 import csv
-import io
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -48,12 +47,19 @@ class _Cell(Struct, frozen=True):
     text: str
 
 
-def csv_rows(text: str) -> list[list[str]]:
-    """Return the cells of a text with commas, semicolons or tabs between them."""
+def csv_rows(text: str, where: str = "spreadsheet") -> list[list[str]]:
+    """Return the cells of a text with commas, semicolons or tabs between them.
+
+    Raises:
+        UserError: there is none; the message has ``where``.
+    """
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(_COMMENT)]
     first = lines[0] if lines else ""
     delimiter = max(",;\t", key=first.count)
-    return [[cell.strip() for cell in row] for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter)]
+    try:
+        return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    except csv.Error as error:
+        raise UserError(f"{where}: not a table: {error}") from error
 
 
 def sheet_of(rows: Sequence[Sequence[str]], where: str) -> Sheet:

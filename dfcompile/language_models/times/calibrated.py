@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import read_text
+from dfcompile.host.json_text import parsed_json
 from dfcompile.host.reasons import reason_of
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.steps.kernel import Kernel, Work
@@ -91,7 +92,7 @@ def find_calibration(asked: str) -> Calibration:
     if not path.is_file():
         raise UserError(f"--efficiency: no such file or calibration {asked!r}{nearest(asked, shipped)}")
     try:
-        document = json.loads(read_text(path, LARGEST_BYTES))
+        document = parsed_json(read_text(path, LARGEST_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         reason = reason_of(error) if isinstance(error, OSError) else str(error).splitlines()[0]
         raise UserError(f"calibration {asked!r}: cannot be read: {reason}") from error

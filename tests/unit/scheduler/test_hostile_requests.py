@@ -60,6 +60,6 @@ def test_file_that_is_read_is_not_written_over(option: str, tmp_path: Path, caps
 
     assert cli.main(["schedule", str(file), "--pes", "4", option, str(tmp_path / "link")]) == 1
     assert capsys.readouterr().err == (
-        f"dfcompile: error: output {str(tmp_path / 'link')!r}: found the file that is read against another one\n"
+        f"dfcompile: error: output {str(tmp_path / 'link')!r}: found a file that this run reads against another file\n"
     )
     assert file.read_text() == text

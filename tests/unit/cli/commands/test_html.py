@@ -108,14 +108,14 @@ def test_pages_and_json_are_compared(tmp_path: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["schedule", "dag.json", "--pes", "2", "--html", "dag.json"], "the file that is read against another one"),
+        (["schedule", "dag.json", "--pes", "2", "--html", "dag.json"], "a file that this run reads"),
         (["schedule", "dag.json", "--pes", "2", "--html", "x", "-o", "x"], "given for two things against one"),
         (["schedule", "dag.json", "--pes", "2", "--html", "."], "found a folder against a file name"),
         (["llm", "--config", "llama-3.1-8b", "--system", "h100-sxm", "--compat", "notebook", "--html", "x"],
          "--html: found --compat, --from-graph or --from-onnx"),
         (["compare", "dag.json"], "compare: found 1 reports against two or more"),
         (["compare", "dag.json", "dag.json"], "found format 'dfcompile-dag/1' against dfcompile-report"),
-        (["compare", "dag.json", "dag.json", "--html", "dag.json"], "found a file that is read against another one"),
+        (["compare", "dag.json", "dag.json", "--html", "dag.json"], "a file that this run reads"),
         (["compare", "dag.json", "none.json"], "report 'none.json': no such file"),
     ],
 )  # fmt: skip
