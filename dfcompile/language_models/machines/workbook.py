@@ -1,6 +1,7 @@
 """The cells of the first sheet of an XLSX file: formulas by the value that was saved with them."""
 
 import io
+import posixpath
 import re
 import zipfile
 import zlib
@@ -23,13 +24,28 @@ def workbook_rows(data: bytes, where: str) -> list[list[str]]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as book:
             names = book.namelist()
-            sheets = sorted(name for name in names if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", name))
-            if not sheets:
-                raise UserError(f"{where}: found no sheet in it")
             shared = _shared(_part(book, "xl/sharedStrings.xml", where)) if "xl/sharedStrings.xml" in names else []
-            return _cells(_part(book, min(sheets, key=lambda name: (len(name), name)), where), shared, where)
+            return _cells(_part(book, _first_sheet(book, where), where), shared, where)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, expat.ExpatError) as error:
         raise UserError(f"{where}: not an XLSX file: {str(error).splitlines()[0]}") from error
+
+
+def _first_sheet(book: zipfile.ZipFile, where: str) -> str:
+    """Return the part that is the first tab, by the order that the workbook gives; its number says nothing of that."""
+    names = book.namelist()
+    parts = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
+    if all(part in names for part in parts):
+        tabs, targets = (_Elements(_part(book, part, where)) for part in parts)
+        targets_of = {one.get("Id", ""): one.get("Target", "") for one in targets.of("Relationship")}
+        for tab in tabs.of("sheet"):
+            key = next((value for name, value in tab.items() if name.rpartition(":")[2] == "id"), "")
+            target = posixpath.normpath(posixpath.join("/xl", targets_of.get(key, ""))).removeprefix("/")
+            if target in names and "chartsheet" not in target:
+                return target
+    sheets = [name for name in names if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", name)]
+    if not sheets:
+        raise UserError(f"{where}: found no sheet in it")
+    return min(sheets, key=lambda name: (len(name), name))
 
 
 def _part(book: zipfile.ZipFile, name: str, where: str) -> bytes:
@@ -63,6 +79,21 @@ class _Reader:
     def entity(self, *_: object) -> None:
         """Refuse entities: an XLSX file has none."""
         raise expat.ExpatError("it declares entities")
+
+
+class _Elements(_Reader):
+    """Keeps the attributes of all elements."""
+
+    def __init__(self, data: bytes) -> None:
+        self._found: list[tuple[str, dict[str, str]]] = []
+        super().__init__(data)
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self._found.append((name.rpartition(":")[2], attributes))
+
+    def of(self, kind: str) -> list[dict[str, str]]:
+        """Return the attributes of the elements of a kind, in their order."""
+        return [attributes for name, attributes in self._found if name == kind]
 
 
 class _SharedTexts(_Reader):
