@@ -1,5 +1,6 @@
 """What the interpreter of the unit tests says to programs, once more from the code that is generated and compiled."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,24 @@ def test_fused_integers_wrap_around_and_conversions_happen_in_between() -> None:
     fused = lower_to_maps(apply_passes(program, [fuse_elementwise]), TABLE)
 
     assert run_program(fused, inputs)["y"].tolist() == [0.0, 2.0, 1.5, 0.0]
+
+
+MACROS = (
+    *("M_PI", "EOF", "RAND_MAX", "INT_MAX", "CHAR_BIT", "BUFSIZ", "SEEK_SET", "FLT_EPSILON", "HUGE_VAL", "stdin"),
+    *("stdout", "linux", "unix", "__LINE__", "_OPENMP", "I", "CLOCKS_PER_SEC", "array_0", "array0", "lowered"),
+)
+
+
+def test_tensors_may_be_called_what_cpp_has_a_meaning_for() -> None:
+    """A chain of additions whose tensors have these names, in one program."""
+    names = ["x", *MACROS]
+    nodes = " ".join(f"{after} = Add({before}, {before})" for before, after in pairwise(names))
+    program = program_from_text(f"M_E (float[2] x) => (float[2] {names[-1]}) {{ {nodes} }}")
+    maps = lower_to_maps(lower_to_canonical(program, TABLE), TABLE)
+
+    (found,) = run_program(maps, {"x": np.array([1.0, -3.0], np.float32)}).values()
+
+    assert found.tolist() == [2.0 ** len(MACROS), -3.0 * 2.0 ** len(MACROS)]
 
 
 def test_folded_transpose_is_a_parameter_in_row_order() -> None:

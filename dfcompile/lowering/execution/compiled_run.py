@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from itertools import count
@@ -72,6 +72,7 @@ def run_program(
     for port in program.outputs:
         if port.array not in arguments:
             arguments[port.array] = np.zeros(_shape(program, port.array), _held_dtype(port.dtype))
+    names = _own_names(program.sdfg.arrays)
     used = program.sdfg.arglist()
     calls_lapack = lapack.calls_lapack(program.sdfg)
     level = optimisation_level(program.sdfg) if optimised else 0
@@ -80,6 +81,9 @@ def run_program(
         ending_with_us(),
     ):
         sdfg = deepcopy(program.sdfg)  # compiling changes an SDFG
+        # A name of the model's may be one that C++ has a meaning for, such as M_PI.
+        sdfg.replace_dict(names)
+        sdfg.name = "lowered"
         _hold(sdfg)
         widen_accumulators(sdfg)
         if calls_lapack:
@@ -90,9 +94,17 @@ def run_program(
         with stage(COMPILING), steps.part(COMPILING_PARTS, is_unseen=True):
             compiled = _compiled(sdfg)
         with stage("running the lowered model"), steps.part(RUNNING_PARTS, is_unseen=True):
-            compiled(**{name: value for name, value in arguments.items() if name in used})
+            compiled(**{names[name]: value for name, value in arguments.items() if name in used})
         del compiled
     return {port.name: _given(arguments[port.array], port.dtype).reshape(port.shape) for port in program.outputs}
+
+
+def _own_names(names: Collection[str]) -> dict[str, str]:
+    """Return names of ours for those of the model, of which none is among them."""
+    prefix = "array"
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    return {name: f"{prefix}{number}" for number, name in enumerate(names)}
 
 
 def optimisation_level(sdfg: dace.SDFG) -> int:
