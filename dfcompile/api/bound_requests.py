@@ -104,7 +104,7 @@ def parse_within(text: str) -> float:
     Raises:
         UserError: it is no number of 1 or more.
     """
-    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII) or float(text) < 1:
+    if not re.fullmatch(r"\d{1,18}(\.\d{1,18})?(e\+?\d{1,2})?", text, re.ASCII | re.IGNORECASE) or float(text) < 1:
         raise UserError(f"--within: found {text!r} against a number of 1 or more, such as 1.1")
     return float(text)
 

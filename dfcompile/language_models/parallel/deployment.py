@@ -280,10 +280,10 @@ class Deployments:
         fitting = sequences * room // caches if caches else 0
         hint = "; --offload auto" if self._case.device.offload is not None and weights <= capacity else ""
         gib = 2**30
+        remedy = f"about {fitting} of {sequences} sequences fit" if fitting else "no sequence fits: more chips"
         raise InfeasibleError(
             f"system {self._case.device.name!r}: found {weights / gib:.1f} GiB of weights and {caches / gib:.1f} GiB "
-            f"of caches on a chip ({degrees.name}) against {capacity / gib:.1f} GiB (the largest batch that fits is "
-            f"about {fitting} of {sequences} sequences{hint})",
+            f"of caches on a chip ({degrees.name}) against {capacity / gib:.1f} GiB ({remedy}{hint})",
             "capacity",
             float(weights + caches),
         )

@@ -54,7 +54,7 @@ STATED: tuple[tuple[dict[str, object], NumberFormat], ...] = (
     ({"quant_method": "awq", "bits": 4, "group_size": 128}, NumberFormat("int4", 4, 128, 20)),
     ({"quant_method": "gptq", "bits": 8, "group_size": -1}, NumberFormat("int8", 8)),
     ({"quant_method": "bitsandbytes", "load_in_8bit": True}, FORMATS["int8"]),
-    ({"quant_method": "bitsandbytes", "load_in_4bit": True}, NumberFormat("int4", 4, 64, 16)),
+    ({"quant_method": "bitsandbytes", "load_in_4bit": True}, NumberFormat("int4", 4, 64, 32)),
     (
         {
             "quant_method": "compressed-tensors",
@@ -86,7 +86,10 @@ BAD: tuple[tuple[dict[str, object], str], ...] = (
     ({"quantization_config": 3}, "key 'quantization_config': found 3 against a mapping"),
     ({"quantization_config": {"quant_method": "odd"}}, "unknown quant_method 'odd' against awq"),
     ({"quantization_config": {"quant_method": "awq", "bits": "4"}}, "found '4' against a whole number"),
-    ({"quantization_config": {"quant_method": "compressed-tensors"}}, "key 'config_groups': found no weights"),
+    (
+        {"quantization_config": {"quant_method": "compressed-tensors"}},
+        "key 'quantization_config.config_groups': found None against a mapping",
+    ),
 )
 
 
@@ -136,3 +139,143 @@ def test_p6_a_listed_mixed_rate_is_taken_and_nothing_is_widened(tmp_path: Path) 
         assert other.kernel.vector_elements == 0
         assert pair.device.mac_pj(other.kernel.rate) == 2
     assert kernels[1]["lm_head"].kernel.rate == "bf16"
+
+
+def compressed(bits: int, kind: str, activations: int, **more: object) -> dict[str, object]:
+    scheme: dict[str, object] = {"weights": {"num_bits": bits, "type": kind, **more}, "targets": ["Linear"]}
+    if activations:
+        scheme["input_activations"] = {"num_bits": activations, "type": kind, "group_size": more.get("group_size")}
+    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": scheme}, "ignore": ["lm_head"]}
+
+
+def quark(dtype: str, group: int | None, *, inputs: bool) -> dict[str, object]:
+    spec = {"dtype": dtype, "group_size": group, "symmetric": True}
+    every = {"weight": spec, "input_tensors": spec if inputs else None}
+    return {"quant_method": "quark", "global_quant_config": every, "exclude": ["lm_head"]}
+
+
+def torchao(kind: str, **data: object) -> dict[str, object]:
+    return {"quant_method": "torchao", "quant_type": {"default": {"_type": kind, "_data": data}}}
+
+
+# What is stated, bits of a weight with its scales and zero point, activations, cache.
+BITS: tuple[tuple[dict[str, object], float, str, str], ...] = (
+    (
+        {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic"},
+        8 + 32 / 128**2,
+        "fp8",
+        "bf16",
+    ),
+    ({"quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0}, 8, "fp8", "bf16"),
+    ({"quant_method": "gptq", "bits": 4, "group_size": 32, "sym": False}, 4 + 20 / 32, "bf16", "bf16"),
+    ({"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": False}, 4 + 16 / 64, "bf16", "bf16"),
+    (
+        {"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 3, "group_size": 64}}},
+        3.5,
+        "bf16",
+        "bf16",
+    ),
+    ({"quant_method": "bitsandbytes", "load_in_4bit": True}, 4.5, "bf16", "bf16"),
+    (
+        {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True},
+        4 + (8 + 32 / 256) / 64,
+        "bf16",
+        "bf16",
+    ),
+    (compressed(4, "float", 0, group_size=16, strategy="tensor_group"), 4.5, "bf16", "bf16"),
+    (compressed(4, "float", 4, group_size=16), 4.5, "nvfp4", "bf16"),
+    (compressed(4, "float", 0, group_size=32, scale_dtype="torch.uint8"), 4.25, "bf16", "bf16"),
+    (compressed(8, "int", 8, strategy="channel"), 8, "int8", "bf16"),
+    (compressed(4, "int", 0, group_size=128, symmetric=False), 4 + 20 / 128, "bf16", "bf16"),
+    ({**compressed(8, "float", 8), "kv_cache_scheme": {"num_bits": 8, "type": "float"}}, 8, "fp8", "fp8"),
+    (
+        {"quant_method": "modelopt", "quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "ignore": ["lm_head"]},
+        8,
+        "fp8",
+        "fp8",
+    ),
+    (
+        {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4", "group_size": 16}},
+        4.5,
+        "nvfp4",
+        "bf16",
+    ),
+    (
+        {"producer": {}, "quantization": {"quant_algo": "W4A16_AWQ", "exclude_modules": ["lm_head"]}},
+        4.125,
+        "bf16",
+        "bf16",
+    ),
+    (quark("fp8_e4m3", None, inputs=True), 8, "fp8", "bf16"),
+    (quark("fp4", 32, inputs=False), 4.25, "bf16", "bf16"),
+    (quark("int4", 128, inputs=False), 4.125, "bf16", "bf16"),
+    (torchao("Int4WeightOnlyConfig", group_size=64), 4.5, "bf16", "bf16"),
+    (torchao("Float8DynamicActivationFloat8WeightConfig"), 8, "fp8", "bf16"),
+    ({"quant_method": "torchao", "quant_type": "int8_dynamic_activation_int8_weight"}, 8, "int8", "bf16"),
+)
+
+
+@pytest.mark.parametrize(("stated", "bits", "activations", "kv"), BITS)
+def test_every_method_states_bits_activations_and_caches(
+    stated: dict[str, object], bits: float, activations: str, kv: str
+) -> None:
+    precision, _ = precision_of({"dtype": "bfloat16", "quantization_config": stated}, "x")
+    elements = 2**20
+
+    assert 8 * precision.mlp.bytes_of(elements) == pytest.approx(bits * elements, rel=1e-9)
+    assert (precision.activations.name, precision.kv.name, precision.head.name) == (activations, kv, "bf16")
+
+
+@pytest.mark.parametrize("stated", [stated for stated, *_ in BITS])
+def test_no_key_is_passed_over_in_silence(stated: dict[str, object]) -> None:
+    with pytest.raises(UserError, match="unknown key 'quantised_moons'"):
+        precision_of({"dtype": "bfloat16", "quantization_config": {**stated, "quantised_moons": 3}}, "x")
+
+
+NAMED = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj")
+KEPT: tuple[tuple[list[str], tuple[str, str]], ...] = (
+    (["lm_head"], ("int8", "int8")),
+    (["re:.*self_attn.*", "lm_head"], ("bf16", "int8")),
+    (["*self_attn*"], ("bf16", "int8")),
+    (["model.layers.*.mlp"], ("int8", "bf16")),
+    (["self_attn"], ("bf16", "int8")),
+    ([f"model.layers.{layer}.{name}" for layer in range(3) for name in NAMED], ("bf16", "int8")),
+)
+
+
+@pytest.mark.parametrize(("listed", "expected"), KEPT)
+@pytest.mark.parametrize(("method", "key"), [("compressed-tensors", "ignore"), ("fp8", "modules_to_not_convert"),
+                                             ("modelopt", "exclude_modules"), ("quark", "exclude")])  # fmt: skip
+def test_modules_that_lists_name_stay_as_they_are(
+    listed: list[str], expected: tuple[str, str], method: str, key: str
+) -> None:
+    methods: dict[str, dict[str, object]] = {
+        "compressed-tensors": compressed(8, "int", 0),
+        "fp8": {"quant_method": "fp8"},
+        "modelopt": {"quant_method": "modelopt", "quant_algo": "W8A16"},
+        "quark": quark("int8", None, inputs=False),
+    }
+    stated = methods[method]
+    values = {"dtype": "bfloat16", "num_hidden_layers": 3, "quantization_config": {**stated, key: listed}}
+    precision, _ = precision_of(values, "x")
+
+    assert (precision.attention.name.replace("fp8", "int8"), precision.mlp.name.replace("fp8", "int8")) == expected
+
+
+UNMODELLED: tuple[tuple[dict[str, object], str], ...] = (
+    ({**compressed(8, "int", 0), "ignore": ["model.layers.1.mlp"]}, "found 3 of 9 mlp modules against all or none"),
+    ({**compressed(8, "int", 0), "ignore": ["re:("]}, "found the pattern 're:\\('"),
+    ({"quant_method": "gptq", "bits": 4, "dynamic": {"-:.*": {}}}, "dynamic': formats of single modules: not modelled"),
+    (
+        {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"},
+        "quant_algo': found 'MIXED_PRECISION' against one of",
+    ),
+    ({**quark("int8", None, inputs=False), "layer_quant_config": {"a": {}}}, "layer_quant_config': formats of single"),
+    (torchao("AutoQuant"), "quant_type': found 'AutoQuant' against"),
+)
+
+
+@pytest.mark.parametrize(("stated", "message"), UNMODELLED)
+def test_what_is_not_modelled_is_named(stated: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        precision_of({"dtype": "bfloat16", "num_hidden_layers": 3, "quantization_config": stated}, "x")

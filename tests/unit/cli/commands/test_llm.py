@@ -194,7 +194,7 @@ BAD = (
     ("no such file, folder, shipped name", ("--prefill", "8", "--config", "nothing")),
     ("found a context of 200000 tokens against at most 131072", ("--prefill", "200000")),
     ("found no rate for fp32", ("--prefill", "8", "--dtype", "fp32")),
-    ("largest batch that fits", ("--decode", "8448x256", "--system", "h100-sxm")),
+    ("57 of 256 sequences fit", ("--decode", "8448x256", "--system", "h100-sxm")),
     ("found 16 chips against parts of its 8", ("--decode", "8", "--system", "h100-sxm", "--chips", "16")),
     ("--sweep: unknown change 'bach' \\(did you mean 'batch'", ("--decode", "8", "--sweep", "bach=1")),
     ("unknown degree 'xp'", ("--decode", "8", "--degrees", "xp=1")),
