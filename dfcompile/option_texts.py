@@ -10,6 +10,7 @@ from dfcompile.expansion_names import WORDS
 from dfcompile.options import LARGEST_COUNT, ExpansionRule, Fifos, FixedInput, Number
 
 _MOST_DIGITS = 20  # of an integer of 64 bits
+REAL = r"[+-]?(?:\d{1,40}(?:\.\d{1,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?"
 
 
 def parse_pes(text: str) -> tuple[int, ...]:
@@ -122,9 +123,20 @@ def parse_slack(text: str) -> Fraction:
     >>> parse_slack("2.5")
     Fraction(1, 40)
     """
-    if not re.fullmatch(r"\d{1,4}(\.\d{1,6})?", text, re.ASCII) or Fraction(text) > 1000:
+    percentage = read_real(text)
+    if percentage is None or not 0 <= percentage <= 1000:
         raise UserError(f"--slack: found {text!r} against a percentage from 0 to 1000, such as 10")
-    return Fraction(text) / 100
+    return percentage / 100
+
+
+def read_real(text: str) -> Fraction | None:
+    """Read a number as people and programs write one; None if it is none.
+
+    >>> read_real("2.5"), read_real("1e3"), read_real("-.5E-1"), read_real("1e9999")
+    (Fraction(5, 2), Fraction(1000, 1), Fraction(-1, 20), None)
+    """
+    # Few digits: Python refuses to read thousands, and an exponent may ask for more.
+    return Fraction(text) if re.fullmatch(REAL, text.strip(), re.ASCII) else None
 
 
 def parse_shapes(texts: Iterable[str]) -> Mapping[str, tuple[int, ...]]:
@@ -196,7 +208,7 @@ def _number(where: str, word: str) -> Number:
         return word.lower() == "true"
     if re.fullmatch(rf"[+-]?\d{{1,{_MOST_DIGITS}}}", word, re.ASCII):
         return int(word)
-    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf|nan", word, re.ASCII | re.IGNORECASE):
+    if not re.fullmatch(rf"{REAL}|[+-]?inf|nan", word, re.ASCII):
         raise UserError(f"{where}: found {word!r} against a number, true or false")
     return float(word)
 

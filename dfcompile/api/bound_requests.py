@@ -12,6 +12,7 @@ from dfcompile.bounds.einsum.plain import PlainEinsum
 from dfcompile.bounds.einsum.products import gemm, shared_product
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.errors import UserError, nearest
+from dfcompile.option_texts import REAL, read_real
 
 LARGEST: Final = 2**63 - 1
 LEAST_WORDS: Final = 3  # of a buffer: one of each operand and of the result
@@ -73,13 +74,16 @@ def parse_buffers(text: str, word_bytes: int) -> tuple[int, ...]:
 
 
 def _buffer(word: str, word_bytes: int) -> int:
-    match = re.fullmatch(r"(-?\d{1,30}) ?([A-Za-z]*)", word, re.ASCII)
+    match = re.fullmatch(rf"({REAL}) ?([A-Za-z]*)", word, re.ASCII)
     if match is None:
         raise UserError(f"--buffer: found {word!r} against a size such as 65536, 64KiB or 1MiB")
     unit = match[2] or "B"
     if unit not in _UNITS:
         raise UserError(f"--buffer: found unit {unit!r} in {word!r} against {', '.join(_UNITS)}{nearest(unit, _UNITS)}")
-    size = int(match[1]) * _UNITS[unit]
+    exact = (read_real(match[1]) or 0) * _UNITS[unit]
+    size = int(exact)
+    if size != exact:
+        raise UserError(f"--buffer: found {word!r} against a whole number of bytes")
     if size > LARGEST:
         raise UserError(f"--buffer: found {word!r} against less than 2^63 bytes")
     if size < LEAST_WORDS * word_bytes:
@@ -104,9 +108,10 @@ def parse_within(text: str) -> float:
     Raises:
         UserError: it is no number of 1 or more.
     """
-    if not re.fullmatch(r"\d{1,18}(\.\d{1,18})?(e\+?\d{1,2})?", text, re.ASCII | re.IGNORECASE) or float(text) < 1:
+    factor = read_real(text)
+    if factor is None or not 1 <= factor <= 10**300:
         raise UserError(f"--within: found {text!r} against a number of 1 or more, such as 1.1")
-    return float(text)
+    return float(factor)
 
 
 def parse_gemm(text: str) -> CountedShape:

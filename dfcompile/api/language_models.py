@@ -29,6 +29,7 @@ from dfcompile.language_models.steps.choices import Fusion, Latent, StepChoices
 from dfcompile.language_models.study import Request, Study, study_of
 from dfcompile.language_models.times.kernel_time import TimeModel
 from dfcompile.language_models.times.step_time import Transfers
+from dfcompile.option_texts import read_real
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json, rounded
 
@@ -83,10 +84,7 @@ def offload_of(text: str) -> Fraction | None:
     """
     if text in ("none", "auto"):
         return NOTHING if text == "none" else None
-    try:
-        share = Fraction(text) if len(text) < 40 and "e" not in text.lower() else None
-    except (ValueError, ZeroDivisionError):
-        share = None
+    share = read_real(text)
     if share is None or not 0 <= share <= 1:
         raise UserError(f"--offload: found {text[:40]!r} against none, auto or a share of 0 to 1")
     return share

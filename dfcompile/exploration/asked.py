@@ -8,6 +8,7 @@ from dfcompile.canonical_dag.extraction.granularity import Granularity
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.errors import UserError, nearest
 from dfcompile.exploration.objectives import KB_BYTES, Machine, Objective
+from dfcompile.option_texts import REAL, read_real
 from dfcompile.options import DEFAULT_TRIES, ExpansionRule
 from dfcompile.scheduler.options import QUICK_PARTITION
 
@@ -62,11 +63,12 @@ def parse_memories(text: str) -> tuple[int, ...]:
 
 
 def _memory(word: str) -> int:
-    match = re.fullmatch(r"(\d{1,16}) ?([A-Za-z]*)", word, re.ASCII)
+    match = re.fullmatch(rf"({REAL}) ?([A-Za-z]*)", word, re.ASCII)
     if match is None or match[2].lower() not in _UNITS:
         raise UserError(f"--on-chip-memory: found {word!r} against a number of kB, or with a unit B, kB, MB or GB")
-    size = int(match[1]) * _UNITS[match[2].lower()]
-    if not 1 <= size <= _LARGEST_BYTES:
+    exact = (read_real(match[1]) or 0) * _UNITS[match[2].lower()]
+    size = int(exact)
+    if size != exact or not 1 <= size <= _LARGEST_BYTES:
         raise UserError(f"--on-chip-memory: found {word!r} against 1 B to {_LARGEST_BYTES // KB_BYTES**3} GB")
     return size
 

@@ -7,7 +7,7 @@ import onnx
 from dfcompile.frontend.normaliser import normalise
 from dfcompile.frontend.normaliser.control_flow import without_control_flow
 from dfcompile.frontend.normaliser.later_types import with_later_types
-from dfcompile.frontend.normaliser.opset import upgraded
+from dfcompile.frontend.normaliser.opset import upgraded, with_operator_set
 from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.draft_reading import NO_WEIGHTS, read_draft
 from dfcompile.frontend.onnx.origins import name_nodes
@@ -40,6 +40,7 @@ def program_of(
 def _program_of(
     name: str, model: onnx.ModelProto, options: ReadOptions, weights: Mapping[str, Constant], steps: Work
 ) -> Program:
+    model = with_operator_set(model)
     read = read_draft(model, options, weights)
     draft = upgraded(without_control_flow(read))
     steps.add()
@@ -56,7 +57,9 @@ def _program_of(
 
 
 def _known_inputs(model: onnx.ModelProto, read: Draft, weights: Mapping[str, Constant]) -> tuple[KnownInput, ...]:
-    constants = {*weights, *(tensor.name for tensor in model.graph.initializer)}
-    names = [value.name for value in model.graph.input if value.name not in constants]
+    graph = model.graph
+    constants = {*weights, *(tensor.name for tensor in graph.initializer)}
+    constants.update(sparse.values.name for sparse in graph.sparse_initializer)
+    names = [value.name for value in graph.input if value.name not in constants]
     still_open = set(read.input_names)
     return tuple(KnownInput(at, name, read.constants[name]) for at, name in enumerate(names) if name not in still_open)

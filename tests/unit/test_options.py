@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from dfcompile.api.bound_requests import parse_buffers, parse_within
+from dfcompile.api.language_models import offload_of
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import word_of
+from dfcompile.exploration.asked import parse_memories
 from dfcompile.option_texts import parse_expand, parse_passes, parse_pes, parse_shapes, parse_slack
 from dfcompile.options import ExpansionRule, Options
 
@@ -109,9 +112,30 @@ def test_passes_without_name_or_twice_are_refused(text: str) -> None:
 def test_slack_is_a_percentage() -> None:
     assert parse_slack("0") == 0
     assert parse_slack("12.5") == Fraction(1, 8)
+    assert parse_slack("1e2") == parse_slack("100") == 1
 
 
-@pytest.mark.parametrize("text", ["", "-1", "5%", "1e2", "1001", "½", "٣", "1.", "nan"])
+@pytest.mark.parametrize("text", ["", "-1", "5%", "1e4", "1e", "1e9999", "1001", "½", "٣", "1.", "nan"])
 def test_slack_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(UserError, match="against a percentage from 0 to 1000, such as 10"):
         parse_slack(text)
+
+
+def test_numbers_may_have_exponents_and_fractions() -> None:
+    assert parse_within("1e9") == 1e9
+    assert parse_within("1.5E+1") == 15
+    assert parse_buffers("1e6,1.5KiB", 1) == (1_000_000, 1536)
+    assert parse_memories("1e3,0.5MB") == (1000 * 1024, 512 * 1024)
+    assert offload_of("5e-1") == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("text", ["0.5", "1e-1", "1e999", "inf", "nan", "", "1e", "-2", "1" * 60])
+def test_factors_below_1_or_of_another_form_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match=r"--within: found .* against a number of 1 or more"):
+        parse_within(text)
+
+
+@pytest.mark.parametrize("text", ["0.3", "1e-3", "1e99", "1.0000001KiB"])
+def test_buffers_are_whole_bytes(text: str) -> None:
+    with pytest.raises(UserError, match="--buffer: found"):
+        parse_buffers(text, 1)

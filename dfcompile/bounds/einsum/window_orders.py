@@ -1,6 +1,8 @@
 """Loop orders of convolutions: what each class of them moves, for all tiles of the windows at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -13,6 +15,7 @@ from dfcompile.bounds.tilings import Halo, trips_of
 Kept = Literal["W", "O", "I"]  # the tensor whose tile stays over the innermost loop
 Loop = tuple[int, int]  # axis, and 0 of its outputs, 1 of its taps
 FILTERS: Loop = (-1, 0)  # the loop over filters: it does not index the input
+_AT_ONCE = 2**14  # points, times tiles of filters: what the sets of loops save takes some megabytes
 
 
 class WindowGrid(Struct, frozen=True, eq=False):
@@ -102,20 +105,8 @@ class OrderClass(Struct, frozen=True, eq=False):
 
 def order_classes(grid: WindowGrid, filter_trips: Int64, halo: Halo) -> tuple[OrderClass, ...]:
     """Return the classes of orders, each with the least words of the input that its orders move."""
-    chains = _true_chains(grid) if halo is Halo.TRUE else _steady_chains(grid)
+    found = _true_words(grid, filter_trips) if halo is Halo.TRUE else _steady_words(grid, filter_trips)
     loops = [(axis, part) for axis in range(len(grid.axes)) for part in (0, 1)]
-    found: dict[tuple[Kept, frozenset[Loop], bool], Int64] = {}
-    seen: set[tuple[Kept, frozenset[Loop], bool, bytes, bytes]] = set()
-    for chain in chains:
-        key = (chain.keeps, chain.run, chain.is_whole)
-        mark = (*key, chain.each.tobytes(), chain.once.tobytes())
-        if mark in seen:
-            continue
-        seen.add(mark)
-        words = filter_trips[:, None] * chain.each + chain.once
-        if chain.needs_filters:
-            words = np.where(filter_trips[:, None] > 1, words, np.iinfo(np.int64).max)
-        found[key] = np.minimum(found[key], words) if key in found else words
     whole = np.prod([grid.trips(loop) for loop in loops if loop[1] == 0], axis=0)
     taps = np.prod([grid.trips(loop) for loop in loops if loop[1] == 1], axis=0)
     classes = []
@@ -135,6 +126,92 @@ def order_classes(grid: WindowGrid, filter_trips: Int64, halo: Halo) -> tuple[Or
             )
         )
     return tuple(classes)
+
+
+Run = tuple[Kept, frozenset[Loop], bool]  # what is kept, over which innermost loops, and whether over all that it can
+
+
+def _true_words(grid: WindowGrid, filter_trips: Int64) -> dict[Run, Int64]:
+    """Return the least words of the input over all orders of each class, shape [tiles of filters, points].
+
+    Each advance of a loop saves what the boxes before and after share: a product over axes, that depends on which
+    loops are inside the one that advances. Channels and images share nothing; once their loops are inside, nothing
+    is saved. They come after the others, or end the run of loops that keep a tile.
+    """
+    at_once = max(1, _AT_ONCE // len(filter_trips))
+    parts = [
+        _OrdersOfPoints(grid, np.arange(start, min(start + at_once, grid.points)), filter_trips[:, None]).words()
+        for start in range(0, grid.points, at_once)
+    ]
+    return {run: np.concatenate([part[run] for part in parts], axis=1) for run in parts[0]}
+
+
+class _OrdersOfPoints:
+    """Orders of the loops that move a window, and of that over filters, for some points of a grid.
+
+    What an order saves is a sum over its loops, of which each depends on which loops are inside it, not on their
+    order: so the best order is a longest path over sets of loops.
+    """
+
+    def __init__(self, grid: WindowGrid, points: Int64, filter_trips: Int64) -> None:
+        self._grid, self._points, self._trips = grid, points, filter_trips
+        moving = [loop for axis in range(len(grid.axes)) for loop in ((axis, 0), (axis, 1)) if _extent(grid, loop) > 1]
+        self._parts = tuple(frozenset(loop for loop in moving if loop[1] == part) for part in (0, 1))
+        self._every = frozenset((FILTERS, *moving))
+        self._columns: dict[tuple[int, Roles], Int64] = {}
+
+    def words(self) -> dict[Run, Int64]:
+        """Return the least words of each class of orders, shape [tiles of filters, points]."""
+        boxes = self._trips * self._product([STAYS] * len(self._grid.axes))
+        innermost = {inside: saved for part in self._parts for inside, saved in self._innermost(part).items()}
+        outputs, taps = self._parts
+        found: dict[Run, Int64] = {
+            ("W", outputs, True): boxes - innermost[outputs],
+            ("O", taps, True): boxes - innermost[taps],
+        }
+        outside = {self._every: np.zeros_like(boxes)}  # what the loops outside a set save at best
+        for size in range(len(self._every) - 1, 0, -1):
+            for inside in (each for each in innermost if len(each) == size):
+                part = outputs if inside <= outputs else taps
+                keeps: Kept = "W" if inside <= outputs else "O"
+                best = self._outside(inside, outside, self._every - part)  # the loop that ends the run comes next
+                found[keeps, inside, False] = boxes - innermost[inside] - best
+            sets = map(frozenset, combinations(sorted(self._every), size))
+            outside = {inside: self._outside(inside, outside, self._every - inside) for inside in sets}
+        found["I", frozenset(), True] = boxes - self._outside(frozenset(), outside, frozenset([FILTERS]))
+        return found
+
+    def _innermost(self, part: frozenset[Loop]) -> dict[frozenset[Loop], Int64]:
+        """Return what each set of loops of outputs, or of taps, saves at best if nothing else is inside."""
+        found = {frozenset[Loop](): np.zeros((len(self._trips), len(self._points)), dtype=np.int64)}
+        for size in range(1, len(part) + 1):
+            for inside in map(frozenset, combinations(sorted(part), size)):
+                ways = [found[inside - {loop}] + self._saved(inside - {loop}, loop) for loop in sorted(inside)]
+                found[inside] = np.max(ways, axis=0)
+        return found
+
+    def _outside(
+        self, inside: frozenset[Loop], outside: Mapping[frozenset[Loop], Int64], following: frozenset[Loop]
+    ) -> Int64:
+        """Return what is saved at best if one of some loops follows those that are inside, and then all others."""
+        return reduce(np.maximum, (self._saved(inside, loop) + outside[inside | {loop}] for loop in sorted(following)))
+
+    def _saved(self, inside: frozenset[Loop], loop: Loop) -> Int64:
+        """Return the words that the advances of a loop save, with some loops inside it."""
+        saved = self._product(_roles(self._grid, inside, loop))
+        if loop == FILTERS:
+            return (self._trips - 1) * saved
+        return saved[None] if FILTERS in inside else self._trips * saved
+
+    def _product(self, roles: Sequence[Roles]) -> Int64:
+        """Return `WindowGrid.shared` of the points."""
+        found = np.ones(len(self._points), dtype=np.int64)
+        for axis, role in enumerate(roles):
+            if (axis, role) not in self._columns:
+                table = self._grid.tables[axis].shared[role]
+                self._columns[axis, role] = table[self._grid.places[self._points, axis]]
+            found = found * self._columns[axis, role]
+        return found
 
 
 class _Chain(Struct, frozen=True, eq=False):
@@ -157,54 +234,7 @@ class _Chain(Struct, frozen=True, eq=False):
     needs_filters: bool = False
 
 
-def _true_chains(grid: WindowGrid) -> Iterator[_Chain]:
-    """Yield every order of the loops that move a window, and of that over filters.
-
-    Each advance of a loop saves what the boxes before and after share: a product over axes, that depends on which
-    loops are inside the one that advances. Channels and images share nothing; once their loops are inside, nothing
-    is saved. They come after the others, or end the run of loops that keep a tile.
-    """
-    every = [loop for axis in range(len(grid.axes)) for loop in ((axis, 0), (axis, 1)) if _extent(grid, loop) > 1]
-    runs: dict[Kept, frozenset[Loop]] = {
-        "W": frozenset(loop for loop in every if loop[1] == 0),
-        "O": frozenset(loop for loop in every if loop[1] == 1),
-    }
-    zero = np.zeros(grid.points, dtype=np.int64)
-    boxes = grid.shared([STAYS] * len(grid.axes))
-
-    def extended(order: tuple[Loop, ...], each: Int64, once: Int64) -> Iterator[_Chain]:
-        for keeps, run in runs.items():
-            if frozenset(order) == run:
-                yield _Chain(keeps, run, is_whole=True, each=each, once=once)
-        following = [loop for loop in (FILTERS, *every) if loop not in order]
-        if not following:
-            yield _broken(order, each, once)
-        for loop in following:
-            saved = grid.shared(_roles(grid, order, loop))
-            if loop == FILTERS:
-                yield from extended((*order, loop), each - saved, once + saved)
-            elif FILTERS in order:
-                yield from extended((*order, loop), each, once - saved)
-            else:
-                yield from extended((*order, loop), each - saved, once)
-
-    yield from extended((), boxes, zero)
-
-
-def _broken(order: tuple[Loop, ...], each: Int64, once: Int64) -> _Chain:
-    """Return an order whose innermost loops keep a tile until another one comes."""
-    if order[0] == FILTERS:
-        return _Chain("I", frozenset(), is_whole=True, each=each, once=once)
-    part = order[0][1]
-    run = []
-    for loop in order:
-        if loop == FILTERS or loop[1] != part:
-            break
-        run.append(loop)
-    return _Chain("O" if part else "W", frozenset(run), is_whole=False, each=each, once=once)
-
-
-def _roles(grid: WindowGrid, inside: tuple[Loop, ...], advancing: Loop) -> list[Roles]:
+def _roles(grid: WindowGrid, inside: frozenset[Loop], advancing: Loop) -> list[Roles]:
     def role(loop: Loop) -> Role:
         return Role.STEP if loop == advancing else Role.INNER if loop in inside else Role.OUTER
 
@@ -214,6 +244,18 @@ def _roles(grid: WindowGrid, inside: tuple[Loop, ...], advancing: Loop) -> list[
 def _extent(grid: WindowGrid, loop: Loop) -> int:
     axis = grid.axes[loop[0]]
     return axis.taps if loop[1] else axis.outputs
+
+
+def _steady_words(grid: WindowGrid, filter_trips: Int64) -> dict[Run, Int64]:
+    """Return the least words of the input of each class of orders, shape [tiles of filters, points]."""
+    found: dict[Run, Int64] = {}
+    for chain in _steady_chains(grid):
+        key = (chain.keeps, chain.run, chain.is_whole)
+        words = filter_trips[:, None] * chain.each + chain.once
+        if chain.needs_filters:
+            words = np.where(filter_trips[:, None] > 1, words, np.iinfo(np.int64).max)
+        found[key] = np.minimum(found[key], words) if key in found else words
+    return found
 
 
 def _steady_chains(grid: WindowGrid) -> Iterator[_Chain]:

@@ -36,8 +36,10 @@ class OnnxReference(Struct, frozen=True):
 
     def __call__(self, inputs: Sequence[Array]) -> Answer:
         """Return the outputs in the model's order."""
-        constants = {tensor.name for tensor in self.proto.graph.initializer}
-        names = [value.name for value in self.proto.graph.input if value.name not in constants]
+        graph = self.proto.graph
+        constants = {tensor.name for tensor in graph.initializer}
+        constants.update(sparse.values.name for sparse in graph.sparse_initializer)
+        names = [value.name for value in graph.input if value.name not in constants]
         feeds = dict(zip(names, inputs, strict=True))
         if onnxruntime_evaluation.is_installed():
             found = onnxruntime_evaluation.evaluated(self.proto, feeds)

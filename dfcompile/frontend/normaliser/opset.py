@@ -11,11 +11,13 @@ from dfcompile.frontend.normaliser.coercion import with_explicit_coercion
 from dfcompile.frontend.normaliser.converted_constants import with_constants_of_their_data
 from dfcompile.frontend.normaliser.first_operators import SINCE, without_first_operators
 from dfcompile.frontend.normaliser.old_defaults import with_old_defaults
+from dfcompile.frontend.normaliser.own_statistics import with_one_normalisation
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.draft_reading import INITIALIZERS_ALONE, constant_of
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.shapes import checkable
+from dfcompile.frontend.onnx.sparse_constants import with_dense_constants
 
 OLDEST = 1
 COMMON = 18
@@ -36,12 +38,23 @@ def opset_of(proto: onnx.ModelProto) -> int:
     return versions[0]
 
 
+def with_operator_set(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model that says what it means to import: the first forms of files know but the first operator set."""
+    if proto.opset_import or proto.ir_version not in (1, 2):
+        return proto
+    said = onnx.ModelProto()
+    said.CopyFrom(proto)
+    said.opset_import.append(onnx.helper.make_opsetid("", OLDEST))
+    return said
+
+
 def at_common_opset(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model with operators as of version 18; a newer model, which means the same, is returned itself.
 
     Raises:
         UserError: ONNX has no conversion for an operator.
     """
+    proto = with_dense_constants(with_operator_set(proto))
     if opset_of(proto) >= COMMON:
         return proto
     proto = _without_first_operators(proto)
@@ -64,21 +77,25 @@ def upgraded(draft: Draft) -> Draft:
         UserError: a node trains, or what it means depends on what is not known.
     """
     opset = opset_of(draft.proto)
-    if opset >= SINCE:
-        return draft
-    found = draft.replaced(
-        *without_first_operators(draft.proto.graph.node, draft.proto.graph.input, draft.constants, opset)
-    )
-    _ask_for(found.proto, SINCE)
-    return found
+    if opset < SINCE:
+        draft = draft.replaced(
+            *without_first_operators(draft.proto.graph.node, draft.proto.graph.input, draft.constants, opset)
+        )
+        _ask_for(draft.proto, SINCE)
+    nodes, constants = with_one_normalisation(draft.proto.graph.node)
+    return draft.replaced(nodes, {**draft.constants, **constants}) if constants else draft
 
 
 def _without_first_operators(proto: onnx.ModelProto) -> onnx.ModelProto:
     opset = opset_of(proto)
-    if opset >= SINCE:
-        return proto
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in proto.graph.initializer}
-    nodes, more = without_first_operators(proto.graph.node, proto.graph.input, constants, opset)
+    nodes, more = list(proto.graph.node), constants
+    if opset < SINCE:
+        nodes, more = without_first_operators(proto.graph.node, proto.graph.input, constants, opset)
+    nodes, shapes = with_one_normalisation(nodes)
+    if opset >= SINCE and not shapes:
+        return proto
+    more = {**more, **shapes}
     found = onnx.ModelProto()
     found.CopyFrom(proto)
     del found.graph.node[:]
@@ -87,7 +104,7 @@ def _without_first_operators(proto: onnx.ModelProto) -> onnx.ModelProto:
         numpy_helper.from_array(value, name) for name, value in more.items() if name not in constants
     )
     found.ir_version = max(found.ir_version, INITIALIZERS_ALONE)
-    _ask_for(found, SINCE)
+    _ask_for(found, max(opset, SINCE))
     return found
 
 

@@ -15,6 +15,7 @@ from dfcompile.frontend.onnx.function_calls import check_inlined_size
 from dfcompile.frontend.onnx.function_defaults import with_function_defaults
 from dfcompile.frontend.onnx.model_inputs import model_inputs
 from dfcompile.frontend.onnx.one_line import one_line
+from dfcompile.frontend.onnx.sparse_constants import with_dense_constants
 from dfcompile.frontend.onnx.subgraphs import subgraphs
 from dfcompile.frontend.options import ReadOptions
 
@@ -37,16 +38,18 @@ def read_draft(
     Raises:
         UserError: a constant or input cannot be held, or what is given for the inputs does not fit them.
     """
+    model = with_dense_constants(model)
     if model.functions:
         model = _inlined(model)
     _check_names(model)
     graph = model.graph
-    if graph.sparse_initializer:
-        raise UserError("model: sparse initializers against dense ones (store them as dense tensors)")
+    read = _read_names(graph)
     constants: dict[str, Constant] = dict(weights)
     for tensor in graph.initializer:
         if tensor.name in constants:
             raise UserError(f"initializer {tensor.name!r}: stands twice in the model")
+        if tensor.data_type == onnx.TensorProto.STRING and tensor.name not in read:
+            continue
         constants[tensor.name] = constant_of(tensor)
     # Files of the first ONNX versions list each initializer as an input as well.
     inputs = model_inputs([value for value in graph.input if value.name not in constants], options)
@@ -57,6 +60,16 @@ def read_draft(
     proto.graph.output.extend(graph.output)
     proto.graph.input.extend(inputs.open)
     return Draft(proto, {**constants, **inputs.known})
+
+
+def _read_names(graph: onnx.GraphProto) -> set[str]:
+    """Return the values that a node reads, of this graph or of one in it, or that are outputs."""
+    found = {value.name for value in graph.output}
+    for node in graph.node:
+        found.update(node.input)
+        for inner in subgraphs(node):
+            found |= _read_names(inner)
+    return found
 
 
 def _check_names(model: onnx.ModelProto) -> None:

@@ -85,8 +85,21 @@ def _inferred(proto: onnx.ModelProto, draft: Draft, *, strict: bool, follow: boo
     types = {name: TensorType(str(value.dtype), value.shape) for name, value in draft.constants.items()}
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.name not in types and value.type.WhichOneof("value") is not None:
-            types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), _shape(value))
+            try:
+                types[value.name] = TensorType(type_of_value(value, f"value {value.name!r}"), _shape(value))
+            except UserError:
+                if value.name in _needed(proto):
+                    raise
     return types
+
+
+def _needed(proto: onnx.ModelProto) -> set[str]:
+    """Return the values that outputs of the model depend on."""
+    found = {output.name for output in proto.graph.output} | {value.name for value in proto.graph.input}
+    for node in reversed(proto.graph.node):
+        if not found.isdisjoint(node.output):
+            found.update(node.input)
+    return found
 
 
 def _correct(

@@ -117,8 +117,6 @@ class Rewriting:
             raise UserError(
                 f"{where}: {len(graph.input)} inputs of {attribute!r} against {len(bound)} of {node.op_type}"
             )
-        if graph.sparse_initializer:
-            raise UserError(f"{where}: sparse initializers against dense ones (store them as dense tensors)")
         inputs = (value.name for value in graph.input)
         scope = Scope(
             {**around.names, **dict(zip(inputs, bound, strict=True))}, (*around.path, around.position, attribute)

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.bounds.einsum.window import STAYS, WindowAxis, axis_tables, tables_of
-from dfcompile.bounds.tilings import Tiles
+from dfcompile.bounds.tilings import Rules, Tiles
 from dfcompile.errors import UserError
 from tests.examples import examples
 
@@ -44,3 +45,15 @@ def test_too_many_pairs_of_tiles_are_refused_in_one_line() -> None:
 
     with pytest.raises(UserError, match="window of 10 at 30000 places: 300,000 pairs of tiles against 20,000 at most"):
         axis_tables(axis, Tiles.INTEGER)
+
+
+def test_four_axes_are_bounded_in_no_time() -> None:
+    axis, alone = WindowAxis(2, 2), WindowAxis(1, 1)
+    rules = Rules()
+
+    four = convolution_curve(Convolution(1, 1, 2, 2, (axis,) * 4), rules)
+    three = convolution_curve(Convolution(1, 1, 2, 2, (axis,) * 3), rules)
+    beside = convolution_curve(Convolution(1, 1, 2, 2, (axis, alone, axis, axis)), rules)
+
+    assert four.least_traffic == 2 * 3**4 + 4 * 2**4 + 2 * 2**4
+    assert (beside.sizes.tolist(), beside.traffic.tolist()) == (three.sizes.tolist(), three.traffic.tolist())
