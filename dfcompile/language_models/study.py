@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.host.stages import counted
-from dfcompile.language_models.configuration.reading import model_of, read_configuration
+from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
 from dfcompile.language_models.energy import Energy, energy_of, is_known
 from dfcompile.language_models.footprint import weight_bytes
 from dfcompile.language_models.formats import Precision, with_dtypes
@@ -177,8 +177,14 @@ def study_of(request: Request) -> Study:
             *(note for batch in request.batches for note in batch.notes),
             *_notes(request, device, calibration),
         ),
-        warnings=warnings,
+        warnings=(*warnings, *_left_out(configuration)),
     )
+
+
+def _left_out(configuration: Configuration) -> Sequence[str]:
+    if not configuration.towers:
+        return ()
+    return (f"{configuration.where}: {', '.join(configuration.towers)}: left out, the text model alone is counted",)
 
 
 def _check(model: Model, request: Request) -> None:

@@ -25,6 +25,7 @@ from dfcompile.language_models.configuration.hub import (
 from dfcompile.language_models.model import Model
 
 LARGEST_BYTES = 2**24
+_SETTINGS = ("quantization_config", "generation_config")  # keys of this kind that are no models
 NESTED = ("text_config", "llm_config", "language_config")  # of models that see or hear as well
 OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
 _SHIPPED = "dfcompile.language_models.configuration.shipped"
@@ -38,11 +39,13 @@ class Configuration(Struct, frozen=True):
         name: in reports.
         where: names it in errors.
         values: of the fields, those of the text model if it is nested.
+        towers: keys of the models beside the text model, such as ``vision_config``.
     """
 
     name: str
     where: str
     values: Mapping[str, object]
+    towers: tuple[str, ...] = ()
 
 
 def shipped_names() -> tuple[str, ...]:
@@ -111,10 +114,7 @@ def model_of(configuration: Configuration) -> Model:
         raise UserError(f"{where}: found {found} against one of {', '.join(sorted(FAMILIES))}")
     family = OUTER_TYPES.get(family, family)
     if family not in FAMILIES:
-        raise UserError(
-            f"{where}: unknown architecture {family!r}{nearest(family, FAMILIES)} "
-            "(--from-graph counts the kernels of a model that transformers knows)"
-        )
+        raise UserError(f"{where}: unknown architecture {family!r}{nearest(family, FAMILIES)}")
     return FAMILIES[family](configuration.name, family, Fields(values, DEFAULTS[family], where))
 
 
@@ -127,7 +127,9 @@ def _parsed(text: str, name: str, where: str) -> Configuration:
         raise UserError(f"{where}: not a configuration: nested too deeply") from error
     if not isinstance(document, dict):
         raise UserError(f"{where}: found no keys against those of a configuration")
-    return Configuration(name, where, _text_fields(document))
+    fields = _text_fields(document)
+    towers = tuple(key for key in document if key.endswith("_config") and key not in (*NESTED, *_SETTINGS))
+    return Configuration(name, where, fields, () if fields is document else towers)
 
 
 def _text_fields(document: dict[str, object]) -> Mapping[str, object]:

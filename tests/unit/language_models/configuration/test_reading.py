@@ -26,6 +26,7 @@ from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
 from dfcompile.language_models.steps.choices import StepChoices
 from dfcompile.language_models.steps.step import step_of
+from dfcompile.language_models.study import Request, study_of
 
 TINY = {
     "model_type": "llama",
@@ -214,3 +215,20 @@ def test_a_spoilt_configuration_is_a_model_or_one_line(data: st.DataObject) -> N
         message = str(error)
 
     assert "\n" not in message
+
+
+def test_towers_beside_the_text_model_are_named(tmp_path: Path) -> None:
+    text = {**read_configuration("llama-3.1-8b").values}
+    outer = {
+        "model_type": "llava",
+        "text_config": text,
+        "vision_config": {"hidden_size": 8},
+        "quantization_config": None,
+    }
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(outer))
+
+    assert read_configuration(str(file)).towers == ("vision_config",)
+    assert read_configuration("llama-3.1-8b").towers == ()
+    study = study_of(Request(str(file), "h100-sxm", (prefill_batch("8"),)))
+    assert any("vision_config: left out, the text model alone is counted" in warning for warning in study.warnings)

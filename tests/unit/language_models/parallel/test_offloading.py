@@ -87,7 +87,7 @@ def test_p1_a_chip_whose_weights_do_not_fit_gains_nothing() -> None:
         studied("llama-3.1-70b", "h100-sxm", decode="512", offload="auto")
     with pytest.raises(InfeasibleError, match=r"found 204\.5 GiB of caches to offload of a chip .* against 1\.0 GiB"):
         deployed("8448x256", None, held=2**30)
-    with pytest.raises(InfeasibleError, match="57 of 256 sequences; --offload auto"):
+    with pytest.raises(InfeasibleError, match="57 of 256 sequences fit; --offload auto"):
         studied("llama-3.1-8b", "h100-sxm", decode="8448x256")
 
 
