@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dfcompile.errors import UserError
-from dfcompile.language_models.configuration.reading import read_configuration, read_model
+from dfcompile.language_models.configuration.reading import read_configuration, read_model, shipped_names
 from dfcompile.language_models.footprint import kv_bytes, weight_bytes
 from dfcompile.language_models.formats import FORMATS, NumberFormat, uniform, with_dtypes
 from dfcompile.language_models.parameters import kv_elements_per_token, parameters_of
@@ -15,12 +15,28 @@ from dfcompile.language_models.study import Request, study_of
 from dfcompile.records import replace
 
 BF16 = uniform(FORMATS["bf16"])
-MXFP4 = {"quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]}}
+# As the published files have it.
+MXFP4 = {
+    "quant_method": "mxfp4",
+    "modules_to_not_convert": [
+        "model.layers.*.self_attn",
+        "model.layers.*.mlp.router",
+        "model.embed_tokens",
+        "lm_head",
+    ],
+}
+FP8 = {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic", "fmt": "e4m3"}
+PUBLISHED = {"gpt-oss-120b": MXFP4, "gpt-oss-20b": MXFP4, "deepseek-v3": FP8, "kimi-k2": FP8}
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_shipped_configurations_say_what_the_published_ones_say(name: str) -> None:
+    assert read_configuration(name).values.get("quantization_config") == PUBLISHED.get(name)
 
 
 @pytest.mark.parametrize(("name", "gib"), [("gpt-oss-120b", 60.77), ("gpt-oss-20b", 12.82)])
 def test_p6_experts_in_mxfp4_are_the_published_sizes(name: str, gib: float) -> None:
-    precision, _ = precision_of({**read_configuration(name).values, **MXFP4}, name)
+    precision, _ = precision_of(read_configuration(name).values, name)
 
     assert round(weight_bytes(read_model(name), precision) / 2**30, 2) == gib
 
