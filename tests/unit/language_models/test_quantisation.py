@@ -26,7 +26,7 @@ MXFP4 = {
     ],
 }
 FP8 = {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic", "fmt": "e4m3"}
-PUBLISHED = {"gpt-oss-120b": MXFP4, "gpt-oss-20b": MXFP4, "deepseek-v3": FP8, "kimi-k2": FP8}
+PUBLISHED = {"gpt-oss-120b": MXFP4, "gpt-oss-20b": MXFP4, "deepseek-v3": FP8, "deepseek-r1": FP8, "kimi-k2": FP8}
 
 
 @pytest.mark.parametrize("name", shipped_names())
