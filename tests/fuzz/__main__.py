@@ -16,7 +16,7 @@ from tests.fuzz.plan import planned
 
 FOLDER = ROOT / "build" / "fuzz"
 MOST_REASONS = 40
-UNDAMAGED = frozenset(["node", "graph", "folded", "compiled"])
+UNDAMAGED = frozenset(["node", "graph", "folded", "empty", "fixed", "function", "compiled"])
 
 
 def main() -> int:

@@ -26,6 +26,8 @@ class Draw:
     Attributes:
         preferred: data type and shape of a value that the next node could take, ``None`` if there is none.
         edges: whether operands hold values such as NaN here and there.
+        variable: how often an operand that says a shape, axes or the like is an input.
+        empties: how often a dimension has no elements.
     """
 
     def __init__(self, seed: str) -> None:
@@ -33,6 +35,8 @@ class Draw:
         self._values = np.random.default_rng(self._random.getrandbits(63))
         self.preferred: tuple[str, tuple[int, ...]] | None = None
         self.edges = self.chance(0.15)
+        self.variable = 0.03
+        self.empties = 0.002
 
     def chance(self, probability: float) -> bool:
         return self._random.random() < probability
@@ -51,7 +55,7 @@ class Draw:
         return [self.integer(least, most) for _ in range(count)]
 
     def extent(self) -> int:
-        return 0 if self.chance(0.002) else self.choice(EXTENTS)
+        return 0 if self.chance(self.empties) else self.choice(EXTENTS)
 
     def shape(self, least: int = 0, most: int = 4) -> tuple[int, ...]:
         """Return a shape of as many dimensions, preferably that of a value at hand."""

@@ -129,7 +129,7 @@ class _Growing:
             chosen = draw.choice(same)
             self._read.add(chosen)
             return chosen
-        if draw.chance(0.97 if constant else 0.15):
+        if draw.chance(1 - draw.variable if constant else 0.15):
             self._graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
         else:
             self._feeds[name] = np.asarray(value)

@@ -19,11 +19,15 @@ class Case:
         suffix: of the file.
         content: of the file.
         feeds: inputs that fit if the file was not damaged.
+        plain: an equal model without functions and fixed inputs; empty: the file itself.
+        fixed: names of the inputs that dfcompile is told the value of.
     """
 
     suffix: str
     content: bytes
     feeds: Mapping[str, Array] = field(default_factory=dict)
+    plain: bytes = b""
+    fixed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,17 @@
 """All kinds of cases."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import onnx
 from onnx import helper, numpy_helper
 
+from dfcompile.frontend.element_kind import is_number
 from tests.fuzz.compiled_cases import compiled_nodes, judge_compiled
 from tests.fuzz.dag_cases import judge_dag, mutated_dag
 from tests.fuzz.draw import Draw
+from tests.fuzz.function_cases import with_functions
 from tests.fuzz.generated_models import MOST_NODES, ModelCase, generated_model
 from tests.fuzz.kind import Case, Kind
 from tests.fuzz.model_judge import judge_model
@@ -47,6 +50,35 @@ def _folded(draw: Draw) -> Case:
     return Case(".onnx", model.model.SerializeToString())
 
 
+def _empty(draw: Draw) -> Case:
+    """Return a model some of whose dimensions have no elements."""
+    draw.empties = 0.15
+    return _case(generated_model(draw, draw.choice([1, 1, 2, 3])))
+
+
+def _fixed(draw: Draw) -> Case:
+    """Return a model some of whose inputs are fixed, those that would be constants too."""
+    draw.variable = 0.6
+    case = _case(generated_model(draw, draw.choice([1, 1, 2, 3])))
+    told = [name for name, value in case.feeds.items() if is_number(value.dtype.name) and not name.startswith("x0_0")]
+    return replace(case, fixed=tuple(told), plain=_with_constants(case, told))
+
+
+def _with_constants(case: Case, names: Sequence[str]) -> bytes:
+    """Return the model of a case with some inputs as initializers."""
+    model = onnx.load_model_from_string(case.content)
+    inputs = [value for value in model.graph.input if value.name not in names]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    model.graph.initializer.extend(numpy_helper.from_array(case.feeds[name], name) for name in names)
+    return model.SerializeToString()
+
+
+def _function(draw: Draw) -> Case:
+    case = _case(generated_model(draw, draw.integer(1, 3)))
+    return replace(case, content=with_functions(case.content, draw), plain=case.content)
+
+
 def _case(model: ModelCase) -> Case:
     return Case(".onnx", model.model.SerializeToString(), model.feeds)
 
@@ -56,6 +88,9 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "node": Kind(_node, judge_model),
         "graph": Kind(_graph, judge_model),
         "folded": Kind(_folded, judge_model),
+        "empty": Kind(_empty, judge_model),
+        "fixed": Kind(_fixed, judge_model),
+        "function": Kind(_function, judge_model),
         "mutated": Kind(_mutated, judge_model),
         "published": Kind(_published, judge_model),
         "compiled": Kind(compiled_nodes, judge_compiled),

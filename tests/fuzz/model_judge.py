@@ -9,6 +9,7 @@ import onnx
 from dace.sdfg.nodes import MapEntry
 from google.protobuf.message import DecodeError
 
+from dfcompile.api.requests import fixed_inputs_of
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program, ReadOptions, read_model
 from dfcompile.frontend.onnx_model import program_of
@@ -33,14 +34,14 @@ def judge_model(path: Path, case: Case, draw: Draw, show: ShowPhase) -> Outcome:
     """Return what came of a model file."""
     show("dfcompile")
     try:
-        program: Program | UserError = _lowered(path)
+        program: Program | UserError = _lowered(path, case)
     except UserError as error:
         program = error
     except Exception as error:  # noqa: BLE001  # whatever it is, it is a finding
         return bug(error)
     refused = isinstance(program, UserError)
     if draw.chance(0.2 if refused else 0.08):
-        printed = _through_all_stages(path, draw, refused=refused)
+        printed = _through_all_stages(path, case, draw, refused=refused)
         if printed.verdict.is_finding:
             return printed
     show(ORACLE_PHASE)
@@ -62,6 +63,10 @@ def judge_model(path: Path, case: Case, draw: Draw, show: ShowPhase) -> Outcome:
     return invalid or _compared(program, feeds, answer, case)
 
 
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
 def _invalid(program: Program, case: Case) -> Outcome | None:
     """Return what DaCe has against the program: the part of a compilation that takes milliseconds."""
     try:
@@ -71,19 +76,25 @@ def _invalid(program: Program, case: Case) -> Outcome | None:
     return None
 
 
-def _lowered(path: Path) -> Program:
-    return lower_to_maps(lower_to_canonical(read_model(path).program, _TABLE, ()), _TABLE, ())
+def _lowered(path: Path, case: Case) -> Program:
+    reading = ReadOptions(fixed_inputs=fixed_inputs_of({name: case.feeds[name] for name in case.fixed}))
+    return lower_to_maps(lower_to_canonical(read_model(path, reading).program, _TABLE, ()), _TABLE, ())
 
 
 def _lowered_model(model: onnx.ModelProto) -> Program:
     return lower_to_maps(lower_to_canonical(program_of("model", model, ReadOptions()), _TABLE, ()), _TABLE, ())
 
 
-def _through_all_stages(path: Path, draw: Draw, *, refused: bool) -> Outcome:
+def _through_all_stages(path: Path, case: Case, draw: Draw, *, refused: bool) -> Outcome:
     partition = draw.choice(["sb-rlx", "sb-lts", "best", "work-ordered"])
     # Choosing, which is the default, takes several times as long.
     chosen = [] if draw.chance(0.2) else ["--expand", "published"]
-    found = run_command([str(path), "--pes", draw.choice(["1", "4", "4,64"]), "--partition", partition, *chosen])
+    told = [f"--input={name}={','.join(map(_word, case.feeds[name].ravel().tolist()))}" for name in case.fixed]
+    # The command line has no shape beside a value: where that is needed, it refuses what the stages take.
+    if refused and any(case.feeds[name].size == 0 for name in case.fixed):
+        return Outcome(Verdict.REFUSED)
+    pes = draw.choice(["1", "4", "4,64"])
+    found = run_command([str(path), "--pes", pes, "--partition", partition, *chosen, *told])
     if refused and found.verdict is Verdict.ACCEPTED:
         return Outcome(Verdict.BUG, "refused by the stages but not by the command line")
     return found
@@ -100,7 +111,7 @@ def _of_refusal(refusal: UserError, answer: Session | Answer, case: Case) -> Out
 
 
 def _compared(program: Program, feeds: Mapping[str, Array], answer: Answer, case: Case) -> Outcome:
-    model = onnx.load_model_from_string(case.content)
+    model = onnx.load_model_from_string(case.plain or case.content)
     entries = [node.map.range.ranges for state in program.sdfg.states() for node in state.nodes()
                if isinstance(node, MapEntry)]  # fmt: skip
     if sum(prod(int(last) + 1 for _, last, _ in ranges) for ranges in entries) > MOST_ITERATIONS:
@@ -109,20 +120,23 @@ def _compared(program: Program, feeds: Mapping[str, Array], answer: Answer, case
         found = interpret(program, feeds)
     except Exception as error:  # noqa: BLE001  # whatever it is, it is a finding
         return bug(error)
-    if len(program.outputs) != len(answer.results):
-        return Outcome(Verdict.DIFFERENT, f"{len(program.outputs)} outputs against {len(answer.results)}")
+    results = {name: value for name, value in answer.results.items() if value.size}
+    if len(program.outputs) != len(results):
+        return Outcome(Verdict.DIFFERENT, f"{len(program.outputs)} outputs against {len(results)}")
     # By position: an output that is an input as well has another name in a program.
-    found = dict(zip(answer.results, (found[port.name] for port in program.outputs), strict=True))
-    longest = max([value.size for value in feeds.values()] + [prod(entry.dims) for entry in model.graph.initializer])
-    text = difference(found, answer.results, model, max(1, longest))
+    found = dict(zip(results, (found[port.name] for port in program.outputs), strict=True))
+    every = {name: value for name, value in {**case.feeds, **feeds}.items() if name not in case.fixed}
+    sizes = [value.size for value in feeds.values()] + [prod(entry.dims) for entry in model.graph.initializer]
+    longest = max([1, *sizes])
+    text = difference(found, results, model, longest)
     if not text:
         return Outcome(Verdict.SAME)
-    if only_rounding(model, feeds, found, answer.results, max(1, longest)):
+    if only_rounding(model, every, found, results, longest):
         return Outcome(Verdict.NOT_COMPARED, "rounding in the original changes as much", text)
-    reason = reason_node_by_node(model, feeds, found, _lowered_model, max(1, longest))
+    reason = reason_node_by_node(model, every, found, _lowered_model, longest)
     if reason:
         return Outcome(Verdict.KNOWN_DIFFERENCE, reason, text)
-    dtypes = sorted({str(value.dtype) for value in (*feeds.values(), *answer.results.values())})
+    dtypes = sorted({str(value.dtype) for value in (*feeds.values(), *results.values())})
     return Outcome(Verdict.DIFFERENT, f"{_operators(case)} of {', '.join(dtypes)}", text)
 
 
@@ -134,7 +148,7 @@ def _feed(given: Array | None, dtype: str, shape: tuple[int, ...], draw: Draw) -
 
 def _operators(case: Case) -> str:
     try:
-        model = onnx.load_model_from_string(case.content)
+        model = onnx.load_model_from_string(case.plain or case.content)
     except DecodeError:
         return "no model"
     opset = next((entry.version for entry in model.opset_import), 0)

@@ -38,7 +38,9 @@ def test_every_claimed_operator_is_generated() -> None:
     assert set(GENERATORS) == claimed
 
 
-@pytest.mark.parametrize("kind", ["node", "graph", "folded", "mutated", "dag", "setup", "system"])
+@pytest.mark.parametrize(
+    "kind", ["node", "graph", "folded", "empty", "fixed", "function", "mutated", "dag", "setup", "system"]
+)
 def test_a_case_follows_from_its_seed(kind: str) -> None:
     for number in range(20):
         first, again = (KINDS[kind].draw(Draw(f"{kind}{number}")) for _ in range(2))

@@ -101,11 +101,16 @@ def _value(
             operands[like] = np.zeros((), dtype=types[like].dtype)
     if any(name and name not in operands for name in node.input):
         return None
+    return None if _is_undefined(node, operands) else _computed(node, operands, types, proto)
+
+
+def _is_undefined(node: onnx.NodeProto, operands: Mapping[str, Constant]) -> bool:
+    """Whether implementations compute different things of such operands."""
     if any(element_kind(value.dtype.name) == "f" and np.isnan(value).any() for value in operands.values()):
-        return None  # what an extremum or its place is then differs from one implementation to the next
-    if node.op_type == "QuantizeLinear" and not _has_steps(*(operands[name] for name in node.input[:2])):
-        return None
-    return _computed(node, operands, types, proto)
+        return True  # what an extremum or its place is then differs from one implementation to the next
+    if node.op_type.startswith("Reduce"):
+        return not operands[node.input[0]].size  # where it is defined, it is known without computing
+    return node.op_type == "QuantizeLinear" and not _has_steps(*(operands[name] for name in node.input[:2]))
 
 
 def _counted(node: onnx.NodeProto, shape: tuple[int, ...]) -> Mapping[str, Constant] | None:

@@ -10,6 +10,8 @@ import onnx
 from onnx import helper
 
 from dfcompile.errors import UnsupportedOpError
+from dfcompile.frontend.element_kind import element_kind, integer_limits
+from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.free_name import free_name
 from dfcompile.frontend.onnx.shapes import TensorType
@@ -29,6 +31,17 @@ _TOLD = frozenset(
 _UPDATES = frozenset(["Scatter", "ScatterElements", "ScatterND"])  # of no element: the data
 
 
+# What reductions give of no elements; means are not defined, extrema since operator set 20.
+_OF_NOTHING: Mapping[str, float] = {
+    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceSum", "ReduceSumSquare"), 0),
+    **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp", "ReduceMax"), -np.inf),
+    "ReduceMin": np.inf,
+    "ReduceProd": 1,
+}
+_EXTREMA = frozenset(["ReduceMax", "ReduceMin"])
+_EXTREMA_SINCE = 20
+
+
 def without_empty_values(draft: Draft, types: Mapping[str, TensorType]) -> Draft:
     """Return the draft without results, outputs and operands that have no elements, as far as their shapes are known.
 
@@ -43,11 +56,17 @@ def without_empty_values(draft: Draft, types: Mapping[str, TensorType]) -> Draft
         return draft
     constants = dict(draft.constants)
     values = {*types, *(name for node in draft.proto.graph.node for name in (*node.input, *node.output))}
+    outputs = [output for output in draft.proto.graph.output if output.name not in empty]
+    final = {output.name for output in outputs}
+    opset = opset_of(draft.proto)
     nodes = []
     for node in draft.proto.graph.node:
         gone = empty.intersection(node.output)
         constants.update((name, _nothing(types[name])) for name in gone)
-        if gone.issuperset(filter(None, node.output)):
+        reduced = _reduced(node, types, empty, opset) if final.isdisjoint(node.output) else None
+        if reduced is not None:
+            constants[node.output[0]] = reduced
+        if reduced is not None or gone.issuperset(filter(None, node.output)):
             continue
         kept = node
         if gone or not empty.isdisjoint(node.input):
@@ -56,14 +75,34 @@ def without_empty_values(draft: Draft, types: Mapping[str, TensorType]) -> Draft
             kept.output[:] = ["" if name in gone else name for name in node.output]
             _EMPTIED.get(node.op_type, _leave)(kept, empty, constants, values)
         nodes.append(kept)
-    outputs = [output for output in draft.proto.graph.output if output.name not in empty]
-    nodes = _with_outputs_apart(nodes, {output.name for output in outputs}, empty, values)
+    nodes = _with_outputs_apart(nodes, final, empty, values)
     is_same = nodes == list(draft.proto.graph.node) and len(outputs) == len(draft.proto.graph.output)
     if is_same and constants.keys() == draft.constants.keys():
         return draft
     found = draft.replaced(nodes, constants)
     del found.proto.graph.output[:]
     found.proto.graph.output.extend(outputs)
+    return found
+
+
+def _reduced(
+    node: onnx.NodeProto, types: Mapping[str, TensorType], empty: set[str], opset: int
+) -> Constant | None:  # fmt: skip
+    """Return what a reduction gives of no elements; None if it is none, or its result is not defined or known."""
+    value = _OF_NOTHING.get(node.op_type)
+    result = types.get(node.output[0]) if node.output else None
+    if value is None or result is None or result.known_shape is None or node.input[0] not in empty:
+        return None
+    kind = element_kind(result.dtype)
+    is_log = node.op_type.startswith("ReduceLog")
+    if (node.op_type in _EXTREMA and opset < _EXTREMA_SINCE) or (is_log and kind in "iu"):
+        return None
+    if np.isinf(value) and kind in "iu":
+        value = integer_limits(result.dtype)[value > 0]
+    elif kind == "b":
+        value = value > 0
+    found = np.full(result.known_shape, value, result.dtype)
+    found.flags.writeable = False
     return found
 
 

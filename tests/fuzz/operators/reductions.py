@@ -18,6 +18,8 @@ def reduction(op: OperatorVersion, draw: Draw) -> DrawnNode:
     if op.has("noop_with_empty_axes") and draw.chance(0.3):
         attributes["noop_with_empty_axes"] = draw.integer(0, 1)
     axes = draw.axes(data.ndim)
+    if not data.size:  # of which onnxruntime takes axes in another order, or from the end, for others
+        axes = sorted(axis % data.ndim for axis in axes)
     if op.has("axes"):
         if axes:
             attributes["axes"] = axes
