@@ -27,7 +27,7 @@ demo: $(INSTALLED)
 test: check
 	$(BIN)/pytest -q $(PARALLEL)
 
-# A minute: what is told by tests of single modules alone.
+# What is told by tests of single modules alone.
 unit: $(INSTALLED)
 	$(BIN)/pytest -q $(PARALLEL) tests/unit
 
