@@ -13,7 +13,7 @@ _ACCESS = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 
 @cache
 def _names() -> dict[str, None]:
-    """Return the names of files opened for reading so far, which grow; the first call begins to note them."""
+    """Return the names of files opened for reading in this run, which grow; the first call begins to note them."""
     names: dict[str, None] = {}
 
     def note(event: str, arguments: tuple[object, ...]) -> None:
@@ -27,8 +27,8 @@ def _names() -> dict[str, None]:
 
 
 def note_read_files() -> None:
-    """Note the files that are opened for reading from now on."""
-    _names()
+    """Note the files that are opened for reading from now on, and forget those of an earlier run in this process."""
+    _names().clear()
 
 
 def was_read(target: Path) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from onnx import external_data_helper, numpy_helper, parser
 
 from dfcompile.cli.main import main
+from dfcompile.errors import UserError
 from dfcompile.host.outputs import write_text
 from dfcompile.host.read_files import note_read_files
 from tests.onnx_files import save_convolution
@@ -91,3 +92,17 @@ def test_an_earlier_output_is_replaced(tmp_path: Path) -> None:
     write_text("two", tmp_path / "a.txt")
 
     assert (tmp_path / "a.txt").read_text() == "two"
+
+
+def test_what_an_earlier_run_of_the_process_read_may_be_written(tmp_path: Path) -> None:
+    note_read_files()
+    file = tmp_path / "a.txt"
+    file.write_text("one")
+    assert file.read_text() == "one"
+    with pytest.raises(UserError, match="found a file that this run reads"):
+        write_text("two", file)
+
+    note_read_files()
+    write_text("two", file)
+
+    assert file.read_text() == "two"
