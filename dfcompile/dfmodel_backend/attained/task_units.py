@@ -16,6 +16,7 @@ from dfcompile.canonical_dag.part import DagPart, part_of
 from dfcompile.distinct import distinct
 
 NO_UNIT = -1
+_FEW = 16  # members of a set that are found one by one: faster than looking at every bit
 
 
 class TaskUnits(Struct, frozen=True, dict=True):
@@ -101,8 +102,14 @@ class TaskUnits(Struct, frozen=True, dict=True):
 
     def members(self, units: int) -> list[int]:
         """Return the numbers of the units of a set, ascending."""
-        bits = bin(units)[:1:-1]
-        return [unit for unit, bit in enumerate(bits) if bit == "1"]
+        if units.bit_count() > _FEW:
+            return [unit for unit, bit in enumerate(bin(units)[:1:-1]) if bit == "1"]
+        found = []
+        while units:  # most sets are small, of many units
+            lowest = units & -units
+            found.append(lowest.bit_length() - 1)
+            units ^= lowest
+        return found
 
     def tasks(self, units: int) -> Int64:
         """Return the numbers of the tasks of a set, ascending."""

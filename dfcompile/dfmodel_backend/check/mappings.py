@@ -33,8 +33,9 @@ def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole:
         for use in tensor.uses if tensor.source else ():
             if place[tensor.source] > place[use.kernel]:
                 raise VerificationError(f"tensor {tensor.name!r}: made in a later configuration than it is read")
+    levels = _levels(graph)
     for number, config in enumerate(mapping.figures.configs):
-        _check_configuration(graph, system, mapping, number, config, place)
+        _check_configuration(graph, system, mapping, number, config, place, levels)
     _check_totals(graph if whole is None else whole, system, mapping)
     _check_exchanged(graph, mapping)
 
@@ -64,11 +65,12 @@ def _check_configuration(
     number: int,
     config: Configuration,
     place: dict[str, int],
+    levels: dict[str, int],
 ) -> None:
     where = f"configuration {number}"
     kernels = [kernel for kernel in graph.kernels if place[kernel.name] == number]
     _same(f"{where}: compute", config.compute_ns, _compute_ns(kernels, system, mapping, config, where))
-    reads, writes, held, resident = _bytes(graph, config, number, place)
+    reads, writes, held, resident = _bytes(graph, config, number, place, levels)
     _same(f"{where}: bytes read", config.dram_read_bytes, reads * config.weight_tiles + held)
     _same(f"{where}: bytes written", config.dram_write_bytes, writes)
     bandwidth = system.dram.bandwidth.value * (system.accelerator.cores if system.dram.bandwidth.per_core else 1)
@@ -126,12 +128,11 @@ def _compute_ns(kernels: list[Kernel], system: System, mapping: Mapping, config:
 
 
 def _bytes(
-    graph: DataflowGraph, config: Configuration, number: int, place: dict[str, int]
+    graph: DataflowGraph, config: Configuration, number: int, place: dict[str, int], levels: dict[str, int]
 ) -> tuple[int, int, int, int]:
     """Return (streamed in, streamed out, weights, SRAM) of a configuration, tensor by tensor."""
     reads = writes = held = resident = 0
     kernels = {kernel.name: kernel for kernel in graph.kernels}
-    levels = _levels(graph)
     for tensor in graph.tensors:
         here = [use for use in tensor.uses if place[use.kernel] == number]
         if tensor.kind is TensorKind.WEIGHT:
