@@ -23,10 +23,10 @@ _OMITTED: Mapping[str, Sequence[int]] = {
     "com.microsoft.GroupQueryAttention": (3, 4),
     "com.microsoft.MultiHeadAttention": (6, 7),
 }
-# Operators with operands after the first that say axes, sizes or the like, of which there may be none.
+# Operators with operands after the first that say axes, sizes, a type or the like, of which there may be none.
 _TOLD = frozenset(
-    ["AffineGrid", "CenterCropPad", "Col2Im", "ConstantOfShape", "Expand", "Pad", "Reshape", "Resize", "Slice", "Split",
-     "Squeeze", "Tile", "Unsqueeze", "Upsample"]
+    ["AffineGrid", "CastLike", "CenterCropPad", "Col2Im", "ConstantOfShape", "Expand", "Pad", "Reshape", "Resize",
+     "Slice", "Split", "Squeeze", "Tile", "Unsqueeze", "Upsample"]
 )  # fmt: skip
 _UPDATES = frozenset(["Scatter", "ScatterElements", "ScatterND"])  # of no element: the data
 

@@ -85,6 +85,7 @@ NODES = {
     "largest none": Node("TopK", [random((2, 4)), np.array([0])], [1], results=(1, 1)),
     "reshaped": Node("Reshape", [random((0, 2, 6)), np.array([2, -1, 3])], [1]),
     "no image": Node("MaxPool", [random((0, 2, 4))], attributes={"kernel_shape": [3]}),
+    "of the type of nothing": Node("CastLike", [random((2, 3)), np.zeros(0, np.float16)]),
     "flat": Node("Flatten", [random((0, 2, 3))]),
     "shape": Node("Shape", [EMPTY]),
     "attention with an empty cache": Node(
