@@ -31,7 +31,6 @@ WITHOUT_CASE = {"GlobalLpPool", "MaxRoiPool"}  # a test of its own is below, or 
 # By reason: a published case, and what the refusal says.
 REFUSED = {
     "a data type that no array holds": ("equal_string", r"element type '\w+' against"),
-    "an empty array": ("reduce_sum_empty_set", "dimension . is 0 against a positive size"),
     "training": (
         "batchnorm_example_training_mode",
         r"attribute 'training_mode' is 1 against 0|'training_mode' is true against false",

@@ -1,5 +1,6 @@
 """Fields of JSON records in files of canonical DAGs, and the tables that every form has; faults name the record."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -10,7 +11,6 @@ from dfcompile.canonical_dag.forms.reader import FORMAT, DagReader
 from dfcompile.canonical_dag.forms.reference import check_characters, shortened
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor, KernelVariant, TensorRole
 from dfcompile.errors import UserError, nearest
-from dfcompile.host.json_text import parsed_json
 
 Record = Mapping[str, object]
 
@@ -30,7 +30,7 @@ def top_record(text: str, known: tuple[str, ...]) -> Record:
         UserError: it is none, or of another format.
     """
     try:
-        top = record_of(parsed_json(text, _unique_fields), "file", known)
+        top = record_of(json.loads(text, object_pairs_hook=_unique_fields), "file", known)
     except (ValueError, RecursionError) as error:
         raise UserError(f"json: {error} against a JSON object") from None
     if top.get("format") != FORMAT:

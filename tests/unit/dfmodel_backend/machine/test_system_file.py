@@ -223,5 +223,5 @@ def test_a_file_that_is_nested_too_deeply_is_one_line(text: str) -> None:
 
 
 def test_a_file_without_end_is_refused() -> None:
-    with pytest.raises(UserError, match="found more than 1048576 bytes"):
+    with pytest.raises(UserError, match="found more than 131072 bytes"):
         load_system("/dev/zero")
