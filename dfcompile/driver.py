@@ -59,7 +59,7 @@ class Point(Struct, frozen=True, eq=False):
         chips: at hand.
         attained: what the lowering's own tasks take, on as many of ``chips`` as are best.
         selection: how the variant was chosen; ``None`` if the user named its expansions.
-        sram_bytes: of a chip; 0: unlimited.
+        system: with all its chips, each of so many cores.
         least_work: of every operator, by any known expansion; ``None`` where ``expansion_bound`` is.
         repetition: of the schedule, if the model runs more than once.
     """
@@ -72,9 +72,14 @@ class Point(Struct, frozen=True, eq=False):
     chips: int
     attained: backend.TaskMapping
     selection: Selection | None
-    sram_bytes: float
+    system: backend.System
     least_work: Mapping[str, int] | None = None
     repetition: Repetition | None = None
+
+    @property
+    def sram_bytes(self) -> float:
+        """SRAM of a chip; 0: unlimited."""
+        return self.system.accelerator.sram_bytes
 
     @property
     def shown_schedule(self) -> tuple[CanonicalDag, Schedule]:
@@ -275,8 +280,7 @@ def _points(
                 mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
                 fastest = attained.fastest(chips)
                 steps.add()
-            sram_bytes = system.accelerator.sram_bytes
-            yield Point(variant, pes, found, bound, mapping, chips, fastest, selection, sram_bytes, None, repetition)
+            yield Point(variant, pes, found, bound, mapping, chips, fastest, selection, system, None, repetition)
 
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:

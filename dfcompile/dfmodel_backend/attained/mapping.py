@@ -28,6 +28,8 @@ class TaskMapping(Struct, frozen=True, eq=False):
     """What a lowering takes on a machine, replayed; figures are of all chips.
 
     Attributes:
+        dag: the lowering; on several chips the share of one.
+        system: with the chips in use.
         machine_dag: the lowering in words of the machine.
         configurations: in order of execution.
         schedule: of all of them, replayed.
@@ -54,6 +56,8 @@ class TaskMapping(Struct, frozen=True, eq=False):
         moved_bytes: that all chips together receive.
     """
 
+    dag: CanonicalDag
+    system: System
     machine_dag: CanonicalDag
     configurations: tuple[TaskConfiguration, ...]
     schedule: Schedule
@@ -112,6 +116,8 @@ def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
     is_optimal = time_ns <= bound_ns * (1 + NOTHING)
     power = power_w(system)
     return TaskMapping(
+        dag=model.dag,
+        system=system,
         machine_dag=model.machine_dag,
         configurations=found.configurations,
         schedule=schedule,

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.evaluate.graphs import Figures
+from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
 
@@ -19,6 +20,7 @@ class Mapping(Struct, frozen=True):
     solver_s: float  # wall time; the one figure that differs between runs
     options: MappingOptions
     assumptions: tuple[Assumption, ...]
+    system: System  # with the chips in use
     chips: int = 1  # in use
     sharding: tuple[tuple[str, Choice], ...] = ()  # of each kernel, on several chips
     network_chips: tuple[int, ...] = ()  # along each dimension of the network, the innermost first; on several chips

@@ -13,9 +13,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from dfcompile.canonical_dag import LoopKind
 from dfcompile.dfmodel_backend.inter_chip.splits import (
-    Split,
     are_independent,
     canonical,
     largest_share,
@@ -24,21 +22,12 @@ from dfcompile.dfmodel_backend.inter_chip.splits import (
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology
+from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Partial, Split
 from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
 from dfcompile.errors import InternalError
 
 MOST_ORDERED = 3  # layouts of one tensor of which every order of making them is tried
 STEP_COST = 1e-12  # of a time: of equally fast ways the one with fewer steps
-
-
-class Partial(Struct, frozen=True):
-    """Every chip along the dimension has a value of each element; they are to be combined."""
-
-    kind: LoopKind
-
-
-Held = Split | Partial | None  # along one dimension of the network; None: every chip has all
-Layout = tuple[Held, ...]  # one entry per dimension, innermost first
 
 
 class Step(Struct, frozen=True):

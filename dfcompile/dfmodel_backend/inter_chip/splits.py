@@ -9,46 +9,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
-from msgspec import Struct
 
+from dfcompile.dfmodel_backend.workload.array_layout import Split
 from dfcompile.distinct import distinct
 
-Offsets = npt.NDArray[np.int64]
 Counted = tuple[tuple[tuple[int, ...], int], ...]  # coordinates of several splits, and how many elements have them
 
 PIECES = 1 << 20  # of an array at a time
-
-
-class Split(Struct, frozen=True):
-    """Coordinate of the chip that has the element at an offset: ``offset % m_0 % m_1 … // block``.
-
-    Attributes:
-        moduli: descending; several where a loop is split over several dimensions of the network.
-        block: elements that lie together on one chip.
-    """
-
-    moduli: tuple[int, ...]
-    block: int
-
-    def coordinates(self, offsets: Offsets) -> Offsets:
-        """Return the coordinate of each offset."""
-        for modulus in self.moduli:
-            offsets = offsets % modulus
-        return offsets // self.block
-
-    def starts(self, end: int) -> Offsets:
-        """Return offsets up to an end among which are all where the coordinate changes."""
-        found = np.zeros(1, np.int64)
-        for length, step in zip((end, *self.moduli), (*self.moduli, self.block), strict=True):
-            places = np.arange(0, length, step, dtype=np.int64)
-            found = (found[:, None] + places[None, :]).ravel()
-        return found[found < end]
-
-    @property
-    def granule(self) -> int:
-        """Elements in a row that have the same coordinate wherever they lie."""
-        return math.gcd(self.block, *self.moduli)
 
 
 def split_of(elements: int, stride: int, extent: int, chips: Sequence[int], place: int) -> Split:

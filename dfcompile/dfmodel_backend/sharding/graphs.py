@@ -7,14 +7,11 @@ from msgspec import Struct
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.inter_chip.conversions import (
     Conversions,
-    Held,
-    Layout,
     Step,
     Way,
     is_complete,
     share_elements,
 )
-from dfcompile.dfmodel_backend.inter_chip.splits import Split
 from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.sharding.kernel_splits import (
@@ -27,6 +24,7 @@ from dfcompile.dfmodel_backend.sharding.kernel_splits import (
     parallel_share,
     result_layout,
 )
+from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Split
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
 from dfcompile.records import replace
@@ -196,6 +194,7 @@ class SplitGraph:
                         message_bytes=step.message_bytes,
                         moved_bytes=step.moved_bytes,
                         time_ns=step.time_ns,
+                        layouts=(step.before, step.after),
                     )
 
     def _words(self, tensor: Tensor, chosen: Sharding) -> Words:

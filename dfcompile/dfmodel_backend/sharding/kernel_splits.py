@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import product
 
 from dfcompile.canonical_dag import Digit, Kernel, KernelLoop, LoopKind, LoopPart
-from dfcompile.dfmodel_backend.inter_chip.conversions import Held, Layout, Partial
 from dfcompile.dfmodel_backend.inter_chip.splits import split_of
+from dfcompile.dfmodel_backend.workload.array_layout import Held, Layout, Partial
 from dfcompile.records import replace
 
 Choice = tuple[int, ...]  # per dimension of the network the number of the loop that is split along it, or WHOLE

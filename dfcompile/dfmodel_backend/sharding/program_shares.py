@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
-from dfcompile.dfmodel_backend.inter_chip.conversions import Layout
 from dfcompile.dfmodel_backend.sharding.kernel_splits import (
     WHOLE,
     Choice,
@@ -15,6 +14,7 @@ from dfcompile.dfmodel_backend.sharding.kernel_splits import (
     operand_layout,
     result_layout,
 )
+from dfcompile.dfmodel_backend.workload.array_layout import Layout
 
 
 class ChipShare(Struct, frozen=True):

@@ -168,6 +168,7 @@ class ChipCounts:
         whole = replace(
             mapping,
             figures=figures,
+            system=part,
             chips=part.chips,
             sharding=share.sharding,
             network_chips=TensorGroup.of(part).chips,

@@ -59,6 +59,7 @@ def map_graph(
         solver_s=solver_s,
         options=chosen,
         assumptions=(*graph.assumptions, *_assumptions(system, chosen)),
+        system=system.one_chip,
     )
 
 

@@ -4,6 +4,8 @@ from enum import StrEnum, unique
 
 from msgspec import Struct
 
+from dfcompile.dfmodel_backend.workload.array_layout import Layout
+
 
 @unique
 class ExchangeKind(StrEnum):
@@ -30,6 +32,7 @@ class Exchange(Struct, frozen=True):
         message_bytes: of the tensor that the chips of one group have together at that step, at most [ko24].
         moved_bytes: that all chips together receive.
         time_ns: of it.
+        layouts: before and after, along all dimensions.
     """
 
     tensor: str
@@ -42,3 +45,4 @@ class Exchange(Struct, frozen=True):
     message_bytes: int
     moved_bytes: int
     time_ns: float
+    layouts: tuple[Layout, Layout]

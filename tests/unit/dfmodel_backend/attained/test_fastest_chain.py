@@ -167,7 +167,7 @@ def test_of_a_large_graph_that_compute_bounds_only_the_whole_is_planned(
 
 
 def exchange(source: str, time_ns: float) -> Exchange:
-    return Exchange("t", source, (), ExchangeKind.ALL_GATHER, (0,), "split", "whole", 8, 8, time_ns)
+    return Exchange("t", source, (), ExchangeKind.ALL_GATHER, (0,), "split", "whole", 8, 8, time_ns, ((), ()))
 
 
 @examples(30)

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.inter_chip.splits import (
-    Split,
     are_independent,
     joint_counts,
     largest_share,
     moved_elements,
     split_of,
 )
+from dfcompile.dfmodel_backend.workload.array_layout import Split
 from tests.examples import examples
 
 SIZES = (24, 30, 36, 48, 60, 64, 72)

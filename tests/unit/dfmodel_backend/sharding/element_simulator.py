@@ -10,10 +10,10 @@ from itertools import product
 import numpy as np
 
 from dfcompile.dfmodel_backend import TensorKind
-from dfcompile.dfmodel_backend.inter_chip.conversions import Layout, Partial, Step
-from dfcompile.dfmodel_backend.inter_chip.splits import Split
+from dfcompile.dfmodel_backend.inter_chip.conversions import Step
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SplitGraph
 from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
+from dfcompile.dfmodel_backend.workload.array_layout import Layout, Partial, Split
 from tests.unit.dfmodel_backend.sharding.tiny_programs import ELEMENT_BYTES, Integers, Meaning, Program
 
 Chip = tuple[int, ...]
