@@ -49,6 +49,11 @@ PLANTED = (
     ),
     ("explorations and the driver know nothing of each other", "exploration/planted.py", "dfcompile.driver"),
     ("torch and onnx stay in the frontend", "lowering/planted.py", "onnx"),
+    (
+        "the audit shares no code with what makes figures",
+        "audit/planted.py",
+        "dfcompile.scheduler.evaluation",
+    ),
 )
 
 

@@ -20,6 +20,7 @@ from dfcompile.api.requests import (
     compile_options,
 )
 from dfcompile.api.runs import ModelRun, schedule_results
+from dfcompile.audit import audit_report
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import ReadModel, read_model
@@ -135,6 +136,7 @@ def run_of(options: Options, show: ShowStage = show_nothing, read: ReadModel = r
     """Compile a model with options that were checked already; see `compile_model`."""
     exploration = explore(options, show, read)
     report = summarize(exploration)
+    audit_report(report, exploration)
     scheduled = ((*point.shown_schedule, point.scheduled.figures) for point in exploration.points)
     files = (*((options.model,) if read is read_model else ()), *map(Path, filter(None, (options.system,))))
     return ModelRun(report, schedule_results(report, scheduled), exploration, files=files)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dfcompile.api.requests import Counts, Names, counts_of, one_of, partitions_of
 from dfcompile.api.runs import Run, schedule_results
+from dfcompile.audit import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file
 from dfcompile.errors import UserError
@@ -164,5 +165,6 @@ def scheduled_run(
                 found.append(one.found)
                 said.append(None if selection == SHORTEST else options_text(one.options))
     report = summarize_schedules(scheduling, found, warnings, said)
+    audit_schedules(report, dag, found)
     results = schedule_results(report, ((dag, one.schedule, one.figures) for one in found))
     return Run(report, results, files=files)

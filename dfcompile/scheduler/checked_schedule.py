@@ -40,14 +40,18 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
     Attributes:
         schedule: of the graph.
         figures: of the schedule.
-        simulation: its replay with stalls, if that was asked for.
+        simulation: its replay with stalls, if that was asked for, or if it ends in a deadlock.
         steady_error: as `TimedSchedule` has it.
+        baseline: the schedule in which every edge goes through memory, accepted by its checker.
+        ends: whether the schedule ends, and not in a deadlock.
     """
 
     schedule: Schedule
     figures: ScheduleFigures
     simulation: Simulation | None
     steady_error: Fraction | None
+    baseline: NonStreamingSchedule
+    ends: bool = True
 
 
 class Scheduling:
@@ -98,6 +102,8 @@ class Scheduling:
             figures(self._dag, found, baseline, ends=ends, bound_cycles=timed.bound_cycles or self._bound(options.pes)),
             simulation,
             timed.steady_error,
+            baseline,
+            ends,
         )
 
     def _bound(self, pes: int) -> int:

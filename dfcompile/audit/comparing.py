@@ -1,0 +1,57 @@
+"""How a figure of the report is held against its value computed anew, or against a bound that stands beside it."""
+
+import math
+from fractions import Fraction
+from typing import TypeAlias
+
+from dfcompile.errors import VerificationError
+
+Number: TypeAlias = "bool | int | float | Fraction | None"
+
+ROUNDING = 1e-9  # of floats that two orders of operations give, as a part of the larger one
+
+
+def expect(where: str, found: Number, expected: Number, tolerance: float = 0.0) -> None:
+    """Refuse a figure that is not what it is computed anew to be.
+
+    Args:
+        where: path of the figure in the report, such as ``results[0].schedule.io_bytes``.
+        found: in the report.
+        expected: computed anew.
+        tolerance: of numbers, as a part of the larger one; 0: they are equal.
+
+    Raises:
+        VerificationError: they differ, or one of them is ``None``, a truth value or not a number and the other is not.
+    """
+    if not _agree(found, expected, tolerance):
+        raise VerificationError(f"{where}: found {found} against {expected} recomputed")
+
+
+def expect_at_least(
+    where: str, found: float | Fraction, bound: float | Fraction, what: str, slack: float = 0.0
+) -> None:
+    """Refuse a figure below a bound on it.
+
+    Args:
+        where: path of the figure in the report.
+        found: in the report.
+        bound: that it cannot fall below.
+        what: the bound is, such as ``lower_bound_cycles``.
+        slack: of floats, as a part of the bound.
+
+    Raises:
+        VerificationError: it is below, or not a number.
+    """
+    least = float(bound) * (1 - slack) if slack else bound  # without slack numbers of any size are exact
+    if not found >= least:
+        raise VerificationError(f"{where}: found {found} against at least {bound}, {what}")
+
+
+def _agree(found: Number, expected: Number, tolerance: float) -> bool:
+    if found is None or expected is None:
+        return found is expected
+    if isinstance(found, bool) != isinstance(expected, bool):
+        return False
+    if found == expected:
+        return True
+    return tolerance > 0 and math.isclose(found, expected, rel_tol=tolerance)

@@ -1,0 +1,85 @@
+"""The audit of the part on a schedule: every figure from the graph and the columns of the schedule."""
+
+from fractions import Fraction
+
+from dfcompile.audit.comparing import expect, expect_at_least
+from dfcompile.audit.graph_figures import GraphFigures
+from dfcompile.errors import VerificationError
+from dfcompile.options import Timing
+from dfcompile.report.figures import ScheduleSummary
+from dfcompile.scheduler.checked_schedule import CheckedSchedule
+
+
+def audit_schedule(where: str, summary: ScheduleSummary, checked: CheckedSchedule, graph: GraphFigures) -> None:
+    """Compute the figures of a schedule anew.
+
+    Args:
+        where: path of the part in the report.
+        summary: the part.
+        checked: the schedule, accepted by the checker, its baseline and its replay.
+        graph: what is scheduled.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
+    """
+    schedule, dag = checked.schedule, graph.dag
+    is_exact = schedule.timing is Timing.EXACT
+    blocks = {block for block, is_task in zip(schedule.block.tolist(), graph.is_task.tolist(), strict=True) if is_task}
+    spilled = dag.edge_volume[graph.is_stream & ~schedule.streamed]
+    makespan = _makespan(where, checked)
+    expect(f"{where}.makespan_cycles", summary.makespan_cycles, makespan)
+    expect(f"{where}.barriers", summary.barriers, schedule.barrier)
+    expect(
+        f"{where}.non_streaming_makespan_cycles",
+        summary.non_streaming_makespan_cycles,
+        max(checked.baseline.end.tolist(), default=0),
+    )
+    expect(f"{where}.total_work_cycles", summary.total_work_cycles, graph.total_work_cycles)
+    expect(f"{where}.critical_path_cycles", summary.critical_path_cycles, graph.critical_path_cycles)
+    expect(f"{where}.streaming_depth_cycles", summary.streaming_depth_cycles, graph.streaming_depth_cycles)
+    expect(f"{where}.io_elements", summary.io_elements, graph.io_elements)
+    expect(f"{where}.io_bytes", summary.io_bytes, graph.io_bytes)
+    expect(f"{where}.spilled_elements", summary.spilled_elements, sum(spilled.tolist()))
+    expect(f"{where}.blocks", summary.blocks, len(blocks))
+    expect(f"{where}.fifo_elements", summary.fifo_elements, sum(schedule.fifo_capacity[schedule.streamed].tolist()))
+    expect(f"{where}.tasks", summary.tasks, graph.tasks)
+    expect(f"{where}.sslr", summary.sslr, ratio(makespan, graph.streaming_depth_cycles))
+    speedup = ratio(graph.total_work_cycles, makespan)
+    expect(f"{where}.speedup", summary.speedup, speedup)
+    expect(f"{where}.pe_utilization", summary.pe_utilization, None if speedup is None else speedup / schedule.pes)
+    expect(f"{where}.steady_error", summary.steady_error, checked.steady_error)
+    _audit_bound(where, summary, checked, makespan)
+    expect(f"{where}.gap", summary.gap, gap_above(summary.lower_bound_cycles, makespan, is_exact=is_exact))
+
+
+def ratio(dividend: int | None, divisor: int | None) -> Fraction | None:
+    """Return a ratio of cycles; ``None`` without one of them, 1 where there are none to divide by."""
+    if dividend is None or divisor is None:
+        return None
+    return Fraction(dividend, divisor) if divisor else Fraction(1)
+
+
+def gap_above(bound: int, makespan: int | None, *, is_exact: bool) -> Fraction | None:
+    """Return a makespan's part above a bound; ``None`` in a deadlock and where a mean makespan is not above it."""
+    if makespan is None:
+        return None
+    gap = Fraction(makespan, bound) - 1 if bound else Fraction(0)
+    return None if gap <= 0 and not is_exact else gap
+
+
+def _makespan(where: str, checked: CheckedSchedule) -> int | None:
+    """Return when the last node ends; ``None`` if the replay shows that nobody goes on."""
+    replay = checked.simulation
+    if not checked.ends:
+        if replay is None or not replay.deadlock:
+            raise VerificationError(f"{where}.makespan_cycles: found a deadlock against a replay that ends")
+        return None
+    return max(checked.schedule.last_out.tolist(), default=0)
+
+
+def _audit_bound(where: str, summary: ScheduleSummary, checked: CheckedSchedule, makespan: int | None) -> None:
+    """Hold the lower bound against what was proved and against the schedule, which it cannot be above."""
+    expect(f"{where}.lower_bound_cycles", summary.lower_bound_cycles, checked.figures.lower_bound_cycles)
+    if makespan is not None and checked.schedule.timing is Timing.EXACT:
+        name = f"{where}.makespan_cycles"
+        expect_at_least(name, makespan, summary.lower_bound_cycles, "lower_bound_cycles")

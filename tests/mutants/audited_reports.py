@@ -1,0 +1,103 @@
+"""Small reports that together have every number of the schema, each with the audit that it has to pass."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnx
+
+from dfcompile.audit import audit_report, audit_schedules
+from dfcompile.canonical_dag import parse_dag
+from dfcompile.driver import explore
+from dfcompile.option_texts import parse_expand
+from dfcompile.options import Options, Timing
+from dfcompile.report.figures import Report
+from dfcompile.report.schedule_summary import summarize_schedules
+from dfcompile.report.summary import summarize
+from dfcompile.scheduler import ScheduleOptions
+from dfcompile.scheduler.checked_schedule import Scheduling
+from tests.onnx_text import model_from_text
+
+NETWORK: Final = (
+    "g (float[1,3,10,10] x) => (float[1,4] z) "
+    "{ y = Conv(x, w) r = Relu(y) p = ReduceMean<keepdims=0>(r, axes) z = MatMul(p, v) }"
+)
+GRAPH: Final = """dfcompile-dag/1 audited
+task a
+task d
+task s
+task u
+task j
+buffer in
+buffer out
+task b
+edge in -> a volume=4
+edge a -> d volume=4
+edge a -> s volume=4
+edge s -> u volume=1
+edge u -> j volume=3
+edge d -> j volume=3
+edge j -> out volume=12 bytes=2
+edge out -> b volume=12
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """A report.
+
+    Attributes:
+        name: of what it shows.
+        report: as it leaves.
+        audit: raises an error for another report of the same run.
+    """
+
+    name: str
+    report: Report
+    audit: Callable[[Report], None]
+
+
+def network_file(folder: Path) -> Path:
+    """Return a small model of four operators, two of which have several expansions."""
+    file = folder / "network.onnx"
+    values = {"w": np.ones((6, 3, 3, 3), np.float32), "v": np.ones((6, 4), np.float32)}
+    onnx.save(model_from_text(NETWORK, **values, axes=np.array([2, 3])), file)
+    return file
+
+
+def compiled(name: str, options: Options) -> Audited:
+    """Return the report on a model."""
+    exploration = explore(options)
+    return Audited(name, summarize(exploration), partial(audit_report, exploration=exploration))
+
+
+def scheduled(name: str, *options: ScheduleOptions) -> Audited:
+    """Return the report on schedules of a small graph."""
+    scheduling = Scheduling(parse_dag(GRAPH))
+    made = [scheduling.on(each) for each in options]
+    audit = partial(audit_schedules, dag=scheduling.dag, schedules=made)
+    return Audited(name, summarize_schedules(scheduling, made), audit)
+
+
+def audited_reports(folder: Path) -> tuple[Audited, ...]:
+    """Return all of them.
+
+    Args:
+        folder: for their files.
+    """
+    network = network_file(folder)
+    return (
+        compiled(
+            "named expansions", Options(network, (3,), parse_expand(["Conv=im2col"]), chips=(1, 4), system="sn30")
+        ),
+        compiled("chosen expansions", Options(network, (4,), automatic=True, repeat=3)),
+        scheduled(
+            "schedules",
+            ScheduleOptions(2, simulated=True),
+            ScheduleOptions(8, barrier=False, fifos=1, simulated=True),
+            ScheduleOptions(2, timing=Timing.STEADY),
+        ),
+    )
