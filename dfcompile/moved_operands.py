@@ -9,7 +9,11 @@ from dfcompile.frontend import PACKED_BITS, scalar_type
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.tensor import Tensor
 
-_WITH_SETTINGS = frozenset({"Resize", "Upsample", "Pad", "OneHot", "Clip", "Trilu"})  # operands after the first
+# Operands after the first are settings: sizes, bounds, a type, or how it is trained.
+_WITH_SETTINGS = frozenset({
+    "CastLike", "CenterCropPad", "Clip", "Dropout", "Expand", "OneHot", "Pad", "Reshape", "Resize", "Slice", "Split",
+    "Tile", "Trilu", "Upsample",
+})  # fmt: skip
 # Operators whose operands are data all, constant integers as well; of others the first is, and those named.
 _OF_DATA = frozenset({
     "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Concat", "Div", "Equal", "Greater",
@@ -30,11 +34,33 @@ _DATA = {
     "QLinearWhere": (0, 1, 4),
 }
 _OF_ALTERNATING = "QLinearConcat"  # a scale and a zero point, then data, their scale and zero point
-_SELECTIONS = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split", "Resize", "Upsample"})
+_SELECTIONS = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split"})
+# Operators that read parts of an operand, which depend on data or on sizes: by its place, nothing of it is certain.
+_READ_IN_PART = {
+    "Col2Im": (0,),
+    "Compress": (0,),
+    "DFT": (0,),
+    "DeformConv": (0, 1, 2, 4),
+    "EmbedLayerNormalization": (2, 3, 4),
+    "GatherBlockQuantized": (0, 2, 3),
+    "GridSample": (0,),
+    "GroupQueryAttention": (3, 4, 7, 8),
+    "MaxRoiPool": (0,),
+    "NonMaxSuppression": (0, 1),
+    "RoiAlign": (0,),
+    "RotaryEmbedding": (1, 2, 3),
+    "STFT": (0,),
+    "TensorScatter": (0,),
+}
+_KEPT = "DequantizeLinear"  # of constants too: its operand takes less room than its result
+_BIAS = 2  # of a transposed convolution
+_OF_SIZES_ALONE = frozenset({"EyeLike", "RandomNormalLike", "RandomUniformLike"})
 _SCATTERS = frozenset({"ScatterElements", "ScatterND"})
 # Constant parameters that are folded: four of a BatchNormalization into two; the two biases of gates into one.
 _BATCH_STATISTICS = (3, 4)
-_RECURRENT, _BIASES = frozenset({"GRU", "LSTM", "RNN"}), 3
+_RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+_BIASES, _LENGTHS, _STATE, _CELL, _PEEPHOLES = 3, 4, 5, 6, 7  # their operands
+_OF_GATES = (1, 2, _BIASES)
 
 
 def moving(op: Operator) -> tuple[Tensor, ...]:
@@ -82,11 +108,44 @@ def least_read(op: Operator, tensor: Tensor) -> int:
     place = next(place for place, operand in enumerate(op.inputs) if operand is tensor)
     if place == 0:
         elements = min(elements, _least_of_first(op, tensor))
+    if _is_uncertain(op, place):
+        elements = 0
     if _name(op) == "Einsum":
         elements = min(elements, _on_diagonals(op, place, tensor))
     if _name(op) in _RECURRENT and place == _BIASES and tensor.value is not None:
         elements //= 2
     return packed(tensor, elements)
+
+
+def _is_uncertain(op: Operator, place: int) -> bool:
+    """Return whether an operator may leave out any element of an operand."""
+    name = _name(op)
+    if name != _KEPT and all(operand is None or operand.is_constant for operand in op.inputs):
+        return True  # the result may be a constant as well
+    if name in _RECURRENT:
+        return _is_uncertain_of_gates(op, place)
+    if name == "Gemm":
+        return not op.real("beta" if place == _BIAS else "alpha", 1.0)
+    if name == "Where":  # a constant condition may be the same everywhere
+        return place > 0 and op.inputs[0] is not None and op.inputs[0].value is not None
+    if name == "IsInf":
+        return not (op.integer("detect_negative", 1) or op.integer("detect_positive", 1))
+    if name == "ConvTranspose":  # what is written beside the result may be all that an element is for
+        is_cut = any(size > 0 for size in op.integers("pads", ())) or bool(op.integers("output_shape", ()))
+        return place < _BIAS and (is_cut or op.input(0).is_constant)
+    return name in _OF_SIZES_ALONE or place in _READ_IN_PART.get(name, ())
+
+
+def _is_uncertain_of_gates(op: Operator, place: int) -> bool:
+    """Return whether gates may leave out any element: sequences may be empty, and before the first state is nothing."""
+    given = [operand is not None for operand in op.inputs]
+    if len(given) > _LENGTHS and given[_LENGTHS]:
+        return True
+    states = (_STATE, _CELL) if _name(op) == "LSTM" else (_STATE,)
+    has_state = all(len(given) > state and given[state] for state in states)
+    is_long = op.input(0).shape[op.integer("layout", 0)] > 1
+    uses_all_gates = (has_state or is_long) and not op.integer("input_forget", 0)
+    return place == _PEEPHOLES or (place in _OF_GATES and not uses_all_gates)
 
 
 def _least_of_first(op: Operator, tensor: Tensor) -> int:
@@ -96,6 +155,8 @@ def _least_of_first(op: Operator, tensor: Tensor) -> int:
     if _name(op) in _SCATTERS:
         updates = op.inputs[2] if len(op.inputs) > 2 else None
         return max(0, words - (0 if updates is None else prod(updates.shape)))
+    if _name(op) in ("Resize", "Upsample"):
+        return _resized(op, tensor)
     if _name(op) == "Trilu":
         return _kept_of_triangle(op, tensor)
     if _name(op) == "Pad":
@@ -114,12 +175,44 @@ def _indexed(op: Operator, tensor: Tensor) -> int:
             extent = tensor.shape[op.axis()]
             return len(distinct(np.asarray(indices.value, np.int64).reshape(-1) % extent)) * (words // extent)
         case "GatherElements":
-            return len(distinct(np.asarray(indices.value, np.int64).reshape(-1)))
+            return len(distinct(np.asarray(indices.value, np.int64).reshape(-1) % tensor.shape[op.axis()]))
         case "GatherND":
             batch, depth = op.integer("batch_dims", 0), indices.shape[-1]
-            rows = np.unique(indices.value.reshape(-1, depth), axis=0)
+            places = np.asarray(indices.value, np.int64).reshape(-1, depth) % tensor.shape[batch : batch + depth]
+            rows = np.unique(places, axis=0)
             return len(rows) * prod(tensor.shape[batch + depth :])
     return words
+
+
+def _resized(op: Operator, tensor: Tensor) -> int:
+    """Return the elements of the smaller of both images, but for a border: places beside it may be one and the same."""
+    if op.text("coordinate_transformation_mode", "") == "tf_crop_and_resize":
+        return 0
+    return prod(
+        size if size == other else min(size, other) - 1
+        for size, other in zip(tensor.shape, op.output().shape, strict=True)
+    )
+
+
+def least_written(op: Operator, result: Tensor) -> int:
+    """Return how many words of a result are written at least: a transposed convolution leaves gaps of zeros."""
+    if _name(op) != "ConvTranspose":
+        return words_of(result)
+    x, w = op.input(0), op.input(1)
+    rank = x.rank - 2
+    strides, dilations = op.integers("strides", (1,) * rank), op.integers("dilations", (1,) * rank)
+    reached = (
+        min(size, len({place * stride + tap * dilation for place in range(extent) for tap in range(taps)}))
+        for size, extent, taps, stride, dilation in zip(
+            result.shape[2:], x.shape[2:], w.shape[2:], strides, dilations, strict=True
+        )
+    )
+    is_cut = any(op.integers("pads", (0,) * rank)) or op.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID")
+    return (
+        0
+        if is_cut and any(stride > taps for stride, taps in zip(strides, w.shape[2:], strict=True))
+        else packed(result, prod((*result.shape[:2], *reached)))
+    )
 
 
 def _kept_of_triangle(op: Operator, tensor: Tensor) -> int:

@@ -16,7 +16,7 @@ from dfcompile.lowering.node import Operator
 from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.lowering.windows import windows_of
-from dfcompile.moved_operands import least_read, moving, word_bytes, words_of
+from dfcompile.moved_operands import least_read, least_written, moving, word_bytes, words_of
 
 _PRODUCTS = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul", "Gemm"})
 _CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv", "QLinearConv"})
@@ -36,6 +36,7 @@ _ELEMENTWISE = frozenset({
     "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt",
     "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Transpose", "Where", "Xor",
 })  # fmt: skip
+_MOVING = frozenset({"Concat", "DepthToSpace", "Expand", "Pad", "Slice", "SpaceToDepth", "Split", "Tile"})
 _SOFTMAXES = frozenset({"Softmax", "LogSoftmax", "Hardmax"})
 
 
@@ -88,8 +89,8 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
         words = least_read(op, tensor)
         if place == 0 and op.op_type in _CONVOLUTIONS:
             words = shape.touched_words if isinstance(shape, Convolution) else _touched(op, words)
-        if place == 0 and isinstance(shape, Pooling):
-            words = shape.windows.touched_words
+        if place == 0 and op.op_type in _POOLINGS:
+            words = shape.windows.touched_words if isinstance(shape, Pooling) else _touched(op, words)
         name = _root(tensor, root)
         reads.setdefault(name, Operand(name, words, word_bytes(tensor) // unit))
     return BoundedOperator(
@@ -99,15 +100,17 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
         shape=shape if len(reads) == len(operands) or isinstance(shape, Rows) else None,
         reads=tuple(reads.values()),
         writes=tuple(
-            Operand(_root(result, root), words_of(result), word_bytes(result) // unit) for result in op.results()
+            Operand(_root(result, root), least_written(op, result), word_bytes(result) // unit)
+            for result in op.results()
         ),
         element_bytes=unit,
+        is_elementwise=op.op_type in _ELEMENTWISE | _MOVING,
     )
 
 
 def _touched(op: Operator, words: int) -> int:
     """Return the words that windows of one word read."""
-    x, y = op.input(0), op.output()
+    x, y = op.input(0), op.results()[0]
     return min(words, x.shape[0] * x.shape[1] * prod(y.shape[2:]))
 
 

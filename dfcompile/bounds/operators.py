@@ -52,6 +52,7 @@ class BoundedOperator(Struct, frozen=True):
         writes: results.
         element_bytes: of a unit: words of its operands and results take one or several.
         within: names of operators that run as its result is made.
+        is_elementwise: whether a word of a result needs one word at most of each operand.
     """
 
     name: str
@@ -62,6 +63,7 @@ class BoundedOperator(Struct, frozen=True):
     writes: tuple[Operand, ...]
     element_bytes: int
     within: tuple[str, ...] = ()
+    is_elementwise: bool = False
 
     @property
     def compulsory_words(self) -> int:
@@ -174,18 +176,30 @@ class BoundedModel(Struct, frozen=True, dict=True):
 
     @cached_property
     def _read(self) -> dict[str, int]:
-        """Different words that are read of each tensor by the operator that reads most of it."""
+        """Different words that are read of each tensor by the operator that reads most of it.
+
+        Words of a result that nobody reads, as behind a slice, need none of the operands of an elementwise operator.
+        """
+        words = {tensor.name: tensor.words for tensor in self.tensors}
+        outputs = {tensor.name for tensor in self.tensors if tensor.role is TensorRole.OUTPUT}
         read: dict[str, int] = {}
-        for op in self.operators:
+        for op in reversed(self.operators):
+            results = [operand.tensor for operand in op.writes if operand.tensor not in outputs]
+            unread = sum(words[name] - min(words[name], read.get(name, 0)) for name in results) * op.is_elementwise
             for operand in op.reads:
-                read[operand.tensor] = max(read.get(operand.tensor, 0), operand.words)
+                read[operand.tensor] = max(read.get(operand.tensor, 0), operand.words - unread)
         return read
+
+    @cached_property
+    def _written(self) -> dict[str, int]:
+        """Words of each tensor that the operator which makes it writes."""
+        return {operand.tensor: operand.words for op in self.operators for operand in op.writes}
 
     def compulsory_of(self, tensor: BoundedTensor) -> int:
         """Return the bytes of a tensor that every run moves."""
         match tensor.role:
             case TensorRole.OUTPUT:
-                return tensor.words * tensor.element_bytes
+                return self._written.get(tensor.name, tensor.words) * tensor.element_bytes
             case TensorRole.INPUT:
                 return self._read.get(tensor.name, 0) * tensor.element_bytes
             case TensorRole.PARAMETER:

@@ -19,6 +19,7 @@ from tests.fuzz.model_mutations import mutated
 from tests.fuzz.published_models import published_model
 from tests.fuzz.setup_cases import judge_setup, mutated_setup
 from tests.fuzz.system_cases import judge_system, mutated_system
+from tests.fuzz.traffic_cases import judge_traffic
 
 
 def _node(draw: Draw) -> Case:
@@ -74,6 +75,13 @@ def _with_constants(case: Case, names: Sequence[str]) -> bytes:
     return model.SerializeToString()
 
 
+def _weighted(draw: Draw) -> Case:
+    """Return a model some of whose inputs are constants, of whatever type: weights as they are stored."""
+    case = _case(generated_model(draw, draw.choice([1, 1, 1, 2, 3])))
+    weights = [name for name in case.feeds if draw.chance(0.4)]
+    return replace(case, content=_with_constants(case, weights))
+
+
 def _function(draw: Draw) -> Case:
     case = _case(generated_model(draw, draw.integer(1, 3)))
     return replace(case, content=with_functions(case.content, draw), plain=case.content)
@@ -91,6 +99,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "empty": Kind(_empty, judge_model),
         "fixed": Kind(_fixed, judge_model),
         "function": Kind(_function, judge_model),
+        "traffic": Kind(_weighted, judge_traffic),
         "mutated": Kind(_mutated, judge_model),
         "published": Kind(_published, judge_model),
         "compiled": Kind(compiled_nodes, judge_compiled),

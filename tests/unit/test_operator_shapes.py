@@ -243,3 +243,40 @@ def test_what_is_left_out_is_not_read(body: str, result: str, read: int) -> None
     model = with_constants(body, f"(float[4,6] x) => (float[{result}] y)", used)
 
     assert model.compulsory_bytes == 4 * (read + np.prod([int(size) for size in result.split(",")]))
+
+
+ROW = {"b": [2], "e": [3]}
+LSTM = {"w": (1, 12, 4), "r": (1, 12, 3)}
+OF_LSTM = "y = LSTM <hidden_size = 3> (x, w, r)"
+OF_GEMM = "(float[4,6] x, float[6,2] w, float[2] c) => (float[4,2] y)"
+
+
+@pytest.mark.parametrize(
+    ("body", "ports", "constants", "read", "written"),
+    [
+        ("y = Slice (x, b, e)", "(float[4,6] x) => (float[1,6] y)", ROW, 6, 6),
+        ("a = Relu (x) y = Slice (a, b, e)", "(float[4,6] x) => (float[1,6] y)", ROW, 6, 6),
+        ("a = Add (x, c) y = Slice (a, b, e)", "(float[4,6] x, float[4,6] c) => (float[1,6] y)", ROW, 12, 6),
+        ("y = Tile (x, s)", "(float[4,6] x) => (float[8,6] y)", {"s": [2, 1]}, 24, 48),
+        ("y = Resize (x, , , s)", "(float[1,1,6,4] x) => (float[1,1,2,4] y)", {"s": [1, 1, 2, 4]}, 4, 8),
+        ("y = GatherND (x, i)", "(float[4,6] x) => (float[3,6] y)", {"i": [[1], [-3], [0]]}, 12, 18),
+        ("y = Gemm <alpha = 0.0> (x, w, c)", OF_GEMM, {}, 2, 8),
+        ("y = Gemm <beta = 0.0> (x, w, c)", OF_GEMM, {}, 36, 8),
+        ("y = RoiAlign (x, r, i)", "(float[1,1,9,9] x, float[1,4] r, int64[1] i) => (float[1,1,1,1] y)", {}, 6, 1),
+        (
+            "y = ConvTranspose <strides = [2, 2]> (x, w)",
+            "(float[1,1,3,3] x, float[1,1,1,1] w) => (float[1,1,5,5] y)", {}, 10, 9,
+        ),
+        (OF_LSTM, "(float[1,1,4] x) => (float[1,1,1,3] y)", LSTM, 4, 3),
+        (OF_LSTM, "(float[2,1,4] x) => (float[2,1,1,3] y)", LSTM, 8 + 48 + 36, 6),
+    ],
+)  # fmt: skip
+def test_what_may_be_left_out_is_not_proved_to_move(
+    body: str, ports: str, constants: Mapping[str, object], read: int, written: int
+) -> None:
+    values = {
+        name: np.ones(value, np.float32) if isinstance(value, tuple) else np.asarray(value, np.int64)
+        for name, value in constants.items()
+    }
+
+    assert with_constants(body, ports, values).compulsory_bytes == 4 * (read + written)
