@@ -37,7 +37,7 @@ ON_ALL_WAYS = (
 BESIDE = {
     "makespan": (
         "canonical_dag/forms/", "canonical_dag/verifier.py",  # reading the file
-        "cli/", "api/", "report/",  # options, output
+        "audit/", "cli/", "api/", "report/",  # options, output
         "scheduler/baseline/", "scheduler/checker.py", "scheduler/recomputation.py",  # checks, another schedule
         "scheduler/simulation/", "scheduler/fifo/sizes.py",  # the replay made fast
         "scheduler/bounds/", "scheduler/blocks.py", "scheduler/options.py", "scheduler/schedules.py",
