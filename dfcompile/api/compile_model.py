@@ -20,7 +20,7 @@ from dfcompile.api.requests import (
     compile_options,
 )
 from dfcompile.api.runs import ModelRun, schedule_results
-from dfcompile.audit import audit_report
+from dfcompile.audit.reports import audit_report
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import ReadModel, read_model

@@ -1,5 +1,4 @@
-"""Computes every number of a finished report anew, by code that shares nothing with what made it."""
+"""Computes every number of a finished report anew, by code that shares nothing with what made it.
 
-from dfcompile.audit.reports import audit_report, audit_schedules
-
-__all__ = ["audit_report", "audit_schedules"]
+`dfcompile.audit.reports` has the entry for models, `dfcompile.audit.schedules` that for graphs: it needs no front end.
+"""

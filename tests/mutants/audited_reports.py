@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 import onnx
 
-from dfcompile.audit import audit_report, audit_schedules
+from dfcompile.audit.reports import audit_report
+from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import parse_dag
 from dfcompile.driver import explore
 from dfcompile.option_texts import parse_expand

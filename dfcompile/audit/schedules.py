@@ -1,0 +1,33 @@
+"""The audit of the whole report on schedules of one graph, just before it leaves."""
+
+from collections.abc import Sequence
+
+from dfcompile.audit.comparing import expect
+from dfcompile.audit.graph_figures import GraphFigures
+from dfcompile.audit.schedule import audit_schedule
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.report.figures import ModelSummary, Report
+from dfcompile.scheduler.checked_schedule import CheckedSchedule
+
+
+def audit_schedules(report: Report, dag: CanonicalDag, schedules: Sequence[CheckedSchedule]) -> None:
+    """Compute every number of a report on schedules of one graph anew.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
+    """
+    _audit_no_model("model", report.model)
+    expect("results: their number", len(report.results), len(schedules))
+    graph = GraphFigures(dag)
+    for number, (result, checked) in enumerate(zip(report.results, schedules, strict=True)):
+        where = f"results[{number}]"
+        expect(f"{where}.pes", result.pes, checked.schedule.pes)
+        audit_schedule(f"{where}.schedule", result.schedule, checked, graph)
+
+
+def _audit_no_model(where: str, summary: ModelSummary) -> None:
+    expect(f"{where}.nodes", summary.nodes, 0)
+    expect(f"{where}.nodes_costed", summary.nodes_costed, 0)
+    expect(f"{where}.nodes_as_tasks", summary.nodes_as_tasks, 0)
+    expect(f"{where}.nodes_as_views", summary.nodes_as_views, 0)
+    expect(f"{where}.nodes_folded", summary.nodes_folded, 0)
