@@ -96,6 +96,7 @@ class Exploration(Struct, frozen=True, eq=False):
         variants: one per combination of expansions.
         points: one per number of processing elements, variant and number of chips; the last varies fastest.
         warnings: what is probably not as it was meant.
+        alternatives: all that the known expansions offer; ``None`` where that was not looked at.
     """
 
     options: Options
@@ -103,6 +104,7 @@ class Exploration(Struct, frozen=True, eq=False):
     variants: tuple[Variant, ...]
     points: tuple[Point, ...]
     warnings: tuple[str, ...] = ()
+    alternatives: KnownAlternatives | None = None
 
 
 def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = read_model) -> Exploration:
@@ -143,7 +145,7 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
                 points.extend(replace(point, least_work=None if bound is None else work) for point in made)
     found = tuple(dict.fromkeys(point.variant for point in points))
     left_out = () if alternatives is None else alternatives.left_out
-    return Exploration(options, model, found, tuple(points), (*plan.warnings, *left_out))
+    return Exploration(options, model, found, tuple(points), (*plan.warnings, *left_out), alternatives)
 
 
 def _bound(alternatives: KnownAlternatives | None, pes: int, plan: Plan) -> ExpansionBound | None:

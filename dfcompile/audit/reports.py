@@ -1,8 +1,10 @@
 """The audit of the whole report on a model, just before it leaves."""
 
 from dfcompile.audit.comparing import expect
+from dfcompile.audit.expansions import ExpansionsAudit
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.model import audit_model
+from dfcompile.audit.repetition import audit_repetition
 from dfcompile.audit.schedule import audit_schedule
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.driver import Exploration
@@ -17,9 +19,12 @@ def audit_report(report: Report, exploration: Exploration) -> None:
     """
     audit_model("model", report.model, exploration.variants[0].maps.nodes)
     expect("results: their number", len(report.results), len(exploration.points))
+    expansions = ExpansionsAudit(exploration.alternatives)
     graphs: dict[CanonicalDag, GraphFigures] = {}
     for number, (result, point) in enumerate(zip(report.results, exploration.points, strict=True)):
         where = f"results[{number}]"
         graph = graphs.setdefault(point.variant.dag, GraphFigures(point.variant.dag))
         expect(f"{where}.pes", result.pes, point.pes)
         audit_schedule(f"{where}.schedule", result.schedule, point.scheduled, graph)
+        expansions.audit(f"{where}.over_expansions", result.over_expansions, point, graph)
+        audit_repetition(f"{where}.repetition", result.repetition, point, exploration.options.repeat, graph)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dfcompile.audit.comparing import expect
 from dfcompile.audit.graph_figures import GraphFigures
 from dfcompile.audit.schedule import audit_schedule
+from dfcompile.audit.simulation import audit_simulation
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.report.figures import ModelSummary, Report
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
@@ -23,6 +24,7 @@ def audit_schedules(report: Report, dag: CanonicalDag, schedules: Sequence[Check
         where = f"results[{number}]"
         expect(f"{where}.pes", result.pes, checked.schedule.pes)
         audit_schedule(f"{where}.schedule", result.schedule, checked, graph)
+        audit_simulation(f"{where}.simulation", result.simulation, checked, graph)
 
 
 def _audit_no_model(where: str, summary: ModelSummary) -> None:

@@ -30,7 +30,7 @@ class Repetition(Struct, frozen=True):
         in_flight: iterations that are under way at once, at most: so often there are buffers.
         least_interval_cycles: that no repetition of this schedule falls below: all elements are busy then.
         pes: number of processing elements P of all iterations together.
-        pes_each: that one iteration is scheduled on.
+        schedule: of one iteration.
     """
 
     repeats: int
@@ -39,7 +39,12 @@ class Repetition(Struct, frozen=True):
     in_flight: int
     least_interval_cycles: int
     pes: int
-    pes_each: int
+    schedule: Schedule
+
+    @property
+    def pes_each(self) -> int:
+        """Processing elements that one iteration is scheduled on."""
+        return self.schedule.pes
 
 
 def best_repetition(scheduling: Scheduling, options: ScheduleOptions, repeats: int) -> Repetition:
@@ -76,13 +81,13 @@ def repeated(dag: CanonicalDag, schedule: Schedule, repeats: int, pes: int) -> R
     if not schedule.timing.is_exact:
         raise UserError("repeat: found steady times against exact ones (--timing exact)")
     if not schedule.makespan_cycles:
-        return Repetition(repeats, 0, 0, 1, 0, pes, schedule.pes)
+        return Repetition(repeats, 0, 0, 1, 0, pes, schedule)
     start, end = _busy(dag, schedule)
     least = max(1, -(-int((end - start).sum()) // pes))
     makespan = schedule.makespan_cycles
     interval = _interval((start, end), pes, least, makespan)
     in_flight = min(repeats, -(-makespan // interval))
-    found = Repetition(repeats, interval, makespan + (repeats - 1) * interval, in_flight, least, pes, schedule.pes)
+    found = Repetition(repeats, interval, makespan + (repeats - 1) * interval, in_flight, least, pes, schedule)
     check_repetition(dag, schedule, found)
     return found
 

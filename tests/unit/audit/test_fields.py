@@ -9,9 +9,6 @@ from tests.mutants.fields import FieldMutant, field_mutants, numeric_fields
 NOT_YET = (
     "results[].automatic.",
     "results[].mapping.",
-    "results[].over_expansions.",
-    "results[].repetition.",
-    "results[].simulation.",
     "results[].traffic.",
     "results[].verification.",
     "results[].schedule.steady_error",

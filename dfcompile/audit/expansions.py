@@ -1,0 +1,159 @@
+"""The audit of the part on other expansions: the bound over them, hints, what separates operators from the ideal."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from dfcompile.audit.alternatives import alone, bound_over, divided_work
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least
+from dfcompile.audit.graph_figures import GraphFigures
+from dfcompile.audit.schedule import gap_above
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.distinct import distinct
+from dfcompile.driver import Point
+from dfcompile.errors import VerificationError
+from dfcompile.lowering import KnownAlternatives
+from dfcompile.options import Timing
+from dfcompile.report.figures import ExpansionsSummary, HintSummary
+from dfcompile.report.operator_figures import OperatorGapSummary
+
+Float64 = npt.NDArray[np.float64]
+
+_HINTED_PART: Final = 20  # a hint saves at least one part in so many of the makespan
+
+
+class ExpansionsAudit:
+    """The audit for one model; what does not depend on the number of processing elements is computed once."""
+
+    def __init__(self, known: KnownAlternatives | None) -> None:
+        self._known = known
+        self._work = {} if known is None else divided_work(known)
+        self._bounds: dict[tuple[int, bool], int] = {}
+
+    def audit(self, where: str, summary: ExpansionsSummary | None, point: Point, graph: GraphFigures) -> None:
+        """Compute the figures of a result anew.
+
+        Args:
+            where: path of the part in the report.
+            summary: the part.
+            point: the result.
+            graph: what is scheduled.
+
+        Raises:
+            VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
+        """
+        if summary is None or self._known is None:
+            expect(f"{where}: whether there is one", summary is not None, point.expansion_bound is not None)
+            return
+        is_chosen = point.selection is not None and point.selection.is_taken
+        bound = self._bound(point.pes, is_divided=is_chosen)
+        is_exact = point.scheduled.schedule.timing is Timing.EXACT
+        makespan = max(point.scheduled.schedule.last_out.tolist(), default=0) if point.scheduled.ends else None
+        expect(f"{where}.lower_bound_cycles", summary.lower_bound_cycles, bound)
+        expect(f"{where}.gap", summary.gap, gap_above(bound, makespan, is_exact=is_exact))
+        if makespan is not None and is_exact and not self._known.left_out:
+            expect_at_least(f"{where}: makespan_cycles", makespan, bound, "lower_bound_cycles")
+        hints = [] if is_chosen else _hints(self._known, point, makespan or 0)
+        _audit_hints(f"{where}.hints", summary.hints, hints)
+        gaps = _gaps(point, graph, self._work) if makespan is not None and is_exact else {}
+        _audit_gaps(f"{where}.operators", summary.operators, gaps, point.pes * (makespan or 0))
+
+    def _bound(self, pes: int, *, is_divided: bool) -> int:
+        assert self._known is not None
+        if (pes, is_divided) not in self._bounds:
+            shared = -(-sum(self._work.values()) // pes)
+            self._bounds[pes, is_divided] = shared if is_divided else bound_over(self._known, pes)
+        return self._bounds[pes, is_divided]
+
+
+def _hints(known: KnownAlternatives, point: Point, makespan: int) -> list[tuple[int, int, int]]:
+    """Return operators, cycles as chosen and as hinted of every hint, the largest saving first.
+
+    Of an operator the outermost type that has a better expansion counts.
+    """
+    chosen = {(each.origin, each.op_type): each.name for each in point.variant.maps.chosen}
+    by_expansion: dict[tuple[str, str], dict[str, list[int]]] = {}
+    told: set[str] = set()
+    for origin, op_type, cycles in alone(known, point.pes):
+        taken = chosen.get((origin, op_type))
+        if origin in told or taken is None or taken not in cycles:
+            continue
+        least = min(cycles.values())
+        if cycles[taken] == least:
+            continue
+        told.add(origin)
+        best = min(name for name, each in cycles.items() if each == least)
+        both = by_expansion.setdefault((op_type, best), {}).setdefault(origin, [0, 0])
+        both[0] += cycles[taken]
+        both[1] += least
+    hints = [
+        (len(each), sum(before for before, _ in each.values()), sum(after for _, after in each.values()))
+        for each in by_expansion.values()
+    ]
+    worth = [hint for hint in hints if _HINTED_PART * (hint[1] - hint[2]) >= makespan]
+    return sorted(worth, key=lambda hint: hint[1] - hint[2], reverse=True)
+
+
+def _audit_hints(where: str, found: tuple[HintSummary, ...], expected: list[tuple[int, int, int]]) -> None:
+    expect(f"{where}: their number", len(found), len(expected))
+    for number, (hint, (operators, before, after)) in enumerate(zip(found, expected, strict=True)):
+        expect(f"{where}[{number}].operators", hint.operators, operators)
+        expect(f"{where}[{number}].chosen_bound_cycles", hint.chosen_bound_cycles, before)
+        expect(f"{where}[{number}].hinted_bound_cycles", hint.hinted_bound_cycles, after)
+
+
+Gap = tuple[int, int, int, float]  # least work, more work, waiting, idle
+
+
+def _gaps(point: Point, graph: GraphFigures, least: Mapping[str, int]) -> dict[str, Gap]:
+    """Return the four figures of every operator; what is idle in parts of a cycle."""
+    schedule, dag = point.scheduled.schedule, graph.dag
+    origins = list(dict.fromkeys([*least, *(scope.origin for scope in dag.scopes)]))
+    number = {origin: place for place, origin in enumerate(origins)}
+    tasks = np.flatnonzero(graph.is_task)
+    operator = np.array([number[scope.origin] for scope in dag.scopes], dtype=np.int64)[dag.node_scope[tasks]]
+    start, end = schedule.start[tasks], schedule.last_out[tasks]
+    work, held = np.zeros((2, len(origins)), dtype=np.int64)
+    np.add.at(work, operator, graph.work[tasks])
+    np.add.at(held, operator, end - start)
+    idle = np.bincount(operator, weights=_idle_beside(start, end, point.pes), minlength=len(origins)).tolist()
+    return {
+        origin: (least.get(origin, 0), int(work[at]) - least.get(origin, 0), int(held[at] - work[at]), idle[at])
+        for at, origin in enumerate(origins)
+    }
+
+
+def _idle_beside(start: Int64, end: Int64, pes: int) -> Float64:
+    """Return each task's share of the idle elements: all that run share them, of cycles without any those that follow.
+
+    Args:
+        start: of each task, shape [tasks].
+        end: of each task, shape [tasks].
+        pes: number of processing elements P.
+    """
+    marks = distinct(np.concatenate([np.zeros(1, dtype=np.int64), start, end]))
+    running = np.searchsorted(np.sort(start), marks[:-1], "right") - np.searchsorted(np.sort(end), marks[:-1], "right")
+    idle = (pes - running) * np.diff(marks).astype(np.float64)
+    for step in np.flatnonzero(running == 0).tolist():
+        idle[step + 1] += idle[step]
+    share = np.divide(idle, running, out=np.zeros(len(idle)), where=running > 0)
+    before = np.concatenate([np.zeros(1), np.cumsum(share)])
+    beside: Float64 = before[np.searchsorted(marks, end)] - before[np.searchsorted(marks, start)]
+    return beside
+
+
+def _audit_gaps(where: str, found: tuple[OperatorGapSummary, ...], expected: Mapping[str, Gap], total: int) -> None:
+    """Hold operators against their figures; idle cycles are whole, so that all together are the whole machine."""
+    for number, gap in enumerate(found):
+        least, more, waiting, idle = expected.get(gap.operator, (0, 0, 0, 0.0))
+        expect(f"{where}[{number}].least_work_cycles", gap.least_work_cycles, least)
+        expect(f"{where}[{number}].more_work_cycles", gap.more_work_cycles, more)
+        expect(f"{where}[{number}].waiting_cycles", gap.waiting_cycles, waiting)
+        if abs(gap.idle_cycles - idle) > 1 + total * ROUNDING:
+            raise VerificationError(f"{where}[{number}].idle_cycles: found {gap.idle_cycles} against about {idle:.2f}")
+    named = {gap.operator for gap in found}
+    lost = [name for name, gap in expected.items() if name not in named and (any(gap[:3]) or gap[3] > 1)]
+    expect(f"{where}: their number", len(named), len(found) + len(lost))
+    expect(f"{where}: all figures together", sum(gap.least_work_cycles + gap.gap_cycles for gap in found), total)
