@@ -8,7 +8,7 @@ from dfcompile.language_models.steps.batch import Batch
 def layer_weight_bytes(
     layer: Layer, hidden: int, precision: Precision, *, expert_ranks: int = 1, expert_split: int = 1
 ) -> int:
-    """Bytes of a layer: matrices by their class, biases and norms as activations; experts of one chip alone."""
+    """Bytes of a layer: matrices by their class, biases and norms apart; experts of one chip alone."""
     attention, mlp = layer.attention, layer.mlp
     matrices = attention.weights(hidden)
     rest = attention.parameters(hidden) - matrices + layer.norm_parameters(hidden)
@@ -20,7 +20,7 @@ def layer_weight_bytes(
     else:
         held += _expert_bytes(mlp, hidden, precision, expert_ranks, expert_split)
         rest += mlp.count * mlp.router_bias
-    return held + precision.activations.bytes_of(rest)
+    return held + precision.vectors.bytes_of(rest)
 
 
 def _expert_bytes(mlp: Experts, hidden: int, precision: Precision, ranks: int, split: int) -> int:
@@ -29,7 +29,7 @@ def _expert_bytes(mlp: Experts, hidden: int, precision: Precision, ranks: int, s
     shared = mlp.shared.parameters(hidden) if mlp.shared is not None else 0
     return (
         held * precision.experts.bytes_of(3 * hidden * width)
-        + precision.activations.bytes_of(biases)
+        + precision.vectors.bytes_of(biases)
         + precision.mlp.bytes_of(shared)
         + precision.router.bytes_of(mlp.count * hidden)
     )
@@ -44,7 +44,7 @@ def embedding_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
 def head_bytes(model: Model, precision: Precision, tensor: int = 1) -> int:
     """Bytes of the head and of the last norm; the head may be the embedding."""
     matrix = 0 if model.tied else precision.head.bytes_of(-(-model.vocabulary // tensor) * model.hidden)
-    return matrix + precision.activations.bytes_of(model.hidden * (1 + model.norm_biases))
+    return matrix + precision.vectors.bytes_of(model.hidden * (1 + model.norm_biases))
 
 
 def weight_bytes(model: Model, precision: Precision) -> int:

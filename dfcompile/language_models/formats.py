@@ -54,6 +54,7 @@ class Precision(Struct, frozen=True):
     """The format of each class of tensors.
 
     Attributes:
+        vectors: of biases and norms.
         mixed: pairs of formats, ``WEIGHTS_ACTIVATIONS``, that are multiplied without making the narrower one wider.
     """
 
@@ -65,6 +66,7 @@ class Precision(Struct, frozen=True):
     head: NumberFormat
     activations: NumberFormat
     kv: NumberFormat
+    vectors: NumberFormat
     mixed: frozenset[str] = frozenset()
 
     def product(self, weights: NumberFormat) -> str:
@@ -103,7 +105,7 @@ def number_format(name: str, where: str = "--dtype") -> NumberFormat:
 
 def uniform(form: NumberFormat) -> Precision:
     """Return the precision in which all is of one format."""
-    return Precision(form, form, form, form, form, form, form, form)
+    return Precision(form, form, form, form, form, form, form, form, form)
 
 
 def with_dtypes(precision: Precision, text: str) -> Precision:
@@ -136,4 +138,5 @@ def with_dtypes(precision: Precision, text: str) -> Precision:
         head=asked.get("head", precision.head),
         activations=asked.get("a", precision.activations),
         kv=asked.get("kv", precision.kv),
+        vectors=asked.get("a", precision.vectors),
     )

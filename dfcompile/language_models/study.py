@@ -145,12 +145,12 @@ def study_of(request: Request) -> Study:
     """
     configuration = read_configuration(request.config, may_download=request.may_download)
     model = model_of(configuration)
-    precision, notes = precision_of(configuration.values, configuration.where)
+    precision, notes = precision_of(configuration.values, model, configuration.where)
     device, warnings = find_device(request.system, request.multiplies)
     stated = precision.activations
-    if stated.name not in device.macs_per_s and stated != precision.embedding:
+    if stated.name not in device.macs_per_s and stated != precision.vectors:
         # Weights alone are then as configured, as servers run such a checkpoint there.
-        precision = replace(precision, activations=precision.embedding)
+        precision = replace(precision, activations=precision.vectors)
         notes = (*notes, f"activations in {precision.activations.name}: {device.name} has no rate for {stated.name}")
     if request.dtypes:
         precision, notes = with_dtypes(precision, request.dtypes), ()

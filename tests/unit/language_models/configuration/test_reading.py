@@ -207,7 +207,8 @@ def test_a_spoilt_configuration_is_a_model_or_one_line(data: st.DataObject) -> N
     configuration = Configuration("spoilt", "spoilt", values)
     message = ""
     try:
-        model, (precision, _) = model_of(configuration), precision_of(values, "spoilt")
+        model = model_of(configuration)
+        precision, _ = precision_of(values, model, "spoilt")
         assert parameters_of(model).total > 0
         assert weight_bytes(model, precision) > 0
         assert step_of(model, prefill_batch("5"), precision, StepChoices()).macs > 0

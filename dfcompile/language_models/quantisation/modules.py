@@ -1,0 +1,129 @@
+"""The modules of a model that hold matrices, as checkpoints call them [hf]."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from dfcompile.language_models.model import DenseMlp, Experts, LatentAttention, Layer, Model
+
+LINEAR, ROUTER, EMBEDDING = "Linear", "Router", "Embedding"
+_GATED = ("gate_proj", "up_proj", "down_proj")
+
+
+class Module(Struct, frozen=True):
+    """A module with one matrix.
+
+    Attributes:
+        names: that files give it; a model inside a larger one has a longer one.
+        kind: of module.
+        weights: class of the matrix, as `--dtype` has it.
+        layer: that it belongs to; -1 where it belongs to none.
+    """
+
+    names: tuple[str, ...]
+    kind: str
+    weights: str
+    layer: int = -1
+
+
+class _Naming(Struct, frozen=True):
+    """How a family names its modules, after the number of the layer.
+
+    Attributes:
+        attention: the products around attention.
+        mlp: of a dense layer.
+        experts: of an expert, whose number stands for ``{}``; further names of the same after ``|``.
+        shared: the shared experts.
+        router: that chooses experts.
+        layers: what all of them stand in.
+    """
+
+    attention: tuple[str, ...] = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj")
+    mlp: tuple[str, ...] = tuple(f"mlp.{name}" for name in _GATED)
+    experts: tuple[str, ...] = tuple(f"mlp.experts.{{}}.{name}" for name in _GATED)
+    shared: tuple[str, ...] = tuple(f"mlp.shared_experts.{name}" for name in _GATED)
+    router: str = "mlp.gate"
+    layers: str = "model.layers"
+
+
+_FUSED = ("gate_up_proj", "gate_up_proj", "down_proj")  # where all experts of a layer are one module
+_NAMINGS: Mapping[str, _Naming] = {
+    "gpt2": _Naming(("attn.c_attn", "attn.c_proj"), ("mlp.c_fc", "mlp.c_proj"), layers="transformer.h"),
+    "gpt_oss": _Naming(
+        experts=tuple(f"mlp.experts.{{}}.{one}|mlp.experts.{all_}" for one, all_ in zip(_GATED, _FUSED, strict=True)),
+        router="mlp.router",
+    ),
+    "llama4_text": _Naming(
+        mlp=tuple(f"feed_forward.{name}" for name in _GATED),
+        experts=tuple(
+            f"feed_forward.experts.{{}}.{one}|feed_forward.experts.{all_}"
+            for one, all_ in zip(_GATED, _FUSED, strict=True)
+        ),
+        shared=tuple(f"feed_forward.shared_expert.{name}" for name in _GATED),
+        router="feed_forward.router",
+    ),
+    "mixtral": _Naming(
+        experts=tuple(
+            f"block_sparse_moe.experts.{{}}.{old}|mlp.experts.{{}}.{new}"
+            for old, new in zip(("w1", "w3", "w2"), _GATED, strict=True)
+        ),
+        router="block_sparse_moe.gate|mlp.gate",
+    ),
+}
+_LATENT = ("self_attn.kv_a_proj_with_mqa", "self_attn.kv_b_proj", "self_attn.o_proj")
+
+
+def modules_of(model: Model, experts: Iterable[int]) -> Iterator[Module]:
+    """Yield all modules with matrices: of layers, the embedding, and the head if it is not the embedding.
+
+    Args:
+        model: whose.
+        experts: of each layer that are yielded.
+    """
+    naming = _NAMINGS.get(model.model_type, _Naming())
+    listed = sorted(experts)
+    for number, layer in enumerate(model.layers):
+        for tails, kind, weights in _of_layer(layer, naming, listed):
+            stems = [f"{naming.layers}.{number}.{tail}" for tail in tails.split("|")]
+            yield Module(_within(stems), kind, weights, number)
+    root = naming.layers.partition(".")[0]
+    yield Module(_within([f"{root}.{'wte' if root == 'transformer' else 'embed_tokens'}"]), EMBEDDING, "embedding")
+    if not model.tied:
+        yield Module(("lm_head", "language_model.lm_head"), LINEAR, "head")
+
+
+def _of_layer(layer: Layer, naming: _Naming, experts: Sequence[int]) -> Iterator[tuple[str, str, str]]:
+    """Yield names without the layer, kind and class of the modules of a layer."""
+    if isinstance(layer.attention, LatentAttention):
+        asked = ("self_attn.q_a_proj", "self_attn.q_b_proj") if layer.attention.q_rank else ("self_attn.q_proj",)
+        yield from ((tail, LINEAR, "attention") for tail in (*asked, *_LATENT))
+    else:
+        yield from ((tail, LINEAR, "attention") for tail in naming.attention)
+    if isinstance(layer.mlp, DenseMlp):
+        yield from ((tail, LINEAR, "mlp") for tail in naming.mlp)
+        return
+    yield naming.router, ROUTER, "router"
+    for expert in experts:
+        if expert < layer.mlp.count:
+            yield from ((tail.replace("{}", str(expert)), LINEAR, "experts") for tail in naming.experts)
+    if layer.mlp.shared_width:
+        yield from ((tail, LINEAR, "mlp") for tail in naming.shared)
+
+
+def most_experts(model: Model) -> int:
+    """Return the experts of the layer that has most of them."""
+    return max((layer.mlp.count for layer in model.layers if isinstance(layer.mlp, Experts)), default=0)
+
+
+def _within(stems: Sequence[str]) -> tuple[str, ...]:
+    """Return names of modules, and those that they have where the model is part of one that sees or hears as well."""
+    wrapped = [
+        name
+        for stem in stems
+        for name in (
+            (f"model.language_model.{stem.removeprefix('model.')}", f"language_model.{stem}")
+            if stem.startswith("model.")
+            else (stem.removeprefix("transformer."),)
+        )
+    ]
+    return (*stems, *wrapped)

@@ -1,0 +1,118 @@
+"""Precisions of whole models: shipped configurations, published sizes, notes, and what is not understood."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dfcompile.errors import UserError
+from dfcompile.language_models.configuration.reading import read_configuration, read_model, shipped_names
+from dfcompile.language_models.footprint import weight_bytes
+from dfcompile.language_models.formats import FORMATS, uniform
+from dfcompile.language_models.quantisation import precision_of
+from dfcompile.language_models.steps.batch import prefill_batch
+from dfcompile.language_models.study import Request, study_of
+from tests.unit.language_models.quantisation.examples import EXPERTS, LLAMA, Keys, model, read
+from tests.unit.language_models.quantisation.test_compressed_tensors import FLOAT4, FLOAT8, compressed, integer
+
+# As the published files have it.
+MXFP4 = {
+    "quant_method": "mxfp4",
+    "modules_to_not_convert": [
+        "model.layers.*.self_attn",
+        "model.layers.*.mlp.router",
+        "model.embed_tokens",
+        "lm_head",
+    ],
+}
+FP8: Keys = {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic", "fmt": "e4m3"}
+PUBLISHED = {"gpt-oss-120b": MXFP4, "gpt-oss-20b": MXFP4, "deepseek-v3": FP8, "deepseek-r1": FP8, "kimi-k2": FP8}
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_shipped_configurations_say_what_the_published_ones_say(name: str) -> None:
+    assert read_configuration(name).values.get("quantization_config") == PUBLISHED.get(name)
+
+
+@pytest.mark.parametrize(("name", "gib"), [("gpt-oss-120b", 60.77), ("gpt-oss-20b", 12.82)])
+def test_p6_experts_in_mxfp4_are_the_published_sizes(name: str, gib: float) -> None:
+    precision, _ = precision_of(read_configuration(name).values, read_model(name), name)
+
+    assert round(weight_bytes(read_model(name), precision) / 2**30, 2) == gib
+
+
+BAD: tuple[tuple[Keys, str], ...] = (
+    ({"dtype": "float8"}, "x: key 'dtype': found 'float8' against bfloat16"),
+    ({"quantization_config": 3}, "key 'quantization_config': found 3 against a mapping"),
+    ({"quantization_config": {}}, "key 'quantization_config.quant_method' is missing"),
+    ({"quantization_config": {"quant_method": "odd"}}, "quant_method': unknown quant_method 'odd'"),
+    ({"quantization_config": {"quant_method": "awk"}}, r"unknown quant_method 'awk' \(did you mean 'awq'\?\)"),
+    ({"quantization_config": {"quant_method": ["awq"]}}, "unknown quant_method"),
+)
+
+
+@pytest.mark.parametrize(("values", "message"), BAD)
+def test_what_is_not_understood_is_refused(values: Keys, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        precision_of(values, model(LLAMA), "x")
+
+
+def test_the_older_name_of_the_key_is_read_as_well() -> None:
+    stated = compressed(integer(8))
+
+    assert precision_of({"compression_config": stated}, model(LLAMA), "x")[0] == read(stated)[0]
+
+
+def test_without_the_key_all_is_of_the_dtype() -> None:
+    assert precision_of({"torch_dtype": "float16"}, model(LLAMA), "x") == (uniform(FORMATS["fp16"]), ())
+
+
+def test_notes_say_what_is_in_which_format() -> None:
+    _, notes = read(compressed(integer(8), FLOAT8), EXPERTS)
+    formats = "attention int8, router bf16, experts int8, embedding bf16, head bf16"
+
+    assert notes == (
+        f"matrices as configured (compressed-tensors): {formats}",
+        "scales of whole rows, columns or tensors are not counted",
+    )
+
+
+def test_a_tied_head_is_as_the_embedding() -> None:
+    tied = {**LLAMA, "tie_word_embeddings": True}
+    embedding = {"targets": ["Embedding"], "weights": integer(8)}
+    precision, _ = read(compressed(integer(8), config_groups={"g": embedding}, ignore=[]), tied)
+
+    assert (precision.embedding.name, precision.head.name, precision.attention.name) == ("int8", "int8", "bf16")
+    assert read(compressed(integer(8), ignore=[]), tied)[0].head.name == "bf16"
+
+
+def test_biases_and_norms_stay() -> None:
+    values = {**LLAMA, "attention_bias": True}
+    made, whole = read(compressed(FLOAT4, FLOAT4), values)[0], uniform(FORMATS["bf16"])
+    saved = weight_bytes(model(values), whole) - weight_bytes(model(values), made)
+    matrices = 3 * (64 * (64 + 32 + 32) + 64 * 64 + 3 * 64 * 96)
+
+    assert saved == matrices * (16 - 4.5) / 8
+
+
+LLAMA_8B: Keys = {**read_configuration("llama-3.1-8b").values}
+BLOCKS: Keys = {"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
+TIMED: tuple[tuple[Keys, float, int], ...] = (
+    ({}, 68.5, 131_072),
+    (BLOCKS, 36.6, 131_072),
+    (compressed({**FLOAT8, "strategy": "channel"}, {**FLOAT8, "strategy": "token", "dynamic": True}), 36.6, 131_072),
+    (compressed(integer(8), integer(8)), 36.6, 131_072),
+    (compressed(FLOAT8, FLOAT8, kv_cache_scheme=FLOAT8), 34.4, 65_536),
+)
+
+
+@pytest.mark.parametrize(("stated", "ms", "per_token"), TIMED)
+def test_prompts_are_timed_at_the_rate_of_the_activations(
+    tmp_path: Path, stated: Keys, ms: float, per_token: int
+) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({**LLAMA_8B, "quantization_config": stated or None}))
+    study = study_of(Request(str(file), "h100-sxm", (prefill_batch("4096"),)))
+
+    assert round(study.steps[0].exec_s * 1e3, 1) == ms
+    assert study.kv_bytes_per_token == per_token
