@@ -46,7 +46,7 @@ def main(files: list[str]) -> int:
 def _row(model: Path, pes: str, memories: str) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "dfcompile", "explore", str(model), "--pes", pes, "--on-chip-memory", memories,
-                   "--expand", PRODUCTS, "--jobs", "1", "--cache", str(Path(folder, "cache.sqlite"))]  # fmt: skip
+                   "--expand", PRODUCTS, "--jobs", "1", "--cache", str(Path(folder, "kept.cache"))]  # fmt: skip
         first, cpu_s = _run(command)
         again, again_s = _run(command)
         rows, _ = _run([*command, "--format", "csv"])

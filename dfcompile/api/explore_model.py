@@ -1,6 +1,7 @@
 """From a model to the Pareto set of its lowerings: what ``dfcompile explore`` does."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from dfcompile.exploration.cluster import DaskCluster
 from dfcompile.exploration.explored import Progress
 from dfcompile.exploration.result_store import ResultStore, default_store
 from dfcompile.exploration.workers import InThisProcess, LocalProcesses, Workers, processors
-from dfcompile.frontend import FILE_KINDS, ReadOptions, read_model
+from dfcompile.frontend import FILE_KINDS, Program, ReadOptions, read_model
 from dfcompile.host.stages import work_of
 from dfcompile.lowering import ExpansionTable, registered_expansions
 from dfcompile.options import DEFAULT_TRIES, ShowStage, show_nothing
@@ -166,39 +167,31 @@ def explore_model(
     table = registered_expansions()
     files = (options.model, *map(Path, filter(None, (options.system,))))
     count = processors() if jobs is None else _within("--jobs", jobs, MOST_JOBS)
-    store = ResultStore(default_store() if cache is None else Path(cache), warn)
-    try:
-        question = Question(asked, options.model, reading)
-        key = _key(question) if _is_all_own(table) else None  # sources of others are not looked at
+    path = default_store() if cache is None else Path(cache)
+    question = Question(asked, options.model, reading)
+    key = question.key() if _is_all_own(table) else None  # sources of others are not looked at
+
+    def read() -> Program:
+        with show(f"reading {model}"):
+            return read_model(options.model, reading).program
+
+    program = read() if key is None else None  # the cache is none of the model's files, which are known by then
+    with closing(ResultStore(path, warn)) as store:
         known = None if key is None else known_answer(key, question, store)
         if known is not None:
             return ExplorationRun(known, files)
-        workers = _workers(count, cluster)
-        try:
-            with show(f"reading {model}"):
-                read = read_model(options.model, reading)
-            with show(f"exploring {read.program.name}"), work_of(asked.tries) as work:
+        with closing(_workers(count, cluster)) as workers:
+            program = program or read()
+            with show(f"exploring {program.name}"), work_of(asked.tries) as work:
 
                 def tell(progress: Progress) -> None:
                     work.is_at(progress.tries, f"gap {100 * progress.gap:.1f} %" if progress.gap else "")
                     notify(progress)
 
-                found = explore_space(read.program, table, asked, store, workers, tell)
-        finally:
-            workers.close()
-        if key is not None and read.files is not None:
-            keep_answer(key, question, found, read.files, store)
+                found = explore_space(program, table, asked, store, workers, tell)
+        if key is not None:
+            keep_answer(key, question, found, store)
         return ExplorationRun(found, files)
-    finally:
-        store.close()
-
-
-def _key(question: Question) -> str | None:
-    """Return the key of a question; ``None`` where there is no such file: whoever reads it says so."""
-    try:
-        return question.key()
-    except OSError:
-        return None
 
 
 def _is_all_own(table: ExpansionTable) -> bool:

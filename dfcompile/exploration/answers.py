@@ -1,68 +1,75 @@
 """Whole answers that were found before: of a model that is data, its content and the question tell the answer."""
 
 import hashlib
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
+from math import inf, prod
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated
 
-from msgspec import Struct, structs
+from msgspec import Meta, Struct
 
 from dfcompile.exploration.asked import Asked
 from dfcompile.exploration.explored import Explored
 from dfcompile.exploration.finer import Finer
-from dfcompile.exploration.job import Outcome
+from dfcompile.exploration.job import Natural, Outcome
 from dfcompile.exploration.objectives import figures_of
 from dfcompile.exploration.result_store import ResultStore
 from dfcompile.exploration.search import Candidate, Found, Point
 from dfcompile.exploration.space import OfferedGroup
-from dfcompile.frontend import ReadOptions
+from dfcompile.frontend import ReadOptions, files_of_data
 
 _PACKAGES = ("dfcompile", "dace", "networkx", "numpy", "onnx", "protobuf", "pulp")  # that read, lower and schedule
+_MOST_BITS = 2**13  # of a number of combinations
+
+_Part = Annotated[float, Meta(ge=0)]
 
 
-class _Outcome(TypedDict):
-    memory_bytes: int
-    makespan_cycles: int
-    is_replayed: bool
-    io_bytes: int
-    all_io_bytes: int
-    held_bytes: int
-    on_chip: list[str]
-    tasks: int
-    blocks: int
+class _Point(Struct, frozen=True, forbid_unknown_fields=True):
+    """A point of the front, without the figures that follow."""
+
+    picks: tuple[Natural, ...]
+    granularity: Natural
+    pes: Natural
+    outcome: Outcome
 
 
-class _Point(TypedDict):
-    picks: list[int]
-    granularity: int
-    pes: int
-    outcome: _Outcome
+class _Answer(Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer as it is kept; an infinite gap is none."""
 
-
-class _Group(TypedDict):
-    origins: list[str]
-    op_type: str
-    options: list[list[list[str]]]
-
-
-class _Answer(TypedDict):
     model: str
-    files: list[list[str]]
-    rests_on: list[str]
-    complex_types: list[str]
-    groups: list[_Group]
-    front: list[_Point]
-    schedules: int
-    tries: int
-    open_combinations: int
-    too_large: list[str]
-    gap: float
-    gap_of_schedulable: float
-    finer: list[dict[str, int]]
+    rests_on: tuple[str, ...]
+    complex_types: tuple[Annotated[str, Meta(pattern="^complex(64|128)$")], ...]
+    groups: tuple[OfferedGroup, ...]
+    front: Annotated[tuple[_Point, ...], Meta(min_length=1)]
+    schedules: Natural
+    tries: Natural
+    open_combinations: Annotated[int, Meta(ge=0)]
+    too_large: tuple[str, ...]
+    gap: _Part | None
+    gap_of_schedulable: _Part | None
+    finer: tuple[Finer, ...]
+
+    def fits(self, asked: Asked) -> bool:
+        """Whether the points are of the space that is asked about, and what is said of it fits together."""
+        sizes = [len(group.options) for group in self.groups]
+        return (
+            (self.gap == 0) is (self.open_combinations == 0)
+            and _infinite(self.gap_of_schedulable) <= _infinite(self.gap)
+            and all(group.origins for group in self.groups)
+            and prod(sizes).bit_length() <= _MOST_BITS
+            and all(self._has(point, asked, sizes) for point in self.front)
+            and all(each.pes in asked.pes and each.estimated_cycles for each in self.finer)
+        )
+
+    def _has(self, point: _Point, asked: Asked, sizes: list[int]) -> bool:
+        return (
+            point.pes in asked.pes
+            and point.granularity < len(asked.granularities)
+            and point.outcome.memory_bytes in asked.memories
+            and len(point.picks) == len(sizes)
+            and all(pick < size for pick, size in zip(point.picks, sizes, strict=True))
+        )
 
 
 class Question(Struct, frozen=True):
@@ -78,130 +85,93 @@ class Question(Struct, frozen=True):
     model: Path
     reading: ReadOptions
 
-    def key(self) -> str:
-        """Return a hash of the question, the model's file as it is now and all sources that answer it.
+    def key(self) -> str | None:
+        """Return a hash of the question, the model's files as they are now and all sources that answer it.
 
-        Raises:
-            OSError: the file cannot be read.
+        ``None`` if the model is code, or no model: whoever reads it says what is wrong.
         """
+        files = files_of_data(self.model)
+        if files is None:
+            return None
         sizes = (sorted(self.reading.shapes.items()), sorted(self.reading.dims.items()))
         told = (self.asked, self.model.stem, *sizes, sorted(self.reading.fixed_inputs.items()))
-        return hashlib.sha256(f"{_sources()}\n{_content(self.model)}\n{told!r}".encode()).hexdigest()
+        try:
+            contents = [(name, _content(path)) for name, path in files.items()]
+        except OSError:
+            return None
+        return hashlib.sha256(f"{_sources()}\n{contents!r}\n{told!r}".encode()).hexdigest()
 
 
 def known_answer(key: str, question: Question, store: ResultStore) -> Explored | None:
-    """Return the answer to a question if it is kept, all files of the model and all results that it rests on unchanged.
+    """Return the answer to a question if it is kept, and all results that it rests on are.
 
-    Results that are gone or corrupted are computed anew, and so is the answer.
+    Results that are gone or damaged are computed anew, and so is the answer.
     """
-    text = store.answer(key)
-    if text is None:
+    answer = store.answer(key, _Answer, lambda kept: kept.fits(question.asked))
+    if answer is None:
         return None
-    answer: _Answer = json.loads(text)
-    if not all(_is_as_it_was(question.model.parent / name, content) for name, content in answer["files"]):
+    results = [store.get(each) for each in answer.rests_on]
+    if None in results:
         return None
-    if any(store.get(each) is None for each in answer["rests_on"]):
+    if not {point.outcome for point in answer.front} <= set(results):
+        store.refuse_answer(key)
         return None
-    return _explored(answer, question.asked)
+    found = Found(
+        front=tuple(_point(each, question.asked) for each in answer.front),
+        schedules=answer.schedules,
+        tries=answer.tries,
+        open_combinations=answer.open_combinations,
+        too_large=answer.too_large,
+        gap=_infinite(answer.gap),
+        gap_of_schedulable=_infinite(answer.gap_of_schedulable),
+    )
+    rests_on, complex_types = answer.rests_on, answer.complex_types
+    return Explored(answer.model, question.asked, answer.groups, found, 0, rests_on, complex_types, answer.finer)
 
 
-def keep_answer(key: str, question: Question, explored: Explored, files: Sequence[Path], store: ResultStore) -> None:
-    """Keep an answer, unless the model's file is no longer what it was when the question was asked.
+def keep_answer(key: str, question: Question, explored: Explored, store: ResultStore) -> None:
+    """Keep an answer, unless the model's files are no longer what they were when the question was asked.
 
     Args:
         key: of the question when it was asked.
         question: that it answers.
         explored: the answer.
-        files: of the model, whose content alone tells what it is.
         store: where it is kept.
     """
     if question.key() != key:
         return
-    folder = question.model.parent.resolve()
-    answer: _Answer = {
-        "model": explored.model,
-        "files": [
-            [str(path.resolve().relative_to(folder)), _content(path)] for path in files if path != question.model
-        ],
-        "rests_on": list(explored.rests_on),
-        "complex_types": list(explored.complex_types),
-        "groups": [
-            {
-                "origins": list(group.origins),
-                "op_type": group.op_type,
-                "options": [[list(pair) for pair in names] for names in group.options],
-            }
-            for group in explored.groups
-        ],
-        "front": [_kept(point) for point in explored.found.front],
-        "schedules": explored.found.schedules,
-        "tries": explored.found.tries,
-        "open_combinations": explored.found.open_combinations,
-        "too_large": list(explored.found.too_large),
-        "gap": explored.found.gap,
-        "gap_of_schedulable": explored.found.gap_of_schedulable,
-        "finer": [structs.asdict(each) for each in explored.finer],
-    }
-    store.put_answer(key, json.dumps(answer))
+    found = explored.found
+    answer = _Answer(
+        model=explored.model,
+        rests_on=explored.rests_on,
+        complex_types=explored.complex_types,
+        groups=explored.groups,
+        front=tuple(_kept(point) for point in found.front),
+        schedules=found.schedules,
+        tries=found.tries,
+        open_combinations=found.open_combinations,
+        too_large=found.too_large,
+        gap=None if found.gap == inf else found.gap,
+        gap_of_schedulable=None if found.gap_of_schedulable == inf else found.gap_of_schedulable,
+        finer=explored.finer,
+    )
+    store.put_answer(key, answer)
+
+
+def _infinite(gap: float | None) -> float:
+    return inf if gap is None else gap
 
 
 def _kept(point: Point) -> _Point:
-    candidate, outcome = point.candidate, point.outcome
-    values: _Outcome = {**asdict(outcome), "on_chip": list(outcome.on_chip)}  # type: ignore[typeddict-item]  # its fields
-    return {
-        "picks": list(candidate.picks),
-        "granularity": candidate.granularity,
-        "pes": candidate.pes,
-        "outcome": values,
-    }
-
-
-def _explored(answer: _Answer, asked: Asked) -> Explored:
-    groups = tuple(
-        OfferedGroup(
-            tuple(group["origins"]),
-            group["op_type"],
-            tuple(tuple((op_type, name) for op_type, name in names) for names in group["options"]),
-        )
-        for group in answer["groups"]
-    )
-    found = Found(
-        front=tuple(_point(each, asked) for each in answer["front"]),
-        schedules=answer["schedules"],
-        tries=answer["tries"],
-        open_combinations=answer["open_combinations"],
-        too_large=tuple(answer["too_large"]),
-        gap=answer["gap"],
-        gap_of_schedulable=answer["gap_of_schedulable"],
-    )
-    rests_on, complex_types = tuple(answer["rests_on"]), tuple(answer["complex_types"])
-    finer = tuple(Finer(**each) for each in answer["finer"])
-    return Explored(answer["model"], asked, groups, found, 0, rests_on, complex_types, finer)
+    candidate = point.candidate
+    return _Point(candidate.picks, candidate.granularity, candidate.pes, point.outcome)
 
 
 def _point(kept: _Point, asked: Asked) -> Point:
-    values = kept["outcome"]
-    outcome = Outcome(
-        memory_bytes=values["memory_bytes"],
-        makespan_cycles=values["makespan_cycles"],
-        is_replayed=values["is_replayed"],
-        io_bytes=values["io_bytes"],
-        all_io_bytes=values["all_io_bytes"],
-        held_bytes=values["held_bytes"],
-        on_chip=tuple(values["on_chip"]),
-        tasks=values["tasks"],
-        blocks=values["blocks"],
-    )
-    machine = asked.machine(kept["pes"], outcome.memory_bytes)
+    outcome = kept.outcome
+    machine = asked.machine(kept.pes, outcome.memory_bytes)
     figures = figures_of(asked.objectives, machine, outcome.makespan_cycles, outcome.io_bytes)
-    return Point(Candidate(tuple(kept["picks"]), kept["granularity"], kept["pes"]), outcome, figures)
-
-
-def _is_as_it_was(path: Path, content: str) -> bool:
-    try:
-        return _content(path) == content
-    except OSError:
-        return False  # whoever reads the model says what is wrong
+    return Point(Candidate(kept.picks, kept.granularity, kept.pes), outcome, figures)
 
 
 def _content(path: Path) -> str:

@@ -1,12 +1,12 @@
 """One job of an exploration: a lowering on a number of processing elements, and what it takes."""
 
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.extract import extract_graph
@@ -24,6 +24,8 @@ from dfcompile.scheduler.streaming_schedule import timed_schedule
 
 _STAGES = ("canonical_dag", "scheduler", "exploration", "dfmodel_backend/milp.py")  # whose sources make a result
 _PACKAGES = ("dfcompile", "numpy", "pulp")
+
+Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]  # where one is read
 
 
 class Job(Struct, frozen=True):
@@ -57,8 +59,7 @@ class Job(Struct, frozen=True):
         return f"{self.lowering}/{memory_bytes}"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True, forbid_unknown_fields=True):
     """What a job takes with an amount of memory.
 
     Attributes:
@@ -73,15 +74,20 @@ class Outcome:
         blocks: of the schedule.
     """
 
-    memory_bytes: int
-    makespan_cycles: int
+    memory_bytes: Natural
+    makespan_cycles: Natural
     is_replayed: bool
-    io_bytes: int
-    all_io_bytes: int
-    held_bytes: int
+    io_bytes: Natural
+    all_io_bytes: Natural
+    held_bytes: Natural
     on_chip: tuple[str, ...]
-    tasks: int
-    blocks: int
+    tasks: Natural
+    blocks: Natural
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether no more is on the chip than has room, and no more leaves it than passes through memory."""
+        return self.held_bytes <= self.memory_bytes and self.io_bytes <= self.all_io_bytes
 
 
 def run_job(job: Job) -> tuple[Outcome, ...]:

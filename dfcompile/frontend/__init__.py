@@ -15,7 +15,7 @@ from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Array, Model, Reference, reference_answer
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import AppliedPass, ChosenExpansion, Coverage, Level, ModelNode, Port, Program
-from dfcompile.frontend.reading import FILE_KINDS, ReadModel, read_model
+from dfcompile.frontend.reading import FILE_KINDS, ReadModel, files_of_data, read_model
 from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, untyped_connectors
 from dfcompile.frontend.sdfg.operator_node import (
     CANONICAL,
@@ -56,6 +56,7 @@ __all__ = [
     "Reference",
     "WholeMemlets",
     "element_kind",
+    "files_of_data",
     "input_connector",
     "integer_limits",
     "is_number",

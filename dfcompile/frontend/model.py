@@ -1,7 +1,6 @@
 """The model as read: its program, and what runs the original for comparison."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -44,13 +43,11 @@ class Model(Struct, frozen=True):
         program: of level 0.
         reference: runs the original: PyTorch itself, onnxruntime, or ONNX's reference implementation.
         examples: the user's inputs in the model's order, read-only; empty if the file has none.
-        files: whose content alone tells the model, its own first; ``None``: code was run, which may look at anything.
     """
 
     program: Program
     reference: Reference
     examples: tuple[Array, ...] = ()
-    files: tuple[Path, ...] | None = None
 
     def example_feeds(self, seed: int) -> tuple[Array, ...]:
         """Return one input per port: the user's examples, else random values that depend on the seed alone.

@@ -33,6 +33,36 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
         UserError: there is no such file, its kind is not known, or it holds no model that can be compiled.
         RegistrationError: two plug-ins read files of one suffix.
     """
+    model = _found_kind(path).model(path, options)
+    fixed = {each.name for each in model.program.known_inputs}
+    for name in options.fixed_inputs:
+        if name not in fixed:
+            raise UserError(f"{path}: input {name!r}: a fixed value against a kind of file whose inputs all vary")
+    return model
+
+
+def files_of_data(path: Path) -> dict[str, Path] | None:
+    """Return the files whose content tells a model, by their names from its folder, its own first.
+
+    ``None`` if it is code, which may look at anything, or cannot be read: `read_model` says why.
+    """
+    try:
+        kind = _found_kind(path)
+        if kind.beside is None:
+            return None
+        folder = path.parent.resolve()
+        return {"": path, **{str(file.relative_to(folder)): file for file in kind.beside(path)}}
+    except (UserError, OSError):
+        return None
+
+
+def _found_kind(path: Path) -> FileKind:
+    """Return the kind of a file that exists.
+
+    Raises:
+        UserError: there is no such file, or its kind is not known.
+        RegistrationError: two plug-ins read files of one suffix.
+    """
     known = FILE_KINDS.collect()
     kinds = [kind for kind in known.by_name.values() if kind.suffix == path.suffix.lower()]
     if not kinds:
@@ -45,12 +75,7 @@ def read_model(path: Path, options: ReadOptions = _NO_OPTIONS) -> Model:
         raise UserError(f"{path}: no such file")
     if not path.is_file():
         raise UserError(f"{path}: {'a folder' if path.is_dir() else 'no regular file'} against a model file")
-    model = _kind_of(path, kinds).model(path, options)
-    fixed = {each.name for each in model.program.known_inputs}
-    for name in options.fixed_inputs:
-        if name not in fixed:
-            raise UserError(f"{path}: input {name!r}: a fixed value against a kind of file whose inputs all vary")
-    return model
+    return _kind_of(path, kinds)
 
 
 def _kind_of(path: Path, kinds: Sequence[FileKind]) -> FileKind:

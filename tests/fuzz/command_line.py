@@ -4,18 +4,42 @@ import contextlib
 import io
 import traceback
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dfcompile.cli import main as cli
 from tests.fuzz.outcome import Outcome, Verdict
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended, and what it printed.
+
+    Attributes:
+        outcome: `ACCEPTED` or `REFUSED`, or a finding.
+        out: on standard output.
+        err: on standard error.
+    """
+
+    outcome: Outcome
+    out: str
+    err: str
+
+
 def run_command(words: Sequence[str]) -> Outcome:
     """Return `ACCEPTED` or `REFUSED`, or a finding."""
+    return ran(words).outcome
+
+
+def ran(words: Sequence[str]) -> Ran:
+    """Run a command; both streams are kept."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = cli.main(words)
-    printed = err.getvalue()
+    return Ran(_outcome(status, err.getvalue()), out.getvalue(), err.getvalue())
+
+
+def _outcome(status: int, printed: str) -> Outcome:
     if status not in (0, 1):
         report = printed.rpartition("please report it with ")[2].strip().rstrip(")")
         return bug_in_report(Path(report), printed)

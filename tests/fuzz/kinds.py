@@ -8,6 +8,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from dfcompile.frontend.element_kind import is_number
+from tests.fuzz.cache_cases import damaged_cache, judge_cache
 from tests.fuzz.compiled_cases import compiled_nodes, judge_compiled
 from tests.fuzz.dag_cases import judge_dag, mutated_dag
 from tests.fuzz.draw import Draw
@@ -106,5 +107,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "dag": Kind(mutated_dag, judge_dag),
         "setup": Kind(mutated_setup, judge_setup),
         "system": Kind(mutated_system, judge_system),
+        "caches": Kind(damaged_cache, judge_cache),
     }
 )

@@ -6,6 +6,7 @@ MODEL_KINDS: Mapping[str, int] = {
     "node": 30, "graph": 18, "folded": 5, "empty": 5, "fixed": 5, "function": 4, "traffic": 6, "mutated": 16,
     "published": 11,
 }  # per cent  # fmt: skip
+FILES_PER_CACHE = 10
 MODELS_PER_COMPILATION = 500  # a compilation takes as long as two hundred interpreted models
 
 
@@ -16,7 +17,7 @@ def planned(seed: int, models: int, dags: int, files: int, *, published: bool = 
         seed: of the campaign.
         models: .onnx files.
         dags: canonical DAG files.
-        files: set-up and system files, one half each.
+        files: set-up and system files, one half each; a tenth as many are damaged caches, which come on top.
         published: whether models that ONNX publishes are mutated as well; collecting them takes seconds.
     """
     shares = {kind: part for kind, part in MODEL_KINDS.items() if published or kind != "published"}
@@ -25,6 +26,7 @@ def planned(seed: int, models: int, dags: int, files: int, *, published: bool = 
     counts["node"] += models - sum(counts.values())
     counts["compiled"] = models // MODELS_PER_COMPILATION
     counts |= {"dag": dags, "setup": files // 2, "system": files - files // 2}
+    counts["caches"] = files // FILES_PER_CACHE
     cases = [
         ((number + 0.5) / count, kind, f"{seed}:{kind}:{number}")
         for kind, count in counts.items()

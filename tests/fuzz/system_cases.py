@@ -26,7 +26,7 @@ def mutated_system(draw: Draw) -> Case:
 def judge_system(path: Path, case: Case, draw: Draw, show: ShowPhase) -> Outcome:
     show("dfcompile")
     model = Path("small.onnx")
-    model.write_bytes(_small_model())
+    model.write_bytes(small_model())
     words = [str(model), "--pes", draw.choice(["4", "1,16"]), "--system", str(path), *_LOWERINGS[draw.chance(0.2)]]
     if draw.chance(0.3):
         words += ["--chips", draw.choice(["1,2", "4"])]
@@ -39,7 +39,8 @@ def _text(name: str) -> str:
 
 
 @cache
-def _small_model() -> bytes:
+def small_model() -> bytes:
+    """Return a product and a Relu as an .onnx file."""
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["x", "w"], ["t"], name="a"), helper.make_node("Relu", ["t"], ["y"], name="b")],
         "small",

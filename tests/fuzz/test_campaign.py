@@ -39,7 +39,7 @@ def test_every_claimed_operator_is_generated() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["node", "graph", "folded", "empty", "fixed", "function", "mutated", "dag", "setup", "system"]
+    "kind", ["node", "graph", "folded", "empty", "fixed", "function", "mutated", "dag", "setup", "system", "caches"]
 )
 def test_a_case_follows_from_its_seed(kind: str) -> None:
     for number in range(20):

@@ -12,12 +12,11 @@ from dfcompile.frontend.file_kind import FileKind
 from dfcompile.frontend.model import Answer, Array, Model
 from dfcompile.frontend.normaliser.opset import at_common_opset
 from dfcompile.frontend.onnx import onnxruntime_evaluation
-from dfcompile.frontend.onnx.external_data import load_external_data
+from dfcompile.frontend.onnx.external_data import external_files, load_external_data
 from dfcompile.frontend.onnx.one_line import one_line
 from dfcompile.frontend.onnx.reference_evaluation import evaluate
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.frontend.options import ReadOptions
-from dfcompile.records import replace
 
 _HINT_REPORT = "please report it"
 _HINT_ORACLE = (
@@ -56,6 +55,24 @@ def read_onnx(path: Path, options: ReadOptions) -> Model:
     Raises:
         UserError: the file is empty, cut off or no ONNX model, its data is missing, or it cannot be compiled.
     """
+    proto = _parsed(path)
+    try:
+        load_external_data(proto, path.parent)
+    except UserError as error:
+        raise UserError(f"{path}: its external data cannot be read: {error}") from error
+    return onnx_model(path.stem, proto, options)
+
+
+def files_beside(path: Path) -> tuple[Path, ...]:
+    """Return the files that the external data of an ONNX file is in.
+
+    Raises:
+        UserError: as `read_onnx`.
+    """
+    return external_files(_parsed(path), path.parent)
+
+
+def _parsed(path: Path) -> onnx.ModelProto:
     if path.stat().st_size == 0:
         raise UserError(f"{path}: an empty file against an ONNX model")
     try:
@@ -64,11 +81,7 @@ def read_onnx(path: Path, options: ReadOptions) -> Model:
         raise UserError(f"{path}: not an ONNX model, or a truncated one: {one_line(error)}") from error
     if not proto.HasField("graph"):
         raise UserError(f"{path}: not an ONNX model: it has no graph")
-    try:
-        data = load_external_data(proto, path.parent)
-    except UserError as error:
-        raise UserError(f"{path}: its external data cannot be read: {error}") from error
-    return replace(onnx_model(path.stem, proto, options), files=(path, *data))
+    return proto
 
 
 def onnx_model(name: str, proto: onnx.ModelProto, options: ReadOptions) -> Model:
@@ -85,4 +98,4 @@ def onnx_model(name: str, proto: onnx.ModelProto, options: ReadOptions) -> Model
     return Model(program_of(name, proto, options), OnnxReference(proto))
 
 
-ONNX_FILE = FileKind(".onnx", read_onnx)
+ONNX_FILE = FileKind(".onnx", read_onnx, beside=files_beside)

@@ -30,8 +30,8 @@ class _Part(NamedTuple):
     length: int
 
 
-def load_external_data(model: onnx.ModelProto, folder: Path) -> tuple[Path, ...]:
-    """Put the external data of a model into it, and return the files that it was in.
+def load_external_data(model: onnx.ModelProto, folder: Path) -> None:
+    """Put the external data of a model into it.
 
     A tensor is read from a regular file inside of the model's folder, also after links have been followed, and as many
     bytes as its type and dimensions say. No file is read beyond its end, and all tensors together read no more than
@@ -52,7 +52,16 @@ def load_external_data(model: onnx.ModelProto, folder: Path) -> tuple[Path, ...]
             tensor.raw_data = file.read(part.length)
         tensor.data_location = TensorProto.DEFAULT
         del tensor.external_data[:]
-    return tuple(files)
+
+
+def external_files(model: onnx.ModelProto, folder: Path) -> tuple[Path, ...]:
+    """Return the files that the external data of a model is in.
+
+    Raises:
+        UserError: as `load_external_data`.
+    """
+    tensors = [tensor for tensor in _tensors(model) if tensor.data_location == TensorProto.EXTERNAL]
+    return tuple(dict.fromkeys(_part(tensor, folder).path for tensor in tensors))
 
 
 def _part(tensor: TensorProto, folder: Path) -> _Part:

@@ -35,7 +35,7 @@ COMMANDS = (
     ("bounds {} {}", "model.onnx", ("-o", "--html", "--svg")),
     ("schedule {} --pes 2 {}", "graph.dag", ("-o", "--html", "--trace", "--gantt")),
     ("explore {} --pes 2 --on-chip-memory 1 {}", "model.onnx", ("-o", "--html", "--save", "--cache")),
-    ("explore model.onnx --pes 2 --on-chip-memory 1 --cache {} {}", "cache.sqlite", ("-o", "--html", "--save")),
+    ("explore model.onnx --pes 2 --on-chip-memory 1 --cache {} {}", "kept.cache", ("-o", "--html", "--save")),
     ("compare {} report.json {}", "report.json", ("-o", "--html")),
     ("llm --config {} --system h100-sxm {}", "config.json", ("-o", "--html")),
     ("llm --config llama-3.1-8b --system {} {}", "machine.yaml", ("-o", "--html")),

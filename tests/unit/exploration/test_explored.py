@@ -43,7 +43,7 @@ def asked(
 
 
 def explored(program: Program, question: Asked, folder: Path) -> Explored:
-    store = ResultStore(folder / "cache.sqlite", lambda _line: None)
+    store = ResultStore(folder / "kept.cache", lambda _line: None)
     try:
         return explore_space(program, TABLE, question, store, InThisProcess(), lambda _progress: None)
     finally:
