@@ -12,5 +12,5 @@ def judge_traffic(path: Path, case: Case, draw: Draw, show: ShowPhase) -> Outcom
     """Return what came of a model on a machine whose memory is drawn."""
     show("dfcompile")
     memory = ["--max-fifo", draw.choice(["1", "16"])] if draw.chance(0.3) else []
-    chips = ["--chips", draw.choice(["2", "4"])] if draw.chance(0.2) else []
+    chips = ["--system", "sn30", "--chips", draw.choice(["2", "4"])] if draw.chance(0.2) else []
     return run_command([str(path), "--pes", draw.choice(["1", "4", "64"]), "--expand", "published", *memory, *chips])

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -11,6 +12,8 @@ from dfcompile.option_texts import parse_expand
 from dfcompile.options import Options
 from tests.onnx_files import save_convolution
 from tests.onnx_text import model_from_text
+
+NAN = np.array(np.nan, np.float32)  # of which nothing is computed when the model is read
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,14 @@ def test_no_fifo_is_larger_than_allowed_neither_of_the_schedule_nor_of_the_mappi
     assert free.scheduled.schedule.fifo_capacity.max() > 2
     assert limited.scheduled.schedule.fifo_capacity.max() <= 2
     assert limited.shown_schedule[1].fifo_capacity.max() <= 2
+
+
+def test_of_constants_alone_nothing_is_split_over_chips(tmp_path: Path) -> None:
+    model = model_from_text("g () => (float[2,3] y) { y = PRelu(a, b) }", a=np.ones((2, 3), np.float32), b=NAN)
+    onnx.save(model, tmp_path / "constant.onnx")
+    (point,) = explore(Options(tmp_path / "constant.onnx", (4,), system="sn30", chips=(4,))).points
+
+    assert point.attained.chips == 1
 
 
 def test_wrong_options_are_found_before_the_model_is_read(tmp_path: Path) -> None:

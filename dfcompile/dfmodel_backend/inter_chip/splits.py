@@ -38,13 +38,13 @@ def split_of(elements: int, stride: int, extent: int, chips: Sequence[int], plac
 
 def canonical(elements: int, moduli: Sequence[int], block: int) -> Split:
     """Return a split of an array in its shortest form: moduli that change nothing are left out."""
-    kept: list[int] = []
-    longest = elements
+    kept = [elements]
     for modulus in moduli:
-        if modulus < longest:
+        if modulus < kept[-1]:
+            while kept and kept[-1] % modulus == 0:  # what is divided by a multiple first has the same remainder
+                kept.pop()
             kept.append(modulus)
-            longest = modulus
-    return Split((*kept,), block) if kept else Split((elements,), block)
+    return Split((*kept,), block) if block < kept[-1] else Split((elements,), elements)
 
 
 @lru_cache(maxsize=1 << 16)

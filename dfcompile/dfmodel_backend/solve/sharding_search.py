@@ -184,7 +184,7 @@ class ShardingSearch:
 
     def _tree(self, best: _Best, evaluations: int) -> None:
         """Look at all shardings that may be faster, as far as the budgets go; what is left bounds the time."""
-        nodes = NODES // len(self._names)
+        nodes = NODES // max(1, len(self._names))
         looked = len(best.seen)
         heap: list[tuple[tuple[Choice, ...], Sums]] = [((), Sums())]
         while heap:

@@ -39,6 +39,15 @@ def test_combinations_are_counted_as_if_one_by_one(seed: int, elements: int) -> 
     assert found == {tuple(row): rows.count(row) for row in rows}
 
 
+@examples(100)
+@given(st.integers(0, 2**40), st.sampled_from(SIZES))
+def test_splits_are_equal_where_each_chip_has_the_same_elements(seed: int, elements: int) -> None:
+    rng = random.Random(seed)
+    splits = {split for _ in range(20) for split in random_splits(rng, elements)}
+
+    assert len({tuple(split.coordinates(np.arange(elements)).tolist()) for split in splits}) == len(splits)
+
+
 def test_a_split_by_heads_is_one_by_columns_where_chips_divide_the_heads() -> None:
     columns = split_of(16 * 768, 1, 768, [4], 0)
 
