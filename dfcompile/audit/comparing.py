@@ -8,6 +8,7 @@ from dfcompile.errors import VerificationError
 
 Number: TypeAlias = "bool | int | float | Fraction | None"
 
+MULTIPLIED = 1e-13  # of floats that few operations give, in another order, as a part of the larger one
 ROUNDING = 1e-9  # of floats that two orders of operations give, as a part of the larger one
 
 
@@ -45,6 +46,37 @@ def expect_at_least(
     least = float(bound) * (1 - slack) if slack else bound  # without slack numbers of any size are exact
     if not found >= least:
         raise VerificationError(f"{where}: found {found} against at least {bound}, {what}")
+
+
+def expect_near(where: str, found: float, expected: float, slack: float) -> None:
+    """Refuse a difference of floats that is not what it is computed anew to be.
+
+    Args:
+        where: path of the figure in the report.
+        found: in the report.
+        expected: computed anew.
+        slack: that rounding may make, in the figure's own unit: a part of what was subtracted.
+
+    Raises:
+        VerificationError: it is farther away, or not a number.
+    """
+    if isinstance(found, bool) or not abs(found - expected) <= slack:
+        raise VerificationError(f"{where}: found {found} against {expected} recomputed")
+
+
+def expect_text(where: str, found: object, expected: object) -> None:
+    """Refuse a text, or several, that are not what they are found anew to be.
+
+    Args:
+        where: path of the figure in the report.
+        found: in the report.
+        expected: found anew.
+
+    Raises:
+        VerificationError: they differ.
+    """
+    if found != expected:
+        raise VerificationError(f"{where}: found {found!r} against {expected!r} found anew")
 
 
 def _agree(found: Number, expected: Number, tolerance: float) -> bool:

@@ -3,6 +3,7 @@
 from dfcompile.audit.comparing import expect
 from dfcompile.audit.expansions import ExpansionsAudit
 from dfcompile.audit.graph_figures import GraphFigures
+from dfcompile.audit.mapping import audit_mapping
 from dfcompile.audit.model import audit_model
 from dfcompile.audit.repetition import audit_repetition
 from dfcompile.audit.schedule import audit_schedule
@@ -28,3 +29,5 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         audit_schedule(f"{where}.schedule", result.schedule, point.scheduled, graph)
         expansions.audit(f"{where}.over_expansions", result.over_expansions, point, graph)
         audit_repetition(f"{where}.repetition", result.repetition, point, exploration.options.repeat, graph)
+        if result.mapping is not None:
+            audit_mapping(f"{where}.mapping", result.mapping, point)

@@ -26,6 +26,31 @@ NETWORK: Final = (
     "g (float[1,3,10,10] x) => (float[1,4] z) "
     "{ y = Conv(x, w) r = Relu(y) p = ReduceMean<keepdims=0>(r, axes) z = MatMul(p, v) }"
 )
+CLASSIFIER: Final = "g (float[16,24] x) => (float[16,32] z) { h = MatMul(x, u) z = Softmax(h) }"
+MACHINE: Final = """name: small
+chips: 3
+accelerator:
+  cores: 8
+  lanes_per_core: 4
+  stages_per_core: 2
+  frequency_ghz: 0.8
+  sram_bytes_per_core: 512
+  price_usd_per_core: 3.5
+  power_w_per_core: 0.7
+dram:
+  bandwidth_gb_per_s: 24
+  capacity_bytes: 1e9
+  price_usd_per_gb_per_s: 1.5
+  power_w_per_gb_per_s: 0.16
+network:
+  kind: fc
+  dimensions:
+    - {chips: 3, link_bandwidth_gb_per_s: 40, link_power_w_per_gb_per_s: 0.05}
+  link_price_usd_per_gb_per_s: 2
+  switch_price_usd_per_gb_per_s: 24
+  switch_power_w_per_gb_per_s: 0.052
+  link_latency_ns: 1.5
+"""
 GRAPH: Final = """dfcompile-dag/1 audited
 task a
 task d
@@ -69,6 +94,14 @@ def network_file(folder: Path) -> Path:
     return file
 
 
+def on_three_chips(folder: Path) -> Options:
+    """Return a model on chips that exchange, each with SRAM for a part of it."""
+    file, machine = folder / "classifier.onnx", folder / "machine.yaml"
+    onnx.save(model_from_text(CLASSIFIER, u=np.ones((24, 32), np.float32)), file)
+    machine.write_text(MACHINE)
+    return Options(file, (4,), chips=(3,), system=str(machine))
+
+
 def compiled(name: str, options: Options) -> Audited:
     """Return the report on a model."""
     exploration = explore(options)
@@ -95,6 +128,7 @@ def audited_reports(folder: Path) -> tuple[Audited, ...]:
             "named expansions", Options(network, (3,), parse_expand(["Conv=im2col"]), chips=(1, 4), system="sn30")
         ),
         compiled("chosen expansions", Options(network, (4,), automatic=True, repeat=3)),
+        compiled("three chips", on_three_chips(folder)),
         scheduled(
             "schedules",
             ScheduleOptions(2, simulated=True),

@@ -214,11 +214,15 @@ class LeastCosts(Struct, frozen=True, dict=True):
         Their work / all cores, in words as wide as can be, and inputs, weights and results once / bandwidth of all
         chips: what chips share is no less together.
         """
-        model = self.model
-        work = int(least_work(model.dag, model.system.accelerator).sum())
-        cycles = -(-work // (model.system.accelerator.cores * chips))
+        model, cycles = self.model, self.cycles_on_chips(chips)
         memory_ns = self._all_memory_ns / chips
         return model.overlap.time_ns(cycles / model.system.accelerator.frequency_ghz, memory_ns, 0.0) / 1e9
+
+    def cycles_on_chips(self, chips: int) -> int:
+        """Return the cycles of these tasks' work on all cores of so many chips, in words as wide as can be."""
+        model = self.model
+        work = int(least_work(model.dag, model.system.accelerator).sum())
+        return -(-work // (model.system.accelerator.cores * chips))
 
     @cached_property
     def _all_memory_ns(self) -> float:
@@ -231,6 +235,12 @@ class LeastCosts(Struct, frozen=True, dict=True):
         All tasks on the processing elements (`lower_bound_cycles`), inputs and weights read once, results written once.
         """
         model = self.model
-        cycles = model.least_cycles or lower_bound_cycles(model.machine_dag, model.system.accelerator.cores)
         network_ns = sum(model.unit_network_ns(unit) for unit in range(model.units.count))
-        return model.overlap.time_ns(cycles / model.system.accelerator.frequency_ghz, self._all_memory_ns, network_ns)
+        compute_ns = self.cycles / model.system.accelerator.frequency_ghz
+        return model.overlap.time_ns(compute_ns, self._all_memory_ns, network_ns)
+
+    @cached_property
+    def cycles(self) -> int:
+        """Cycles that no schedule of all tasks on the chip beats."""
+        model = self.model
+        return model.least_cycles or lower_bound_cycles(model.machine_dag, model.system.accelerator.cores)

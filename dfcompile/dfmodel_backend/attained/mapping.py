@@ -35,6 +35,8 @@ class TaskMapping(Struct, frozen=True, eq=False):
         schedule: of all of them, replayed.
         time_s: cycles of the schedule x period, joined with memory and network configuration by configuration.
         bound_time_s: no schedule of these tasks on this machine is faster.
+        least_cycles: that the bound rests on: no schedule of the tasks takes fewer; 0 where it is that of
+            the shardings that were tried.
         is_optimal: whether the bound is attained.
         is_best_chain: whether it is proved that no other assignment of kernels to configurations is faster with these
             schedules; of graphs with very many assignments it is not.
@@ -63,6 +65,7 @@ class TaskMapping(Struct, frozen=True, eq=False):
     schedule: Schedule
     time_s: float
     bound_time_s: float
+    least_cycles: int
     is_optimal: bool
     is_best_chain: bool
     parts: TimeParts
@@ -112,7 +115,8 @@ def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
     system = model.system.one_chip if shared is None else shared.system
     schedule = concatenated(model.machine_dag, found.configurations, model.scheduling)
     time_ns = sum(configuration.time_ns for configuration in found.configurations)
-    bound_ns = LeastCosts(model).bound_ns()
+    least = LeastCosts(model)
+    bound_ns = least.bound_ns()
     is_optimal = time_ns <= bound_ns * (1 + NOTHING)
     power = power_w(system)
     return TaskMapping(
@@ -123,6 +127,7 @@ def _mapping_of(model: TaskModel, found: FoundChain) -> TaskMapping:
         schedule=schedule,
         time_s=time_ns / NS_PER_S,
         bound_time_s=min(time_ns, bound_ns) / NS_PER_S if is_optimal else bound_ns / NS_PER_S,
+        least_cycles=least.cycles,
         is_optimal=is_optimal,
         is_best_chain=found.is_optimal or is_optimal,
         parts=time_parts(

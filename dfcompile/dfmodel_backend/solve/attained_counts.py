@@ -123,6 +123,7 @@ class AttainedCounts:
         return replace(
             best[0],
             bound_time_s=min(bound_s, best[0].time_s) if is_optimal else bound_s,
+            least_cycles=self._least.cycles_on_chips(chips) if self._adds_up else 0,
             is_optimal=is_optimal,
             assumptions=(*best[0].assumptions, *_explanation(tried, *best, chips), *self._proved()),
         )

@@ -1,0 +1,82 @@
+"""The audit of what a machine attains and costs: roofs, price and power, from its description [ko24, section 5]."""
+
+from dfcompile.audit.comparing import MULTIPLIED, expect
+from dfcompile.audit.network import ChipNetwork
+from dfcompile.dfmodel_backend.machine.system import Amount, System
+from dfcompile.errors import VerificationError
+from dfcompile.report.kernel_figures import RoofsSummary
+
+PER_GIGA = 1e9
+
+
+def on_chip(amount: Amount, system: System) -> float:
+    """Return a figure of one chip, of all its cores where it is given per core."""
+    return amount.value * (system.accelerator.cores if amount.per_core else 1)
+
+
+def peak_flop_per_s(system: System) -> float:
+    """Return the operations per second of one chip: two of each multiply-adder in each cycle."""
+    chip = system.accelerator
+    return 2 * chip.lanes_per_core * chip.stages_per_core * chip.cores * chip.frequency_ghz * PER_GIGA
+
+
+def dram_bytes_per_ns(system: System) -> float:
+    """Return the bandwidth of the DRAM of one chip."""
+    return on_chip(system.dram.bandwidth, system)
+
+
+def price_usd(system: System) -> float:
+    """Return the price of all chips with their DRAM and network."""
+    dram_usd = dram_bytes_per_ns(system) * system.dram.price_usd_per_gb_per_s
+    chip_usd = on_chip(system.accelerator.price, system) + dram_usd
+    return system.chips * chip_usd + ChipNetwork(system.network).price_usd
+
+
+def power_w(system: System) -> float:
+    """Return the power of all chips with their DRAM and network."""
+    dram_w = dram_bytes_per_ns(system) * system.dram.power_w_per_gb_per_s
+    chip_w = on_chip(system.accelerator.power, system) + dram_w
+    return system.chips * chip_w + ChipNetwork(system.network).power_w
+
+
+def audit_roofs(where: str, summary: RoofsSummary, system: System) -> None:
+    """Compute the roofs of one chip anew.
+
+    Args:
+        where: path of the part in the report.
+        summary: the part.
+        system: with the chips in use.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed.
+    """
+    received = ChipNetwork(system.network).received_gb_per_s * PER_GIGA
+    expect(f"{where}.flop_per_s", summary.flop_per_s, peak_flop_per_s(system), MULTIPLIED)
+    dram = dram_bytes_per_ns(system) * PER_GIGA
+    expect(f"{where}.dram_bytes_per_s", summary.dram_bytes_per_s, dram, MULTIPLIED)
+    expect(f"{where}.network_bytes_per_s", summary.network_bytes_per_s, received, MULTIPLIED)
+
+
+def require_part(where: str, part: System, whole: System) -> None:
+    """Require that chips in use are some of those at hand, along some dimensions of their network, each as it is.
+
+    Args:
+        where: path of the mapping in the report.
+        part: with the chips in use.
+        whole: with all chips at hand.
+
+    Raises:
+        VerificationError: they are others.
+    """
+    if (part.accelerator, part.dram) != (whole.accelerator, whole.dram):
+        raise VerificationError(f"{where}: found chips of {part.name!r} that are not those of {whole.name!r}")
+    kinds = whole.network.kind.split("_")
+    at_hand = iter(zip(kinds, whole.network.dimensions, strict=False))
+    used = zip(part.network.kind.split("_"), part.network.dimensions, strict=False)
+    for kind, dimension in used:
+        for other, most in at_hand:
+            same_link = dimension.link_bandwidth_gb_per_s == most.link_bandwidth_gb_per_s
+            if kind == other and same_link and dimension.chips <= most.chips:
+                break
+        else:
+            raise VerificationError(f"{where}: found {dimension.chips} chips along {kind!r} against the machine's")

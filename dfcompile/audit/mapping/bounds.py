@@ -1,0 +1,72 @@
+"""The audit of bounds on the time of a mapping: what moves at least, what is computed at least, and no figure below."""
+
+import numpy as np
+
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_near
+from dfcompile.audit.machine import dram_bytes_per_ns
+from dfcompile.audit.mapping.times import PER_S, TaskTimes, joined_ns
+from dfcompile.audit.mapping.words import least_work, words, work_of
+from dfcompile.canonical_dag import CanonicalDag, TensorRole
+from dfcompile.driver import Point
+from dfcompile.report.mapping_figures import MappingSummary
+
+
+def audit_bound(where: str, summary: MappingSummary, point: Point, times: TaskTimes) -> None:
+    """Compute the bound on the time of a mapping anew, of the cycles that are proved, and hold figures against it.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
+    """
+    attained, dag = point.attained, point.variant.dag
+    time_s, moved = times.time_ns / PER_S, compulsory_bytes(dag)
+    bound_s = _bound_s(where, point, times, moved)
+    is_optimal = time_s <= bound_s * (1 + ROUNDING)
+    expect(f"{where}.bound_time_s", summary.bound_time_s, bound_s, ROUNDING)
+    expect(f"{where}.optimal", summary.optimal, is_optimal)
+    expect(f"{where}.best_chain", summary.best_chain, attained.is_best_chain)
+    expect_near(f"{where}.gap", summary.gap, time_s / bound_s - 1 if bound_s else 0.0, 2 * ROUNDING)
+    expect_at_least(f"{where}.time_s", summary.time_s, summary.bound_time_s, "bound_time_s", ROUNDING)
+    expect_at_least(f"{where}.best_chain", summary.best_chain, summary.optimal, "of what is optimal")
+    expect_at_least(f"{where}.dram_bytes", summary.dram_bytes, moved, "inputs, weights and results once")
+
+
+def compulsory_bytes(dag: CanonicalDag) -> int:
+    """Return the bytes that any mapping reads from DRAM and writes to it: what is given or asked for, once."""
+    task = dag.is_computational
+    size, distinct = dag.edge_volume * dag.edge_element_bytes, dag.edge_distinct * dag.edge_element_bytes
+    written, read, largest = np.zeros((3, dag.nodes_count), dtype=np.int64)
+    by_task, to_task = task[dag.edge_source], task[dag.edge_target]
+    np.add.at(written, dag.edge_target[by_task], size[by_task])
+    np.add.at(read, dag.edge_source[to_task], size[to_task])
+    np.maximum.at(largest, dag.edge_source[to_task], distinct[to_task])
+    arrays = {tensor.name: tensor for tensor in dag.tensors}
+    total = 0
+    for buffer in np.flatnonzero(dag.is_buffer).tolist():
+        array = arrays.get(dag.scopes[dag.node_scope[buffer]].origin)
+        is_output = array is not None and array.role is TensorRole.OUTPUT
+        if written[buffer]:
+            total += int(written[buffer]) if is_output or not read[buffer] else 0
+        else:
+            whole = int(largest[buffer]) if array is None else array.elements * array.element_bytes
+            total += min(whole, int(read[buffer]))
+    return total
+
+
+def _bound_s(where: str, point: Point, times: TaskTimes, moved: int) -> float:
+    """Return the bound of the cycles that are proved, and of what moves at least."""
+    attained, dag, system = point.attained, point.variant.dag, point.system
+    if point.chips > 1 and not attained.least_cycles and times.period_ns:
+        return attained.bound_time_s  # of the shardings that were tried
+    if point.chips > 1:
+        cycles = -(-least_work(dag, system) // (system.accelerator.cores * point.chips))
+        expect(f"{where}.bound_time_s: cycles", attained.least_cycles, cycles)
+    else:
+        cycles = attained.least_cycles
+        expect_at_least(
+            f"{where}: cycles of the schedule", attained.schedule.makespan_cycles, cycles, "cycles of the bound"
+        )
+        work = work_of(dag, words(dag, system))
+        least = max(-(-sum(work.tolist()) // system.accelerator.cores), max(work.tolist(), default=0))
+        expect_at_least(f"{where}.bound_time_s: cycles", cycles, least, "work of the tasks")
+    memory_ns = moved / dram_bytes_per_ns(system) / point.chips
+    return joined_ns(point.mapping.options.overlap, cycles * times.period_ns, memory_ns, 0.0) / PER_S

@@ -1,0 +1,152 @@
+"""The audit of what each kernel of a mapping does: operations, bytes and times, task by task."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from msgspec import Struct
+
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least, expect_text
+from dfcompile.audit.machine import dram_bytes_per_ns
+from dfcompile.audit.mapping.operations import kernel_flop
+from dfcompile.audit.mapping.times import NOBODY, PER_S, TaskTimes, audit_bound_by, joined_ns
+from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.errors import VerificationError
+from dfcompile.report.kernel_figures import KernelGroupSummary
+
+
+class _Share(Struct, frozen=True):
+    """Bytes of DRAM that are a kernel's.
+
+    Attributes:
+        exact: in proportion to what each kernel reads, and writes, of each store.
+        rounded: how often they were rounded to whole bytes: of stores that it shares with others.
+    """
+
+    exact: Fraction = Fraction(0)
+    rounded: int = 0
+
+
+def audit_kernels(where: str, summaries: Sequence[KernelGroupSummary], times: TaskTimes) -> None:
+    """Compute the figures of kernels anew.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
+    """
+    figures = _Kernels(times)
+    named = [name for summary in summaries for name in summary.kernels]
+    if sorted(named) != sorted(times.names):
+        raise VerificationError(f"{where}: found {len(named)} kernels against the {len(times.names)} with tasks")
+    moved = [0] * len(times.attained.configurations)
+    for number, summary in enumerate(summaries):
+        at = f"{where}[{number}]"
+        expect(f"{at}.count", summary.count, len(summary.kernels))
+        for name in summary.kernels:
+            figures.audit(at, summary, name)
+            moved[times.configuration_of(name)] += summary.dram_bytes
+    for number, (found, expected) in enumerate(zip(moved, times.dram_bytes, strict=True)):
+        expect(f"{where}: dram_bytes of those in configuration {number}", found, expected)
+
+
+class _Kernels:
+    """Figures of the kernels of a mapping, by name."""
+
+    def __init__(self, times: TaskTimes) -> None:
+        self._times = times
+        dag = times.attained.dag
+        self._kernels = {kernel.name: kernel for kernel in dag.kernels}
+        self._number = {name: number for number, name in enumerate(times.names)}
+        real: Bool = dag.is_computational | dag.is_buffer
+        self._edges = np.flatnonzero(real[dag.edge_source] & real[dag.edge_target])
+        self._bytes: Int64 = dag.edge_volume * dag.edge_element_bytes
+        self._chip_bytes = self._summed(self._bytes[self._edges])
+        self._cycles = self._lasting()
+        self._dram = self._dram_shares()
+        self._network_ns = dict.fromkeys(times.names, 0.0)
+        self._received = dict.fromkeys(times.names, 0)
+        for exchange, found in zip(times.attained.exchanges, times.exchanged, strict=True):
+            self._network_ns[exchange.source] += found.time_ns
+            self._received[exchange.source] += found.moved_bytes
+
+    def audit(self, where: str, summary: KernelGroupSummary, name: str) -> None:
+        """Hold the figures of a group against those of one of its kernels."""
+        times, number = self._times, self._number[name]
+        kernel, share = self._kernels.get(name), self._dram.get(name, _Share())
+        where = f"{where} ({name})"
+        compute_ns = self._cycles[number] * times.period_ns
+        memory_ns = summary.dram_bytes / dram_bytes_per_ns(times.attained.system)
+        parts = compute_ns, memory_ns, self._network_ns[name]
+        expect_text(f"{where}.op", summary.op, "" if kernel is None else kernel.op)
+        expect(f"{where}.flop", summary.flop, 0 if kernel is None else kernel_flop(kernel))
+        expect(f"{where}.chip_bytes", summary.chip_bytes, self._chip_bytes[number])
+        if abs(summary.dram_bytes - share.exact) > share.rounded:
+            raise VerificationError(
+                f"{where}.dram_bytes: found {summary.dram_bytes} against {float(share.exact):g} recomputed"
+            )
+        received = self._received[name] / times.attained.chips
+        expect(f"{where}.network_bytes", summary.network_bytes, received, ROUNDING)
+        expect(f"{where}.compute_s", summary.compute_s, compute_ns / PER_S, ROUNDING)
+        expect(f"{where}.memory_s", summary.memory_s, memory_ns / PER_S, ROUNDING)
+        expect(f"{where}.network_s", summary.network_s, self._network_ns[name] / PER_S, ROUNDING)
+        expect(f"{where}.time_s", summary.time_s, joined_ns(times.overlap, *parts) / PER_S, ROUNDING)
+        audit_bound_by(f"{where}.bound_by", summary.bound_by, *parts)
+        longest_s = times.times_ns[times.configuration_of(name)] / PER_S
+        expect_at_least(f"{where}: its configuration's time", longest_s, summary.time_s, "time_s", ROUNDING)
+
+    def _summed(self, size: Int64) -> list[int]:
+        """Return the sum over the edges at the tasks of each kernel, edges between two of its tasks twice."""
+        dag, kernel = self._times.attained.dag, self._times.kernel
+        sums = np.zeros(len(self._number), dtype=np.int64)
+        for ends in (dag.edge_source, dag.edge_target):
+            own = kernel[ends[self._edges]]
+            np.add.at(sums, own[own != NOBODY], size[own != NOBODY])
+        return sums.tolist()
+
+    def _lasting(self) -> list[int]:
+        """Return the cycles from the first start to the last end of the tasks of each kernel."""
+        tasks = np.flatnonzero(self._times.kernel != NOBODY)
+        schedule, own = self._times.attained.schedule, self._times.kernel[tasks]
+        order = np.argsort(own, kind="stable")
+        begins = np.flatnonzero(np.diff(own[order], prepend=NOBODY))
+        start, end = schedule.start[tasks][order], schedule.last_out[tasks][order]
+        if not len(tasks):
+            return []
+        lasting: Int64 = np.maximum.reduceat(end, begins) - np.minimum.reduceat(start, begins)
+        return [int(cycles) for cycles in lasting]
+
+    def _dram_shares(self) -> dict[str, _Share]:
+        """Return the bytes of DRAM of each kernel."""
+        configurations = self._times.attained.configurations
+        stores = [{store.name: store for store in one.stores} for one in configurations]
+        shares: dict[str, _Share] = {}
+        for is_read in (True, False):
+            for (number, store), parts in self._through_memory(is_read=is_read).items():
+                use = stores[number][store]
+                total = use.dram_read_bytes if is_read else use.dram_write_bytes
+                everything = sum(parts.values())
+                for name, part in parts.items():
+                    before = shares.get(name, _Share())
+                    own = Fraction(total * part, everything)
+                    shares[name] = _Share(before.exact + own, before.rounded + (len(parts) > 1))
+        return shares
+
+    def _through_memory(self, *, is_read: bool) -> dict[tuple[int, str], dict[str, int]]:
+        """Return the bytes of each kernel that are read or written, by configuration and store."""
+        times, dag = self._times, self._times.attained.dag
+        edges = self._edges[~times.attained.schedule.streamed[self._edges]]
+        edges = edges[times.kernel[(dag.edge_target if is_read else dag.edge_source)[edges]] != NOBODY]
+        source, target = dag.edge_source[edges].astype(np.int64), dag.edge_target[edges].astype(np.int64)
+        own = target if is_read else source
+        of_scope = -1 - dag.node_scope[source].astype(np.int64)
+        store = np.where(dag.is_buffer[source], source, np.where(dag.is_buffer[target], target, of_scope))
+        columns = (times.configuration[own], store, times.kernel[own])
+        sums: dict[tuple[int, int, int], int] = {}
+        for key, size in zip(
+            zip(*(each.tolist() for each in columns), strict=True), self._bytes[edges].tolist(), strict=True
+        ):
+            sums[key] = sums.get(key, 0) + size
+        found: dict[tuple[int, str], dict[str, int]] = {}
+        for (number, place, kernel), size in sums.items():
+            name = dag.node_name(place) if place >= 0 else dag.scopes[-1 - place].name
+            found.setdefault((number, name), {})[times.names[kernel]] = size
+        return found
