@@ -41,6 +41,7 @@ from dfcompile.scheduler import Schedule, ScheduleOptions
 from dfcompile.scheduler.checked_schedule import CheckedSchedule
 from dfcompile.scheduler.options import QUICK_PARTITION
 from dfcompile.scheduler.repetition import Repetition, best_repetition
+from dfcompile.traffic_plans import TrafficPlans
 from dfcompile.variants import Lowerings, Variant
 
 _LOWERED_SCOPES = 60  # of a model with passes that is lowered for each choice: some ten seconds
@@ -96,6 +97,7 @@ class Exploration(Struct, frozen=True, eq=False):
         variants: one per combination of expansions.
         points: one per number of processing elements, variant and number of chips; the last varies fastest.
         warnings: what is probably not as it was meant.
+        plans: of the least traffic.
         alternatives: all that the known expansions offer; ``None`` where that was not looked at.
     """
 
@@ -103,6 +105,7 @@ class Exploration(Struct, frozen=True, eq=False):
     model: Model
     variants: tuple[Variant, ...]
     points: tuple[Point, ...]
+    plans: TrafficPlans
     warnings: tuple[str, ...] = ()
     alternatives: KnownAlternatives | None = None
 
@@ -145,7 +148,8 @@ def explore(options: Options, show: ShowStage = show_nothing, read: ReadModel = 
                 points.extend(replace(point, least_work=None if bound is None else work) for point in made)
     found = tuple(dict.fromkeys(point.variant for point in points))
     left_out = () if alternatives is None else alternatives.left_out
-    return Exploration(options, model, found, tuple(points), (*plan.warnings, *left_out), alternatives)
+    plans = TrafficPlans(model.program)
+    return Exploration(options, model, found, tuple(points), plans, (*plan.warnings, *left_out), alternatives)
 
 
 def _bound(alternatives: KnownAlternatives | None, pes: int, plan: Plan) -> ExpansionBound | None:

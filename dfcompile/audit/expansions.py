@@ -57,8 +57,11 @@ class ExpansionsAudit:
             expect_at_least(f"{where}: makespan_cycles", makespan, bound, "lower_bound_cycles")
         hints = [] if is_chosen else _hints(self._known, point, makespan or 0)
         _audit_hints(f"{where}.hints", summary.hints, hints)
-        gaps = _gaps(point, graph, self._work) if makespan is not None and is_exact else {}
-        _audit_gaps(f"{where}.operators", summary.operators, gaps, point.pes * (makespan or 0))
+        if makespan is not None and is_exact:
+            gaps = _gaps(point, graph, self._work)
+            _audit_gaps(f"{where}.operators", summary.operators, gaps, point.pes * makespan)
+        else:
+            expect(f"{where}.operators: their number", len(summary.operators), 0)
 
     def _bound(self, pes: int, *, is_divided: bool) -> int:
         assert self._known is not None

@@ -7,6 +7,7 @@ from dfcompile.audit.mapping import audit_mapping
 from dfcompile.audit.model import audit_model
 from dfcompile.audit.repetition import audit_repetition
 from dfcompile.audit.schedule import audit_schedule
+from dfcompile.audit.traffic import TrafficAudit
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.driver import Exploration
 from dfcompile.report.figures import Report
@@ -21,6 +22,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
     audit_model("model", report.model, exploration.variants[0].maps.nodes)
     expect("results: their number", len(report.results), len(exploration.points))
     expansions = ExpansionsAudit(exploration.alternatives)
+    traffic = TrafficAudit(exploration.model.program, exploration.plans)
     graphs: dict[CanonicalDag, GraphFigures] = {}
     for number, (result, point) in enumerate(zip(report.results, exploration.points, strict=True)):
         where = f"results[{number}]"
@@ -28,6 +30,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         expect(f"{where}.pes", result.pes, point.pes)
         audit_schedule(f"{where}.schedule", result.schedule, point.scheduled, graph)
         expansions.audit(f"{where}.over_expansions", result.over_expansions, point, graph)
+        traffic.audit(f"{where}.traffic", result.traffic, point, graph)
         audit_repetition(f"{where}.repetition", result.repetition, point, exploration.options.repeat, graph)
         if result.mapping is not None:
             audit_mapping(f"{where}.mapping", result.mapping, point)

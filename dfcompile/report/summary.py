@@ -6,7 +6,6 @@ from dfcompile import dfmodel_backend as backend
 from dfcompile.driver import Exploration, Point
 from dfcompile.frontend import AppliedPass, Coverage, ModelNode
 from dfcompile.lowering.alternatives.bound import ExpansionBound, expansion_hints
-from dfcompile.operator_shapes import bounded_model
 from dfcompile.options import Options
 from dfcompile.report.automatic_summary import automatic_summary
 from dfcompile.report.complex_numbers import complex_assumptions
@@ -34,7 +33,7 @@ from dfcompile.report.mapping_figures import (
 from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
 from dfcompile.report.traffic_figures import TrafficSummary
-from dfcompile.report.traffic_summary import TrafficBounds
+from dfcompile.report.traffic_summary import traffic_summary
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
 from dfcompile.variants import Variant
@@ -45,10 +44,9 @@ NS_PER_S = 1e9
 def summarize(exploration: Exploration) -> Report:
     """Return the report of a run."""
     first = exploration.variants[0]
-    bounds = TrafficBounds(bounded_model(exploration.model.program))
     return Report(
         model=_model(first.maps.name, first.maps.nodes),
-        results=tuple(_result(point, bounds.beside(point)) for point in exploration.points),
+        results=tuple(_result(point, traffic_summary(exploration.plans, point)) for point in exploration.points),
         assumptions=(
             *_assumptions(exploration.options, exploration.points),
             *complex_assumptions(

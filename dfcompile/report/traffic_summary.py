@@ -3,75 +3,58 @@
 from collections.abc import Iterator
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.bounds.fusion.epilogues import least_plan, with_epilogues
 from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.bounds.operators import BoundedModel
-from dfcompile.bounds.tilings import Rules, Tiles
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag
 from dfcompile.driver import Point
-from dfcompile.errors import UserError, VerificationError
+from dfcompile.errors import VerificationError
 from dfcompile.report.traffic_figures import OperatorTrafficSummary, TrafficSummary
+from dfcompile.traffic_plans import TrafficPlans
 
-MOST_STATES = 200  # of a plan in a report: below a second
-RULES = Rules(tiles=Tiles.DIVISORS)  # of a plan in a report: tiles of all sizes take a second of a large model
 ELSEWHERE = "(other)"  # what no operator of the model moves
 
 
-class TrafficBounds:
-    """The plans of a model, one per size of SRAM."""
+def traffic_summary(plans: TrafficPlans, point: Point) -> TrafficSummary:
+    """Return what the mapping of a point moves beside the least.
 
-    def __init__(self, model: BoundedModel) -> None:
-        self._model, self._merged = model, with_epilogues(model)
-        self._plans: dict[int, ResidencyPlan | None] = {}
+    Raises:
+        VerificationError: it moves less than is proved to be necessary.
+    """
+    size = int(point.sram_bytes) * point.attained.chips
+    plan = plans.of(size)
+    moved, proved = point.attained.dram_bytes, plans.model.compulsory_bytes
+    least = None if plan is None else plan.traffic_bytes
+    if moved < proved:
+        raise VerificationError(f"traffic: found {moved} bytes moved against {proved} proved to be necessary")
+    return TrafficSummary(
+        moved_bytes=moved,
+        proved_bytes=proved,
+        least_bytes=least,
+        least_is_exact=least is not None and least <= moved and plan is not None and plan.is_exact,
+        buffer_bytes=size or None,
+        ratio=moved / least if least else None,
+        schedule_ratio=point.scheduled.figures.io_bytes / proved if proved else None,
+        operators=tuple(_operators(plans.merged, point.attained, plan)),
+    )
 
-    def beside(self, point: Point) -> TrafficSummary:
-        """Return what the mapping of a point moves beside the least."""
-        size = int(point.sram_bytes) * point.attained.chips
-        plan = self._plan(size or self._unlimited)
-        moved, proved = point.attained.dram_bytes, self._model.compulsory_bytes
-        least = None if plan is None else plan.traffic_bytes
-        if moved < proved:
-            raise VerificationError(f"traffic: found {moved} bytes moved against {proved} proved to be necessary")
-        return TrafficSummary(
-            moved_bytes=moved,
-            proved_bytes=proved,
-            least_bytes=least,
-            least_is_exact=least is not None and least <= moved and plan is not None and plan.is_exact,
-            buffer_bytes=size or None,
-            ratio=moved / least if least else None,
-            schedule_ratio=point.scheduled.figures.io_bytes / proved if proved else None,
-            operators=tuple(self._operators(point.attained, plan)),
-        )
 
-    @property
-    def _unlimited(self) -> int:
-        """A size that holds all tensors and the largest tiles."""
-        held = sum(tensor.words * tensor.element_bytes for tensor in self._model.tensors)
-        return 4 * held + 2**20
-
-    def _plan(self, size: int) -> ResidencyPlan | None:
-        if size not in self._plans:
-            try:
-                self._plans[size] = least_plan(self._model, size, RULES, MOST_STATES)
-            except UserError:  # no tiles fit, or there are too many to look at: the report says that none is known
-                self._plans[size] = None
-        return self._plans[size]
-
-    def _operators(self, attained: backend.TaskMapping, plan: ResidencyPlan | None) -> Iterator[OperatorTrafficSummary]:
-        owner = {name: op.name for op in self._merged.operators for name in (op.name, *op.within)}
-        least: dict[str, int] = {}
-        for share in () if plan is None else plan.operators:
-            least[owner[share.name]] = least.get(owner[share.name], 0) + share.traffic_bytes
-        moved: dict[str, int] = {}
-        for origin, count in _moved_by_origin(attained):
-            name = owner.get(origin, ELSEWHERE)
-            moved[name] = moved.get(name, 0) + count
-        found = [
-            (moved.get(name, 0), least.get(name, 0), name) for name in dict.fromkeys([*owner.values(), *sorted(moved)])
-        ]
-        for count, bound, name in sorted(found, key=lambda each: (each[1] - each[0], each[2])):
-            if count or bound:
-                yield OperatorTrafficSummary(name, count, bound, count - bound)
+def _operators(
+    merged: BoundedModel, attained: backend.TaskMapping, plan: ResidencyPlan | None
+) -> Iterator[OperatorTrafficSummary]:
+    owner = {name: op.name for op in merged.operators for name in (op.name, *op.within)}
+    least: dict[str, int] = {}
+    for share in () if plan is None else plan.operators:
+        least[owner[share.name]] = least.get(owner[share.name], 0) + share.traffic_bytes
+    moved: dict[str, int] = {}
+    for origin, count in _moved_by_origin(attained):
+        name = owner.get(origin, ELSEWHERE)
+        moved[name] = moved.get(name, 0) + count
+    found = [
+        (moved.get(name, 0), least.get(name, 0), name) for name in dict.fromkeys([*owner.values(), *sorted(moved)])
+    ]
+    for count, bound, name in sorted(found, key=lambda each: (each[1] - each[0], each[2])):
+        if count or bound:
+            yield OperatorTrafficSummary(name, count, bound, count - bound)
 
 
 def _moved_by_origin(attained: backend.TaskMapping) -> Iterator[tuple[str, int]]:

@@ -9,7 +9,6 @@ from tests.mutants.fields import FieldMutant, field_mutants, numeric_fields
 NOT_YET = (
     "results[].automatic.",
     "results[].mapping.ideal.solver_s",
-    "results[].traffic.",
     "results[].verification.",
     "results[].schedule.steady_error",
 )

@@ -1,0 +1,171 @@
+"""The audit of the part on traffic: what moves, from the stores of the mapping; the least, from operands."""
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Final
+
+from dfcompile.audit.comparing import ROUNDING, expect, expect_at_least
+from dfcompile.audit.graph_figures import GraphFigures
+from dfcompile.audit.traffic_plan import expect_plan
+from dfcompile.bounds.operators import BoundedModel
+from dfcompile.canonical_dag import CanonicalDag, TensorRole
+from dfcompile.driver import Point
+from dfcompile.errors import VerificationError
+from dfcompile.frontend import PACKED_BITS, Port, Program
+from dfcompile.report.traffic_figures import OperatorTrafficSummary, TrafficSummary
+from dfcompile.traffic_plans import TrafficPlans
+
+# Operators that read every element of their operands, whatever these are.
+_READ_ALL: Final = frozenset({
+    "Add", "Div", "Erf", "Exp", "MatMul", "Mul", "Neg", "Relu", "Sigmoid", "Softmax", "Sqrt", "Sub", "Tanh",
+})  # fmt: skip
+_WRITES_IN_PART: Final = "ConvTranspose"
+
+
+class TrafficAudit:
+    """The audit for one model; what does not depend on the mapping is computed once."""
+
+    def __init__(self, program: Program, plans: TrafficPlans) -> None:
+        self._plans = plans
+        _expect_words(plans.model, program)
+        self._proved = _compulsory_bytes(plans.model)
+
+    def audit(self, where: str, summary: TrafficSummary | None, point: Point, graph: GraphFigures) -> None:
+        """Compute the figures of a mapping anew.
+
+        Raises:
+            VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
+        """
+        if summary is None:
+            raise VerificationError(f"{where}: found none against one")
+        stores = [store for each in point.attained.configurations for store in each.stores]
+        moved = sum(store.dram_read_bytes + store.dram_write_bytes for store in stores) * point.attained.chips
+        size = point.attained.chips * int(point.sram_bytes)
+        plan = self._plans.of(size)
+        least = None if plan is None else sum(share.traffic_bytes for share in plan.operators)
+        expect(f"{where}.moved_bytes", summary.moved_bytes, moved)
+        expect(f"{where}.proved_bytes", summary.proved_bytes, self._proved)
+        expect_at_least(f"{where}.moved_bytes", moved, self._proved, "proved_bytes")
+        expect(f"{where}.buffer_bytes", summary.buffer_bytes, size if size > 0 else None)
+        expect(f"{where}.least_bytes", summary.least_bytes, least)
+        is_exact = plan is not None and least is not None and plan.is_exact and least <= moved
+        expect(f"{where}.least_is_exact", summary.least_is_exact, is_exact)
+        if plan is not None and least is not None:
+            expect_at_least(f"{where}.least_bytes", least, self._proved, "proved_bytes")
+            expect_plan(f"{where}.least_bytes", plan, self._plans, size)
+        io_bytes = graph.io_bytes
+        expect(f"{where}.ratio", summary.ratio, moved / least if least else None, ROUNDING)
+        expect(f"{where}.schedule_ratio", summary.schedule_ratio, io_bytes / self._proved if self._proved else None)
+        self._audit_operators(f"{where}.operators", summary, point)
+
+    def _audit_operators(self, where: str, summary: TrafficSummary, point: Point) -> None:
+        owner = {name: op.name for op in self._plans.merged.operators for name in (op.name, *op.within)}
+        moved: dict[str, int] = {}
+        for origin, count in _moved_by_origin(point):
+            name = owner.get(origin, "(other)")
+            moved[name] = moved.get(name, 0) + count
+        least: dict[str, int] = {}
+        plan = self._plans.of(point.attained.chips * int(point.sram_bytes))
+        for share in () if plan is None else plan.operators:
+            least[owner[share.name]] = least.get(owner[share.name], 0) + share.traffic_bytes
+        for number, row in enumerate(summary.operators):
+            _audit_row(f"{where}[{number}]", row, moved.pop(row.operator, 0), least.pop(row.operator, 0))
+        expect(f"{where}: bytes moved by others", 0, sum(moved.values()))
+        expect(f"{where}: least bytes of others", 0, sum(least.values()))
+
+
+def _audit_row(where: str, row: OperatorTrafficSummary, moved: int, least: int) -> None:
+    expect(f"{where}.moved_bytes", row.moved_bytes, moved)
+    expect(f"{where}.least_bytes", row.least_bytes, least)
+    expect(f"{where}.excess_bytes", row.excess_bytes, moved - least)
+
+
+def _expect_words(model: BoundedModel, program: Program) -> None:
+    """Hold words of tensors against the arrays of the program, and those of operands that are read or written whole.
+
+    Raises:
+        VerificationError: naming the tensor or the operator.
+    """
+    sizes = dict(_array_bytes(program))
+    words = {tensor.name: tensor.words for tensor in model.tensors}
+    for tensor in model.tensors:
+        if tensor.name in sizes:
+            expect(f"tensor {tensor.name!r}: bytes", tensor.words * tensor.element_bytes, sizes[tensor.name])
+    for op in model.operators:
+        is_read = op.op_type in _READ_ALL and any(each.tensor not in program.parameters for each in op.reads)
+        known = [operand for operand in op.reads if operand.tensor in words]  # others are constants that tasks know
+        for operand in known:
+            where, whole = f"operator {op.name!r}: words read of {operand.tensor!r}", words[operand.tensor]
+            if is_read:
+                expect(where, operand.words, whole)
+            expect_at_least(where, whole, operand.words, "those read")
+        for operand in op.writes if op.op_type != _WRITES_IN_PART else ():
+            expect(f"operator {op.name!r}: words written of {operand.tensor!r}", operand.words, words[operand.tensor])
+
+
+def _array_bytes(program: Program) -> Iterator[tuple[str, int]]:
+    """Yield the bytes of each input, output and parameter, packed where elements are of less than a byte."""
+    ports: tuple[Port, ...] = (*program.inputs, *program.outputs)
+    shapes = {port.array: (port.shape, port.dtype) for port in ports}
+    for name, (shape, dtype) in shapes.items():
+        array = program.sdfg.arrays[name]
+        bits = PACKED_BITS.get(dtype, 8 * array.dtype.bytes)
+        yield name, -(-prod(shape) * bits // 8)
+
+
+def _compulsory_bytes(model: BoundedModel) -> int:
+    """Return the bytes of inputs and parameters that some operator reads, and of outputs, each once.
+
+    From the last operator to the first: what nobody reads of a result need not be made, element by element, and a
+    parameter of one word may be part of the program.
+    """
+    role = {tensor.name: tensor.role for tensor in model.tensors}
+    size = {tensor.name: tensor.words for tensor in model.tensors}
+    read, written = dict.fromkeys(size, 0), dict(size)
+    for op in reversed(model.operators):
+        spared = 0
+        for result in op.writes:
+            written[result.tensor] = result.words
+            if op.is_elementwise and role[result.tensor] is not TensorRole.OUTPUT:
+                spared += max(size[result.tensor] - read[result.tensor], 0)
+        for operand in op.reads:
+            read[operand.tensor] = max(read.get(operand.tensor, 0), operand.words - spared)
+    least = {TensorRole.OUTPUT: 0, TensorRole.INPUT: 0, TensorRole.PARAMETER: 1}  # fewer words than these are free
+    total = 0
+    for tensor in model.tensors:
+        words = written[tensor.name] if tensor.role is TensorRole.OUTPUT else read[tensor.name]
+        if words > least.get(tensor.role, words):
+            total += words * tensor.element_bytes
+    return total
+
+
+def _moved_by_origin(point: Point) -> Iterator[tuple[str, int]]:
+    """Yield operators with bytes: a store is written for who makes it, and read for the first that needs it."""
+    attained = point.attained
+    makers, readers = _ends_of_stores(attained.machine_dag)
+    origins = {kernel.name: kernel.origin for kernel in attained.machine_dag.kernels}
+    for configuration in attained.configurations:
+        order = [origins.get(name, "") for name in configuration.kernels]
+        for store in configuration.stores:
+            needing = readers.get(store.name, [])
+            here = [origin for origin in order if origin in needing] or needing or [""]
+            yield here[0], store.dram_read_bytes * attained.chips
+            yield makers.get(store.name, ""), store.dram_write_bytes * attained.chips
+
+
+def _ends_of_stores(dag: CanonicalDag) -> tuple[Mapping[str, str], Mapping[str, list[str]]]:
+    """Return by name of a store the operator that makes it, and those that read it in the order of the edges."""
+    origin = [dag.kernels[scope.kernel].origin if scope.kernel >= 0 else None for scope in dag.scopes]
+    pairs = dict.fromkeys(
+        zip(dag.node_scope[dag.edge_source].tolist(), dag.node_scope[dag.edge_target].tolist(), strict=True)
+    )
+    makers: dict[str, str] = {}
+    readers: dict[str, list[str]] = {}
+    for source, target in pairs:
+        maker, reader, name = origin[source], origin[target], dag.scopes[source].name
+        if maker is not None:
+            makers.setdefault(name, maker)
+            makers.setdefault(dag.scopes[target].name, maker)
+        if reader is not None:
+            readers.setdefault(name, []).append(reader)
+    return makers, readers
