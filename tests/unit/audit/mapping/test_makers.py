@@ -1,0 +1,95 @@
+"""What is doubled or halved where figures of a mapping are made is refused: the audit shares none of it."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from dfcompile.audit.mapping import audit_mapping
+from dfcompile.canonical_dag import Kernel
+from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
+from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions
+from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.machine import cost, roofs
+from dfcompile.dfmodel_backend.machine.system import Accelerator, System
+from dfcompile.dfmodel_backend.options import Overlap
+from dfcompile.dfmodel_backend.sharding import tensor_layouts
+from dfcompile.driver import explore
+from dfcompile.errors import VerificationError
+from dfcompile.options import Options
+from dfcompile.report import kernel_summary, summary
+from tests.mutants.audited_reports import MACHINE
+from tests.onnx_text import model_from_text
+
+MODEL = "g (float[16,24] x) => (float[16,24] z) { z = Softmax(x) }"
+MADE = (
+    (Kernel, "flop", 2),
+    (Conversions, "_moved", 0.5),
+    (Conversions, "_passing", 2),
+    (Conversions, "_time_ns", 2),
+    (LeastCosts, "_all_memory_ns", 0.5),
+    (LeastCosts, "cycles_on_chips", 0.5),
+    (Accelerator, "peak_gflops", 2),
+    (System, "dram_gb_per_s", 2),
+    (Overlap, "time_ns", 0.5),
+    (TensorGroup, "cost", 2),
+    (cost, "machine_cost_usd", 2),
+    (cost, "machine_power_w", 2),
+    (cost, "network_cost_usd", 0.5),
+    (cost, "network_power_w", 2),
+    (roofs, "_received_per_ns", 0.5),
+    (tensor_layouts, "share_elements", 2),
+    (kernel_summary, "_NS_PER_S", 2),
+    (summary, "NS_PER_S", 0.5),
+    (summary, "_utilization", 2),
+)
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> Options:
+    folder: Path = tmp_path_factory.mktemp("softmax")
+    onnx.save(model_from_text(MODEL), folder / "model.onnx")
+    (folder / "machine.yaml").write_text(MACHINE)
+    return Options(folder / "model.onnx", (4,), chips=(3,), system=str(folder / "machine.yaml"))
+
+
+def audit(options: Options) -> None:
+    """Make a mapping, and audit what is reported of it."""
+    exploration = explore(options)
+    (result,) = summary.summarize(exploration).results
+    assert result.mapping is not None
+    assert result.mapping.exchanges
+    audit_mapping("mapping", result.mapping, exploration.points[0])
+
+
+def scaled(value: Any, factor: float) -> Any:
+    """Return a number, each of several, or what a function, a method or a property gives, times a factor."""
+    match value:
+        case bool():
+            raise TypeError("a truth value has no double")
+        case int():
+            return int(value * factor)
+        case float():
+            return value * factor
+        case tuple():
+            return tuple(scaled(part, factor) for part in value)
+        case property() | cached_property():
+            get = value.fget if isinstance(value, property) else value.func
+            return property(lambda held: scaled(get(held), factor))
+    return lambda *given, **named: scaled(value(*given, **named), factor)
+
+
+def test_what_is_made_right_passes(options: Options) -> None:
+    audit(options)
+
+
+@pytest.mark.parametrize(("owner", "name", "factor"), MADE, ids=lambda part: getattr(part, "__name__", part))
+def test_what_is_made_wrong_is_refused(
+    options: Options, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, factor: float
+) -> None:
+    monkeypatch.setattr(owner, name, scaled(vars(owner)[name], factor))
+
+    with pytest.raises(VerificationError):
+        audit(options)
