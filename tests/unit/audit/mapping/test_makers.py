@@ -76,7 +76,7 @@ def scaled(value: Any, factor: float) -> Any:
         case tuple():
             return tuple(scaled(part, factor) for part in value)
         case property() | cached_property():
-            get = value.fget if isinstance(value, property) else value.func
+            get: Any = value.fget if isinstance(value, property) else value.func
             return property(lambda held: scaled(get(held), factor))
     return lambda *given, **named: scaled(value(*given, **named), factor)
 
