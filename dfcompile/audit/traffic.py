@@ -91,8 +91,12 @@ def _expect_words(model: BoundedModel, program: Program) -> None:
     for tensor in model.tensors:
         if tensor.name in sizes:
             expect(f"tensor {tensor.name!r}: bytes", tensor.words * tensor.element_bytes, sizes[tensor.name])
+    varying = {port.array for port in program.inputs}
     for op in model.operators:
-        is_read = op.op_type in _READ_ALL and any(each.tensor not in program.parameters for each in op.reads)
+        varies = any(operand.tensor in varying for operand in op.reads)
+        if varies:
+            varying |= {result.tensor for result in op.writes}
+        is_read = varies and op.op_type in _READ_ALL  # nothing needs to be read for a result that never changes
         known = [operand for operand in op.reads if operand.tensor in words]  # others are constants that tasks know
         for operand in known:
             where, whole = f"operator {op.name!r}: words read of {operand.tensor!r}", words[operand.tensor]

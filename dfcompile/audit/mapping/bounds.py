@@ -37,7 +37,7 @@ def compulsory_bytes(dag: CanonicalDag) -> int:
     written, read, largest = np.zeros((3, dag.nodes_count), dtype=np.int64)
     by_task, to_task = task[dag.edge_source], task[dag.edge_target]
     np.add.at(written, dag.edge_target[by_task], size[by_task])
-    np.add.at(read, dag.edge_source[to_task], size[to_task])
+    np.add.at(read, dag.edge_source[to_task], distinct[to_task])
     np.maximum.at(largest, dag.edge_source[to_task], distinct[to_task])
     arrays = {tensor.name: tensor for tensor in dag.tensors}
     total = 0

@@ -91,7 +91,7 @@ class LeastCosts(Struct, frozen=True, dict=True):
         return _UnitStores(
             written=written,
             read=_Entries.of(
-                (table.of_node[source[out]], unit[target[out]], table.edge_bytes[out]), (streams, readers, sizes)
+                (table.of_node[source[out]], unit[target[out]], table.distinct_bytes[out]), (streams, readers, sizes)
             ),
             all_written=written.of_units(np.ones(model.units.count), buffers + len(sizes)),
             whole=np.concatenate([table.whole_bytes, sizes]).astype(float),
