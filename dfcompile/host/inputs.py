@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dfcompile.errors import UserError
+from dfcompile.host.read_files import note_standard_input
 
 STANDARD_INPUT = "-"
 LARGEST_BYTES = 2**30  # of a text: a DAG of ten million nodes, a family per line
@@ -19,6 +20,7 @@ def read_bytes(path: Path, most: int = LARGEST_BYTES) -> bytes:
         UserError: it holds more than ``most`` bytes, as a device that never ends does.
     """
     if str(path) == STANDARD_INPUT:
+        note_standard_input()
         return _read(sys.stdin.buffer.read, str(path), most)
     with path.open("rb") as file:
         return _read(file.read, str(path), most)

@@ -133,9 +133,11 @@ def write_folder(files: Mapping[str, str | bytes], folder: Path) -> None:
     Names may have sub-folders.
 
     Raises:
-        UserError: the folder cannot be written.
+        UserError: the folder cannot be written, or this run has read a file in it.
     """
     check_folder(folder)
+    if was_read(folder):
+        raise UserError(OVERWRITES_INPUT.format(str(folder)))
     try:
         draft = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=f".{folder.name}."))
         try:

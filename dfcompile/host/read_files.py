@@ -3,11 +3,15 @@
 Python tells an audit hook of every file that is opened [PEP 578]; a hook stays for as long as the process.
 """
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from functools import cache
+from importlib.util import source_from_cache
 from pathlib import Path
 
+_STANDARD_INPUT = "/dev/stdin"
 _ACCESS = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 
 
@@ -20,7 +24,8 @@ def _names() -> dict[str, None]:
         if event == "open":
             name, _, flags = arguments
             if isinstance(name, str | bytes) and isinstance(flags, int) and flags & _ACCESS == os.O_RDONLY:
-                names[os.fsdecode(name)] = None
+                with contextlib.suppress(OSError):  # of a folder that is gone, which nothing can be written to either
+                    names[os.path.abspath(os.fsdecode(name))] = None  # noqa: PTH100  # which pathlib makes of links too
 
     sys.addaudithook(note)
     return names
@@ -31,17 +36,30 @@ def note_read_files() -> None:
     _names().clear()
 
 
+def note_standard_input() -> None:
+    """Note that standard input was read, which may be a file."""
+    _names()[_STANDARD_INPUT] = None
+
+
 def was_read(target: Path) -> bool:
-    """Return whether a file was opened for reading, by whatever name or link."""
-    try:
-        wanted = target.stat()
-    except OSError:
-        return False
-    return any(_is_same(name, wanted) for name in tuple(_names()))
+    """Return whether a file, or one in a folder, was opened for reading, by whatever name or link."""
+    inside = target.rglob("*") if target.is_dir() else ()
+    wanted = {_identity(str(file)) for file in (target, *inside)} - {None}
+    return bool(wanted) and any(_identity(name) in wanted for name in _opened())
 
 
-def _is_same(name: str, wanted: os.stat_result) -> bool:
+def _opened() -> Iterator[str]:
+    """Yield the names of files that were opened, also of modules of which only what was compiled of them was."""
+    for name in tuple(_names()):
+        yield name
+        if name.endswith(".pyc"):
+            with contextlib.suppress(ValueError):
+                yield source_from_cache(name)
+
+
+def _identity(name: str) -> tuple[int, int] | None:
     try:
-        return os.path.samestat(os.stat(name), wanted)  # noqa: PTH116  # thousands of names
-    except OSError:
-        return False
+        found = os.stat(name)  # noqa: PTH116  # thousands of names
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino

@@ -17,6 +17,7 @@ from tests.fuzz.generated_models import MOST_NODES, ModelCase, generated_model
 from tests.fuzz.kind import Case, Kind
 from tests.fuzz.model_judge import judge_model
 from tests.fuzz.model_mutations import mutated
+from tests.fuzz.overwrite_cases import drawn_overwrite, judge_overwrite
 from tests.fuzz.published_models import published_model
 from tests.fuzz.setup_cases import judge_setup, mutated_setup
 from tests.fuzz.system_cases import judge_system, mutated_system
@@ -108,5 +109,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "setup": Kind(mutated_setup, judge_setup),
         "system": Kind(mutated_system, judge_system),
         "caches": Kind(damaged_cache, judge_cache),
+        "overwrites": Kind(drawn_overwrite, judge_overwrite),
     }
 )

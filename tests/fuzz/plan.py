@@ -17,7 +17,8 @@ def planned(seed: int, models: int, dags: int, files: int, *, published: bool = 
         seed: of the campaign.
         models: .onnx files.
         dags: canonical DAG files.
-        files: set-up and system files, one half each; a tenth as many are damaged caches, which come on top.
+        files: set-up and system files, one half each; a tenth as many damaged caches, and outputs that are inputs, come
+            on top.
         published: whether models that ONNX publishes are mutated as well; collecting them takes seconds.
     """
     shares = {kind: part for kind, part in MODEL_KINDS.items() if published or kind != "published"}
@@ -26,7 +27,7 @@ def planned(seed: int, models: int, dags: int, files: int, *, published: bool = 
     counts["node"] += models - sum(counts.values())
     counts["compiled"] = models // MODELS_PER_COMPILATION
     counts |= {"dag": dags, "setup": files // 2, "system": files - files // 2}
-    counts["caches"] = files // FILES_PER_CACHE
+    counts["caches"] = counts["overwrites"] = files // FILES_PER_CACHE
     cases = [
         ((number + 0.5) / count, kind, f"{seed}:{kind}:{number}")
         for kind, count in counts.items()

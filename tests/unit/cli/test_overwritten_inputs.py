@@ -7,12 +7,19 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from onnx import external_data_helper, numpy_helper, parser
 
 from dfcompile.cli.main import main
 from dfcompile.errors import UserError
-from dfcompile.host.outputs import write_text
+from dfcompile.host.outputs import MARKER, write_text
 from dfcompile.host.read_files import note_read_files
+from tests.examples import examples
+from tests.fuzz.command_inputs import write_inputs
+from tests.fuzz.draw import Draw
+from tests.fuzz.outcome import Verdict
+from tests.fuzz.overwrite_cases import drawn_overwrite, judge_overwrite
 from tests.onnx_files import save_convolution
 
 WAYS: dict[str, Callable[[Path], Path]] = {
@@ -84,6 +91,77 @@ def test_external_data_are_not_overwritten(tmp_path: Path, capsys: pytest.Captur
     assert main([str(tmp_path / "model.onnx"), "--pes", "2", "-o", str(tmp_path / "weights.bin")]) == 1
     assert "weights.bin': found a file that this run reads against another file" in capsys.readouterr().err
     assert (tmp_path / "weights.bin").read_bytes() == before
+
+
+@given(st.integers(0, 10**9))
+@examples(30)
+def test_no_command_writes_over_what_it_reads(seed: int) -> None:
+    draw = Draw(str(seed))
+    case = drawn_overwrite(draw)
+
+    outcome = judge_overwrite(Path("case.json"), case, draw, lambda _phase: None)
+
+    assert outcome.verdict is Verdict.ACCEPTED, (outcome.cause, outcome.detail)
+
+
+@pytest.mark.parametrize("option", ["-o helper.py", "--html helper.py", "--emit maps ."])
+def test_a_module_is_an_input_also_where_only_its_compiled_code_is_read(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_inputs(tmp_path)
+    monkeypatch.chdir(tmp_path / "p")
+    (tmp_path / "p" / MARKER).touch()
+
+    assert main(["code.py", "--pes", "2", *option.split()]) == 1
+    assert "found a file that this run reads against another file" in capsys.readouterr().err
+    assert Path("helper.py").read_text() == "WIDTH = 4\n"
+
+
+def test_a_folder_with_external_data_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_inputs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    Path("m", "data", MARKER).touch()
+
+    assert main(["m/m.onnx", "--pes", "2", "--emit", "onnx", "m/data"]) == 1
+    assert "output 'm/data': found a file that this run reads" in capsys.readouterr().err
+    assert Path("m/data/w.bin").exists()
+
+
+def test_standard_input_may_be_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_inputs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = Path("g.dag").read_bytes()
+    kept = os.dup(0)
+    try:
+        with Path("g.dag").open("rb") as file:
+            os.dup2(file.fileno(), 0)
+        with open(0, encoding="utf-8", closefd=False) as stream:  # a number
+            monkeypatch.setattr("sys.stdin", stream)
+
+            assert main(["schedule", "-", "--pes", "2", "-o", "g.dag"]) == 1
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+    assert "output 'g.dag': found a file that this run reads" in capsys.readouterr().err.replace(f"{tmp_path}/", "")
+    assert Path("g.dag").read_bytes() == before
+
+
+def test_what_was_read_is_known_from_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.txt").write_text(folder)
+    monkeypatch.chdir(tmp_path / "one")
+    note_read_files()
+    assert Path("a.txt").read_text() == "one"
+    monkeypatch.chdir(tmp_path / "other")
+
+    write_text("written", Path("a.txt"))
+    with pytest.raises(UserError, match="found a file that this run reads"):
+        write_text("written", tmp_path / "one" / "a.txt")
 
 
 def test_an_earlier_output_is_replaced(tmp_path: Path) -> None:
