@@ -51,7 +51,7 @@ screenshots: docs
 	$(BIN)/python -m tests.website.charts
 	$(BIN)/python -m tests.website.page_pictures
 
-# 20,000 models, 5,000 DAGs and 5,000 set-up and system files; less or again: make fuzz FUZZ='--count 1000 --seed 7'
+# 20,000 models, 5,000 DAGs, 5,000 set-up and system files, 3,000 quantised language models; less or again: make fuzz FUZZ='--count 1000 --seed 7'
 fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 

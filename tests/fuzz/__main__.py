@@ -23,7 +23,7 @@ def main() -> int:
     """Run a campaign; return 1 if it found something."""
     options = _options()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**9)
-    cases = planned(seed, options.count, options.dags, options.files)
+    cases = planned(seed, options.count, options.dags, options.files, options.configurations)
     if options.only:
         cases = [case for case in cases if case[0] in options.only]
     if options.case:
@@ -50,6 +50,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=20_000, help="models")
     parser.add_argument("--dags", type=int, default=5_000, help="canonical DAG files")
     parser.add_argument("--files", type=int, default=5_000, help="set-up and system files")
+    parser.add_argument("--configurations", type=int, default=3_000, help="quantised language models")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--only", nargs="+", help="kinds of cases")
     parser.add_argument("--case", nargs=2, metavar=("KIND", "SEED"), help="one case, as a note tells it")

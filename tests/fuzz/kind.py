@@ -21,6 +21,7 @@ class Case:
         feeds: inputs that fit if the file was not damaged.
         plain: an equal model without functions and fixed inputs; empty: the file itself.
         fixed: names of the inputs that dfcompile is told the value of.
+        expected: what the judge has to find, as JSON.
     """
 
     suffix: str
@@ -28,6 +29,7 @@ class Case:
     feeds: Mapping[str, Array] = field(default_factory=dict)
     plain: bytes = b""
     fixed: tuple[str, ...] = ()
+    expected: str = ""
 
 
 @dataclass(frozen=True, slots=True)

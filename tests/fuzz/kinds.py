@@ -19,6 +19,7 @@ from tests.fuzz.model_judge import judge_model
 from tests.fuzz.model_mutations import mutated
 from tests.fuzz.overwrite_cases import drawn_overwrite, judge_overwrite
 from tests.fuzz.published_models import published_model
+from tests.fuzz.quantised_cases import drawn_configuration, judge_configuration
 from tests.fuzz.setup_cases import judge_setup, mutated_setup
 from tests.fuzz.system_cases import judge_system, mutated_system
 from tests.fuzz.traffic_cases import judge_traffic
@@ -110,5 +111,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "system": Kind(mutated_system, judge_system),
         "caches": Kind(damaged_cache, judge_cache),
         "overwrites": Kind(drawn_overwrite, judge_overwrite),
+        "quantised": Kind(drawn_configuration, judge_configuration),
     }
 )

@@ -10,7 +10,9 @@ FILES_PER_CACHE = 10
 MODELS_PER_COMPILATION = 500  # a compilation takes as long as two hundred interpreted models
 
 
-def planned(seed: int, models: int, dags: int, files: int, *, published: bool = True) -> list[tuple[str, str]]:
+def planned(
+    seed: int, models: int, dags: int, files: int, configurations: int, *, published: bool = True
+) -> list[tuple[str, str]]:
     """Return kind and seed of every case, kinds in turn, so that a campaign that is cut short had all of them.
 
     Args:
@@ -19,6 +21,7 @@ def planned(seed: int, models: int, dags: int, files: int, *, published: bool = 
         dags: canonical DAG files.
         files: set-up and system files, one half each; a tenth as many damaged caches, and outputs that are inputs, come
             on top.
+        configurations: of language models, quantised.
         published: whether models that ONNX publishes are mutated as well; collecting them takes seconds.
     """
     shares = {kind: part for kind, part in MODEL_KINDS.items() if published or kind != "published"}
@@ -26,7 +29,7 @@ def planned(seed: int, models: int, dags: int, files: int, *, published: bool = 
     counts = {kind: models * part // whole for kind, part in shares.items()}
     counts["node"] += models - sum(counts.values())
     counts["compiled"] = models // MODELS_PER_COMPILATION
-    counts |= {"dag": dags, "setup": files // 2, "system": files - files // 2}
+    counts |= {"dag": dags, "setup": files // 2, "system": files - files // 2, "quantised": configurations}
     counts["caches"] = counts["overwrites"] = files // FILES_PER_CACHE
     cases = [
         ((number + 0.5) / count, kind, f"{seed}:{kind}:{number}")

@@ -17,7 +17,7 @@ from tests.onnx_nodes import TABLE
 @pytest.mark.slow
 def test_short_campaign_finds_nothing(tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(10**9)
-    cases = planned(seed, models=100, dags=40, files=40, published=False)
+    cases = planned(seed, models=100, dags=40, files=40, configurations=60, published=False)
     found: list[Judged] = []
     judged = run_campaign(cases, 2, tmp_path / "log", found.append)
     found = [each for each in found if each.outcome.verdict.is_finding]
@@ -38,7 +38,24 @@ def test_every_claimed_operator_is_generated() -> None:
     assert set(GENERATORS) == claimed
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"published", "compiled"}))  # which take seconds to collect
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "node",
+        "graph",
+        "folded",
+        "empty",
+        "fixed",
+        "function",
+        "mutated",
+        "dag",
+        "setup",
+        "system",
+        "caches",
+        "overwrites",
+        "quantised",
+    ],
+)
 def test_a_case_follows_from_its_seed(kind: str) -> None:
     for number in range(20):
         first, again = (KINDS[kind].draw(Draw(f"{kind}{number}")) for _ in range(2))

@@ -10,7 +10,7 @@ from typing import TypeVar, get_args, get_origin
 
 from msgspec import Struct, structs
 
-from dfcompile.errors import UserError, nearest
+from dfcompile.errors import UserError
 from dfcompile.language_models.quantisation.place import Place
 
 Keys = TypeVar("Keys", bound=Struct)
@@ -37,7 +37,7 @@ def read(kind: type[Keys], found: object, place: Place) -> Keys:
     fields = {field.encode_name: field for field in structs.fields(kind)}
     for key in found:
         if key not in fields:
-            hint = nearest(str(key), fields)
+            hint = place.nearest(str(key), fields)
             raise UserError(f"{place.where}: unknown key '{place.inside(key).path}'{hint}")
     for name, field in fields.items():
         if field.required and name not in found:

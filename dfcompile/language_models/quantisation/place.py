@@ -1,10 +1,13 @@
 """A place in a configuration, and what is wrong there."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
-from dfcompile.errors import UserError
+from dfcompile.errors import UserError, nearest
 
-_LONGEST = 80  # characters of a key or a value that an error shows
+_LONGEST = 60  # characters of a key or a value that an error shows
+_MOST_WORDS = 8
 
 
 class Place(Struct, frozen=True):
@@ -25,6 +28,18 @@ class Place(Struct, frozen=True):
     def wrong(self, found: object, expected: str) -> UserError:
         """Return the error that another value is expected."""
         return UserError(f"{self.where}: key '{self.path}': found {_cut(repr(found))} against {expected}")
+
+    def unknown(self, found: str, known: Iterable[str]) -> UserError:
+        """Return the error that a word is none of those that are known; a few are shown, or the nearest one."""
+        words = tuple(known)
+        shown = ", ".join(words if len(words) <= _MOST_WORDS else (*words[:_MOST_WORDS], "…"))
+        return self.wrong(found, f"{shown}{self.nearest(found, words)}")
+
+    @staticmethod
+    def nearest(word: str, known: Iterable[str]) -> str:
+        """Return the nearest word as a hint, if there is one: messages stay short, so that paths in them stay whole."""
+        hint = nearest(word, known)
+        return hint if "did you mean" in hint else ""
 
     def unmodelled(self, what: str) -> UserError:
         """Return the error that a key says what has no figures here."""

@@ -5,7 +5,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from dfcompile.errors import UserError, nearest
+from dfcompile.errors import UserError
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.quantisation.modules import Module, modules_of, most_experts
@@ -74,10 +74,10 @@ def _method(found: object, place: Place) -> Method:
         if (method := next(marked, None)) is not None:
             return method
         raise UserError(f"{place.where}: key '{place.inside('quant_method').path}' is missing")
-    if not isinstance(name, str) or name not in methods():
-        hint = nearest(name, methods()) if isinstance(name, str) else ""
-        raise UserError(f"{place.where}: key '{place.inside('quant_method').path}': unknown quant_method "
-                        f"{str(name)[:80]!r}{hint}")  # fmt: skip
+    if not isinstance(name, str):
+        raise place.inside("quant_method").wrong(name, "a text")
+    if name not in methods():
+        raise place.inside("quant_method").unknown(name, sorted(methods()))
     return methods()[name]
 
 

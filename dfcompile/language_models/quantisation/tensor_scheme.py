@@ -79,7 +79,7 @@ def weights_of(scheme: TensorScheme, base: NumberFormat, place: Place) -> Number
 def _group(scheme: TensorScheme, place: Place) -> int:
     strategy = scheme.strategy and scheme.strategy.lower()
     if strategy is not None and strategy not in _STRATEGIES:
-        raise place.inside("strategy").wrong(scheme.strategy, ", ".join(_STRATEGIES))
+        raise place.inside("strategy").unknown(strategy, _STRATEGIES)
     size = group_of(scheme.group_size, place.inside("group_size"))
     if strategy in ("group", "tensor_group") and not size:
         raise place.inside("group_size").wrong(scheme.group_size, f"the elements of a group, as strategy is {strategy}")
@@ -106,7 +106,7 @@ def _scale_bits(scheme: TensorScheme, base: NumberFormat, place: Place) -> int:
         return 8 if scheme.type.lower() == "float" and scheme.num_bits == 4 else base.bits
     name = scheme.scale_dtype.removeprefix("torch.")
     if name not in _SCALE_BITS:
-        raise place.inside("scale_dtype").wrong(scheme.scale_dtype, ", ".join(_SCALE_BITS))
+        raise place.inside("scale_dtype").unknown(scheme.scale_dtype, _SCALE_BITS)
     return _SCALE_BITS[name]
 
 

@@ -57,7 +57,7 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:
     ]
     for packed, inside in formats:
         if packed is not None and packed not in _PACKED:
-            raise inside.inside("format").wrong(packed, ", ".join(_PACKED))
+            raise inside.inside("format").unknown(packed, _PACKED)
     if keys.config_groups is None and keys.kv_cache_scheme is None:
         raise groups.wrong(None, "groups of modules")
     kv, caches = keys.kv_cache_scheme, place.inside("kv_cache_scheme")

@@ -84,13 +84,13 @@ def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa:
     keys = read(_Keys, found, place)
     for key, value in (("format", keys.format), ("checkpoint_format", keys.checkpoint_format)):
         if value is not None and value.lower() not in _FORMATS:
-            raise place.inside(key).wrong(value, ", ".join(_FORMATS))
+            raise place.inside(key).unknown(value, _FORMATS)
     for key, added in (("rotation", keys.rotation), ("adapter", keys.adapter)):
         if added:
             raise place.inside(key).unmodelled("further products beside those of the model")
     block = keys.block_name_to_quantize
     if block is not None and block not in _BLOCKS:
-        raise place.inside("block_name_to_quantize").wrong(block, ", ".join(_BLOCKS))
+        raise place.inside("block_name_to_quantize").unknown(block, _BLOCKS)
     kept, rules = [*(keys.modules_to_not_convert or ()), *(() if keys.lm_head else (HEAD,))], []
     for pattern, changed in (keys.dynamic or {}).items():
         inside = place.inside("dynamic").inside(pattern)

@@ -145,7 +145,7 @@ def _of_algorithm(
     """Return the rule of an algorithm for some modules, or all."""
     algorithm = _ALGORITHMS.get(name.upper())
     if algorithm is None:
-        raise place.inside("quant_algo").wrong(name, ", ".join((*_ALGORITHMS, _MIXED)))
+        raise place.inside("quant_algo").unknown(name, (*_ALGORITHMS, _MIXED))
     group = algorithm.group
     if size:
         inside = place.inside("group_size")
@@ -173,7 +173,7 @@ def _cache(keys: _Keys, base: NumberFormat, place: Place) -> NumberFormat | None
     for name, at in ((keys.kv_cache_quant_algo, place.inside("kv_cache_quant_algo")), (scheme, inside)):
         if name is not None:
             if name.upper() not in _CACHES:
-                raise at.wrong(name, ", ".join(_CACHES))
+                raise at.unknown(name, _CACHES)
             return _CACHES[name.upper()]
     return None
 

@@ -183,7 +183,7 @@ def _form(spec: _Spec, base: NumberFormat, place: Place) -> NumberFormat:
 
 def _group(spec: _Spec, place: Place) -> int:
     if spec.qscheme is not None and spec.qscheme not in _SCHEMES:
-        raise place.inside("qscheme").wrong(spec.qscheme, ", ".join(_SCHEMES))
+        raise place.inside("qscheme").unknown(spec.qscheme, _SCHEMES)
     if spec.qscheme == "per_block" or (spec.qscheme is None and spec.block_size is not None):
         return block_of(spec.block_size or (), place.inside("block_size"))
     group = group_of(spec.group_size, place.inside("group_size"))
@@ -206,7 +206,7 @@ def _scale_bits(spec: _Spec, default: int, place: Place) -> int:
 
 def _known(name: str, table: Mapping[str, int], place: Place) -> int:
     if name not in table:
-        raise place.wrong(name, ", ".join(table))
+        raise place.unknown(name, table)
     return table[name]
 
 

@@ -187,7 +187,7 @@ def _rule(
 ) -> Rule:
     config = _CONFIGS.get(_plain(name))
     if config is None:
-        raise place.wrong(name, f"one of {', '.join(_CONFIGS)}")
+        raise place.unknown(name, _CONFIGS)
     settings = read(_Settings, data, inside)
     _check(settings, config, inside)
     group = config.group
@@ -233,7 +233,7 @@ def _granularity(found: _Tagged | tuple[_Tagged, ...], place: Place) -> int:
     if tagged.type == "PerBlock":
         return block_of(data.block_size or (), place.inside("_data").inside("block_size"))
     if tagged.type not in _OF_ROWS:
-        raise place.inside("_type").wrong(tagged.type, ", ".join((*_OF_ROWS, "PerGroup", "PerBlock")))
+        raise place.inside("_type").unknown(tagged.type, (*_OF_ROWS, "PerGroup", "PerBlock"))
     return 0
 
 

@@ -49,8 +49,8 @@ def test_figures(example: Example) -> None:
 @pytest.mark.parametrize(
     ("stated", "message"),
     [
-        (config("AutoQuantConfig"), "quant_type.default._type': found 'AutoQuantConfig' against one of"),
-        ({"quant_method": "torchao", "quant_type": "autoquant"}, "config.quant_type': found 'autoquant' against one"),
+        (config("AutoQuantConfig"), "quant_type.default._type': found 'AutoQuantConfig' against int4"),
+        ({"quant_method": "torchao", "quant_type": "autoquant"}, "config.quant_type': found 'autoquant' against int4"),
         (config("Int8WeightOnlyConfig", layout=tagged("SemiSparseLayout")), "_data.layout': sparse weights"),
         (config("Float8WeightOnlyConfig", weight_dtype="torch.int8"), "weight_dtype': found 'int8' against float8"),
         (config("Int8WeightOnlyConfig", granularity=tagged("PerMoon")), "granularity._type': found 'PerMoon' against"),
