@@ -22,7 +22,7 @@ from tests.fuzz.published_models import published_model
 from tests.fuzz.quantised_cases import drawn_configuration, judge_configuration
 from tests.fuzz.setup_cases import judge_setup, mutated_setup
 from tests.fuzz.system_cases import judge_system, mutated_system
-from tests.fuzz.traffic_cases import judge_traffic
+from tests.fuzz.figure_cases import judge_figures
 
 
 def _node(draw: Draw) -> Case:
@@ -102,7 +102,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "empty": Kind(_empty, judge_model),
         "fixed": Kind(_fixed, judge_model),
         "function": Kind(_function, judge_model),
-        "traffic": Kind(_weighted, judge_traffic),
+        "figures": Kind(_weighted, judge_figures),
         "mutated": Kind(_mutated, judge_model),
         "published": Kind(_published, judge_model),
         "compiled": Kind(compiled_nodes, judge_compiled),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 MODEL_KINDS: Mapping[str, int] = {
-    "node": 30, "graph": 18, "folded": 5, "empty": 5, "fixed": 5, "function": 4, "traffic": 6, "mutated": 16,
+    "node": 30, "graph": 18, "folded": 5, "empty": 5, "fixed": 5, "function": 4, "figures": 6, "mutated": 16,
     "published": 11,
 }  # per cent  # fmt: skip
 FILES_PER_CACHE = 10
