@@ -149,10 +149,8 @@ def _convolution(op: Operator) -> _Found | None:
     groups = op.integer("group", 1)
     axes = _axes(op, w.shape[2:], x, y)
     rest = tuple(t for t in op.operands() if t is not x and t is not w)
-    filters = w.shape[0] // groups
-    if all(axis.taps == 1 and axis.padding == 0 for axis in axes):  # only the words that are read count
-        return groups, gemm(x.shape[0] * prod(y.shape[2:]), w.shape[1], filters), (x, w, *rest)
-    return 1, Convolution(x.shape[0], groups, w.shape[1], filters, axes), (x, w, *rest)
+    shape = Convolution(x.shape[0], groups, w.shape[1], w.shape[0] // groups, axes)
+    return (*(shape.product or (1, shape)), (x, w, *rest))
 
 
 def _pooling(op: Operator) -> _Found | None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from dfcompile.bounds.einsum.attention import Attention
 from dfcompile.bounds.einsum.convolution import Convolution
 from dfcompile.bounds.einsum.plain import PlainEinsum
-from dfcompile.bounds.einsum.products import gemm, shared_product
+from dfcompile.bounds.einsum.products import gemm
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.errors import UserError, nearest
 from dfcompile.option_texts import REAL, read_real
@@ -127,6 +127,8 @@ def parse_gemm(text: str) -> CountedShape:
 def parse_bmm(text: str) -> CountedShape:
     """Read ``H,M,K,N``: heads with operands of their own; ``,shared`` or ``,groups=G``: one B for all, for each group.
 
+    Rows of all heads that share B are rows of one product.
+
     Raises:
         UserError: another form, a size out of range, or groups that do not divide the heads.
     """
@@ -137,12 +139,12 @@ def parse_bmm(text: str) -> CountedShape:
         case []:
             return heads, gemm(m, k, n)
         case ["shared"]:
-            return 1, shared_product(heads, m, k, n)
+            return 1, gemm(heads * m, k, n)
         case [last] if last.startswith("groups="):
             (groups,) = _sizes("--bmm", [last.removeprefix("groups=")], "groups=G")
             if heads % groups:
                 raise UserError(f"--bmm: found {heads} heads against a multiple of {groups} groups")
-            return groups, shared_product(heads // groups, m, k, n)
+            return groups, gemm(heads // groups * m, k, n)
     raise UserError(f"--bmm: found {text!r} against {form}")
 
 

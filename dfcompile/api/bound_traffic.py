@@ -17,7 +17,7 @@ from dfcompile.bounds.fusion.epilogues import least_plan
 from dfcompile.bounds.fusion.proved_model import proved_model_bytes
 from dfcompile.bounds.fusion.residency import ResidencyPlan
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, Operand
-from dfcompile.bounds.tilings import Rules
+from dfcompile.bounds.tilings import Halo, Rules
 from dfcompile.dfmodel_backend import System, load_system
 from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
@@ -52,9 +52,10 @@ def bound_shape(
     Raises:
         UserError: a size has another form or is too large.
     """
-    count, einsum = shape
     rules = Rules() if rules is None else rules
+    count, einsum = _normal(shape, rules)
     operator = _operator(count, einsum, word_bytes)
+    name = operator.name
     curve = operator.curve(rules)
     sizes = (
         powers_of_two(curve.least_size * word_bytes, curve.maximal_effectual_size * word_bytes)
@@ -62,10 +63,17 @@ def bound_shape(
         else parse_buffers(buffers, word_bytes)
     )
     rows = tuple(bound_row(operator, curve, size, rules, within) for size in sizes)
-    name = operator.name if count == 1 else f"{count} x {operator.name}"
     return BoundsReport(
         name, rows, (), within, notes_of(rules, rows), ((name, bytes_curve(curve, word_bytes)),), 2 * operator.macs
     )
+
+
+def _normal(shape: CountedShape, rules: Rules) -> CountedShape:
+    """Return a convolution whose windows are single words as products; the tool of [huang24] has none of that."""
+    _, einsum = shape
+    if isinstance(einsum, Convolution) and rules.halo is Halo.TRUE:
+        return einsum.product or shape
+    return shape
 
 
 def bound_model(
@@ -174,7 +182,8 @@ def _operator(count: int, einsum: PlainEinsum | Convolution, word_bytes: int) ->
     reads = tuple(Operand(name, count * size) for name, size in zip(("a", "b"), words, strict=True))
     writes = (Operand("c", count * contracted.result_words),)
     op_type = "product" if isinstance(einsum, PlainEinsum) else "convolution"
-    return BoundedOperator(einsum.name, op_type, count, einsum, reads, writes, word_bytes)
+    name = einsum.name if count == 1 else f"{count} x {einsum.name}"
+    return BoundedOperator(name, op_type, count, einsum, reads, writes, word_bytes)
 
 
 def bound_row(op: BoundedOperator, curve: Curve, size: int, rules: Rules, within: float | None) -> BoundRow:

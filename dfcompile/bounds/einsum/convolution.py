@@ -9,7 +9,8 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.bounds.curve import Curve, Int64, check_words, constant, front, front_numbers, least, least_of_each_size
-from dfcompile.bounds.einsum.plain import MOST_TILINGS
+from dfcompile.bounds.einsum.plain import MOST_TILINGS, PlainEinsum
+from dfcompile.bounds.einsum.products import gemm
 from dfcompile.bounds.einsum.window import WindowAxis, axis_tables
 from dfcompile.bounds.einsum.window_orders import Kept, OrderClass, WindowGrid, order_classes
 from dfcompile.bounds.proved import Contracted
@@ -52,6 +53,14 @@ class Convolution(Struct, frozen=True):
         """Names of the loops, in the order of a tiling; the groups are run one after the other."""
         numbers = range(len(self.axes)) if len(self.axes) > 1 else ("",)
         return ("N", "C", "K", *(f"P{number}" for number in numbers), *(f"R{number}" for number in numbers))
+
+    @property
+    def product(self) -> tuple[int, PlainEinsum] | None:
+        """Equal products of matrices that it is, if its windows are single words; positions of all images are rows."""
+        if any(axis.taps > 1 or axis.padding for axis in self.axes):
+            return None
+        rows = self.batch * prod(axis.outputs for axis in self.axes)  # only the words that are read count
+        return self.groups, gemm(rows, self.channels, self.filters)
 
     @property
     def macs(self) -> int:

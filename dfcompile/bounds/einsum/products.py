@@ -1,4 +1,4 @@
-"""Products of matrices as einsums: one, many, and many that share operands."""
+"""Products of matrices as einsums. Heads that share an operand are rows of one product: see `docs/bounds.md`."""
 
 from dfcompile.bounds.einsum.plain import PlainEinsum, PlainTensor
 
@@ -10,16 +10,6 @@ def gemm(m: int, k: int, n: int) -> PlainEinsum:
         ranks=("M", "K", "N"),
         extents=(m, k, n),
         tensors=(PlainTensor("A", (0, 1)), PlainTensor("B", (1, 2)), PlainTensor("C", (0, 2), is_result=True)),
-    )
-
-
-def shared_product(heads: int, m: int, k: int, n: int) -> PlainEinsum:
-    """Return ``A[h, m, k] B[k, n] -> C[h, m, n]``: the heads share B, as a batch shares weights."""
-    return PlainEinsum(
-        name=f"bmm {heads},{m},{k},{n} shared",
-        ranks=("H", "M", "K", "N"),
-        extents=(heads, m, k, n),
-        tensors=(PlainTensor("A", (0, 1, 2)), PlainTensor("B", (2, 3)), PlainTensor("C", (0, 1, 3), is_result=True)),
     )
 
 

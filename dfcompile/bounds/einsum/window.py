@@ -164,7 +164,7 @@ def axis_tables(axis: WindowAxis, tiles: Tiles) -> AxisTables:
     """
     match tiles:
         case Tiles.DIVISORS:
-            return tables_of(axis, tile_sizes(axis.outputs, tiles), tile_sizes(axis.taps, tiles))
+            return tables_of(axis, tile_sizes(axis.outputs, tiles), tile_sizes(axis.taps, tiles), are_whole=True)
         case Tiles.INTEGER:
             sizes = _useful_sizes(axis)
             pairs = len(sizes[0]) * len(sizes[1])
@@ -175,8 +175,15 @@ def axis_tables(axis: WindowAxis, tiles: Tiles) -> AxisTables:
     assert_never(tiles)
 
 
-def tables_of(axis: WindowAxis, outputs: Int64, taps: Int64) -> AxisTables:
-    """Return the sums for all pairs of some tile sizes."""
+def tables_of(axis: WindowAxis, outputs: Int64, taps: Int64, *, are_whole: bool = False) -> AxisTables:
+    """Return the sums for all pairs of some tile sizes.
+
+    Args:
+        axis: of the window.
+        outputs: tile sizes.
+        taps: tile sizes.
+        are_whole: whether all tiles divide, so that the tool's rule is taken as it is.
+    """
     pairs = [(int(p), int(r)) for p in outputs for r in taps]
     shared = {roles: np.zeros(len(pairs), dtype=np.int64) for roles in TRUE_ROLES}
     steady = {key: np.zeros(len(pairs), dtype=np.int64) for key in STEADY}
@@ -187,7 +194,7 @@ def tables_of(axis: WindowAxis, outputs: Int64, taps: Int64) -> AxisTables:
         for roles, column in shared.items():
             column[place] = boxes.shared(roles)
         for (remembered, roles), column in steady.items():
-            column[place] = _steady_sum(axis, boxes, remembered, roles)
+            column[place] = _steady_sum(axis, boxes, remembered, roles, are_whole=are_whole)
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return AxisTables(columns[:, 0], columns[:, 1], footprint, shared, steady)
 
@@ -278,12 +285,12 @@ def _before(role: Role) -> slice:
     return (slice(None), slice(-1, None), slice(0, -1))[role]
 
 
-def _steady_sum(axis: WindowAxis, boxes: _Boxes, remembered: Role, roles: Roles) -> int:
+def _steady_sum(axis: WindowAxis, boxes: _Boxes, remembered: Role, roles: Roles, *, are_whole: bool) -> int:
     """Return what the tool counts as found again: parts of boxes that a whole tile one step back covers.
 
     The tool remembers by which vector the window moved last. It takes every loop to go back by one step where it
     begins anew, so that an advance after others moves by its own step less theirs; unless that is the remembered
-    vector, nothing is found again.
+    vector, nothing is found again. Tiles that do not divide, which the tool does not have, find no more than is there.
     """
     step, tap_step = boxes.outputs * axis.stride, boxes.taps * axis.dilation
     match remembered:
@@ -299,6 +306,8 @@ def _steady_sum(axis: WindowAxis, boxes: _Boxes, remembered: Role, roles: Roles)
     if not is_met:
         return 0
     whole = (boxes.outputs - 1) * axis.stride + (boxes.taps - 1) * axis.dilation + 1
-    now = tuple(_now(role) for role in roles)
-    extents = boxes.ends[now] - boxes.starts[now]
-    return int(np.maximum(np.minimum(extents, whole - by), 0).sum())
+    now, before = tuple(_now(role) for role in roles), tuple(_before(role) for role in roles)
+    starts, ends = boxes.starts[now], np.minimum(boxes.ends[now], boxes.starts[now] + whole - by)
+    if not are_whole:
+        starts, ends = np.maximum(starts, boxes.starts[before]), np.minimum(ends, boxes.ends[before])
+    return int(np.maximum(ends - starts, 0).sum())

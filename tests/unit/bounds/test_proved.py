@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dfcompile.bounds.einsum.convolution import Convolution, convolution_curve
 from dfcompile.bounds.einsum.plain import plain_curve
-from dfcompile.bounds.einsum.products import gemm, shared_product
+from dfcompile.bounds.einsum.products import crossed_product, gemm
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.proved import cube_root, proved_words
 from dfcompile.bounds.tilings import Halo, Rules, Tiles
@@ -19,7 +19,7 @@ rules = st.builds(Rules, st.sampled_from(Tiles), st.sampled_from(Halo), st.boole
 @given(st.integers(1, 4), st.integers(1, 60), st.integers(1, 60), st.integers(1, 60), rules)
 @examples(300)
 def test_no_tiling_of_a_product_is_below_the_proof(heads: int, m: int, k: int, n: int, rules: Rules) -> None:
-    einsum = gemm(m, k, n) if heads == 1 else shared_product(heads, m, k, n)
+    einsum = gemm(m, k, n) if heads == 1 else crossed_product(heads, 1, m, k, n)
     curve = plain_curve(einsum, rules)
     for size, traffic in zip(curve.sizes.tolist(), curve.traffic.tolist(), strict=True):
         least = proved_words(einsum.contracted, size, elides_first_read=rules.elides_first_read)

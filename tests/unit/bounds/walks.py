@@ -51,7 +51,7 @@ def points(
         places = [_Places(tensor, ranges) for tensor in einsum.tensors]
         for order in permutations(real):
             moved = sum(
-                place.tensor.units * _walk(place, order, trips, tiling, forgets=forgets, elides=elides)
+                place.tensor.units * _walk(place, order, trips, tiling, (forgets, divisors), elides=elides)
                 for place in places
             )
             least = moved if least is None else min(least, moved)
@@ -94,9 +94,19 @@ def _mask(box: tuple[range, ...], shape: tuple[int, ...]) -> int:
 
 
 def _walk(
-    places: _Places, order: Sequence[int], trips: Sequence[int], tiling: Sequence[int], *, forgets: bool, elides: bool
+    places: _Places,
+    order: Sequence[int],
+    trips: Sequence[int],
+    tiling: Sequence[int],
+    rule: tuple[bool, bool],
+    *,
+    elides: bool,
 ) -> int:
-    """Return the words that a tensor moves; ``order`` has the outermost loop first."""
+    """Return the words that a tensor moves; ``order`` has the outermost loop first.
+
+    The rule is whether the tool's is taken, and whether it is as it is, also where it finds what is not there.
+    """
+    forgets, as_it_is = rule
     tensor, moved, before = places.tensor, 0, 0
     steps = tensor.steps(tiling)
     remembered: tuple[int, ...] | None = None
@@ -115,7 +125,8 @@ def _walk(
             kept = mask if not any(vector) else _covered(places, tuple(place), vector, tiling)
             if remembered is None:
                 remembered = vector  # the first advance is the innermost loop's; the tool returns to it at once
-            moved += (mask & ~(kept if vector == remembered else 0)).bit_count()
+            there = kept if as_it_is else kept & before
+            moved += (mask & ~(there if vector == remembered else 0)).bit_count()
         before, previous = mask, place
     if not tensor.is_result:
         return moved
