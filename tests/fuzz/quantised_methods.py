@@ -23,10 +23,14 @@ class Stored:
     group: int = 0
     beside: int = 0
 
+    def __post_init__(self) -> None:
+        if not self.group:
+            object.__setattr__(self, "beside", 0)  # of rows and tensors nothing is counted
+
     @property
     def bits(self) -> Fraction:
         """Of an element with its share of scales and zero points."""
-        return self.width + Fraction(self.beside if self.group else 0, self.group or 1)
+        return self.width + Fraction(self.beside, self.group or 1)
 
     def bytes_of(self, elements: int) -> int:
         groups = -(-elements // self.group) if self.group else 0

@@ -1,7 +1,7 @@
 """Lists of modules: their names or parts of them, globs, and regular expressions."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -43,12 +43,15 @@ class Names(Struct, frozen=True):
             for name in module.names
         )
 
-    def experts(self, count: int) -> frozenset[int]:
-        """Return experts of a layer among which there is one of every kind that the list tells apart."""
-        if self.tells_experts_apart:
-            return frozenset(range(count))
-        numbers = (int(part) for word in self.words for part in word.split(".") if part.isdecimal() and len(part) < 9)
-        return frozenset((0, *(number for number in numbers if number < count)))
+
+def representative_experts(lists: Sequence[Names], count: int) -> frozenset[int]:
+    """Return experts of a layer among which there is one of every kind that the lists tell apart."""
+    if any(names.tells_experts_apart for names in lists):
+        return frozenset(range(count))
+    parts = {part for names in lists for word in names.words for part in word.split(".")}
+    named = {int(part) for part in parts if part.isdecimal() and len(part) < 9}
+    other = next(number for number in range(len(named) + 1) if number not in named)
+    return frozenset(number for number in (*named, other) if number < count)
 
 
 def names_of(entries: Iterable[str], place: Place, *, whole: bool = False) -> Names:

@@ -9,6 +9,7 @@ from dfcompile.errors import UserError
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.quantisation.modules import Module, modules_of, most_experts
+from dfcompile.language_models.quantisation.names import representative_experts
 from dfcompile.language_models.quantisation.place import Place
 from dfcompile.language_models.quantisation.stated import Method, Rule, Stated
 from dfcompile.plugins.modules import own_modules, values_in
@@ -123,8 +124,7 @@ def _precision(stated: Stated, model: Model, base: NumberFormat, place: Place) -
 
 
 def _matched(stated: Stated, model: Model, place: Place) -> Iterator[tuple[Module, Rule | None]]:
-    experts = frozenset((0,)).union(*(names.experts(most_experts(model)) for names in stated.lists))
-    modules = list(modules_of(model, experts))
+    modules = list(modules_of(model, representative_experts(stated.lists, most_experts(model))))
     patterns = sum(len(names.patterns) for names in stated.lists)
     if len(modules) * patterns > MOST_MATCHES:
         raise place.unmodelled(f"{patterns:,} patterns over {len(modules):,} modules")

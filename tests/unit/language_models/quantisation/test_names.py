@@ -4,7 +4,7 @@ import pytest
 
 from dfcompile.errors import UserError
 from dfcompile.language_models.quantisation.modules import modules_of
-from dfcompile.language_models.quantisation.names import names_of
+from dfcompile.language_models.quantisation.names import names_of, representative_experts
 from dfcompile.language_models.quantisation.place import Place
 from tests.unit.language_models.quantisation.examples import EXPERTS, LATENT, LLAMA, SMALL, model
 
@@ -83,6 +83,8 @@ def test_a_tied_head_is_the_embedding() -> None:
     [
         (["lm_head", "self_attn"], {0}),
         (["model.layers.2.mlp.experts.7.up_proj"], {0, 2, 7}),
+        ([f"mlp.experts.{expert}" for expert in (0, 2, 3)], {0, 1, 2, 3}),
+        ([f"mlp.experts.{expert}" for expert in range(9)], set(range(9))),
         (["re:.*self_attn.*", "*mlp*", r"re:.*mlp\.gate$"], {0}),
         (["re:.*mlp.gate$"], {0}),
         (["re:.*experts...gate"], set(range(9))),
@@ -91,7 +93,13 @@ def test_a_tied_head_is_the_embedding() -> None:
     ],
 )
 def test_experts_that_lists_may_tell_apart(entries: list[str], experts: set[int]) -> None:
-    assert names_of(entries, PLACE).experts(9) == experts
+    assert representative_experts([names_of(entries, PLACE)], 9) == experts
+
+
+def test_an_expert_that_no_list_names_is_among_them() -> None:
+    lists = [names_of([f"mlp.experts.{expert}"], PLACE) for expert in (0, 1)]
+
+    assert representative_experts(lists, 4) == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
