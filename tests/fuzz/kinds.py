@@ -12,6 +12,7 @@ from tests.fuzz.cache_cases import damaged_cache, judge_cache
 from tests.fuzz.compiled_cases import compiled_nodes, judge_compiled
 from tests.fuzz.dag_cases import judge_dag, mutated_dag
 from tests.fuzz.draw import Draw
+from tests.fuzz.figure_cases import judge_figures
 from tests.fuzz.function_cases import with_functions
 from tests.fuzz.generated_models import MOST_NODES, ModelCase, generated_model
 from tests.fuzz.kind import Case, Kind
@@ -22,7 +23,6 @@ from tests.fuzz.published_models import published_model
 from tests.fuzz.quantised_cases import drawn_configuration, judge_configuration
 from tests.fuzz.setup_cases import judge_setup, mutated_setup
 from tests.fuzz.system_cases import judge_system, mutated_system
-from tests.fuzz.figure_cases import judge_figures
 
 
 def _node(draw: Draw) -> Case:
