@@ -4,9 +4,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dfcompile.audit.paths import components_of, longest_to, reached_from_sources
+from dfcompile.audit.paths import Graph, components_of
 from dfcompile.canonical_dag import CanonicalDag, NodeKind
 from dfcompile.canonical_dag.dag import Bool, Int64
+from dfcompile.distinct import distinct
 
 _TASK, _BUFFER, _PSEUDO = 0, 1, 2
 _ROLES = dict.fromkeys(NodeKind, _TASK) | {
@@ -54,10 +55,13 @@ class GraphFigures:
         return sum(self.work.tolist())
 
     @cached_property
+    def _graph(self) -> Graph:
+        return Graph(self.dag.nodes_count, self.dag.edge_source, self.dag.edge_target)
+
+    @cached_property
     def critical_path_cycles(self) -> int:
         """The largest work along a path."""
-        dag = self.dag
-        return max(longest_to(dag.nodes_count, dag.edge_source, dag.edge_target, self.work.tolist()), default=0)
+        return int(self._graph.longest_to(self.work).max(initial=0))
 
     @cached_property
     def io_elements(self) -> int:
@@ -67,58 +71,62 @@ class GraphFigures:
     @cached_property
     def io_bytes(self) -> int:
         """The same in bytes."""
-        volumes = self.dag.edge_volume[self._is_stored].tolist()
-        sizes = self.dag.edge_element_bytes[self._is_stored].tolist()
-        return sum(volume * size for volume, size in zip(volumes, sizes, strict=True))
+        volumes, sizes = (column[self._is_stored] for column in (self.dag.edge_volume, self.dag.edge_element_bytes))
+        return int((volumes * sizes).sum())  # all bytes of a graph together fit in 64 bits: it is verified
 
     @cached_property
     def streaming_depth_cycles(self) -> int:
         """The longest path of streaming components, each of ``L - 1 + max W`` cycles [dematteis23, section 4]."""
         dag, nodes = self.dag, self.dag.nodes_count
         streamed = self._uncut
-        component = components_of(nodes, dag.edge_source[streamed], dag.edge_target[streamed])
-        level = longest_to(nodes, dag.edge_source[streamed], dag.edge_target[streamed], self._level_steps)
-        deepest, largest = [0] * nodes, [0] * nodes
-        for node in np.flatnonzero(self.is_task).tolist():
-            first = component[node]
-            deepest[first] = max(deepest[first], level[node])
-            largest[first] = max(largest[first], int(self.work[node]))
-        length = [
-            deep - 1 + work if deep and is_task else 0
-            for deep, work, is_task in zip(deepest, largest, self.is_task.tolist(), strict=True)
-        ]
-        along = np.array(component, dtype=np.int64)
-        kept = ~streamed
-        return max(longest_to(nodes, along[dag.edge_source[kept]], along[dag.edge_target[kept]], length), default=0)
+        source, target = dag.edge_source[streamed], dag.edge_target[streamed]
+        component: Int64 = components_of(nodes, source, target)
+        level = Graph(nodes, source, target, self._graph.order).longest_to(self._level_steps)
+        deepest, largest, length = np.zeros((3, nodes), dtype=np.int64)
+        tasks = self.is_task
+        np.maximum.at(deepest, component[tasks], level[tasks])
+        np.maximum.at(largest, component[tasks], self.work[tasks])
+        length[tasks] = (deepest - 1 + largest)[tasks]
+        length[component != np.arange(nodes)] = 0
+        return int(self._between(component, ~streamed).longest_to(length).max(initial=0))
 
     @property
     def _uncut(self) -> Bool:
         """Streams, but those cut in components that would wait for a buffer which they fill themselves."""
-        dag, nodes, streamed = self.dag, self.dag.nodes_count, self.is_stream
-        component = np.array(components_of(nodes, dag.edge_source[streamed], dag.edge_target[streamed]), dtype=np.int64)
-        waits = self._between_cycles(component)[component]
-        before = np.array(longest_to(nodes, dag.edge_source, dag.edge_target, self._is_buffer.astype(int).tolist()))
+        dag, streamed = self.dag, self.is_stream
+        component: Int64 = components_of(dag.nodes_count, dag.edge_source[streamed], dag.edge_target[streamed])
+        waits = self._unreached(component)[component]
+        if not waits.any():
+            return streamed
+        before = self._graph.longest_to(self._is_buffer.astype(np.int64))
         apart = before[dag.edge_source] != before[dag.edge_target]
         uncut: Bool = streamed & ~(waits[dag.edge_source] & apart)
         return uncut
 
-    def _between_cycles(self, component: Int64) -> Bool:
+    def _unreached(self, component: Int64) -> Bool:
         """Return which components no order reaches, neither along the edges between them nor against them."""
-        stored = ~self.is_stream
-        source, target = component[self.dag.edge_source[stored]], component[self.dag.edge_target[stored]]
         unreached = np.ones(self.dag.nodes_count, dtype=np.bool_)
-        unreached[reached_from_sources(self.dag.nodes_count, source, target)] = False
-        # What is before all cycles was reached; what is behind all of them is reached from the other end.
-        inner = unreached[source] & unreached[target]
-        unreached[reached_from_sources(self.dag.nodes_count, target[inner], source[inner])] = False
+        unreached[self._between(component, ~self.is_stream).order] = False
+        if unreached.any():
+            # What is before all cycles was reached; what is behind all of them is reached from the other end.
+            unreached[self._between(component, ~self.is_stream, unreached).order] = False
         return unreached
 
+    def _between(self, component: Int64, kept: Bool, within: Bool | None = None) -> Graph:
+        """Return the kept edges between components, each once; those within some of them the other way round."""
+        nodes = self.dag.nodes_count
+        source, target = component[self.dag.edge_source[kept]], component[self.dag.edge_target[kept]]
+        if within is not None:
+            inner = within[source] & within[target]
+            source, target = target[inner], source[inner]
+        pairs = distinct(source * nodes + target)
+        return Graph(nodes, pairs // max(nodes, 1), pairs % max(nodes, 1))
+
     @property
-    def _level_steps(self) -> list[int]:
+    def _level_steps(self) -> Int64:
         """What each task adds to the level of its producers: the cycles that it needs per element it takes."""
         per_element = -(-self.given // np.maximum(self.taken, 1))
-        steps = np.where(self.taken > 0, np.maximum(per_element, 1), 1)
-        return [int(step) for step in np.where(self.is_task, steps, 0).tolist()]
+        return np.where(self.is_task, np.where(self.taken > 0, np.maximum(per_element, 1), 1), 0)
 
     def _largest(self, ends: np.ndarray[tuple[int], np.dtype[np.int32]]) -> Int64:
         largest = np.zeros(self.dag.nodes_count, dtype=np.int64)

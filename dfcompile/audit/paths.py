@@ -1,54 +1,83 @@
-"""Longest paths and weakly connected components of any graph given as columns of edge ends, node by node."""
+"""Longest paths and connected components of any graph given as columns of edge ends, vertex by vertex."""
 
+from collections import deque
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Column: TypeAlias = "npt.NDArray[np.integer]"
+Rows: TypeAlias = "tuple[list[int], list[int]]"  # entries row after row, and where each row begins
 
 
-def neighbours_of(count: int, ends: Column, others: Column) -> tuple[list[int], list[int]]:
-    """Return where the neighbours of each of so many nodes begin, and the other ends of the edges that end there."""
-    by_end = np.argsort(ends, kind="stable")
-    return np.searchsorted(ends[by_end], np.arange(count + 1)).tolist(), others[by_end].tolist()
+class Graph:
+    """Vertices and edges; several sweeps over one graph share its order."""
 
+    def __init__(self, count: int, source: Column, target: Column, order: list[int] | None = None) -> None:
+        """Take the ends of edges.
 
-def reached_from_sources(count: int, source: Column, target: Column) -> list[int]:
-    """Return the nodes in an order that follows the edges, without those on a cycle or behind one."""
-    start, consumers = neighbours_of(count, source, target)
-    missing = np.bincount(target, minlength=count).tolist()
-    order = [node for node in range(count) if not missing[node]]
-    for node in order:  # it grows
-        for consumer in consumers[start[node] : start[node + 1]]:
-            missing[consumer] -= 1
-            if not missing[consumer]:
-                order.append(consumer)
-    return order
+        Args:
+            count: of vertices.
+            source: of each edge, shape [edges].
+            target: of each edge, shape [edges].
+            order: of all vertices, along the edges; ``None``: it is found.
+        """
+        self._count, self._source, self._target = count, source, target
+        if order is not None:
+            self.order = order
 
-
-def longest_to(count: int, source: Column, target: Column, length: list[int]) -> list[int]:
-    """Return the largest sum of lengths along a path that ends with each node; 0 on cycles and behind them."""
-    start, producers = neighbours_of(count, target, source)
-    longest = [0] * count
-    for node in reached_from_sources(count, source, target):
-        before = [longest[producer] for producer in producers[start[node] : start[node + 1]]]
-        longest[node] = length[node] + max(before, default=0)
-    return longest
-
-
-def components_of(count: int, source: Column, target: Column) -> list[int]:
-    """Return for each node the smallest one that it is connected with, whichever way edges lead."""
-    start, around = neighbours_of(count, np.concatenate([source, target]), np.concatenate([target, source]))
-    component = [-1] * count
-    for first in range(count):
-        if component[first] >= 0:
-            continue
-        component[first], waiting = first, [first]
+    @cached_property
+    def order(self) -> list[int]:
+        """The vertices along the edges, without those on a cycle or behind one."""
+        if (self._source < self._target).all():
+            return list(range(self._count))
+        consumers, start = _rows(self._count, self._source, self._target)
+        missing = np.bincount(self._target, minlength=self._count).tolist()
+        waiting = deque(vertex for vertex, count in enumerate(missing) if not count)
+        order = []
         while waiting:
-            node = waiting.pop()
-            for other in around[start[node] : start[node + 1]]:
-                if component[other] < 0:
-                    component[other] = first
-                    waiting.append(other)
-    return component
+            vertex = waiting.popleft()
+            order.append(vertex)
+            for consumer in consumers[start[vertex] : start[vertex + 1]]:
+                missing[consumer] -= 1
+                if not missing[consumer]:
+                    waiting.append(consumer)
+        return order
+
+    @cached_property
+    def _producers(self) -> Rows:
+        return _rows(self._count, self._target, self._source)
+
+    def longest_to(self, length: Column) -> Column:
+        """Return the largest sum of lengths along a path that ends with each vertex; 0 on cycles and behind them."""
+        producers, start = self._producers
+        own, longest = length.tolist(), [0] * self._count
+        for vertex in self.order:
+            before = 0
+            for producer in producers[start[vertex] : start[vertex + 1]]:
+                if longest[producer] > before:
+                    before = longest[producer]
+            longest[vertex] = own[vertex] + before
+        return np.array(longest, dtype=np.int64)
+
+
+def components_of(count: int, source: Column, target: Column) -> npt.NDArray[np.int64]:
+    """Return for each vertex one that stands for all that it is connected with, whichever way edges lead."""
+    above = list(range(count))
+    for one, other in zip(source.tolist(), target.tolist(), strict=True):
+        first, second = one, other
+        while above[first] != first:
+            above[first] = first = above[above[first]]
+        while above[second] != second:
+            above[second] = second = above[above[second]]
+        above[first] = second
+    found = np.array(above, dtype=np.int64)
+    while (found[found] != found).any():
+        found = found[found]
+    return found
+
+
+def _rows(count: int, row: Column, entry: Column) -> Rows:
+    by_row = np.argsort(row, kind="stable")
+    return entry[by_row].tolist(), np.searchsorted(row[by_row], np.arange(count + 1)).tolist()

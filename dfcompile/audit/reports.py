@@ -1,5 +1,6 @@
 """The audit of the whole report on a model, just before it leaves."""
 
+from dfcompile.audit.automatic import audit_automatic
 from dfcompile.audit.comparing import expect
 from dfcompile.audit.expansions import ExpansionsAudit
 from dfcompile.audit.graph_figures import GraphFigures
@@ -30,6 +31,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         expect(f"{where}.pes", result.pes, point.pes)
         audit_schedule(f"{where}.schedule", result.schedule, point.scheduled, graph)
         expansions.audit(f"{where}.over_expansions", result.over_expansions, point, graph)
+        audit_automatic(f"{where}.automatic", result.automatic, point)
         traffic.audit(f"{where}.traffic", result.traffic, point, graph)
         audit_repetition(f"{where}.repetition", result.repetition, point, exploration.options.repeat, graph)
         if result.mapping is not None:

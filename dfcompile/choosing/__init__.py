@@ -2,6 +2,7 @@
 
 from dfcompile.choosing.automatic import AutomaticChoice
 from dfcompile.choosing.candidate import Candidate, granularities
+from dfcompile.choosing.estimate import Estimate
 from dfcompile.choosing.limits import QUICK, SLOWLY_SCHEDULED, THOROUGH, Limits
 from dfcompile.choosing.operator_options import OperatorOption, OperatorOptions
 from dfcompile.choosing.scoring import UNBOUNDED, Makespans, Score, Scores, Traffic
@@ -16,6 +17,7 @@ __all__ = [
     "UNBOUNDED",
     "AutomaticChoice",
     "Candidate",
+    "Estimate",
     "Limits",
     "Makespans",
     "OperatorOption",

@@ -16,12 +16,14 @@ class Estimate(Struct, frozen=True):
         bound_cycles: what every schedule takes at least: a critical path on which families share all elements.
         work_cycles: of all tasks.
         tasks: their number.
+        families: of the tasks, with streams as they are proved.
     """
 
     cycles: int
     bound_cycles: int
     work_cycles: int
     tasks: int
+    families: tuple[Family, ...] = ()
 
 
 def estimate(flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = None) -> Estimate:
@@ -36,7 +38,7 @@ def estimate(flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = 
         streams: whether a schedule streams at all, given the number of tasks and the elements of all streams; ``None``:
             it does.
     """
-    families = [Family.of(flow, number, pes) for number in range(len(flow.families))]
+    found = families = [Family.of(flow, number, pes) for number in range(len(flow.families))]
     if not families:
         return Estimate(0, 0, 0, 0)
     tasks, total = sum(each.tasks.members for each in families), sum(each.tasks.total for each in families)
@@ -46,7 +48,7 @@ def estimate(flow: Flow, pes: int, streams: Callable[[int, int], bool] | None = 
         families = [each.through_memory() for each in families]
     placing = Placing(flow.order, families, pes)
     placing.run()
-    return Estimate(max(placing.times.end), bound, total, tasks)
+    return Estimate(max(placing.times.end), bound, total, tasks, tuple(found))
 
 
 def _longest_path(order: Sequence[int], families: Sequence[Family]) -> int:

@@ -30,7 +30,7 @@ def words(dag: CanonicalDag, system: System) -> Int64:
     narrow = ~contracts(dag)
     if chip.stages_per_core > 1:
         stream = task[dag.edge_source] & task[dag.edge_target]
-        component = np.array(components_of(dag.nodes_count, dag.edge_source[stream], dag.edge_target[stream]))
+        component = components_of(dag.nodes_count, dag.edge_source[stream], dag.edge_target[stream])
         has_narrow = np.zeros(dag.nodes_count, dtype=np.bool_)
         has_narrow[component[narrow & task]] = True
         narrow = has_narrow[component]

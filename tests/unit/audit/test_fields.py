@@ -7,7 +7,6 @@ from tests.mutants.audited_reports import Audited, audited_reports
 from tests.mutants.fields import FieldMutant, field_mutants, numeric_fields
 
 NOT_YET = (
-    "results[].automatic.",
     "results[].mapping.ideal.solver_s",
     "results[].verification.",
     "results[].schedule.steady_error",

@@ -1,0 +1,74 @@
+"""The audit of the part on the automatic choice: its options, the uniform choices beside it, and estimates."""
+
+from dfcompile.audit.comparing import expect, expect_at_least
+from dfcompile.audit.estimates import Range, range_of
+from dfcompile.choosing import OperatorOption, Selection
+from dfcompile.driver import Point
+from dfcompile.report.automatic_figures import AutomaticSummary, OptionSummary, RivalsSummary
+
+
+def audit_automatic(where: str, summary: AutomaticSummary | None, point: Point) -> None:
+    """Compute the figures of a choice anew.
+
+    Tasks, work and bounds follow from the families of tasks. Where a family would be placed is not worked out again:
+    estimates are those of the choice, and between bounds.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed, or the bound that it is beyond.
+    """
+    selection = point.selection
+    if summary is None or selection is None:
+        expect(f"{where}: whether there is one", summary is not None, selection is not None)
+        return
+    default = selection.default
+    expect(f"{where}.is_taken", summary.is_taken, selection.is_taken)
+    expect(f"{where}.estimated_cycles", summary.estimated_cycles, selection.sketch.estimate.cycles)
+    expect(f"{where}.published_cycles", summary.published_cycles, None if default is None else default.estimate.cycles)
+    for name, sketch in (("estimated_cycles", selection.sketch), ("published_cycles", default)):
+        if sketch is not None:
+            _expect_in_range(f"{where}.{name}", sketch.estimate.cycles, range_of(sketch.estimate, point.pes))
+    _audit_rivals(f"{where}.rivals", summary.rivals, selection, point)
+    options = [(each.origins[0], option) for each in selection.operators for option in each.known]
+    expect(f"{where}.options: their number", len(summary.options), len(options))
+    for number, (found, (origin, option)) in enumerate(zip(summary.options, options, strict=True)):
+        _audit_option(f"{where}.options[{number}]", found, option, point.pes)
+        pieces = selection.sketch.candidate.granularity.pieces_of(origin)
+        is_chosen = (pieces, dict(selection.expansions.get(origin, {}))) == (option.pieces, dict(option.expansions))
+        expect(f"{where}.options[{number}].is_chosen", found.is_chosen, is_chosen)
+
+
+def _audit_option(where: str, found: OptionSummary, option: OperatorOption, pes: int) -> None:
+    known = range_of(option.alone, pes)
+    expect(f"{where}.pieces", found.pieces, option.pieces)
+    expect(f"{where}.tasks", found.tasks, known.tasks)
+    expect(f"{where}.work_cycles", found.work_cycles, known.work_cycles)
+    expect(f"{where}.least_cycles", found.least_cycles, known.least_cycles)
+    expect(f"{where}.alone_cycles", found.alone_cycles, option.alone.cycles)
+    _expect_in_range(f"{where}.alone_cycles", option.alone.cycles, known)
+
+
+def _expect_in_range(where: str, cycles: int, known: Range) -> None:
+    expect_at_least(where, cycles, known.least_cycles, "work and paths of tasks")
+    expect_at_least(f"{where}: all work, and the longest tasks", known.most_cycles, cycles, "the estimate")
+
+
+def _audit_rivals(where: str, found: RivalsSummary | None, selection: Selection, point: Point) -> None:
+    """Count the uniform choices: scheduled, excluded by what is known of them or by the schedule made, or left."""
+    if found is None or not selection.is_taken:
+        expect(f"{where}: whether there are some", found is not None, selection.is_taken)
+        return
+    makespan = max(point.scheduled.schedule.last_out.tolist(), default=0) if point.scheduled.ends else None
+    counts = {"scheduled": 0, "excluded": 0, "estimated": selection.unseen}
+    for rival in selection.rivals:
+        if rival.score is not None:
+            counts["scheduled"] += 1
+        elif rival.is_excluded or (
+            makespan is not None and range_of(rival.sketch.estimate, point.pes).least_cycles >= makespan
+        ):
+            counts["excluded"] += 1
+        else:
+            counts["estimated"] += 1
+    expect(f"{where}.scheduled", found.scheduled, counts["scheduled"])
+    expect(f"{where}.excluded", found.excluded, counts["excluded"])
+    expect(f"{where}.estimated", found.estimated, counts["estimated"])
+    expect(f"{where}.is_quick", found.is_quick, selection.limits.is_quick)
