@@ -124,9 +124,7 @@ def audited_reports(folder: Path) -> tuple[Audited, ...]:
     """
     network = network_file(folder)
     return (
-        compiled(
-            "named expansions", Options(network, (3,), parse_expand(["Conv=im2col"]), chips=(1, 4), system="sn30")
-        ),
+        compiled("named expansions", Options(network, (3,), parse_expand(["Conv=im2col"]))),
         compiled("chosen expansions", Options(network, (4,), automatic=True, repeat=3)),
         compiled("three chips", on_three_chips(folder)),
         scheduled(

@@ -38,33 +38,43 @@ def numeric_fields(described: type = Report, path: str = "") -> Iterator[str]:
             yield here
 
 
-def field_mutants(report: Report) -> Iterator[FieldMutant]:
-    """Yield the report with each of its numbers doubled, halved, one larger and left out, one at a time."""
-    for field, place, change, changed in _changed(report, "", ""):
+def field_mutants(report: Report, *, every: bool = False) -> Iterator[FieldMutant]:
+    """Yield the report with each of its numbers doubled, halved, one larger and left out, one at a time.
+
+    Args:
+        report: as it leaves.
+        every: whether all items of lists are changed, or the first and the last alone.
+    """
+    for field, place, change, changed in _changed(report, "", "", every=every):
         yield FieldMutant(field, place, change, changed)
 
 
-def _changed(record: Any, field: str, place: str) -> Iterator[tuple[str, str, str, Any]]:
+def _changed(record: Any, field: str, place: str, *, every: bool) -> Iterator[tuple[str, str, str, Any]]:
     described: type = type(record)
     for held in fields_of(described):
         value, name = getattr(record, held.name), held.name + "[]" * held.is_list
-        for inner, at, change, changed in _values(held, value, field + name, place + held.name):
+        for inner, at, change, changed in _values(held, value, field + name, place + held.name, every=every):
             yield inner, at, change, replace(record, **{held.name: changed})
 
 
-def _values(held: RecordField, value: Any, field: str, place: str) -> Iterator[tuple[str, str, str, Any]]:
-    if held.is_list:
-        for number, item in enumerate(value):
-            for inner, at, change, changed in _single(held, item, field, f"{place}[{number}]"):
-                yield inner, at, change, (*value[:number], changed, *value[number + 1 :])
-    else:
-        yield from _single(held, value, field, place)
+def _values(
+    held: RecordField, value: Any, field: str, place: str, *, every: bool
+) -> Iterator[tuple[str, str, str, Any]]:
+    if not held.is_list:
+        yield from _single(held, value, field, place, every=every)
+        return
+    chosen = range(len(value)) if every else sorted({0, len(value) - 1} & set(range(len(value))))
+    for number in chosen:
+        for inner, at, change, changed in _single(held, value[number], field, f"{place}[{number}]", every=every):
+            yield inner, at, change, (*value[:number], changed, *value[number + 1 :])
 
 
-def _single(held: RecordField, value: Any, field: str, place: str) -> Iterator[tuple[str, str, str, Any]]:
+def _single(
+    held: RecordField, value: Any, field: str, place: str, *, every: bool
+) -> Iterator[tuple[str, str, str, Any]]:
     if held.record is not None:
         if value is not None:
-            yield from _changed(value, f"{field}.", f"{place}.")
+            yield from _changed(value, f"{field}.", f"{place}.", every=every)
     elif held.kind in KINDS:
         seen = [value]
         for change, changed in _numbers(held, value):
