@@ -185,7 +185,7 @@ def _swept_rows(request: Request, change: str, value: str) -> list[Mapping[str, 
             step = study_of(replace(request, batches=(batch,))).steps[0]
         except InfeasibleError:
             empty = dict.fromkeys(("time_ms", "tokens_per_s", "per_sequence", "held_bytes"))
-            rows.append({**row, **empty, "degrees": "does not fit"})
+            rows.append({**row, **empty, "degrees": "does not fit", "assumptions": None})
             continue
         rows.append(
             row
@@ -195,6 +195,7 @@ def _swept_rows(request: Request, change: str, value: str) -> list[Mapping[str, 
                 "per_sequence": rounded(step.tokens_per_s_per_sequence),
                 "held_bytes": step.deployment.held_bytes,
                 "degrees": step.deployment.degrees.name,
+                "assumptions": "; ".join(step.assumptions),
             }
         )
     return rows

@@ -75,6 +75,9 @@ class Request(Struct, frozen=True):
     may_download: bool = False
 
 
+OTHER_PREFILLS = "prefills of other users are not counted"
+
+
 class StepStudy(Struct, frozen=True):
     """A step and its figures.
 
@@ -108,6 +111,11 @@ class StepStudy(Struct, frozen=True):
     def made_tokens(self) -> int:
         """Tokens that the step takes in or makes."""
         return self.batch.tokens
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What its time rests on: between two steps of decodes a server also reads the prompts of other users."""
+        return (OTHER_PREFILLS,) if self.batch.is_decode else ()
 
     @property
     def tokens_per_s(self) -> float:
@@ -296,6 +304,8 @@ def _notes(request: Request, device: Device, calibration: Calibration | None) ->
         "experts: routing is independent from token to token; weights are those of the expected number of experts",
         "bound: the least traffic of any tiling at the capacity of each memory on the chip, at peak rates",
     ]
+    if any(batch.is_decode for batch in request.batches):
+        notes.append(f"time per output token: {OTHER_PREFILLS} (--chunked counts steps with a piece of a prompt)")
     if calibration is not None:
         notes.append(f"calibrated by {calibration.name}: {calibration.error}; {calibration.source}")
     if not device.capacity_bytes:

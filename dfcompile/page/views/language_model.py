@@ -33,7 +33,8 @@ def _answer(step: Record) -> str:
     found += f" ({degrees})" if degrees else ""
     rate = step.number("tokens_per_s")
     found += f": {quantity(step.number('time_s') or 0, 's')}"
-    return f"{found}, {rate:,.0f} tokens/s." if rate is not None else f"{found}."
+    found += f", {rate:,.0f} tokens/s" if rate is not None else ""
+    return f"{'; '.join((found, *map(str, step.items('assumptions'))))}."
 
 
 def _reasons(steps: Sequence[Record]) -> Iterator[str]:

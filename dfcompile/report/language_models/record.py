@@ -77,6 +77,7 @@ def step_figures(study: Study, step: StepStudy) -> Record:
         "macs": step.macs,
         "weight_read_bytes": step.weight_bytes,
         "time_s": rounded(step.exec_s),
+        "assumptions": list(step.assumptions),
         **{f"{way.value}_s": rounded(seconds) for way, seconds in step.times.items()},
         "full_overlap_s": rounded(one.kernels.overlap_s) if chips == 1 else None,
         "exchange_s": rounded(one.exchange_s),

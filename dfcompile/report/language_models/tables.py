@@ -190,7 +190,8 @@ def _answers(study: Study) -> list[str]:
     if first is not None:
         lines.append(f"time to first token: {first.exec_s * 1e3:,.4g} ms ({study.request.time.value})")
     if later is not None:
-        lines.append(f"time per output token: {later.exec_s * 1e3:,.4g} ms ({study.request.time.value})")
+        how = "; ".join((study.request.time.value, *later.assumptions))
+        lines.append(f"time per output token: {later.exec_s * 1e3:,.4g} ms ({how})")
     return lines
 
 

@@ -25,8 +25,24 @@ def test_the_table_has_every_kernel_and_says_how_it_is_counted(capsys: pytest.Ca
     for word in ("bound", "roofline", "tiling", "counted by roofline", "lm_head", "514.1", "819.9", "assumptions"):
         assert word in text
     assert "time to first token: 514.1 ms (roofline)" in text
-    assert "time per output token: 819.9 ms (roofline)" in text
+    assert "time per output token: 819.9 ms (roofline; prefills of other users are not counted)" in text
+    assert "time per output token: prefills of other users are not counted (--chunked" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 120
+
+
+def test_what_a_time_per_output_token_does_not_count_stands_beside_it_in_every_form(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said, page = "prefills of other users are not counted", tmp_path / "page.html"
+    words = ("--prefill", "64", "--decode", "128x4", "--html", str(page))
+    report = json.loads(run(capsys, *words, "--format", "json"))
+
+    assert [step["assumptions"] for step in report["steps"]] == [[], [said]]
+    assert sum(said in note for note in report["notes"]) == 1
+    assert f"; {said}." in page.read_text()
+    assert said not in run(capsys, "--prefill", "64", "-v")
+    swept = csv.DictReader(run(capsys, "--decode", "128x4", "--sweep", "batch=1,2", "--format", "csv").splitlines())
+    assert [row["assumptions"] for row in swept] == [said, said]
 
 
 def test_no_line_is_wider_than_the_page(capsys: pytest.CaptureFixture[str]) -> None:
