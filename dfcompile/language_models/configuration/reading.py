@@ -23,9 +23,14 @@ from dfcompile.language_models.configuration.hub import (
     model_name,
 )
 from dfcompile.language_models.model import Model
+from dfcompile.records import replace
 
 LARGEST_BYTES = 2**24
-_SETTINGS = ("quantization_config", "generation_config")  # keys of this kind that are no models
+QUANTISED_BY = ("quantization_config", "compression_config")  # the second one is the older name
+# Beside a config.json that says nothing of it: NVIDIA's file, and those of older tools.
+QUANTISED_BESIDE = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
+_SETTINGS = (*QUANTISED_BY, "generation_config")  # keys of this kind that are no models
+_DTYPES = ("dtype", "torch_dtype")
 NESTED = ("text_config", "llm_config", "language_config")  # of models that see or hear as well
 OUTER_TYPES = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
 _SHIPPED = "dfcompile.language_models.configuration.shipped"
@@ -38,7 +43,8 @@ class Configuration(Struct, frozen=True):
     Attributes:
         name: in reports.
         where: names it in errors.
-        values: of the fields, those of the text model if it is nested.
+        values: of the fields, those of the text model if it is nested; a file of `QUANTISED_BESIDE` is a field of its
+            name.
         towers: keys of the models beside the text model, such as ``vision_config``.
     """
 
@@ -70,19 +76,22 @@ def read_configuration(asked: str, *, may_download: bool = False) -> Configurati
     """
     path = Path(asked)
     if asked == STANDARD_INPUT or path.is_file():
-        return _parsed(_text_of(path), path.parent.name if path.name == FILE_NAME else path.stem, asked)
+        found = _parsed(_text_of(path), path.parent.name if path.name == FILE_NAME else path.stem, asked)
+        return _with_beside(found, path)
     if path.is_dir():
         snapshot = cached_in(path) if not (path / FILE_NAME).is_file() else None
-        found = snapshot or path / FILE_NAME
-        return _parsed(_text_of(found), path.name if snapshot is None else model_name(path), str(found))
+        file = snapshot or path / FILE_NAME
+        return _with_beside(
+            _parsed(_text_of(file), path.name if snapshot is None else model_name(path), str(file)), file
+        )
     name = asked.lower()
     if name in shipped_names():
-        file = files(_SHIPPED).joinpath(f"{_SAME.get(name, name)}.json")
-        return _parsed(file.read_text(encoding="utf-8"), name, name)
+        shipped = files(_SHIPPED).joinpath(f"{_SAME.get(name, name)}.json")
+        return _parsed(shipped.read_text(encoding="utf-8"), name, name)
     if is_on_hub(asked):
         cached = cached_in(cache_folder(asked)) or (downloaded(asked) if may_download else None)
         if cached is not None:
-            return _parsed(_text_of(cached), asked, str(cached))
+            return _with_beside(_parsed(_text_of(cached), asked, str(cached)), cached)
         raise UserError(
             f"configuration {asked!r}: no such file or folder, and none in the hub's cache {str(cache_home())!r} "
             "(--allow-download fetches its config.json; else put it anywhere and give its path)"
@@ -118,7 +127,26 @@ def model_of(configuration: Configuration) -> Model:
     return FAMILIES[family](configuration.name, family, Fields(values, DEFAULTS[family], where))
 
 
+def _with_beside(configuration: Configuration, path: Path) -> Configuration:
+    """Return a configuration with what the file beside a config.json says of its quantisation, if it says nothing."""
+    if path.name != FILE_NAME or any(configuration.values.get(key) is not None for key in QUANTISED_BY):
+        return configuration
+    for name in QUANTISED_BESIDE:
+        file = path.with_name(name)
+        if file.is_file():
+            document = _document(_text_of(file), str(file))
+            return replace(configuration, values={**configuration.values, name: document})
+    return configuration
+
+
 def _parsed(text: str, name: str, where: str) -> Configuration:
+    document = _document(text, where)
+    fields = _text_fields(document)
+    towers = tuple(key for key in document if key.endswith("_config") and key not in (*NESTED, *_SETTINGS))
+    return Configuration(name, where, fields, () if fields is document else towers)
+
+
+def _document(text: str, where: str) -> dict[str, object]:
     try:
         document = parsed_json(text)
     except ValueError as error:
@@ -127,9 +155,7 @@ def _parsed(text: str, name: str, where: str) -> Configuration:
         raise UserError(f"{where}: not a configuration: nested too deeply") from error
     if not isinstance(document, dict):
         raise UserError(f"{where}: found no keys against those of a configuration")
-    fields = _text_fields(document)
-    towers = tuple(key for key in document if key.endswith("_config") and key not in (*NESTED, *_SETTINGS))
-    return Configuration(name, where, fields, () if fields is document else towers)
+    return document
 
 
 def _text_fields(document: dict[str, object]) -> Mapping[str, object]:
@@ -137,7 +163,8 @@ def _text_fields(document: dict[str, object]) -> Mapping[str, object]:
     inner = next((document[key] for key in NESTED if isinstance(document.get(key), dict)), None)
     if not isinstance(inner, dict):
         return document
-    outer = {key: document[key] for key in ("tie_word_embeddings", "quantization_config") if key in document}
+    shared = ("tie_word_embeddings", *QUANTISED_BY, *(() if any(key in inner for key in _DTYPES) else _DTYPES))
+    outer = {key: document[key] for key in shared if key in document}
     kind = inner.get("model_type", document.get("model_type"))
     return {**outer, **inner, "model_type": kind}
 

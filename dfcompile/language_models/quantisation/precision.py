@@ -6,6 +6,7 @@ from functools import cache
 from msgspec import Struct
 
 from dfcompile.errors import UserError
+from dfcompile.language_models.configuration.reading import QUANTISED_BESIDE, QUANTISED_BY
 from dfcompile.language_models.formats import FORMATS, NumberFormat, Precision, uniform
 from dfcompile.language_models.model import Model
 from dfcompile.language_models.quantisation.modules import Module, modules_of, most_experts
@@ -17,7 +18,6 @@ from dfcompile.records import replace
 
 _METHODS = "dfcompile.language_models.quantisation.methods"
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-_KEYS = ("quantization_config", "compression_config")  # the second one is the older name of the first
 MOST_MATCHES = 5_000_000  # of modules with entries of lists: some seconds
 
 
@@ -43,7 +43,7 @@ def precision_of(values: Mapping[str, object], model: Model, where: str) -> tupl
             what is not modelled.
     """
     base, notes = _dtype(values, where)
-    key = next((key for key in _KEYS if values.get(key) is not None), None)
+    key = next((key for key in (*QUANTISED_BY, *QUANTISED_BESIDE) if values.get(key) is not None), None)
     if key is None:
         return uniform(base), notes
     place = Place(where, key)

@@ -12,7 +12,7 @@ from dfcompile.language_models.formats import FORMATS, uniform
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
 from dfcompile.language_models.study import Request, study_of
-from tests.unit.language_models.quantisation.examples import EXPERTS, LLAMA, Keys, model, read
+from tests.unit.language_models.quantisation.examples import EXPERTS, LLAMA, Keys, bits, model, read
 from tests.unit.language_models.quantisation.test_compressed_tensors import FLOAT4, FLOAT8, compressed, integer
 
 # As the published files have it.
@@ -61,6 +61,45 @@ def test_the_older_name_of_the_key_is_read_as_well() -> None:
     stated = compressed(integer(8))
 
     assert precision_of({"compression_config": stated}, model(LLAMA), "x")[0] == read(stated)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "stated", "bits_of_mlp"),
+    [
+        ("hf_quant_config.json", {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4"}}, 4.5),
+        ("quant_config.json", {"w_bit": 4, "q_group_size": 64, "zero_point": True, "version": "GEMM"}, 4 + 20 / 64),
+        ("quantize_config.json", {"bits": 4, "group_size": 32, "desc_act": True, "sym": True}, 4.5),
+    ],
+)
+def test_a_file_beside_the_configuration_is_read(tmp_path: Path, name: str, stated: Keys, bits_of_mlp: float) -> None:
+    file, beside = tmp_path / "config.json", tmp_path / name
+    file.write_text(json.dumps(LLAMA))
+    beside.write_text(json.dumps(stated))
+    for asked in (tmp_path, file):
+        found = read_configuration(str(asked))
+        assert bits(precision_of(found.values, model(found.values), found.where)[0].mlp) == bits_of_mlp
+
+    beside.write_text(json.dumps({**stated, "moons": 3}))
+    found = read_configuration(str(tmp_path))
+    with pytest.raises(UserError, match=rf"config.json: unknown key '{name}.moons'"):
+        precision_of(found.values, model(found.values), found.where)
+    beside.write_text("[")
+    with pytest.raises(UserError, match=f"{name}: not JSON"):
+        read_configuration(str(tmp_path))
+    file.write_text(json.dumps({**LLAMA, "quantization_config": {"quant_method": "fp8"}}))
+    assert read_configuration(str(tmp_path)).values.keys() == {*LLAMA, "quantization_config"}
+
+
+def test_a_model_inside_of_another_has_what_the_outer_one_says(tmp_path: Path) -> None:
+    file = tmp_path / "model.json"
+    stated = compressed(integer(8), ignore=["re:.*vision.*", "language_model.lm_head"])
+    outer = {"text_config": LLAMA, "vision_config": {}, "torch_dtype": "float16", "compression_config": stated}
+    file.write_text(json.dumps({"model_type": "llava", **outer}))
+    found = read_configuration(str(file))
+    precision, _ = precision_of(found.values, model(found.values), found.where)
+
+    assert found.towers == ("vision_config",)
+    assert (precision.mlp.name, precision.head.name) == ("int8", "fp16")
 
 
 def test_without_the_key_all_is_of_the_dtype() -> None:
