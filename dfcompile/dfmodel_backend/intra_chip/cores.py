@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from dfcompile.dfmodel_backend.workload.kernel_work import KernelWork
 
 LARGEST = 2**62
 MOST_ENTRIES = 4_000_000  # of a table of cores, and of what is looked up at a time
+_KEPT = 256  # tables: those of very large chips take a megabyte
 
 
 class CoreSplit(Struct, frozen=True):
@@ -53,16 +55,21 @@ def core_table(kernel: KernelWork, chip: Machine) -> CoreTable:
     """Return all core splits of a kernel that no other split beats in both cores and cycles."""
     row_blocks = -(-kernel.rows // chip.lanes_per_core)
     column_blocks = -(-kernel.columns // (kernel.stages_per_core or chip.stages_per_core))
+    return _table_of_blocks(row_blocks, column_blocks, kernel.steps, chip.cores)
+
+
+@lru_cache(_KEPT)  # ways to share a graph among chips differ in few kernels
+def _table_of_blocks(row_blocks: int, column_blocks: int, steps_per_block: int, most_cores: int) -> CoreTable:
     number = np.int64
-    if row_blocks * kernel.n * kernel.k >= LARGEST:
+    if row_blocks * column_blocks * steps_per_block >= LARGEST:
         number = np.object_  # type: ignore[assignment]  # whole numbers of any size behave the same
-    stages = np.array(useful_parts(column_blocks, chip.cores), np.int64)
-    steps = -(-column_blocks // stages.astype(number)) * kernel.steps
+    stages = np.array(useful_parts(column_blocks, most_cores), np.int64)
+    steps = -(-column_blocks // stages.astype(number)) * steps_per_block
     # By number of cores: the fewest cycles and the lanes that give them.
-    best = np.full(min(chip.cores, row_blocks * int(stages[-1])) + 1, LARGEST, number)
+    best = np.full(min(most_cores, row_blocks * int(stages[-1])) + 1, LARGEST, number)
     lanes_of = np.zeros(len(best), np.int64)
-    for lanes in useful_parts(row_blocks, chip.cores):
-        count = int(np.searchsorted(stages, chip.cores // lanes, side="right"))
+    for lanes in useful_parts(row_blocks, most_cores):
+        count = int(np.searchsorted(stages, most_cores // lanes, side="right"))
         cores = lanes * stages[:count]
         cycles = -(-row_blocks // lanes) * steps[:count]
         is_better = (cycles < best[cores]) | (lanes_of[cores] == 0)

@@ -121,7 +121,11 @@ class FlowColumns(Struct, frozen=True, eq=False, dict=True):
 
     def _padded(self, members: Members) -> Members:
         """Return ``members`` with a last column of nobody, if anything refers to it."""
-        return np.pad(members, ((0, 0), (0, 1))) if self._has_nobody else members
+        if not self._has_nobody:
+            return members
+        padded = np.zeros((len(members), members.shape[1] + 1), members.dtype)
+        padded[:, :-1] = members
+        return padded
 
     def made(self, members: Members) -> Touched:
         """Return which tensors each set makes."""
