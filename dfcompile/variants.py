@@ -15,7 +15,7 @@ from dfcompile.frontend import ChosenExpansion, Model, Program
 from dfcompile.host.stages import Work, work_of
 from dfcompile.lowering import ExpansionTable, apply_passes, check_choices, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
-from dfcompile.lowering.execution.verification import Deviation, effect_of_inputs, verified_deviation
+from dfcompile.lowering.execution.verification import Deviation, Effect, effect_of_inputs, verified_deviation
 from dfcompile.options import Choice, ShowStage, show_nothing
 from dfcompile.plan import Plan
 from dfcompile.records import replace
@@ -49,7 +49,7 @@ class Variant(Struct, frozen=True, eq=False):
     graph: backend.DataflowGraph
     extraction: ExtractionOptions
     deviation: Deviation | None
-    effect_of_inputs: float | None
+    effect_of_inputs: Effect | None
     label: str
 
     @property
@@ -114,7 +114,7 @@ class Lowerings:
         return library, apply_passes(lower_to_maps(library, plan.table, choices), plan.passes.of_programs)
 
     @cached_property
-    def _effect_of_inputs(self) -> float | None:
+    def _effect_of_inputs(self) -> Effect | None:
         return effect_of_inputs(self._model, EXAMPLE_SEED)
 
     def _variant(

@@ -9,6 +9,7 @@ from dfcompile.audit.model import audit_model
 from dfcompile.audit.repetition import audit_repetition
 from dfcompile.audit.schedule import audit_schedule
 from dfcompile.audit.traffic import TrafficAudit
+from dfcompile.audit.verification import audit_verification
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.driver import Exploration
 from dfcompile.report.figures import Report
@@ -33,6 +34,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
         expansions.audit(f"{where}.over_expansions", result.over_expansions, point, graph)
         audit_automatic(f"{where}.automatic", result.automatic, point)
         traffic.audit(f"{where}.traffic", result.traffic, point, graph)
+        audit_verification(f"{where}.verification", result.verification, point.variant)
         audit_repetition(f"{where}.repetition", result.repetition, point, exploration.options.repeat, graph)
         if result.mapping is not None:
             audit_mapping(f"{where}.mapping", result.mapping, point)

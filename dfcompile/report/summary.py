@@ -83,8 +83,10 @@ def _result(point: Point, traffic: TrafficSummary) -> Result:
 
 
 def _verification(variant: Variant) -> VerificationSummary | None:
-    found = variant.deviation
-    return None if found is None else VerificationSummary(found.absolute, found.relative, variant.effect_of_inputs)
+    found, effect = variant.deviation, variant.effect_of_inputs
+    if found is None:
+        return None
+    return VerificationSummary(found.absolute, found.relative, None if effect is None else effect.relative)
 
 
 def _repetition(point: Point) -> RepetitionSummary | None:

@@ -12,8 +12,10 @@ from dfcompile.errors import DisagreementError, UserError
 from dfcompile.frontend import Answer, Model, Program, element_kind, real_epsilon, reference_answer
 from dfcompile.host.stages import stage, work_of
 from dfcompile.lowering.execution.compiled_run import COMPILING_PARTS, RUNNING_PARTS, run_program
+from dfcompile.records import replace
 
 Array = npt.NDArray[np.generic]
+Outputs = tuple[tuple[Array, Array], ...]  # each output twice: as it should be, and as it was found
 
 # What a chain of operators may lose, relative to the largest value of an output: functions that two libraries compute
 # differently in the last digits, and roundings of intermediate values.
@@ -44,16 +46,30 @@ class Deviation(Struct, frozen=True):
     Attributes:
         absolute: the largest difference.
         relative: the largest difference as a part of the largest finite value of the same output.
+        outputs: that were compared: of the original, and of the lowered model.
     """
 
     absolute: float
     relative: float
+    outputs: Outputs = ()
 
     @staticmethod
     def largest(deviations: "Sequence[Deviation]") -> "Deviation":
         """Return the largest of each; none at all of no outputs."""
         absolute = max((one.absolute for one in deviations), default=0.0)
         return Deviation(absolute, max((one.relative for one in deviations), default=0.0))
+
+
+class Effect(Struct, frozen=True, eq=False):
+    """How far outputs change with the order of what inputs hold.
+
+    Attributes:
+        relative: the largest change as a part of the largest value of the same output.
+        outputs: that were compared: for the input, and for its values in another order.
+    """
+
+    relative: float
+    outputs: Outputs
 
 
 def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
@@ -76,14 +92,15 @@ def verified_deviation(model: Model, maps: Program, seed: int) -> Deviation:
         found = run_program(maps, given, work=work)
     relative = tolerance(coarsest_dtype(maps), longest_sum(maps))
     steps = STEPS if is_quantised(maps) else 0.0
+    outputs = tuple((expected, found[port.name]) for port, expected in zip(maps.outputs, answer.outputs, strict=True))
     deviations = [
-        _deviation(port.name, found[port.name], expected, relative, steps, answer)
-        for port, expected in zip(maps.outputs, answer.outputs, strict=True)
+        _deviation(port.name, ours, expected, relative, steps, answer)
+        for port, (expected, ours) in zip(maps.outputs, outputs, strict=True)
     ]
-    return Deviation.largest(deviations)
+    return replace(Deviation.largest(deviations), outputs=outputs)
 
 
-def effect_of_inputs(model: Model, seed: int) -> float | None:
+def effect_of_inputs(model: Model, seed: int) -> Effect | None:
     """Return how far the original's outputs are from those for the same values of each input in another order.
 
     As a part of the largest value of an output, for the output where that is most. Where it is small, a comparison of
@@ -110,8 +127,8 @@ def effect_of_inputs(model: Model, seed: int) -> float | None:
             changed = reference_answer(model, others)
         except UserError:
             return None
-    effects = [_change(one, other) for one, other in zip(answer.outputs, changed.outputs, strict=True)]
-    return max(effects, default=None)
+    outputs = tuple(zip(answer.outputs, changed.outputs, strict=True))
+    return Effect(max(_change(one, other) for one, other in outputs), outputs) if outputs else None
 
 
 def _change(one: Array, other: Array) -> float:

@@ -8,7 +8,6 @@ from tests.mutants.fields import FieldMutant, field_mutants, numeric_fields
 
 NOT_YET = (
     "results[].mapping.ideal.solver_s",
-    "results[].verification.",
     "results[].schedule.steady_error",
 )
 
