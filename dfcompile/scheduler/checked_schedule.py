@@ -15,7 +15,7 @@ from dfcompile.scheduler.evaluation import ScheduleFigures, figures
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.recomputation import recompute_times
 from dfcompile.scheduler.replayed import replay_of
-from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
+from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 
@@ -41,7 +41,7 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
         schedule: of the graph.
         figures: of the schedule.
         simulation: its replay with stalls, if that was asked for, or if it ends in a deadlock.
-        steady_error: as `TimedSchedule` has it.
+        sample: as `TimedSchedule` has it.
         baseline: the schedule in which every edge goes through memory, accepted by its checker.
         ends: whether the schedule ends, and not in a deadlock.
     """
@@ -49,9 +49,14 @@ class CheckedSchedule(Struct, frozen=True, eq=False):
     schedule: Schedule
     figures: ScheduleFigures
     simulation: Simulation | None
-    steady_error: Fraction | None
+    sample: Sample | None
     baseline: NonStreamingSchedule
     ends: bool = True
+
+    @property
+    def steady_error(self) -> Fraction | None:
+        """By how much the sample takes longer than planned, as a part of the plan; ``None`` without a sample."""
+        return None if self.sample is None else self.sample.error
 
 
 class Scheduling:
@@ -101,7 +106,7 @@ class Scheduling:
             found,
             figures(self._dag, found, baseline, ends=ends, bound_cycles=timed.bound_cycles or self._bound(options.pes)),
             simulation,
-            timed.steady_error,
+            timed.sample,
             baseline,
             ends,
         )

@@ -1,5 +1,7 @@
 """What the scheduler hands over: schedules as read-only array columns."""
 
+from fractions import Fraction
+
 from msgspec import Struct
 
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
@@ -7,6 +9,23 @@ from dfcompile.distinct import distinct
 from dfcompile.options import Timing
 
 NO_PE = -1
+
+
+class Sample(Struct, frozen=True):
+    """What a part of a schedule takes that is too large for a replay of all.
+
+    Attributes:
+        planned_cycles: by the schedule's times, more than 0.
+        taken_cycles: in a replay.
+    """
+
+    planned_cycles: int
+    taken_cycles: int
+
+    @property
+    def error(self) -> Fraction:
+        """By how much it takes longer than planned, as a part of the plan."""
+        return Fraction(self.taken_cycles - self.planned_cycles, self.planned_cycles)
 
 
 class Schedule(Struct, frozen=True, eq=False):

@@ -34,7 +34,7 @@ from dfcompile.scheduler.listing.through_memory import is_nearly_shortest, throu
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
 from dfcompile.scheduler.replayed import replay_of
-from dfcompile.scheduler.schedules import NonStreamingSchedule, Schedule
+from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Wait
 from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_sample
 from dfcompile.scheduler.steady_schedule import QUICK_NODES, Plan
@@ -54,8 +54,8 @@ class TimedSchedule(Struct, frozen=True, eq=False):
     Attributes:
         schedule: with the times of its replay, or steady ones.
         deadlock: the links of one wait cycle if its FIFOs are too small for it to end; its times are those planned.
-        steady_error: where a replay is too large, by how much a sample of what streams together takes longer in a
-            replay than planned, as a part of the plan; ``None`` without a sample.
+        sample: where a replay is too large, what some of what streams together take in one, or all with shorter
+            streams.
         bound_cycles: what every schedule takes at least, as far as it was proved on the way; 0 if nothing was.
         is_replayed: whether the times are those of a replay of just this schedule; those of elements in flight come
             from one with larger FIFOs.
@@ -64,10 +64,15 @@ class TimedSchedule(Struct, frozen=True, eq=False):
 
     schedule: Schedule
     deadlock: tuple[Wait, ...] = ()
-    steady_error: Fraction | None = None
+    sample: Sample | None = None
     bound_cycles: int = 0
     is_replayed: bool = False
     non_streaming: NonStreamingSchedule | None = None
+
+    @property
+    def steady_error(self) -> Fraction | None:
+        """By how much the sample takes longer than planned, as a part of the plan; ``None`` without a sample."""
+        return None if self.sample is None else self.sample.error
 
 
 def schedule(dag: CanonicalDag, options: ScheduleOptions, table: Mapping[str, Partitioner] | None = None) -> Schedule:
@@ -144,7 +149,7 @@ def _listed_or_gangs(
     dag: CanonicalDag, partitioner: Partitioner, options: ScheduleOptions, listed: ListedSchedule
 ) -> TimedSchedule:
     if listed.found is None:
-        return TimedSchedule(listed.planned, steady_error=listed.planning_error)
+        return TimedSchedule(listed.planned, sample=listed.sample)
     accesses = sum(dag.edge_volume.tolist()) + dag.nodes_count * NODE_ACCESSES
     is_bounded = options.max_fifo is not None
     most = MOST_ACCESSES if is_bounded else -1 if options.effort is Effort.QUICK else _GANG_ACCESSES
@@ -189,7 +194,7 @@ def _large(dag: CanonicalDag, steady: Schedule, effort: Effort) -> TimedSchedule
     found = replayed_once(dag, steady, _ACCESSES_QUICKLY if effort is Effort.QUICK else _ACCESSES_ONCE)
     if found is not None and not found.replay.deadlock:
         return TimedSchedule(found.schedule, is_replayed=True)
-    return TimedSchedule(steady, steady_error=_sampled_error(dag, steady))
+    return TimedSchedule(steady, sample=_sample(dag, steady))
 
 
 def _planned(
@@ -252,11 +257,11 @@ def _sized(dag: CanonicalDag, steady: Schedule, fifos: Fifos) -> Schedule:
     return replace(steady, fifo_capacity=capacity)
 
 
-def _sampled_error(dag: CanonicalDag, steady: Schedule) -> Fraction | None:
-    """Return by how much a sample of what streams together takes longer in a replay than planned."""
+def _sample(dag: CanonicalDag, steady: Schedule) -> Sample | None:
+    """Return what some of what streams together take in a replay, beside the plan; ``None`` without any."""
     planned = taken = 0
     for nodes, cycles in replay_sample(dag, replay_of(steady), _SAMPLED_ACCESSES):
         members = list(nodes)
         planned += int(steady.last_out[members].max() - steady.start[members].min())
         taken += cycles
-    return Fraction(taken - planned, planned) if planned else None
+    return Sample(planned, taken) if planned else None

@@ -71,6 +71,13 @@ edge d -> j volume=3
 edge j -> out volume=12 bytes=2
 edge out -> b volume=12
 """
+LONG_STREAMS: Final = """dfcompile-dag/1 long
+task a
+task b
+task c
+edge a -> b volume=300000000
+edge b -> c volume=200000000
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +130,9 @@ def verified(name: str, options: Options) -> Audited:
     return Audited(name, summarize(exploration), partial(audit_report, exploration=exploration))
 
 
-def scheduled(name: str, *options: ScheduleOptions) -> Audited:
-    """Return the report on schedules of a small graph."""
-    scheduling = Scheduling(parse_dag(GRAPH))
+def scheduled(name: str, graph: str, *options: ScheduleOptions) -> Audited:
+    """Return the report on schedules of a graph."""
+    scheduling = Scheduling(parse_dag(graph))
     made = [scheduling.on(each) for each in options]
     audit = partial(audit_schedules, dag=scheduling.dag, schedules=made)
     return Audited(name, summarize_schedules(scheduling, made), audit)
@@ -144,8 +151,10 @@ def audited_reports(folder: Path) -> tuple[Audited, ...]:
         compiled("three chips", on_three_chips(folder)),
         scheduled(
             "schedules",
+            GRAPH,
             ScheduleOptions(2, simulated=True),
             ScheduleOptions(8, barrier=False, fifos=1, simulated=True),
             ScheduleOptions(2, timing=Timing.STEADY),
         ),
+        scheduled("too large for a replay", LONG_STREAMS, ScheduleOptions(2, "best")),
     )

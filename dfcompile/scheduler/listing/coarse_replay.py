@@ -5,7 +5,6 @@ the same places, and weighs more beside shorter streams.
 """
 
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.records import replace
 from dfcompile.scheduler.replayed import replay_of
-from dfcompile.scheduler.schedules import Schedule
+from dfcompile.scheduler.schedules import Sample, Schedule
 from dfcompile.scheduler.simulation import simulate
 
 _ELEMENTS = 2**22  # of the replay: some tenths of a second
@@ -34,8 +33,8 @@ def shortened(dag: CanonicalDag, divisor: int) -> CanonicalDag:
     )
 
 
-def planning_error(dag: CanonicalDag, planned: Schedule, cycles_of: Callable[[CanonicalDag], int]) -> Fraction | None:
-    """Return by how much a replay with shorter streams takes longer than planned, as a part of the plan.
+def coarse_sample(dag: CanonicalDag, planned: Schedule, cycles_of: Callable[[CanonicalDag], int]) -> Sample | None:
+    """Return what a schedule with shorter streams takes in a replay, beside its plan; ``None`` without cycles.
 
     Args:
         dag: the graph.
@@ -47,7 +46,7 @@ def planning_error(dag: CanonicalDag, planned: Schedule, cycles_of: Callable[[Ca
     cycles = cycles_of(short)
     capacity = np.where(planned.streamed, np.maximum(short.edge_volume, 1), 0)
     taken = simulate(short, replay_of(replace(planned, fifo_capacity=capacity)), details=False).makespan_cycles
-    return Fraction(taken - cycles, cycles) if cycles else None
+    return Sample(cycles, taken) if cycles else None
 
 
 def _divided(column: Int64, divisor: int) -> Int64:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from itertools import chain
 
 import numpy as np
@@ -19,14 +18,14 @@ from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
 from dfcompile.scheduler.fifo.in_flight import in_flight
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
-from dfcompile.scheduler.listing.coarse_replay import planning_error
+from dfcompile.scheduler.listing.coarse_replay import coarse_sample
 from dfcompile.scheduler.listing.cp_sat import is_installed, solve
 from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler
 from dfcompile.scheduler.listing.list_search import Budget, ListSearch
 from dfcompile.scheduler.listing.turns import in_turn, is_chain
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.replayed import replay_of, with_times_of
-from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Schedule
+from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
 
 _MOST_NODES = 2**18  # some seconds a pass
@@ -57,14 +56,13 @@ class ListedSchedule(Struct, frozen=True, eq=False):
         found: with the times and FIFOs of its replay; ``None`` where that is too large.
         planned: with times that do not look at single elements, and FIFOs that hold whole streams.
         bound: cycles that every schedule takes at least, as far as they were proved.
-        planning_error: by how much a replay of a sample takes longer than planned, as a part of the plan, where a
-            replay of all is too large.
+        sample: what it takes with shorter streams, where a replay of all is too large.
     """
 
     found: ReplayedSchedule | None
     planned: Schedule
     bound: int
-    planning_error: Fraction | None = None
+    sample: Sample | None = None
 
 
 class ListedPlan(Struct, frozen=True, eq=False):
@@ -204,7 +202,7 @@ def _shortest(
         def settled_cycles(short: CanonicalDag) -> int:
             return ListScheduler(short, options.pes, streamed).settled(found[0].sequence, found[0].before).cycles
 
-        return ListedSchedule(None, planned, bound, planning_error(dag, planned, settled_cycles))
+        return ListedSchedule(None, planned, bound, coarse_sample(dag, planned, settled_cycles))
     replays = max(_ALL_REPLAYED_ELEMENTS // max(elements, 1), 1)
     others = (_planned(dag, options, each, streamed) for each in found[1:replays])
     replayed = min(_replayed(dag, chain([planned], others), bound), key=lambda each: each.schedule.makespan_cycles)
@@ -224,7 +222,7 @@ def _shortest_chain(dag: CanonicalDag, options: ScheduleOptions, bound: int, str
         def cycles_in_turn(short: CanonicalDag) -> int:
             return in_turn(short, options.pes, streamed).cycles
 
-        return ListedSchedule(None, planned, bound, planning_error(dag, planned, cycles_in_turn))
+        return ListedSchedule(None, planned, bound, coarse_sample(dag, planned, cycles_in_turn))
     replayed = next(_replayed(dag, [planned], bound))
     proved = replayed.schedule.makespan_cycles if _is_free(dag, streamed) else bound
     return ListedSchedule(_with_smaller_fifos(dag, replayed), planned, max(bound, proved))

@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import CanonicalDag, verify
 from dfcompile.generators.canonical_dags import cholesky, gaussian
 from dfcompile.scheduler import ScheduleOptions, schedule_non_streaming
 from dfcompile.scheduler.listing import coarse_replay
-from dfcompile.scheduler.listing.coarse_replay import planning_error, shortened
+from dfcompile.scheduler.listing.coarse_replay import coarse_sample, shortened
 from dfcompile.scheduler.listing.list_schedule import ListSchedule, ListScheduler
 from dfcompile.scheduler.listing.listed_schedules import listed_schedule
 from dfcompile.scheduler.replayed import replay_of
@@ -32,7 +32,8 @@ def _error(dag: CanonicalDag, listed: ListSchedule, planned: Schedule) -> Fracti
     def settled_cycles(short: CanonicalDag) -> int:
         return ListScheduler(short, planned.pes, planned.streamed).settled(listed.sequence, listed.before).cycles
 
-    return planning_error(dag, planned, settled_cycles)
+    sample = coarse_sample(dag, planned, settled_cycles)
+    return None if sample is None else sample.error
 
 
 @examples(20)
