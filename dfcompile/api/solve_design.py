@@ -10,6 +10,7 @@ from dfcompile.api.pages import PageSource
 from dfcompile.api.pictures import Picture
 from dfcompile.api.requests import one_of
 from dfcompile.api.runs import Reported
+from dfcompile.audit.design import audit_design
 from dfcompile.dfmodel_backend.check.design_recomputation import recompute_design
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.check.placement import check_placements
@@ -20,6 +21,7 @@ from dfcompile.dfmodel_backend.design_file.second_memory import solve_message
 from dfcompile.dfmodel_backend.design_options import DesignOptions, ShardingObjective
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration, place_design
+from dfcompile.dfmodel_backend.solve.corrections import corrections_of
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.design.summary import summarize_design
@@ -93,7 +95,9 @@ def solve(
     )
     placed = place_design(solution.design, solution.decision, solution.figures, options.compatibility)
     check_placements(solution.design, solution.figures, placed)
-    report = summarize_design("stdin" if str(file) == STANDARD_INPUT else file.stem, solution, placed)
+    corrections = corrections_of(solution)
+    report = summarize_design("stdin" if str(file) == STANDARD_INPUT else file.stem, solution, placed, corrections)
+    audit_design(report, solution, placed, corrections)
     return DesignRun(report, message, solution, placed, file)
 
 

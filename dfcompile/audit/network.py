@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from dfcompile.dfmodel_backend.compatibility import RIGHT, Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Dimension, Network
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind
@@ -102,8 +103,15 @@ def _wiring_of(kind: str) -> _Wiring:
 class ChipNetwork:
     """The chips in use, all along the dimensions of their network."""
 
-    def __init__(self, network: Network) -> None:
-        self._network = network
+    def __init__(self, network: Network, copies: int = 1, compatibility: Compatibility = RIGHT) -> None:
+        """Take the network of the chips in use.
+
+        Args:
+            network: of them.
+            copies: of the workload, each with such a network of its own.
+            compatibility: flaws of prices to repeat.
+        """
+        self._network, self._copies, self._compatibility = network, copies, compatibility
         self._dimensions: Sequence[Dimension] = network.dimensions
         self._wirings = [_wiring_of(kind) for kind in network.kind.split("_")] if network.dimensions else []
         self.chips = tuple(dimension.chips for dimension in network.dimensions)
@@ -128,19 +136,28 @@ class ChipNetwork:
 
     def _paid_gb_per_s(self) -> list[tuple[float, float]]:
         """Return what all links, and all ports of switches, of each dimension carry."""
+        everyone, flaws = math.prod(self.chips), self._compatibility
+        is_fourth_free = flaws.fourth_dimension_free and len(self.chips) == len("wxyz")
         found = []
-        everyone = math.prod(self.chips)
         for place, (dimension, wiring) in enumerate(zip(self._dimensions, self._wirings, strict=True)):
-            groups = everyone // dimension.chips if self.is_grid else math.prod(self.chips[place + 1 :])
-            ports = (wiring.outer_ports if place else wiring.inner_ports)(dimension.chips)
-            carried = groups * dimension.link_bandwidth_gb_per_s
-            found.append(
-                (
-                    carried * wiring.links(dimension.chips) if everyone > 1 else 0.0,
-                    carried * ports if everyone > WIRED_ALONE else 0.0,
-                )
-            )
+            links = ports = 0.0
+            is_paid = not (is_fourth_free and place == len(self.chips) - 1)
+            if everyone > 1 and is_paid:
+                links = self._groups(place, self.chips) * wiring.links(dimension.chips)
+            if everyone > WIRED_ALONE and is_paid:
+                own_ports = (wiring.outer_ports if place else wiring.inner_ports)(dimension.chips)
+                ports = self._groups(place, self.chips[:3] if is_fourth_free else self.chips) * own_ports
+            copies_of_links = copies_of_ports = self._copies
+            if not place and flaws.innermost_links_of_all_copies and self._network.kind in ("r_sw", "sw_sw"):
+                copies_of_links *= self._copies
+                copies_of_ports *= self._copies if self._network.kind == "sw_sw" else 1
+            carried = dimension.link_bandwidth_gb_per_s
+            found.append((copies_of_links * links * carried, copies_of_ports * ports * carried))
         return found
+
+    def _groups(self, place: int, chips: Sequence[int]) -> int:
+        """Return how many groups there are along a dimension."""
+        return math.prod(chips) // chips[place] if self.is_grid else math.prod(chips[place + 1 :])
 
     @property
     def received_gb_per_s(self) -> float:

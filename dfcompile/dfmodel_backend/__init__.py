@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
     from dfcompile.dfmodel_backend.check.mappings import check_mapping
     from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
+    from dfcompile.dfmodel_backend.evaluate.designs import Decision, DesignFigures, StepFigures
     from dfcompile.dfmodel_backend.evaluate.graphs import Configuration, Figures, evaluate_mapping
     from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
     from dfcompile.dfmodel_backend.fusion.registry import find_solver, fusion_solvers
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from dfcompile.dfmodel_backend.machine.system import Amount, System
     from dfcompile.dfmodel_backend.machine.system_file import read_named_system
     from dfcompile.dfmodel_backend.options import MappingOptions, Overlap
+    from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration
     from dfcompile.dfmodel_backend.sharding.tensor_layouts import TensorLayout, tensor_layouts
     from dfcompile.dfmodel_backend.solve.attained_counts import AttainedCounts, LowerShare
     from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts
+    from dfcompile.dfmodel_backend.solve.corrections import Correction
+    from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
     from dfcompile.dfmodel_backend.solve.mapper import map_graph
     from dfcompile.dfmodel_backend.workload.exchange import Exchange, ExchangeKind
     from dfcompile.dfmodel_backend.workload.from_canonical import dataflow_graph
@@ -43,7 +47,11 @@ __all__ = [
     "ChipCounts",
     "Configuration",
     "Connection",
+    "Correction",
     "DataflowGraph",
+    "Decision",
+    "DesignFigures",
+    "DesignSolution",
     "Exchange",
     "ExchangeKind",
     "Figures",
@@ -53,7 +61,9 @@ __all__ = [
     "Mapping",
     "MappingOptions",
     "Overlap",
+    "PlacedConfiguration",
     "Roofs",
+    "StepFigures",
     "System",
     "TaskConfiguration",
     "TaskMapping",
@@ -86,7 +96,11 @@ _PLACES: Final = {
     "ChipCounts": "solve.chip_counts",
     "Configuration": "evaluate.graphs",
     "Connection": "workload.graph",
+    "Correction": "solve.corrections",
     "DataflowGraph": "workload.graph",
+    "Decision": "evaluate.designs",
+    "DesignFigures": "evaluate.designs",
+    "DesignSolution": "solve.design_search",
     "Exchange": "workload.exchange",
     "ExchangeKind": "workload.exchange",
     "Figures": "evaluate.graphs",
@@ -96,7 +110,9 @@ _PLACES: Final = {
     "Mapping": "evaluate.mapping",
     "MappingOptions": "options",
     "Overlap": "options",
+    "PlacedConfiguration": "placement.placed_design",
     "Roofs": "machine.roofs",
+    "StepFigures": "evaluate.designs",
     "System": "machine.system",
     "TaskConfiguration": "attained.task_model",
     "TaskMapping": "attained.mapping",

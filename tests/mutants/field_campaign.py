@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dfcompile.errors import VerificationError
+from dfcompile.report.figures import Report
 from tests.mutants.audited_reports import Audited, audited_reports
 from tests.mutants.fields import FieldMutant, field_mutants, numeric_fields
 
@@ -46,14 +47,14 @@ def field_campaign(reports: Sequence[Audited], *, every: bool) -> FieldCampaign:
     return FieldCampaign(frozenset(fields), frozenset(missed), mutants, tuple(survivors))
 
 
-def _mutants(reports: Sequence[Audited], *, every: bool) -> Iterator[tuple[Audited, FieldMutant]]:
+def _mutants(reports: Sequence[Audited], *, every: bool) -> Iterator[tuple[Audited, FieldMutant[Report]]]:
     for audited in reports:
         for mutant in field_mutants(audited.report, every=every):
             if mutant.field not in MEASURED:
                 yield audited, mutant
 
 
-def is_accepted(audited: Audited, mutant: FieldMutant) -> bool:
+def is_accepted(audited: Audited, mutant: FieldMutant[Report]) -> bool:
     """Return whether the audit of a report accepts a wrong one."""
     try:
         audited.audit(mutant.report)

@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dfcompile.report.figure import RecordField, fields_of
 from dfcompile.report.figures import Report
 
 KINDS = (bool, int, float, Fraction)
+Reported = TypeVar("Reported")
 
 
 @dataclass(frozen=True, slots=True)
-class FieldMutant:
+class FieldMutant(Generic[Reported]):
     """A report with one wrong value.
 
     Attributes:
@@ -25,7 +26,7 @@ class FieldMutant:
     field: str
     place: str
     change: str
-    report: Report
+    report: Reported
 
 
 def numeric_fields(described: type = Report, path: str = "") -> Iterator[str]:
@@ -38,7 +39,7 @@ def numeric_fields(described: type = Report, path: str = "") -> Iterator[str]:
             yield here
 
 
-def field_mutants(report: Report, *, every: bool = False) -> Iterator[FieldMutant]:
+def field_mutants(report: Reported, *, every: bool = False) -> Iterator[FieldMutant[Reported]]:
     """Yield the report with each of its numbers doubled, halved, one larger and left out, one at a time.
 
     Args:

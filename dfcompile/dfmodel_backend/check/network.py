@@ -23,6 +23,7 @@ from dfcompile.dfmodel_backend.workload.design import Design, DesignKernel, Dim,
 from dfcompile.records import replace
 
 Extents = Callable[[DesignKernel], tuple[int, int, int]]  # rows, k, columns of one tile on one chip
+Conversions = Sequence[tuple[int, Collective]]  # id of the kernel that makes a tensor, and what changes its layout
 
 # Layout of a tensor by the split dimension of its kernel, in the order O, M, K, N, none.
 _SPLITS = (Dim.OUTER, Dim.M, Dim.K, Dim.N, Dim.NONE)
@@ -44,6 +45,7 @@ def network_time_ns(
     extents: Extents,
     tiles: int,
     compatibility: Compatibility,
+    conversions: Conversions,
 ) -> float:
     """Return how long the chips exchange in a configuration, or at least exchange: see `check.collectives.is_known`.
 
@@ -54,10 +56,11 @@ def network_time_ns(
         extents: of a kernel on one chip.
         tiles: that the configuration runs.
         compatibility: flaws to repeat.
+        conversions: see `conversions_of`.
     """
     kind = design.execution.batch.kind
     if kind is WorkloadKind.LLM:
-        return _language_model_ns(design, sharding, inside, extents, tiles, compatibility)
+        return _language_model_ns(design, sharding, inside, extents, tiles, compatibility, conversions)
     links = design.machine.links
     chips = [link.chips for link in links]
     everyone = math.prod(chips)
@@ -95,12 +98,13 @@ def _language_model_ns(
     extents: Extents,
     tiles: int,
     compatibility: Compatibility,
+    conversions: Conversions,
 ) -> float:
     groups = {link.parallelism: link for link in design.machine.links if link.chips > 1}
     tensor, data, sequence = groups.get("TP"), groups.get("DP"), groups.get("SP")
     by_share = compatibility.layouts_change_by_share
     parts = tensor.chips if tensor is not None and not by_share else 1
-    sent = _sent(design, sharding, inside, extents, compatibility)
+    sent = sent_by(design, sharding, inside, extents, compatibility, conversions)
     split = {kernel.id for kernel in inside if sharding.get(kernel.id) in (Dim.OUTER, Dim.M, Dim.N)}
     factor = _factor(design, compatibility.all_reduce_factor)
     within = between = along = 0.0
@@ -140,16 +144,16 @@ def _language_model_ns(
 Sent = tuple[DesignKernel, Collective, float]  # whose output, how, bytes of a tile
 
 
-def _sent(
+def sent_by(
     design: Design,
     sharding: Mapping[int, Dim],
     inside: Sequence[DesignKernel],
     extents: Extents,
     compatibility: Compatibility,
+    conversions: Conversions,
 ) -> list[Sent]:
-    """Return what kernels exchange, and what changes its layout behind them."""
+    """Return what kernels of a language model exchange, and what changes its layout behind them."""
     is_split = any(link.parallelism == "TP" and link.chips > 1 for link in design.machine.links)
-    conversions = _conversions(design, sharding, compatibility)
     found = []
     for kernel in inside:
         rows, _, columns = extents(kernel)
@@ -180,9 +184,7 @@ def _tiles_of_output(kernel: DesignKernel, tiles: int) -> int:
     return tiles if kernel.tiling in (Dim.OUTER, Dim.M, Dim.N) and not kernel.num_input else 1
 
 
-def _conversions(
-    design: Design, sharding: Mapping[int, Dim], compatibility: Compatibility
-) -> list[tuple[int, Collective]]:
+def conversions_of(design: Design, sharding: Mapping[int, Dim], compatibility: Compatibility) -> Conversions:
     """Return, per edge that changes a layout, the id of its giver and what changes it."""
     if not design.shards_kernels:
         return []

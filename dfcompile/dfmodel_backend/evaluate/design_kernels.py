@@ -36,12 +36,12 @@ def design_kernel_figures(
     place = np.array([decision.configs[share.kernel.id] for share in model.shares])
     members = place[None, :] == np.arange(len(steps))[:, None]
     tiles, runs = model.tiles_of(members)
-    repeats = [1 if model.rules.reads_once else step.weight_tiles for step in steps]
+    reads, writes = model.repeats(members, np.array([step.weight_tiles for step in steps]))
     streamed = np.zeros(len(model.shares))
     for edge in model.edges:
         if place[edge.source] != place[edge.target]:
-            streamed[edge.source] += repeats[place[edge.source]] * edge.size_bytes
-            streamed[edge.target] += repeats[place[edge.target]] * edge.size_bytes
+            streamed[edge.source] += writes[place[edge.source]] * edge.size_bytes
+            streamed[edge.target] += reads[place[edge.target]] * edge.size_bytes
     moved = tiles[place] * streamed + model.held.moved
     return tuple(
         DesignKernelFigures(

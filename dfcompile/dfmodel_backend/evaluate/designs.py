@@ -65,7 +65,8 @@ class DesignFigures(Struct, frozen=True):
     utilization: float
     cost_usd: float
     power_w: float
-    dram: DramNeed
+    dram: DramNeed  # of the stage that needs most
+    waiting_bytes: float  # most that waits there between configurations
     dram_bytes: float  # most that is needed at a time
     dram_traffic_bytes: float  # of a batch, all chips
     network_traffic_bytes: float  # of a batch, all chips
@@ -106,9 +107,9 @@ def figures_of(model: DesignModel, decision: Decision) -> DesignFigures:
     )  # fmt: skip
     bubble = bubble_factor(model)
     batch_ns = batch_time_ns(model, step_ns)
-    flop = sum(kernel.flop for kernel in design.kernels) * _repetitions(batch)
+    flop = sum(kernel.flop for kernel in design.kernels) * _repetitions(batch) * batch.copies
     machine = design.machine
-    seconds = batch_ns * batch.copies / NS_PER_S
+    seconds = batch_ns / NS_PER_S
     need = [dram_need(model, positions) for positions in _stage_members(model, decision)]
     waiting = [max((step.live_bytes for step in inside), default=0.0) for inside in stages]
     totals = [kept.total + live for kept, live in zip(need, waiting, strict=True)]
@@ -125,6 +126,7 @@ def figures_of(model: DesignModel, decision: Decision) -> DesignFigures:
         cost_usd=machine_cost_usd(machine, batch.copies, model.compatibility),
         power_w=machine_power_w(machine, batch.copies, model.compatibility),
         dram=need[largest],
+        waiting_bytes=waiting[largest],
         dram_bytes=totals[largest],
         dram_traffic_bytes=runs * sum(step.dram_bytes for step in steps),
         network_traffic_bytes=runs * sum(step.network_bytes for step in steps),

@@ -188,12 +188,10 @@ class SetModel(ABC):
     ) -> tuple[Column, Column]:
         """Return the bytes per tile that stream in and out of each set, with weights in so many tiles."""
         read, written = self.flows.streams(members)
-        reads, writes = self._repeats(members, weight_tiles)
+        reads, writes = self.repeats(members, weight_tiles)
         return read * reads, written * writes
 
-    def _repeats(
-        self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None
-    ) -> tuple[Column, Column]:
+    def repeats(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None) -> tuple[Column, Column]:
         """Return how often what streams in is read, and what streams out is written."""
         once = np.ones(len(members))
         if weight_tiles is None or self.rules.reads_once:
@@ -203,7 +201,7 @@ class SetModel(ABC):
 
     def crossing_bytes(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None = None) -> Column:
         """Return the bytes per tile that stream in and out of each set together."""
-        reads, writes = self._repeats(members, weight_tiles)
+        reads, writes = self.repeats(members, weight_tiles)
         if np.array_equal(reads, writes):
             return reads * self.flows.crossing(members)
         return np.add(*self.streams(members, weight_tiles))

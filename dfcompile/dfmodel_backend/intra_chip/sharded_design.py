@@ -235,10 +235,9 @@ class DesignModel(SetModel):
     def _unavoidable_bytes(self) -> Column:
         return self.held.moved
 
-    def _repeats(
-        self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None
-    ) -> tuple[Column, Column]:
-        reads, writes = super()._repeats(members, weight_tiles)
+    def repeats(self, members: Members, weight_tiles: npt.NDArray[np.int32 | np.int64] | None) -> tuple[Column, Column]:
+        """Return how often what streams in is read, and what streams out is written: once per kernel, as a flaw."""
+        reads, writes = super().repeats(members, weight_tiles)
         if self.pmu is None or not self.compatibility.kernels_multiply_traffic:
             return reads, writes
         more = np.maximum(members.sum(axis=1) - 1, 0)
@@ -247,12 +246,22 @@ class DesignModel(SetModel):
     def exchange(self, inside: npt.NDArray[np.float64], tiles: Column) -> tuple[Column, Column]:
         """Return time and bytes of each set's exchange with other chips."""
         exchanged = self._exchanged(inside, tiles)
-        size = exchanged.sizes[Collective.ALL_REDUCE_PERIODIC].copy()  # whatever the tiles
-        for sizes in (exchanged.sizes, exchanged.sequence_sizes):
-            for collective, column in sizes.items():
-                if collective is not Collective.ALL_REDUCE_PERIODIC:
-                    size += column * tiles
+        size = np.zeros(len(inside))
+        for collective, column in exchanged.sizes.items():
+            if self._has_others(collective):
+                size += column if collective is Collective.ALL_REDUCE_PERIODIC else column * tiles
+        if self.degrees.sequence > 1 or self.compatibility.lone_chip_communicates:
+            size += sum(exchanged.sequence_sizes.values()) * tiles
         return self.network.times_ns(exchanged), size
+
+    def _has_others(self, collective: Collective) -> bool:
+        """Return whether a chip has others to exchange with: in its group of a language model, else in its copy."""
+        if self.compatibility.lone_chip_communicates:
+            return True
+        if self.design.execution.batch.kind is WorkloadKind.LLM:
+            is_periodic = collective is Collective.ALL_REDUCE_PERIODIC
+            return (self.degrees.data if is_periodic else self.degrees.tensor) > 1
+        return self.design.machine.chips > self.design.execution.batch.copies
 
     def waiting_bytes(self, before: Members, inside: Members) -> Column:
         """Return the bytes of a micro-batch's tensors in DRAM while sets run after the kernels of ``before``."""

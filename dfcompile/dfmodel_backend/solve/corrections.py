@@ -6,7 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
-from dfcompile.dfmodel_backend.evaluate.designs import DesignFigures, evaluate_design
+from dfcompile.dfmodel_backend.evaluate.designs import DesignFigures, StepFigures, evaluate_design
 from dfcompile.dfmodel_backend.intra_chip.memory_units.weight_tiles import fewest_pmus
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
@@ -26,6 +26,7 @@ class Correction(Struct, frozen=True):
         figure: with its unit.
         value: in the solution.
         other_value: of the same assignment with the switch turned.
+        steps: configurations then; none where they need more PMUs than there are.
     """
 
     switch: str
@@ -34,6 +35,7 @@ class Correction(Struct, frozen=True):
     figure: str
     value: float
     other_value: float
+    steps: tuple[StepFigures, ...] = ()
 
 
 def corrections_of(solution: DesignSolution) -> tuple[Correction, ...]:
@@ -50,13 +52,14 @@ def _changes(solution: DesignSolution) -> Iterator[Correction]:
             continue
         is_applied = getattr(used, switch) == getattr(RIGHT, switch)
         try:
-            others = _named(evaluate_design(solution.design, solution.decision, turned))
+            others = evaluate_design(solution.design, solution.decision, turned)
         except InfeasibleError:  # the assignment needs more PMUs then: there are no other figures
             yield Correction(switch, text, is_applied, *_pmus_needed(solution, turned))
             continue
+        named = _named(others)
         for figure, value in figures.items():
-            if abs(others[figure] - value) > RELATIVE * max(abs(value), abs(others[figure])):
-                yield Correction(switch, text, is_applied, figure, value, others[figure])
+            if abs(named[figure] - value) > RELATIVE * max(abs(value), abs(named[figure])):
+                yield Correction(switch, text, is_applied, figure, value, named[figure], others.steps)
 
 
 def _pmus_needed(solution: DesignSolution, turned: Compatibility) -> tuple[str, float, float]:

@@ -28,6 +28,7 @@ class DesignSolution(Struct, frozen=True):
     """A solved design; the figures are recomputed from the decision.
 
     Attributes:
+        asked: as the file has it.
         design: with every degree and the micro-batch size settled.
         decision: sharding, tiles, configurations.
         figures: of the decision.
@@ -41,6 +42,7 @@ class DesignSolution(Struct, frozen=True):
         options: of the run.
     """
 
+    asked: Design
     design: Design
     decision: Decision
     figures: DesignFigures
@@ -136,6 +138,7 @@ class _Search:
         figures = figures_of(best.model, best.decision)
         is_optimal = self._fusion.is_exact or self._bound_ns >= figures.batch_ns * (1 - TIES)
         return DesignSolution(
+            asked=self._design,
             design=best.model.design,
             decision=best.decision,
             figures=figures,

@@ -93,7 +93,7 @@ class DesignSummary:
     utilization: float = figure(
         meaning="floating-point operations / (peak rate × `time_s`)", heading="util.\n%", table="design", cell=".2%"
     )
-    flop: float = figure(unit="FLOP", meaning="of a batch")
+    flop: float = figure(unit="FLOP", meaning="of a batch, all copies")
     cost_usd: float = figure(
         unit="USD", meaning="price of the machine", heading="cost\nUSD", table="design", cell=",.0f"
     )
@@ -139,7 +139,7 @@ class SearchSummary:
     optimal: bool = figure(
         meaning="whether it is proved that no other choice of what the file leaves open is faster, with this sharding"
     )
-    gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `time_s`")
+    gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `bound_time_s`")
     bound_time_s: float = figure(unit="s", meaning="that no choice can fall below")
     solver: str = figure(meaning="what found the configurations")
     solver_s: float = figure(unit="s", meaning="wall time; the one field that differs between runs", decimals=3)

@@ -9,7 +9,7 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.machine.plausibility import implausible_machine
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration
-from dfcompile.dfmodel_backend.solve.corrections import corrections_of
+from dfcompile.dfmodel_backend.solve.corrections import Correction
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import WorkloadKind
 from dfcompile.report.design.figures import (
@@ -25,8 +25,13 @@ from dfcompile.report.design.placement_summary import summarize_placement
 from dfcompile.report.figures import AssumptionSummary
 
 
-def summarize_design(name: str, solution: DesignSolution, placed: tuple[PlacedConfiguration, ...] = ()) -> DesignReport:
-    """Return the report on a solution and its placement."""
+def summarize_design(
+    name: str,
+    solution: DesignSolution,
+    placed: tuple[PlacedConfiguration, ...],
+    corrections: tuple[Correction, ...],
+) -> DesignReport:
+    """Return the report on a solution, its placement, and the corrections that change its figures."""
     design, figures = solution.design, solution.figures
     return DesignReport(
         name=name,
@@ -52,7 +57,7 @@ def summarize_design(name: str, solution: DesignSolution, placed: tuple[PlacedCo
                 found.value,
                 found.other_value,
             )
-            for found in corrections_of(solution)
+            for found in corrections
         ),
         assumptions=_assumptions(solution),
         warnings=implausible_machine(design.machine),
@@ -89,7 +94,7 @@ def _figures(solution: DesignSolution) -> DesignSummary:
             optimizer_states=need.optimizer,
             activations_in_flight=need.activations,
             tables=need.tables,
-            waiting_tensors=max((step.live_bytes for step in figures.steps), default=0.0),
+            waiting_tensors=figures.waiting_bytes,
         ),
         dram_traffic_bytes=figures.dram_traffic_bytes,
         network_traffic_bytes=figures.network_traffic_bytes,

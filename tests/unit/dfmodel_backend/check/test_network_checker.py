@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend.check.collectives import exchange_ns_per_byte
 from dfcompile.dfmodel_backend.check.designs import check_design
-from dfcompile.dfmodel_backend.check.network import network_time_ns
+from dfcompile.dfmodel_backend.check.network import conversions_of, network_time_ns
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL, RIGHT, Compatibility, parse_compatibility
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
@@ -118,6 +118,7 @@ def test_every_network_takes_the_evaluators_time(
         lambda kernel: (shares[kernel.id].work.rows, shares[kernel.id].work.k, shares[kernel.id].work.n),
         tiles,
         compatibility,
+        conversions_of(design, sharding, compatibility),
     )
     assert found == pytest.approx(expected, rel=1e-9)
 

@@ -60,10 +60,29 @@ def test_weights_are_whole_however_a_kernel_is_tiled(tiling: Dim) -> None:
     assert dram_need(original).weights == (24.0 if tiling in (Dim.M, Dim.K) else 48.0)
 
 
+def on_chips_of_a_batch(one: Design, chips: int) -> Design:
+    """Return a design on chips that have an input of a batch each."""
+    link = replace(ONE_CHIP.links[0], chips=chips, parallelism="DP")
+    batch = replace(one.execution.batch, global_batch=chips)
+    return replace(
+        one, machine=replace(ONE_CHIP, chips=chips, links=(link,)), execution=replace(one.execution, batch=batch)
+    )
+
+
+@pytest.mark.parametrize("collective", [Collective.ALL_REDUCE_PERIODIC, Collective.ALL_REDUCE])
+def test_a_chip_alone_exchanges_nothing(collective: Collective) -> None:
+    """Whatever the file says of its kernels."""
+    one = design(gemm(1, collective=collective))
+    decision = Decision({}, 1, {1: 0})
+
+    assert evaluate_design(one, decision).network_traffic_bytes == 0
+    assert evaluate_design(one, decision, ORIGINAL).network_traffic_bytes == 64
+
+
 @pytest.mark.parametrize("tiling", [Dim.N, Dim.M, Dim.K])
 def test_gradients_are_exchanged_whole_once_a_batch(tiling: Dim) -> None:
     one = design(gemm(1, tiling, Collective.ALL_REDUCE_PERIODIC))
-    steps = DesignModel(one, {}, 2).steps(np.ones((1, 1), bool))
+    steps = DesignModel(on_chips_of_a_batch(one, 2), {}, 2).steps(np.ones((1, 1), bool))
 
     assert steps.network_bytes.tolist() == [64.0]  # 4 x 8 elements
     assert steps.dram_bytes.tolist() == [48.0 + 2 * 64]  # the weight is read, the gradient read and written

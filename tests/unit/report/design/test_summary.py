@@ -44,14 +44,14 @@ def solution() -> DesignSolution:
 
 
 def test_latency_is_that_of_an_input_through_all_layers_and_links(solution: DesignSolution) -> None:
-    figures = summarize_design("product", solution).figures
+    figures = summarize_design("product", solution, (), ()).figures
     link_ns = 16 * 8 * 2 / (TENSOR * 0.5) + 7.0  # each of two chips hands on half of the elements
 
     assert figures.latency_s == pytest.approx((LAYERS * solution.figures.step_ns + 3 * link_ns) / 1e9)
 
 
 def test_traffic_is_that_of_a_batch_and_all_chips(solution: DesignSolution) -> None:
-    figures = summarize_design("product", solution).figures
+    figures = summarize_design("product", solution, (), ()).figures
     runs = LAYERS * INPUTS * TENSOR
 
     assert figures.dram_traffic_bytes == runs * 4 * 3 * 2  # half of the weight
@@ -59,4 +59,4 @@ def test_traffic_is_that_of_a_batch_and_all_chips(solution: DesignSolution) -> N
 
 
 def test_sharding_moves_the_output_that_is_added_up(solution: DesignSolution) -> None:
-    assert summarize_design("product", solution).figures.sharding_bytes == 64
+    assert summarize_design("product", solution, (), ()).figures.sharding_bytes == 64

@@ -1,0 +1,92 @@
+"""The audit of what a correction changes: figures of the same assignment with one switch turned."""
+
+from collections.abc import Mapping, Sequence
+
+from dfcompile.audit.comparing import MULTIPLIED, expect, expect_text
+from dfcompile.audit.design.batch import PER_S, DesignAccount
+from dfcompile.audit.design.weights import fewest_weight_tiles
+from dfcompile.dfmodel_backend import Correction, DesignSolution
+from dfcompile.dfmodel_backend.check.designs import levels_of
+from dfcompile.dfmodel_backend.check.memory_units import check_units
+from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
+from dfcompile.errors import VerificationError
+from dfcompile.records import replace
+from dfcompile.report.design.figures import CorrectionSummary
+
+
+def audit_corrections(
+    where: str,
+    summaries: Sequence[CorrectionSummary],
+    solution: DesignSolution,
+    account: DesignAccount,
+    corrections: Sequence[Correction],
+) -> None:
+    """Compute anew what figures are, and what they would be with a switch turned.
+
+    Args:
+        where: path of the part in the report.
+        summaries: the part.
+        solution: that the report is of.
+        account: of it.
+        corrections: with the configurations under the turned switch, whose splits of cores are as decided there.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed.
+    """
+    own = _named(account)
+    turned: dict[str, Mapping[str, float]] = {}
+    expect(f"{where}: their number", len(summaries), len(corrections))
+    for number, (summary, correction) in enumerate(zip(summaries, corrections, strict=True)):
+        at, switch = f"{where}[{number}]", correction.switch
+        is_right = getattr(solution.options.compatibility, switch) == getattr(RIGHT, switch)
+        expect_text(f"{at}.switch", summary.switch.replace("-", "_"), switch)
+        expect_text(f"{at}.text", summary.text, CORRECTIONS[switch])
+        expect_text(f"{at}.figure", summary.figure, correction.figure)
+        expect(f"{at}.applied", summary.applied, is_right)
+        if not correction.steps:
+            _audit_units(at, summary, correction, solution)
+            continue
+        if switch not in turned:
+            turned[switch] = _turned(at, solution, correction, is_right=is_right)
+        expect(f"{at}.value", summary.value, own[summary.figure], MULTIPLIED)
+        expect(f"{at}.other_value", summary.other_value, turned[switch][summary.figure], MULTIPLIED)
+
+
+def _named(account: DesignAccount) -> Mapping[str, float]:
+    return {
+        "time of a batch (s)": account.batch_ns / PER_S,
+        "DRAM of a chip (bytes)": account.memory.total,
+        "DRAM traffic of a batch (bytes)": account.dram_traffic_bytes,
+        "most SRAM of a configuration (bytes)": account.most_sram_bytes,
+        "cost (USD)": account.price_usd,
+        "power (W)": account.power_w,
+    }
+
+
+def _audit_units(where: str, summary: CorrectionSummary, correction: Correction, solution: DesignSolution) -> None:
+    """Hold memory units that a configuration needs against those of the chip: turned, they are too many."""
+    grid = solution.design.machine.pmu
+    if grid is None or not correction.value <= grid.pmus < correction.other_value:
+        raise VerificationError(f"{where}: found {correction.value} PMUs, then {correction.other_value}")
+    expect(f"{where}.value", summary.value, correction.value)
+    expect(f"{where}.other_value", summary.other_value, correction.other_value)
+
+
+def _turned(where: str, solution: DesignSolution, correction: Correction, *, is_right: bool) -> Mapping[str, float]:
+    """Return the figures with a switch turned, of configurations whose weights come in as many tiles as they must."""
+    design, decision, switch = solution.design, solution.decision, correction.switch
+    flipped: Mapping[str, bool] = {switch: getattr(ORIGINAL if is_right else RIGHT, switch)}
+    turned: Compatibility = replace(solution.options.compatibility, **flipped)
+    levels = levels_of(design)
+    for number, step in enumerate(correction.steps):
+        inside = [kernel for kernel in design.kernels if decision.configs[kernel.id] == number]
+        at = f"{where}: configuration {number}"
+        if not inside:
+            continue
+        if design.machine.pmu is not None:
+            check_units(design, decision, step, turned, levels, at)
+        else:
+            expect(f"{at}: compute_ns", step.compute_ns, solution.figures.steps[number].compute_ns)
+            tiles = fewest_weight_tiles(design, decision, inside, turned, levels)
+            expect(f"{at}: weight_tiles", step.weight_tiles, tiles)
+    return _named(DesignAccount(design, decision, correction.steps, turned))

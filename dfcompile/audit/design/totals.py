@@ -1,0 +1,163 @@
+"""The audit of a report on a design: its figures, those of configurations and kernels, and what the search says."""
+
+from collections.abc import Sequence
+
+from dfcompile.audit.comparing import MULTIPLIED, ROUNDING, expect, expect_at_least, expect_near, expect_text
+from dfcompile.audit.design.batch import PER_S, DesignAccount
+from dfcompile.audit.design.choices import count_of_choices
+from dfcompile.audit.design.corrections import audit_corrections
+from dfcompile.audit.design.placement import audit_placements
+from dfcompile.audit.machine import PER_GIGA
+from dfcompile.audit.mapping.times import audit_bound_by
+from dfcompile.dfmodel_backend import Correction, DesignSolution, PlacedConfiguration
+from dfcompile.dfmodel_backend.check.network import conversions_of
+from dfcompile.dfmodel_backend.check.operands import statistics_of
+from dfcompile.dfmodel_backend.check.shares import extents_of
+from dfcompile.dfmodel_backend.machine.machine import Collective
+from dfcompile.dfmodel_backend.workload.design import Dim
+from dfcompile.report.design.figures import DesignReport, DesignSummary, KernelSummary, SearchSummary, StepSummary
+
+
+def audit_design(
+    report: DesignReport,
+    solution: DesignSolution,
+    placed: Sequence[PlacedConfiguration],
+    corrections: Sequence[Correction],
+) -> None:
+    """Compute every number of a report on a design anew.
+
+    Taken as they are: what was decided (degrees, sharding, tiles, configurations, weight tiles, cores, cells),
+    accepted by the checkers of the back end; what a search proves, and how many choices it fused; ``solver_s``, which
+    is a time that passed.
+
+    Args:
+        report: as it leaves.
+        solution: that it is of.
+        placed: units on the grid, per configuration.
+        corrections: that change figures, with what each configuration is then.
+
+    Raises:
+        VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
+    """
+    account = DesignAccount(solution.design, solution.decision, solution.figures.steps, solution.options.compatibility)
+    _audit_figures("figures", report.figures, account)
+    _audit_memory("figures", report.figures, account)
+    sharded = _sharding_bytes(solution)
+    expect("figures.sharding_bytes", report.figures.sharding_bytes, sharded, MULTIPLIED)
+    _audit_search("search", report.search, solution, account)
+    _audit_configurations("configurations", report.configurations, solution, account)
+    _audit_kernels("kernels", report.kernels, account)
+    audit_placements("placements", report.placements, solution, placed)
+    audit_corrections("corrections", report.corrections, solution, account, corrections)
+
+
+def _audit_figures(where: str, summary: DesignSummary, account: DesignAccount) -> None:
+    design, groups = account.design, account.groups
+    time_s = account.batch_ns / PER_S
+    expect(f"{where}.chips", summary.chips, groups.copies * groups.chips)
+    expect(f"{where}.chips: of the machine", summary.chips, design.machine.chips)
+    expect(f"{where}.tensor_parallel", summary.tensor_parallel, groups.tensor)
+    expect(f"{where}.pipeline_parallel", summary.pipeline_parallel, groups.pipeline)
+    expect(f"{where}.data_parallel", summary.data_parallel, groups.data)
+    expect(f"{where}.sequence_parallel", summary.sequence_parallel, groups.sequence)
+    expect(f"{where}.micro_batch", summary.micro_batch, max(1, design.execution.batch.micro_batch))
+    expect(f"{where}.tiles", summary.tiles, account.decision.tiles)
+    expect(f"{where}.time_s", summary.time_s, time_s, ROUNDING)
+    expect(f"{where}.step_s", summary.step_s, account.step_ns / PER_S, ROUNDING)
+    expect(f"{where}.latency_s", summary.latency_s, account.latency_ns / PER_S, ROUNDING)
+    expect(f"{where}.flop", summary.flop, account.flop)
+    peak = account.peak_flop_per_s * design.machine.chips * time_s
+    expect(f"{where}.utilization", summary.utilization, account.flop / peak if peak else 0.0, ROUNDING)
+    expect(f"{where}.cost_usd", summary.cost_usd, account.price_usd, MULTIPLIED)
+    expect(f"{where}.power_w", summary.power_w, account.power_w, MULTIPLIED)
+    expect(f"{where}.energy_j", summary.energy_j, account.power_w * time_s, ROUNDING)
+    expect(f"{where}.chip_flop_per_s", summary.chip_flop_per_s, account.peak_flop_per_s, MULTIPLIED)
+    bandwidth = design.machine.dram_gb_per_s * PER_GIGA
+    expect(f"{where}.dram_bytes_per_s", summary.dram_bytes_per_s, bandwidth, MULTIPLIED)
+    expect(f"{where}.dram_traffic_bytes", summary.dram_traffic_bytes, account.dram_traffic_bytes, MULTIPLIED)
+    expect(f"{where}.network_traffic_bytes", summary.network_traffic_bytes, account.network_traffic_bytes, MULTIPLIED)
+
+
+def _audit_memory(where: str, summary: DesignSummary, account: DesignAccount) -> None:
+    machine, memory, parts = account.design.machine, account.memory, summary.dram_parts_bytes
+    expect(f"{where}.sram_capacity_bytes", summary.sram_capacity_bytes, machine.sram_bytes)
+    expect(f"{where}.dram_capacity_bytes", summary.dram_capacity_bytes, machine.dram_bytes)
+    expect(f"{where}.dram_bytes", summary.dram_bytes, memory.total, MULTIPLIED)
+    if machine.dram_bytes:
+        expect_at_least(f"{where}.dram_capacity_bytes", machine.dram_bytes, summary.dram_bytes, "in use", ROUNDING)
+    where = f"{where}.dram_parts_bytes"
+    expect(f"{where}.weights", parts.weights, memory.weights, MULTIPLIED)
+    expect(f"{where}.gradients", parts.gradients, memory.gradients, MULTIPLIED)
+    expect(f"{where}.optimizer_states", parts.optimizer_states, memory.optimizer, MULTIPLIED)
+    expect(f"{where}.activations_in_flight", parts.activations_in_flight, memory.activations, MULTIPLIED)
+    expect(f"{where}.tables", parts.tables, memory.tables, MULTIPLIED)
+    expect(f"{where}.waiting_tensors", parts.waiting_tensors, memory.waiting, MULTIPLIED)
+
+
+def _sharding_bytes(solution: DesignSolution) -> float:
+    """Return the bytes that all chips of a layer exchange for one input: reductions, changes of layout, statistics."""
+    design, sharding, flaws = solution.design, solution.decision.sharding, solution.options.compatibility
+    if not design.shards_kernels:
+        return 0.0
+    output = {kernel.id: kernel.output_bytes for kernel in design.kernels}
+    total = sum(output[giver] for giver, _ in conversions_of(design, sharding, flaws))
+    for kernel in design.kernels:
+        if sharding[kernel.id] is Dim.K and kernel.collective in (Collective.NONE, Collective.ALL_REDUCE):
+            total += kernel.output_bytes
+        if not flaws.layouts_by_letter:
+            count = statistics_of(kernel, sharding[kernel.id], kernel.outer * kernel.m, kernel.n)
+            total += count * design.execution.word_bytes
+    return total
+
+
+def _audit_search(where: str, summary: SearchSummary, solution: DesignSolution, account: DesignAccount) -> None:
+    time_s = account.batch_ns / PER_S
+    bound_s = time_s if solution.optimal else solution.bound_ns / PER_S
+    expect(f"{where}.optimal", summary.optimal, solution.optimal)
+    expect(f"{where}.bound_time_s", summary.bound_time_s, bound_s, ROUNDING)
+    expect_at_least("figures.time_s", time_s, summary.bound_time_s, f"{where}.bound_time_s", ROUNDING)
+    expect_near(f"{where}.gap", summary.gap, time_s / bound_s - 1 if bound_s else 0.0, 2 * ROUNDING)
+    expect_text(f"{where}.solver", summary.solver, solution.solver)
+    points = count_of_choices(solution.asked, solution.options.compatibility)
+    expect(f"{where}.points", summary.points, points)
+    expect(f"{where}.fused_points", summary.fused_points, solution.fused_points)
+    expect_at_least(f"{where}.points", summary.points, summary.fused_points, f"{where}.fused_points")
+
+
+def _audit_configurations(
+    where: str, summaries: Sequence[StepSummary], solution: DesignSolution, account: DesignAccount
+) -> None:
+    steps = [(number, step) for number, step in enumerate(account.steps) if step.kernels]
+    expect(f"{where}: their number", len(summaries), len(steps))
+    for place, (summary, (number, step)) in enumerate(zip(summaries, steps, strict=True)):
+        at = f"{where}[{place}]"
+        parts = step.compute_ns, step.memory_ns, step.network_ns
+        expect(f"{at}.configuration", summary.configuration, number)
+        expect(f"{at}.stage", summary.stage, step.stage)
+        expect_text(f"{at}.kernels", summary.kernels, tuple(kernel.name for kernel in step.kernels))
+        expect(f"{at}.compute_s", summary.compute_s, parts[0] / PER_S, ROUNDING)
+        expect(f"{at}.memory_s", summary.memory_s, parts[1] / PER_S, ROUNDING)
+        expect(f"{at}.network_s", summary.network_s, parts[2] / PER_S, ROUNDING)
+        expect(f"{at}.time_s", summary.time_s, step.time_ns / PER_S, ROUNDING)
+        audit_bound_by(f"{at}.bound_by", summary.bound_by, *parts)
+        expect(f"{at}.sram_bytes", summary.sram_bytes, step.sram_bytes, MULTIPLIED)
+        expect(f"{at}.weight_tiles", summary.weight_tiles, solution.figures.steps[number].weight_tiles)
+
+
+def _audit_kernels(where: str, summaries: Sequence[KernelSummary], account: DesignAccount) -> None:
+    design, decision = account.design, account.decision
+    expect(f"{where}: their number", len(summaries), len(design.kernels))
+    for place, (summary, kernel) in enumerate(zip(summaries, design.kernels, strict=True)):
+        at, step = f"{where}[{place}]", account.steps[decision.configs[kernel.id]]
+        rows, k, columns = extents_of(design, decision, kernel)
+        expect_text(f"{at}.name", summary.name, kernel.name)
+        expect(f"{at}.configuration", summary.configuration, decision.configs[kernel.id])
+        expect_text(f"{at}.sharding", summary.sharding, decision.sharding.get(kernel.id, Dim.NONE).value)
+        expect(f"{at}.rows", summary.rows, rows)
+        expect(f"{at}.k", summary.k, k)
+        expect(f"{at}.n", summary.n, columns)
+        operations = (2 * k if kernel.systolic else 1) * rows * columns
+        expect(f"{at}.flop", summary.flop, float(step.runs * step.tiles * operations))
+        expect(f"{at}.dram_bytes", summary.dram_bytes, step.runs * step.traffic[kernel.id], MULTIPLIED)
+        expect(f"{at}.time_s", summary.time_s, step.time_ns / PER_S, ROUNDING)
+        audit_bound_by(f"{at}.bound_by", summary.bound_by, step.compute_ns, step.memory_ns, step.network_ns)
