@@ -9,7 +9,7 @@ def layer_weight_bytes(
     layer: Layer, hidden: int, precision: Precision, *, expert_ranks: int = 1, expert_split: int = 1
 ) -> int:
     """Bytes of a layer: matrices by their class, biases and norms apart; experts of one chip alone."""
-    attention, mlp = layer.attention, layer.mlp
+    attention, mlp, precision = layer.attention, layer.mlp, precision.within(layer.formats)
     matrices = attention.weights(hidden)
     rest = attention.parameters(hidden) - matrices + layer.norm_parameters(hidden)
     held = precision.attention.bytes_of(matrices)

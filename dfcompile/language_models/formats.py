@@ -1,6 +1,6 @@
 """Number formats of tensors, with their scales: bytes are exact."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -50,11 +50,15 @@ WEIGHT_CLASSES: Final = ("attention", "mlp", "experts", "router", "embedding", "
 _WORDS: Final = ("w", "a", "kv", *WEIGHT_CLASSES)
 
 
+ClassFormats = tuple[tuple[str, NumberFormat], ...]  # classes of matrices, each with its format
+
+
 class Precision(Struct, frozen=True):
     """The format of each class of tensors.
 
     Attributes:
         vectors: of biases and norms.
+        layers: what single layers have in other formats; empty: none.
         mixed: pairs of formats, ``WEIGHTS_ACTIVATIONS``, that are multiplied without making the narrower one wider.
     """
 
@@ -67,7 +71,21 @@ class Precision(Struct, frozen=True):
     activations: NumberFormat
     kv: NumberFormat
     vectors: NumberFormat
+    layers: tuple[ClassFormats, ...] = ()
     mixed: frozenset[str] = frozenset()
+
+    def within(self, formats: ClassFormats) -> "Precision":
+        """Return the precision in a layer that has some classes of matrices in other formats."""
+        other = dict(formats)
+        if not other:
+            return self
+        return replace(
+            self,
+            attention=other.get("attention", self.attention),
+            mlp=other.get("mlp", self.mlp),
+            experts=other.get("experts", self.experts),
+            router=other.get("router", self.router),
+        )
 
     def product(self, weights: NumberFormat) -> str:
         """Name of the rate at which weights multiply activations: that of the pair, or else of the wider operand."""
@@ -139,4 +157,9 @@ def with_dtypes(precision: Precision, text: str) -> Precision:
         activations=asked.get("a", precision.activations),
         kv=asked.get("kv", precision.kv),
         vectors=asked.get("a", precision.vectors),
+        layers=() if "w" in asked else tuple(_without(formats, asked) for formats in precision.layers),
     )
+
+
+def _without(formats: ClassFormats, words: Container[str]) -> ClassFormats:
+    return tuple((word, form) for word, form in formats if word not in words)

@@ -1,10 +1,13 @@
 """What a language model is, as far as its kernels, parameters and caches go."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum, unique
 from itertools import groupby
 
 from msgspec import Struct
+
+from dfcompile.language_models.formats import ClassFormats
+from dfcompile.records import replace
 
 
 @unique
@@ -168,12 +171,17 @@ class Experts(Struct, frozen=True):
 
 
 class Layer(Struct, frozen=True):
-    """One layer: attention, MLP or experts, and its norms."""
+    """One layer: attention, MLP or experts, and its norms.
+
+    Attributes:
+        formats: of matrices that are stored otherwise than those of most layers.
+    """
 
     attention: Attention | LatentAttention
     mlp: DenseMlp | Experts
     norms: int = 2
     norm_biases: bool = False
+    formats: ClassFormats = ()
 
     def norm_parameters(self, hidden: int) -> int:
         """Elements of the norms before or after attention and MLP."""
@@ -219,7 +227,12 @@ class Model(Struct, frozen=True):
     def kinds(self) -> tuple[LayerKind, ...]:
         """Layers that are the same, in the order in which they come first."""
         order = list(dict.fromkeys(self.layers))
-        return tuple(LayerKind(layer, self.layers.count(layer), _name_of(layer)) for layer in order)
+        names = [_name_of(layer) for layer in order]
+        return tuple(
+            LayerKind(layer, self.layers.count(layer), name if number == 0 else f"{name} #{number + 1}")
+            for at, (layer, name) in enumerate(zip(order, names, strict=True))
+            for number in (names[:at].count(name),)
+        )
 
     @property
     def runs(self) -> Iterator[tuple[Layer, int]]:
@@ -229,4 +242,13 @@ class Model(Struct, frozen=True):
 
 def _name_of(layer: Layer) -> str:
     attention = "latent" if isinstance(layer.attention, LatentAttention) else layer.attention.reach.name
-    return f"{attention} attention, {'experts' if isinstance(layer.mlp, Experts) else 'dense'}"
+    kept = "".join(f", {word} {form.name}" for word, form in layer.formats)
+    return f"{attention} attention, {'experts' if isinstance(layer.mlp, Experts) else 'dense'}{kept}"
+
+
+def with_formats(model: Model, formats: Sequence[ClassFormats]) -> Model:
+    """Return a model whose layers have some matrices in other formats; none: as it is."""
+    if not any(formats):
+        return model
+    layers = tuple(replace(layer, formats=one) for layer, one in zip(model.layers, formats, strict=True))
+    return replace(model, layers=layers)

@@ -13,7 +13,7 @@ from dfcompile.language_models.footprint import weight_bytes
 from dfcompile.language_models.formats import Precision, with_dtypes
 from dfcompile.language_models.machines.device import Device
 from dfcompile.language_models.machines.finding import find_device
-from dfcompile.language_models.model import Experts, Model
+from dfcompile.language_models.model import Experts, Model, with_formats
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
 from dfcompile.language_models.parallel.offloading import NOTHING, check_offload
@@ -162,6 +162,7 @@ def study_of(request: Request) -> Study:
         notes = (*notes, f"activations in {precision.activations.name}: {device.name} has no rate for {stated.name}")
     if request.dtypes:
         precision, notes = with_dtypes(precision, request.dtypes), ()
+    model = with_formats(model, precision.layers)
     precision = replace(precision, mixed=frozenset(device.macs_per_s))
     _check(model, request)
     check_offload(device, request.offload)

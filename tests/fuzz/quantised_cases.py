@@ -1,7 +1,7 @@
 """Language models with a ``quantization_config``; judged by ``dfcompile llm``, whose figures are counted by hand.
 
 Some configurations have a key that no format has, at any depth, or a value of a wrong type, or keep a part of a class
-of matrices alone: these are to be refused, and the message is to name the place.
+of matrices of a layer alone: these are to be refused, and the message is to name the place.
 """
 
 import json
@@ -96,8 +96,8 @@ def _changed(
     if drawn.second is not None and draw.chance(0.3):
         kind = draw.choice([kind for kind in model.kinds if kind in ("attention", "mlp", "experts")])
         names = [matrix.name for matrix in model.of_kind(kind)]
-        if draw.chance(0.2):
-            names = draw.some(names, 1)
+        if draw.chance(0.5):
+            names = _of_some_layers(model.of_kind(kind), draw)
         made, found = drawn.second(draw, names)
         for name in names:
             stored[name] = base if made is None else made
@@ -119,9 +119,10 @@ def _keep(drawn: Drawn, model: DrawnModel, draw: Draw, stored: dict[str, Stored]
             if kind == "head" and draw.chance(0.3):
                 continue
             matrices = model.of_kind(kind)
-            if draw.chance(0.1):
-                matrices = draw.some(matrices, 1)
-                entries += [matrix.name for matrix in matrices]
+            if draw.chance(0.3):
+                names = _of_some_layers(matrices, draw)
+                matrices = [matrix for matrix in matrices if matrix.name in names]
+                entries += names
             else:
                 entries += _spelled(kind, matrices, model, draw)
             kept += matrices
@@ -131,6 +132,13 @@ def _keep(drawn: Drawn, model: DrawnModel, draw: Draw, stored: dict[str, Stored]
         kept += model.of_kind("head")
     for matrix in kept:
         stored[matrix.name] = base
+
+
+def _of_some_layers(matrices: Sequence[Matrix], draw: Draw) -> list[str]:
+    """Return names of all matrices of some layers; now and then of any matrices."""
+    layers = draw.some(sorted({matrix.layer for matrix in matrices}), 1)
+    whole = [matrix.name for matrix in matrices if matrix.layer in layers]
+    return draw.some(whole, 1) if draw.chance(0.2) else whole
 
 
 def _spelled(kind: str, matrices: Sequence[Matrix], model: DrawnModel, draw: Draw) -> list[str]:
@@ -153,17 +161,19 @@ def _expected(
 ) -> Keys:
     """Return what a report has to say, or what a refusal has to name."""
     method = str(drawn.keys.get("quant_method"))
-    forms = {kind: {stored[matrix.name] for matrix in model.of_kind(kind)} for kind in model.kinds}
+    forms: dict[tuple[str, int, bool], set[Stored]] = {}
+    for matrix in model.matrices:
+        forms.setdefault((matrix.kind, matrix.layer, matrix.is_shared), set()).add(stored[matrix.name])
     if any(len(found) > 1 for found in forms.values()):
-        return {"method": method, "names": " modules in ", "why": "a class in several formats"}
+        return {"method": method, "names": " modules in ", "why": "a class of a layer in several formats"}
     inputs = {multiplied[name] or base for name, form in stored.items() if form != base and name in multiplied}
     if len(inputs) > 1:
         return {"method": method, "names": "activations in ", "why": "several formats of activations"}
     activations = next(iter(inputs), base)
     if activations.name not in RATES:
         activations = base
-    of_kind = {kind: next(iter(found)) for kind, found in forms.items()}
-    of_kind.setdefault("head", of_kind["embedding"])
+    of_layers = {key: next(iter(found)) for key, found in forms.items()}
+    of_layers.setdefault(("head", -1, False), of_layers["embedding", -1, False])
     saved = sum((matrix.elements * (base.bits - stored[matrix.name].bits) for matrix in model.matrices), Fraction(0))
     kv = drawn.kv or base
     return {
@@ -172,16 +182,16 @@ def _expected(
         "base_bits": base.width,
         "kv_bytes_per_token": kv.bytes_of(model.cached),
         "formats": {"a": activations.name, "kv": kv.name},
-        "bits": {kind: str(form.bits) for kind, form in of_kind.items()},
-        "rates": {
-            kind: form.name if form.width > activations.width else activations.name for kind, form in of_kind.items()
-        },
+        "layers": [
+            [kind, is_shared, str(form.bits), form.name if form.width > activations.width else activations.name]
+            for (kind, _, is_shared), form in of_layers.items()
+        ],
     }
 
 
 def _differences(report: Any, expected: Any) -> Iterator[tuple[str, object, object]]:
     """Yield what a report says otherwise: name, found, expected."""
-    model, bits, rates = report["model"], expected["bits"], expected["rates"]
+    model = report["model"]
     whole = model["parameters"] * int(str(expected["base_bits"])) - Fraction(str(expected["saved_bits"]))
     yield from _unless("weight_bytes", model["weight_bytes"], whole / 8, Fraction(1, 10**6))
     if model["kv_bytes_per_token"] != expected["kv_bytes_per_token"]:
@@ -190,15 +200,22 @@ def _differences(report: Any, expected: Any) -> Iterator[tuple[str, object, obje
     for word, name in expected["formats"].items():
         if said[word] != name:
             yield f"format of {word}", said[word], name
-    for kernel in report["steps"][0]["kernels"]:
-        kind = KINDS.get(kernel["name"])
-        if kind is None:
+    kernels = report["steps"][0]["kernels"]
+    for name, kind in KINDS.items():
+        found = [kernel for kernel in kernels if kernel["name"] == name]
+        layers = [one for one in expected["layers"] if one[:2] == [kind, name.startswith("shared")]]
+        if not found:
             continue
+        if sum(kernel["count"] for kernel in found) != len(layers):
+            yield f"number of {name}", sum(kernel["count"] for kernel in found), len(layers)
+        macs, elements = found[0]["macs"], found[0]["k"] * found[0]["n"]
+        moved = Fraction(sum(kernel["count"] * kernel["weight_bytes"] for kernel in found))
         if kind != "experts":
-            counted = kernel["k"] * kernel["n"] * Fraction(bits[kind]) / 8
-            yield from _unless(f"weights of {kernel['name']}", kernel["weight_bytes"], counted, Fraction(1, 10**3))
-        seconds = Fraction(2 * kernel["macs"], RATES[rates[kind]] * 10**12)
-        yield from _unless(f"time of {kernel['name']}", Fraction(kernel["compute_s"]), seconds, Fraction(1, 10**6))
+            counted = sum((elements * Fraction(bits) / 8 for *_, bits, _ in layers), Fraction(0))
+            yield from _unless(f"weights of {name}", moved, counted, Fraction(1, 10**3))
+        took = sum((kernel["count"] * Fraction(kernel["compute_s"]) for kernel in found), Fraction(0))
+        seconds = sum((Fraction(2 * macs, RATES[rate] * 10**12) for *_, rate in layers), Fraction(0))
+        yield from _unless(f"time of {name}", took, seconds, Fraction(1, 10**6))
 
 
 def _unless(

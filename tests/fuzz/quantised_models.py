@@ -25,6 +25,15 @@ class Matrix:
     kind: str
     elements: int
 
+    @property
+    def layer(self) -> int:
+        """Number of the layer; -1 where it stands in none."""
+        return next((int(part) for part in self.name.split(".") if part.isdecimal()), -1)
+
+    @property
+    def is_shared(self) -> bool:
+        return "shared_experts" in self.name
+
 
 @dataclass(frozen=True, slots=True)
 class DrawnModel:

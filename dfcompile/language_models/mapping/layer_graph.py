@@ -34,6 +34,7 @@ def layer_graph(
     if len(batch.groups) > 1:
         raise UserError(f"--map: {batch.name}: found sequences of {len(batch.groups)} lengths in a step against one")
     (group,) = batch.groups
+    precision = precision.within(layer.formats)
     graph = GraphBuilder(_extents(layer, hidden, group, choices))
     x = graph.array("x", "bqh", precision.activations, TensorKind.INPUT)
     normed = _between(graph, precision, "attention_norm", x)

@@ -1,6 +1,7 @@
 """The formats of all classes of matrices, as a configuration states them [hf]."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -49,12 +50,21 @@ def precision_of(values: Mapping[str, object], model: Model, where: str) -> tupl
     place = Place(where, key)
     method = _method(values[key], place)
     stated = method.stated(values[key], base, place)
-    precision, is_rough = _precision(stated, model, base, place)
+    precision = _precision(stated, model, base, place)
+    return precision, (*notes, *_said(precision, model, base, method.name), *stated.notes)
+
+
+def _said(precision: Precision, model: Model, base: NumberFormat, method: str) -> Iterator[str]:
+    """Yield notes of what is in which format, and of scales that are not counted."""
     there = dict.fromkeys(module.weights for module in modules_of(model, (0,)))
-    shown = ", ".join(f"{name} {getattr(precision, name).name}" for name in there)
-    said = f"matrices as configured ({method.name}): {shown}"
-    rough = ("scales of whole rows, columns or tensors are not counted",) if is_rough else ()
-    return precision, (*notes, said, *rough, *stated.notes)
+    forms = {word: getattr(precision, word) for word in there}
+    yield f"matrices as configured ({method}): {', '.join(f'{word} {form.name}' for word, form in forms.items())}"
+    others = Counter(one for formats in precision.layers for one in formats)
+    if others:
+        listed = ", ".join(f"{word} {form.name} in {count:,}" for (word, form), count in others.items())
+        yield f"of {len(model.layers):,} layers: {listed}"
+    if any(not form.group and form != base for form in (*forms.values(), *(form for _, form in others))):
+        yield "scales of whole rows, columns or tensors are not counted"
 
 
 def _dtype(values: Mapping[str, object], where: str) -> tuple[NumberFormat, tuple[str, ...]]:
@@ -83,44 +93,68 @@ def _method(found: object, place: Place) -> Method:
 
 
 class _Held(Struct, frozen=True):
-    """Modules of a class that have one format."""
+    """Modules of a class that have one format.
+
+    Attributes:
+        first: of them.
+        count: how many they are.
+        place: of what says so; none: nothing does.
+    """
 
     first: Module
     count: int
     place: Place | None
 
 
-def _precision(stated: Stated, model: Model, base: NumberFormat, place: Place) -> tuple[Precision, bool]:
-    """Return the formats of all classes, and whether scales of whole rows are among them."""
-    held: dict[str, dict[NumberFormat, _Held]] = {}
+_Forms = dict[NumberFormat, _Held]
+
+
+def _precision(stated: Stated, model: Model, base: NumberFormat, place: Place) -> Precision:
+    """Return the formats of all classes: those that most layers have, and what other layers have otherwise."""
+    held: dict[str, dict[int, _Forms]] = {}
     activations: dict[NumberFormat, Rule] = {}
     for module, rule in _matched(stated, model, place):
         form = base if rule is None or rule.weights is None else rule.weights
         blamed = rule.place if rule is not None else stated.kept.place if stated.kept.has(module) else None
-        of_class = held.setdefault(module.weights, {})
-        before = of_class.get(form, _Held(module, 0, blamed))
-        of_class[form] = replace(before, count=before.count + 1)
+        forms = held.setdefault(module.weights, {}).setdefault(module.layer, {})
+        before = forms.get(form, _Held(module, 0, blamed))
+        forms[form] = replace(before, count=before.count + 1)
         if rule is not None and rule.weights is not None:
             activations.setdefault(rule.activations or base, rule)
-    for weights, forms in held.items():
-        if len(forms) > 1:
-            raise _several(weights, forms, place)
+    of_layers = {word: {at: _only(word, forms, place) for at, forms in found.items()} for word, found in held.items()}
     if len(activations) > 1:
         named = " and ".join(form.name for form in activations)
         raise list(activations.values())[-1].place.unmodelled(f"activations in {named}")
-    stored = {weights: next(iter(forms)) for weights, forms in held.items()}
-    precision = replace(
+    most = {word: _most(list(found.values())) for word, found in of_layers.items()}
+    layers = tuple(
+        tuple((word, found[at]) for word, found in of_layers.items() if found.get(at, most[word]) != most[word])
+        for at in range(len(model.layers))
+    )
+    return replace(
         uniform(base),
-        attention=stored["attention"],
-        mlp=stored.get("mlp", base),
-        experts=stored.get("experts", base),
-        router=stored.get("router", base),
-        embedding=stored["embedding"],
-        head=stored.get("head", stored["embedding"]),  # a tied head is the embedding
+        attention=most["attention"],
+        mlp=most.get("mlp", base),
+        experts=most.get("experts", base),
+        router=most.get("router", base),
+        embedding=most["embedding"],
+        head=most.get("head", most["embedding"]),  # a tied head is the embedding
         activations=next(iter(activations), base),
         kv=stated.kv or base,
+        layers=layers if any(layers) else (),
     )
-    return precision, any(not form.group for forms in held.values() for form in forms if form != base)
+
+
+def _most(forms: Sequence[NumberFormat]) -> NumberFormat:
+    """Return the format of most layers, of as many the first one."""
+    counts = Counter(forms)
+    return max(counts, key=lambda form: counts[form])
+
+
+def _only(weights: str, forms: _Forms, place: Place) -> NumberFormat:
+    """Return the one format of a class of matrices in a layer."""
+    if len(forms) > 1:
+        raise _several(weights, forms, place)
+    return next(iter(forms))
 
 
 def _matched(stated: Stated, model: Model, place: Place) -> Iterator[tuple[Module, Rule | None]]:
@@ -138,6 +172,6 @@ def _several(weights: str, forms: Mapping[NumberFormat, _Held], place: Place) ->
     blamed = fewest.place or next((held.place for held in forms.values() if held.place is not None), place)
     return UserError(
         f"{place.where}: key '{blamed.path}': found {fewest.count:,} of {total:,} {weights} modules in {form.name}, "
-        f"{fewest.first.names[0]!r} the first, against all or none (--dtype says what each class is in, once the "
-        "key is removed)"
+        f"{fewest.first.names[0]!r} the first, against all or none of its layer (--dtype says what each class "
+        "is in, once the key is removed)"
     )

@@ -54,6 +54,7 @@ def layer_kernels(
     share: ExpertShare = WHOLE,
 ) -> tuple[Kernel, ...]:
     """Return the kernels of one layer, in order."""
+    precision = precision.within(layer.formats)
     made = list(_layer(layer, hidden, part, count, batch, precision, choices, share))
     shown: list[Kernel] = []
     for kernel in made:

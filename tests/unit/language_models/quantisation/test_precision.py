@@ -8,9 +8,12 @@ import pytest
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import read_configuration, read_model, shipped_names
 from dfcompile.language_models.footprint import weight_bytes
-from dfcompile.language_models.formats import FORMATS, uniform
+from dfcompile.language_models.formats import FORMATS, uniform, with_dtypes
+from dfcompile.language_models.mapping.layer_graph import layer_graph
+from dfcompile.language_models.model import with_formats
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import prefill_batch
+from dfcompile.language_models.steps.choices import StepChoices
 from dfcompile.language_models.study import Request, study_of
 from tests.unit.language_models.quantisation.examples import EXPERTS, LLAMA, Keys, bits, model, read
 from tests.unit.language_models.quantisation.test_compressed_tensors import FLOAT4, FLOAT8, compressed, integer
@@ -132,6 +135,73 @@ def test_biases_and_norms_stay() -> None:
     matrices = 3 * (64 * (64 + 32 + 32) + 64 * 64 + 3 * 64 * 96)
 
     assert saved == matrices * (16 - 4.5) / 8
+
+
+FIRST_AND_LAST = [f"model.layers.{layer}.mlp" for layer in (0, 2)]
+
+
+def test_layers_differ_where_lists_name_some_of_them() -> None:
+    stated = {"quant_method": "fbgemm_fp8", "modules_to_not_convert": [*FIRST_AND_LAST, "self_attn", "lm_head"]}
+    precision, notes = read(stated)
+    bf16, made = FORMATS["bf16"], with_formats(model(LLAMA), precision.layers)
+
+    assert (precision.mlp.name, precision.attention.name) == ("bf16", "bf16")  # of most layers
+    assert precision.layers == ((), (("mlp", FORMATS["fp8"]),), ())
+    assert "of 3 layers: mlp fp8 in 1" in notes
+    assert [(kind.name, kind.count) for kind in made.kinds] == [
+        ("full attention, dense", 2),
+        ("full attention, dense, mlp fp8", 1),
+    ]
+    assert weight_bytes(model(LLAMA), uniform(bf16)) - weight_bytes(made, precision) == 3 * 64 * 96
+
+
+def test_what_dtypes_say_holds_for_all_layers() -> None:
+    stated = {"quant_method": "fp8", "modules_to_not_convert": FIRST_AND_LAST}
+    precision, _ = read(stated)
+
+    assert with_dtypes(precision, "attention=fp8").layers == precision.layers
+    for said in ("mlp=int4", "w=fp8", "fp8"):
+        assert not any(with_dtypes(precision, said).layers)
+
+
+def test_layers_of_two_formats_are_counted_timed_and_mapped_apart(tmp_path: Path) -> None:
+    stated = compressed(
+        FLOAT8,
+        FLOAT8,
+        config_groups={
+            "a": {"targets": [r"re:model\.layers\.0\..*"], "weights": integer(4, group_size=64)},
+            "b": {"targets": [r"re:model\.layers\.1\..*"], "weights": integer(4, group_size=128)},
+            "c": {"targets": ["Linear"], "weights": integer(8)},
+        },
+    )
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({**LLAMA_8B, "num_hidden_layers": 4, "quantization_config": stated}))
+    study = study_of(Request(str(file), "h100-sxm", (prefill_batch("64"),)))
+    kinds = [kind.name for kind in study.model.kinds]
+    weights = {
+        (one.kernel.part, one.kernel.name): one.kernel.weight_bytes
+        for one in study.steps[0].deployment.kernels.kernels
+        if one.kernel.name == "gate_up"
+    }
+    elements = 2 * 4096 * 14_336
+
+    assert kinds == [
+        "full attention, dense, attention int4, mlp int4",
+        "full attention, dense, attention int4, mlp int4 #2",
+        "full attention, dense",
+    ]
+    assert [weights[kind, "gate_up"] for kind in kinds] == [elements * 4.25 / 8, elements * 4.125 / 8, elements]
+    graphs = [
+        layer_graph(kind.name, kind.layer, study.model.hidden, study.steps[0].batch, study.precision, StepChoices())
+        for kind in study.model.kinds
+    ]
+    assert [
+        next(tensor.size_bytes for tensor in graph.tensors if tensor.name == "gate_up.weight") for graph in graphs
+    ] == [
+        elements * 4.25 / 8,
+        elements * 4.125 / 8,
+        elements,
+    ]
 
 
 LLAMA_8B: Keys = {**read_configuration("llama-3.1-8b").values}
