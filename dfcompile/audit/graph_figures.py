@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dfcompile.audit.least_makespan import LeastMakespan
 from dfcompile.audit.paths import Graph, components_of
 from dfcompile.canonical_dag import CanonicalDag, NodeKind
 from dfcompile.canonical_dag.dag import Bool, Int64
@@ -55,13 +56,22 @@ class GraphFigures:
         return sum(self.work.tolist())
 
     @cached_property
-    def _graph(self) -> Graph:
+    def paths(self) -> Graph:
+        """The nodes and edges, for sweeps along them."""
         return Graph(self.dag.nodes_count, self.dag.edge_source, self.dag.edge_target)
+
+    @cached_property
+    def _least_makespan(self) -> LeastMakespan:
+        return LeastMakespan(self.paths, self.is_task, self.taken, self.given)
+
+    def least_makespan_cycles(self, pes: int) -> int:
+        """Cycles that every streaming schedule on P processing elements takes at least."""
+        return self._least_makespan.on(pes)
 
     @cached_property
     def critical_path_cycles(self) -> int:
         """The largest work along a path."""
-        return int(self._graph.longest_to(self.work).max(initial=0))
+        return int(self.paths.longest_to(self.work).max(initial=0))
 
     @cached_property
     def io_elements(self) -> int:
@@ -81,7 +91,7 @@ class GraphFigures:
         streamed = self._uncut
         source, target = dag.edge_source[streamed], dag.edge_target[streamed]
         component: Int64 = components_of(nodes, source, target)
-        level = Graph(nodes, source, target, self._graph.order).longest_to(self._level_steps)
+        level = Graph(nodes, source, target, self.paths.order).longest_to(self._level_steps)
         deepest, largest, length = np.zeros((3, nodes), dtype=np.int64)
         tasks = self.is_task
         np.maximum.at(deepest, component[tasks], level[tasks])
@@ -98,7 +108,7 @@ class GraphFigures:
         waits = self._unreached(component)[component]
         if not waits.any():
             return streamed
-        before = self._graph.longest_to(self._is_buffer.astype(np.int64))
+        before = self.paths.longest_to(self._is_buffer.astype(np.int64))
         apart = before[dag.edge_source] != before[dag.edge_target]
         uncut: Bool = streamed & ~(waits[dag.edge_source] & apart)
         return uncut

@@ -32,7 +32,7 @@ class Graph:
         """The vertices along the edges, without those on a cycle or behind one."""
         if (self._source < self._target).all():
             return list(range(self._count))
-        consumers, start = _rows(self._count, self._source, self._target)
+        consumers, start = self.consumers
         missing = np.bincount(self._target, minlength=self._count).tolist()
         waiting = deque(vertex for vertex, count in enumerate(missing) if not count)
         order = []
@@ -46,12 +46,18 @@ class Graph:
         return order
 
     @cached_property
-    def _producers(self) -> Rows:
+    def consumers(self) -> Rows:
+        """The vertices behind each vertex."""
+        return _rows(self._count, self._source, self._target)
+
+    @cached_property
+    def producers(self) -> Rows:
+        """The vertices before each vertex."""
         return _rows(self._count, self._target, self._source)
 
     def longest_to(self, length: Column) -> Column:
         """Return the largest sum of lengths along a path that ends with each vertex; 0 on cycles and behind them."""
-        producers, start = self._producers
+        producers, start = self.producers
         own, longest = length.tolist(), [0] * self._count
         for vertex in self.order:
             before = 0
