@@ -1,6 +1,5 @@
 """What is doubled or halved where figures of a mapping are made is refused: the audit shares none of it."""
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from dfcompile.errors import VerificationError
 from dfcompile.options import Options
 from dfcompile.report import kernel_summary, summary
 from tests.mutants.audited_reports import MACHINE
+from tests.mutants.scaling import scaled
 from tests.onnx_text import model_from_text
 
 MODEL = "g (float[16,24] x) => (float[16,24] z) { z = Softmax(x) }"
@@ -62,23 +62,6 @@ def audit(options: Options) -> None:
     assert result.mapping is not None
     assert result.mapping.exchanges
     audit_mapping("mapping", result.mapping, exploration.points[0])
-
-
-def scaled(value: Any, factor: float) -> Any:
-    """Return a number, each of several, or what a function, a method or a property gives, times a factor."""
-    match value:
-        case bool():
-            raise TypeError("a truth value has no double")
-        case int():
-            return int(value * factor)
-        case float():
-            return value * factor
-        case tuple():
-            return tuple(scaled(part, factor) for part in value)
-        case property() | cached_property():
-            get: Any = value.fget if isinstance(value, property) else value.func
-            return property(lambda held: scaled(get(held), factor))
-    return lambda *given, **named: scaled(value(*given, **named), factor)
 
 
 def test_what_is_made_right_passes(options: Options) -> None:

@@ -1,0 +1,84 @@
+"""What is doubled or halved where figures of schedules, bounds and traffic are made is refused."""
+
+import builtins
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from dfcompile.audit.reports import audit_report
+from dfcompile.bounds.fusion.residency import _Search
+from dfcompile.bounds.operators import BoundedModel
+from dfcompile.choosing import estimate, operator_options, sketches
+from dfcompile.driver import explore
+from dfcompile.errors import VerificationError
+from dfcompile.lowering.alternatives import bound
+from dfcompile.option_texts import parse_expand
+from dfcompile.options import Options
+from dfcompile.report import schedule_summary, summary
+from dfcompile.report.summary import summarize
+from dfcompile.scheduler import checked_schedule, evaluation, operator_times, streaming_schedule
+from dfcompile.scheduler.evaluation import ScheduleFigures
+from dfcompile.scheduler.schedules import Schedule
+from tests.mutants.scaling import scaled
+from tests.onnx_text import model_from_text
+
+MODEL = "g (float[6,8] x, float[8,6] w) => (float[6,6] z) { y = MatMul(x, w) z = Softmax(y) }"
+MADE = (
+    (BoundedModel, "compulsory_bytes", 2),
+    (BoundedModel, "compulsory_bytes", 0.5),
+    (Schedule, "blocks_count", 2),
+    (ScheduleFigures, "gap", 2),
+    (ScheduleFigures, "pe_utilization", 0.5),
+    (ScheduleFigures, "speedup", 2),
+    (_Search, "_cost", 2),
+    (_Search, "_cost", 0.5),
+    (bound, "_least_inputs", 0.5),
+    (bound, "_least_inputs", 2),
+    (checked_schedule, "critical_path", 2),
+    (checked_schedule, "streaming_depth", 0.5),
+    (checked_schedule, "total_work", 2),
+    (estimate, "_longest_path", 2),
+    (evaluation, "io_bytes", 2),
+    (evaluation, "io_elements", 0.5),
+    (evaluation, "makespan_gap", 2),
+    (evaluation, "sum", 2),  # the elements of all FIFOs
+    (evaluation, "total_work", 0.5),
+    (operator_options, "estimate", 2),
+    (operator_options, "estimate", 0.5),
+    (operator_times, "shared", 2),
+    (schedule_summary, "_sslr", 2),
+    (sketches, "estimate", 0.5),
+    (streaming_schedule, "lower_bound_cycles", 2),
+    (streaming_schedule, "lower_bound_cycles", 0.5),
+    (summary, "makespan_gap", 2),
+)
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> Options:
+    folder: Path = tmp_path_factory.mktemp("product")
+    onnx.save(model_from_text(MODEL), folder / "model.onnx")
+    return Options(folder / "model.onnx", (4,), parse_expand(["MatMul=mv"]))
+
+
+def audit(options: Options) -> None:
+    """Compile the model, and audit the report."""
+    exploration = explore(options)
+    audit_report(summarize(exploration), exploration)
+
+
+def test_what_is_made_right_passes(options: Options) -> None:
+    audit(options)
+
+
+@pytest.mark.parametrize(("owner", "name", "factor"), MADE, ids=lambda part: getattr(part, "__name__", part))
+def test_what_is_made_wrong_is_refused(
+    options: Options, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, factor: float
+) -> None:
+    made = vars(owner).get(name) or getattr(builtins, name)
+    monkeypatch.setattr(owner, name, scaled(made, factor), raising=False)
+
+    with pytest.raises(VerificationError):
+        audit(options)
