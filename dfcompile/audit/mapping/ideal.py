@@ -47,6 +47,7 @@ def audit_ideal(where: str, summary: IdealSummary, point: Point) -> None:
         audit_bound_by(f"{at}.bound_by", one.bound_by, *parts)
         moved += config.dram_read_bytes + config.dram_write_bytes
     expect(f"{where}.dram_bytes", summary.dram_bytes, moved * mapping.system.chips)
+    expect_at_least(f"{where}.dram_bytes", summary.dram_bytes, _unavoidable_bytes(graph), "what must be moved")
     expect(f"{where}.network_bytes", summary.network_bytes, sum(one.message_bytes for one in exchanged))
     expect_text(f"{where}.solver", summary.solver, mapping.solver)
     _audit_bound(where, summary, point)
@@ -146,13 +147,17 @@ def _floor_s(point: Point) -> float:
         area += rows * columns * steps
         slowest = max(slowest, _alone(rows, columns, chip.cores) * steps)
     cycles = max(-(-area // chip.cores), slowest) if point.chips == 1 else area / chip.cores / point.chips
-    moved = sum(
+    memory_ns = _unavoidable_bytes(graph) / dram_bytes_per_ns(system) / point.chips
+    return joined_ns(point.mapping.options.overlap, cycles / chip.frequency_ghz, memory_ns, 0.0) / PER_S
+
+
+def _unavoidable_bytes(graph: DataflowGraph) -> int:
+    """Return the bytes of what kernels need and nobody makes, and of outputs: each moves once at least."""
+    return sum(
         tensor.size_bytes
         for tensor in graph.tensors
         if (tensor.uses and not tensor.source) or (tensor.kind is TensorKind.OUTPUT and tensor.source)
     )
-    memory_ns = moved / dram_bytes_per_ns(system) / point.chips
-    return joined_ns(point.mapping.options.overlap, cycles / chip.frequency_ghz, memory_ns, 0.0) / PER_S
 
 
 def _alone(rows: int, columns: int, cores: int) -> int:
