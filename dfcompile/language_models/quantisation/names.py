@@ -13,6 +13,7 @@ _REGULAR = "re:"
 _OF_REGULAR = re.compile(r"[\\^$|()\[\]{}+]")  # what is in no name and no glob
 # Of expressions that treat experts of different numbers alike: no digits, and nothing that matches one by itself.
 _BLIND = re.compile(r"(?:\.\*|\\\.|(?<=[A-Za-z_])\.(?=[A-Za-z_])|[A-Za-z_|()?:^$-])*")
+_OF_LAYERS = re.compile(r"layers\\?\.(?:\d+|(?:\\d|\[0-9\])\+?)")  # a number that is none of an expert
 _REPEATED = re.compile(r"(?<!\\)[*+]|(?<!\\)\{")
 _NESTED = re.compile(r"(?<!\\)\)(?:[*+]|\{)")
 MOST_REPEATS = 6  # of an expression: matching takes the length of a name to that power
@@ -70,10 +71,10 @@ def names_of(entries: Iterable[str], place: Place, *, whole: bool = False) -> Na
         text = entry.removeprefix(_REGULAR)
         if entry.startswith(_REGULAR) or _OF_REGULAR.search(entry):
             patterns.append(_compiled(rf"(?:{text})\Z" if whole else text, entry, place))
-            apart = apart or _BLIND.fullmatch(text) is None
+            apart = apart or _BLIND.fullmatch(_OF_LAYERS.sub("layers", text)) is None
         elif "*" in (stem := entry.removesuffix(".*")) or "?" in stem:
             patterns.append(_compiled(_of_glob(stem), entry, place, MOST_REPEATS + 2))
-            apart = apart or "?" in stem or any(map(str.isdecimal, stem))
+            apart = apart or "?" in stem or any(map(str.isdecimal, _OF_LAYERS.sub("layers", stem)))
         else:
             words.add(stem)
     return Names(place, frozenset(words), tuple(patterns), apart)

@@ -93,7 +93,7 @@ def _naive(
         act_in_bytes=activations.bytes_of(queries * attention.qk_dim) + made,
         act_out_bytes=activations.bytes_of(queries * attention.v_dim),
         vector_elements=heads * seen,
-        rate=activations.name,
+        rate=precision.product(precision.kv),  # keys and values of latents, which are as wide as the cache
     )  # fmt: skip
     if choices.flash:
         yield whole

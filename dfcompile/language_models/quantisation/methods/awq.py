@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from dfcompile.language_models.formats import NumberFormat
+from dfcompile.language_models.quantisation.auto_round import AutoRoundSettings, check_data_type
 from dfcompile.language_models.quantisation.keys import read
 from dfcompile.language_models.quantisation.names import names_of
 from dfcompile.language_models.quantisation.place import Place
@@ -28,7 +29,7 @@ class _Fused(Struct, frozen=True):
     rope_theta: object = None
 
 
-class _Keys(Struct, frozen=True):
+class _Keys(AutoRoundSettings, frozen=True, kw_only=True):
     quant_method: object = None
     bits: int | None = None
     w_bit: int | None = None  # an older name of bits
@@ -48,6 +49,7 @@ class _Keys(Struct, frozen=True):
 
 def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa: ARG001  # as of all methods
     keys = read(_Keys, found, place)
+    check_data_type(keys, place)
     bits = _one(keys.bits, keys.w_bit, 4, place.inside("w_bit"), "bits")
     group = _one(keys.group_size, keys.q_group_size, 128, place.inside("q_group_size"), "group_size")
     width = width_of(bits, place.inside("bits" if keys.bits is not None else "w_bit"), range(1, 9))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from dfcompile.language_models.formats import NumberFormat
+from dfcompile.language_models.quantisation.auto_round import AutoRoundSettings, check_data_type
 from dfcompile.language_models.quantisation.keys import read
 from dfcompile.language_models.quantisation.names import names_of
 from dfcompile.language_models.quantisation.place import Place
@@ -35,7 +36,7 @@ class _Exllama(Struct, frozen=True):
     max_batch_size: object = None
 
 
-class _Keys(Struct, frozen=True):
+class _Keys(AutoRoundSettings, frozen=True, kw_only=True):
     quant_method: object = None
     bits: int = 4
     group_size: int | None = 128
@@ -51,11 +52,9 @@ class _Keys(Struct, frozen=True):
     adapter: object = None
     # How it was made.
     act_group_aware: object = None
-    batch_size: object = None
     cache_block_outputs: object = None
     damp_auto_increment: object = None
     damp_percent: object = None
-    dataset: object = None
     desc_act: object = None
     meta: object = None  # free by definition
     method: object = None
@@ -82,6 +81,7 @@ class _Keys(Struct, frozen=True):
 
 def _stated(found: object, base: NumberFormat, place: Place) -> Stated:  # noqa: ARG001  # as of all methods
     keys = read(_Keys, found, place)
+    check_data_type(keys, place)
     for key, value in (("format", keys.format), ("checkpoint_format", keys.checkpoint_format)):
         if value is not None and value.lower() not in _FORMATS:
             raise place.inside(key).unknown(value, _FORMATS)

@@ -96,6 +96,7 @@ class _Settings(Struct, frozen=True, kw_only=True):
     act_mapping_type: _Tagged | str | None = None
     activation_value_lb: object = None
     activation_value_ub: object = None
+    float8_packing_format: _Tagged | str | None = None
     inner_k_tiles: object = None
     int4_choose_qparams_algorithm: _Tagged | str | None = None
     int4_packing_format: _Tagged | str | None = None

@@ -8,6 +8,7 @@ from tests.unit.language_models.quantisation.examples import EXPERTS, Example, b
 EXAMPLES = (
     Example({"quant_method": "gptq", "bits": 4, "group_size": 128}, 4.125),
     Example({"quant_method": "gptq", "bits": 4, "group_size": 32, "sym": False}, 4 + 20 / 32),
+    Example({"quant_method": "gptq", "bits": 4, "sym": True, "data_type": "int", "iters": 200, "amp": True}, 4.125),
     Example({"quant_method": "gptq", "bits": 8, "group_size": -1, "lm_head": True}, 8, head=8),
     Example({"bits": 3, "group_size": 128, "desc_act": False, "damp_percent": 0.1, "sym": True}, 3.125),
     Example(
@@ -49,6 +50,7 @@ def test_patterns_tell_experts_apart() -> None:
     ("more", "message"),
     [
         ({"checkpoint_format": "qqq"}, "quantization_config.checkpoint_format': found 'qqq' against gptq, gptq_v2"),
+        ({"data_type": "mx_fp"}, "quantization_config.data_type': found 'mx_fp' against int"),
         ({"rotation": "hadamard"}, "quantization_config.rotation': further products beside those of the model"),
         ({"block_name_to_quantize": "visual.blocks"}, "block_name_to_quantize': found 'visual.blocks' against"),
         ({"dynamic": {"-:(": {}}}, r"quantization_config.dynamic': found the pattern 're:\(': missing \)"),

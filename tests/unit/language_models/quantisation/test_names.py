@@ -88,6 +88,8 @@ def test_a_tied_head_is_the_embedding() -> None:
         (["re:.*self_attn.*", "*mlp*", r"re:.*mlp\.gate$"], {0}),
         (["re:.*mlp.gate$"], {0}),
         (["re:.*experts...gate"], set(range(9))),
+        (["model.layers.61*", r"re:model\.layers\.\d+\.self_attn.*", r"re:.*layers\.[0-9]+\.mlp\.gate"], {0}),
+        ([r"re:.*layers\.\d+\.mlp\.experts\.\d\..*"], set(range(9))),
         ([r"re:.*experts\.[0-5]\."], set(range(9))),
         (["*experts.3*"], set(range(9))),
     ],

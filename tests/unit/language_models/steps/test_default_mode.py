@@ -185,6 +185,21 @@ def test_n5_latents_are_absorbed_for_decodes_and_expanded_for_prompts() -> None:
         assert chosen.macs == step_of(DEEPSEEK, batch, BF16, StepChoices(latent=choice)).macs
 
 
+@pytest.mark.parametrize("batch", [prefill_batch("512"), decode_batch("512")])
+@pytest.mark.parametrize("name", ["deepseek-v3", "llama-3.1-8b"])
+def test_attention_multiplies_at_the_rate_of_the_cache_where_that_is_wider_than_activations(
+    name: str, batch: Batch
+) -> None:
+    narrow = with_dtypes(BF16, "w=fp8,a=fp8")
+    rates = {
+        kernel.rate
+        for kernel in step_of(read_model(name), batch, narrow, StepChoices()).kernels
+        if kernel.name.startswith("attention")
+    }
+
+    assert rates == {"bf16"}
+
+
 @pytest.mark.parametrize("latent", list(Latent))
 @pytest.mark.parametrize("batch", [decode_batch("600x3"), prefill_batch("70@20x2")])
 def test_trap_t28_scores_of_latents_are_written_and_read_twice_as_all_others(latent: Latent, batch: Batch) -> None:
