@@ -87,7 +87,7 @@ def test_an_interrupt_reaches_no_worker_not_even_one_that_starts(
 
 
 def test_workers_that_die_again_and_again() -> None:
-    workers = LocalProcesses(2, die)
+    workers = LocalProcesses(1, die)
     try:
         with pytest.raises(UserError, match=r"^worker: died 3 times on a lowering of .* on 1 processing elements"):
             list(workers.run(jobs()))

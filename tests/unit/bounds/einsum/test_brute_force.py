@@ -171,7 +171,7 @@ convolutions = st.builds(
 
 
 @given(convolutions, rules)
-@examples(300)
+@examples(100)
 def test_a_convolution_has_the_points_of_all_its_tilings(shape: Convolution, rules: Rules) -> None:
     assume(shape.macs <= MOST_MACS)
     curve = convolution_curve(shape, rules)
@@ -180,7 +180,7 @@ def test_a_convolution_has_the_points_of_all_its_tilings(shape: Convolution, rul
 
 
 @given(convolutions, rules, st.sets(st.sampled_from(("I", "W", "O")), min_size=1))
-@examples(300)
+@examples(100)
 def test_a_convolution_moves_nothing_of_what_is_held(shape: Convolution, rules: Rules, moved: set[Kept]) -> None:
     assume(shape.macs <= MOST_MACS)
     whole = walked_window(shape, padded=rules.halo is Halo.TRUE)

@@ -4,6 +4,7 @@ import random
 from itertools import pairwise
 from pathlib import Path
 
+import onnx
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ from dfcompile.options import ExpansionRule, Options, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from tests.examples import examples
+from tests.onnx_text import model_from_text
 from tests.unit.dfmodel_backend.sharding.tiny_programs import random_system
 from tests.unit.lowering.shares.split_programs import MODELS, TABLE, Lowered, lowered
 
@@ -85,9 +87,10 @@ def test_a_kernel_without_shares_is_whole_and_said_to_be() -> None:
     assert all(one.name != "kernels whole on every chip" for one in split.assumptions)
 
 
-def test_of_whole_arrays_the_bound_is_that_of_what_was_tried() -> None:
+def test_of_whole_arrays_the_bound_is_that_of_what_was_tried(tmp_path: Path) -> None:
     """Each of n tasks counts all of an array: half of them count half of it, a quarter of the work."""
-    model = Path(__file__).parents[4] / "examples" / "product" / "model.py"
+    model = tmp_path / "product.onnx"
+    onnx.save(model_from_text("g (float[16,32] x, float[32,24] w) => (float[16,24] y) { y = MatMul(x, w) }"), model)
     options = Options(
         model=model,
         pes=(16,),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from dace.sdfg.nodes import MapEntry
 from hypothesis import given
@@ -20,8 +21,6 @@ from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, Array, random
 from tests.onnx_text import model_from_text, program_from_text
 from tests.unit.choosing.random_programs import choices, programs
-
-ENCODER = Path(__file__).parents[3] / "models" / "encoder_layer.py"
 
 
 def lowered(graph: str, **parameters: Array) -> Program:
@@ -102,10 +101,16 @@ def test_no_number_changes_and_no_task_is_added(program: Program, chosen: list[C
     dataflow_graph(after)  # kernels and their tensors fit each other
 
 
-def test_on_several_chips_what_was_fused_is_whole() -> None:
+def test_on_several_chips_what_was_fused_is_whole(tmp_path: Path) -> None:
     """Shares are made of operators, and of the scopes of one of these a part of another kernel was made."""
+    graph = (
+        "g (float[64,64] x) => (float[64,64] y) "
+        "{ a = MatMul(x, w) r = Relu(a) s = Softmax(r) t = Transpose(s) y = MatMul(t, w) }"
+    )
+    file = tmp_path / "chain.onnx"
+    onnx.save(model_from_text(graph, w=random((64, 64))), file)
     (before, after) = (
-        explore(Options(model=ENCODER, pes=(64,), chips=(1, 2), system="sn30", passes=passes)).points
+        explore(Options(model=file, pes=(64,), chips=(1, 2), system="sn30", passes=passes)).points
         for passes in ((), ("fuse-maps",))
     )
 

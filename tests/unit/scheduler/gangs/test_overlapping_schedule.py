@@ -83,8 +83,8 @@ def test_a_relay_that_is_read_faster_than_it_is_written_has_its_last_element_in_
     assert (planned.start[consumer], planned.last_out[consumer]) == (51, 91)
 
 
-@examples(50)
-@given(canonical_dags(DagShape(max_scopes=10)), st.integers(2, 6), st.sampled_from(PARTITIONS))
+@examples(30)
+@given(canonical_dags(DagShape(max_scopes=5)), st.integers(2, 6), st.sampled_from(PARTITIONS))
 def test_what_streams_from_gang_to_gang_leads_on_and_is_held_whole(dag: CanonicalDag, pes: int, partition: str) -> None:
     result = schedule(dag, ScheduleOptions(pes, partition, barrier=False))
 
