@@ -8,14 +8,14 @@ and below 2**53: sums are exact.
 """
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.columns import Column, Members, Numbers
-from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns
+from dfcompile.dfmodel_backend.intra_chip.flow_columns import NOBODY, FlowColumns, HeldColumns, Touched
 from dfcompile.dfmodel_backend.intra_chip.wide_tensors import WideFlow, WideHeld
 
 FIGURES = 3
@@ -157,6 +157,7 @@ class PairBytes(Struct, frozen=True, dict=True):
         return found.reshape(len(self._entries), len(before), len(after))
 
 
+@cache  # few: no table is of many kernels
 def _states(watched: int) -> tuple[Numbers, Numbers]:
     states = np.arange(watched + 1)
     return states[:, None] + 0 * states, states + 0 * states[:, None]
@@ -170,21 +171,25 @@ def _flow_tables(flows: FlowColumns, number: int) -> Iterator[StateTable]:
     source = () if maker == NOBODY else (maker,)
     if not source and not readers:
         return
-    before, after = _states(len(source) + len(readers))
-    started = before >= len(source)
-    written = ~started & (after >= len(source))
-    done, following = (np.maximum(states - len(source), 0) for states in (before, after))
-    read = following - done
-    out = written & (leaves | (read < len(readers)))
-    traffic = size * (out | (~written & (read > 0)))
-    needed, needed_after = (leaves | (states < len(readers)) for states in (done, following))
-    alive = size * ((started & needed) | (written & needed_after))
-    leaving = 2 * float(flows.written[number]) * out
-    yield StateTable((*source, *readers), np.stack([traffic, leaving, alive]))
+    sizes = np.array([size, 2 * float(flows.written[number]), size])
+    yield StateTable((*source, *readers), sizes[:, None, None] * _moves(len(source), len(readers), leaves=leaves))
     border, inside = (column[first : first + len(readers)].tolist() for column in (flows.border, flows.inside))
     yield from _largest(source, readers, border, is_inside=False)
     if source:
         yield from _largest(source, readers, inside, is_inside=True)
+
+
+@cache
+def _moves(sources: int, readers: int, *, leaves: bool) -> Touched:
+    """Return in which pairs of states a streaming tensor is moved, is written, and is alive."""
+    before, after = _states(sources + readers)
+    started = before >= sources
+    written = ~started & (after >= sources)
+    done, following = (np.maximum(states - sources, 0) for states in (before, after))
+    read = following - done
+    out = written & (leaves | (read < readers))
+    needed, needed_after = (leaves | (states < readers) for states in (done, following))
+    return np.stack([out | (~written & (read > 0)), out, (started & needed) | (written & needed_after)])
 
 
 def _largest(
@@ -195,11 +200,16 @@ def _largest(
     for count, place in enumerate(order, start=1):
         added = sizes[place] - (sizes[order[count]] if count < len(order) else 0)
         if added:
-            before, after = _states(len(source) + count)
-            written = (before < len(source)) & (after >= len(source))
-            read = np.maximum(after - len(source), 0) - np.maximum(before - len(source), 0)
-            here = (written if is_inside else ~written) & (read > 0)
-            nothing = np.zeros(here.shape)
-            yield StateTable(
-                (*source, *(readers[place] for place in order[:count])), np.stack([nothing, added * here, nothing])
-            )
+            here = _reads(len(source), count, is_inside=is_inside)
+            figures = np.zeros((FIGURES, *here.shape))
+            figures[1] = added * here
+            yield StateTable((*source, *(readers[place] for place in order[:count])), figures)
+
+
+@cache
+def _reads(sources: int, readers: int, *, is_inside: bool) -> Touched:
+    """Return in which pairs of states one of the readers runs, with the source or without."""
+    before, after = _states(sources + readers)
+    written = (before < sources) & (after >= sources)
+    read = np.maximum(after - sources, 0) - np.maximum(before - sources, 0)
+    return np.asarray((written if is_inside else ~written) & (read > 0))
