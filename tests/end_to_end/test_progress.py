@@ -10,12 +10,15 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from dfcompile.cli import progress
 from dfcompile.cli.main import main
 from tests.locations import ROOT
+from tests.onnx_files import save_convolution
 
 COLUMNS = 100
 # The command line, that starts to show something at once.
@@ -34,6 +37,18 @@ def dag(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("dag") / "dag.json"
     assert main(["generate", "cholesky", "--size", "16", "-o", str(file)]) == 0
     return file
+
+
+@pytest.fixture(scope="module")
+def small_dag(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("dag") / "small.json"
+    assert main(["generate", "cholesky", "--size", "4", "-o", str(file)]) == 0
+    return file
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_convolution(tmp_path_factory.mktemp("model") / "convolution.onnx", shape=(1, 1, 12, 12))
 
 
 def command(*words: str | Path) -> list[str]:
@@ -128,95 +143,97 @@ def test_an_interrupt_leaves_a_clean_line_and_no_file(dag: Path, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_log_file_has_a_line_per_stage(dag: Path, tmp_path: Path) -> None:
+def test_a_log_file_has_a_line_per_stage(small_dag: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("w") as opened:
         subprocess.run(
-            command("schedule", dag, "--pes", "16,64"),
+            command("schedule", small_dag, "--pes", "16,64"),
             stdout=subprocess.DEVNULL, stderr=opened, check=True, env=environment(),
         )  # fmt: skip
     lines = log.read_text(encoding="utf-8").splitlines()
 
     assert [re.sub(r"^dfcompile: +[0-9.]+ s  ", "", line) for line in lines] == [
-        f"reading {dag}",
+        f"reading {small_dag}",
         "scheduling on 16 processing elements with best",
         "scheduling on 64 processing elements with best",
     ]
 
 
-def test_a_pipe_gets_nothing(dag: Path) -> None:
+def test_a_pipe_gets_nothing(small_dag: Path) -> None:
     done = subprocess.run(
-        command("schedule", dag, "--pes", "16,64"), capture_output=True, text=True, check=True, env=environment()
+        command("schedule", small_dag, "--pes", "16,64"), capture_output=True, text=True, check=True, env=environment()
     )
 
     assert done.stderr == ""
 
 
-def test_results_are_the_same_whoever_watches(dag: Path, tmp_path: Path) -> None:
-    words = ("schedule", dag, "--pes", "16", "--format", "json", "-o", tmp_path / "out.json")
-    found = {}
+@pytest.mark.usefixtures("impatient")
+def test_results_are_the_same_whoever_watches(
+    small_dag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    found, seen = {}, {}
     for shown in ("terminal", "log", "none"):
-        subprocess.run(
-            command(*words), check=True, env=environment(DFCOMPILE_PROGRESS=shown), stderr=subprocess.DEVNULL
-        )
-        found[shown] = (tmp_path / "out.json").read_bytes()
+        monkeypatch.setenv("DFCOMPILE_PROGRESS", shown)
+        assert main(["schedule", str(small_dag), "--pes", "16", "--format", "json", "-o", str(out)]) == 0
+        found[shown], seen[shown] = out.read_bytes(), capsys.readouterr().err
 
     assert found["terminal"] == found["log"] == found["none"]
+    assert seen["log"]
+    assert not seen["none"]
 
 
-def test_the_environment_is_checked(dag: Path) -> None:
-    done = subprocess.run(
-        command("schedule", dag, "--pes", "16"), capture_output=True, text=True, check=False,
-        env=environment(DFCOMPILE_PROGRESS="all"),
-    )  # fmt: skip
+def test_the_environment_is_checked(
+    small_dag: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DFCOMPILE_PROGRESS", "all")
 
-    assert done.returncode == 1
-    assert done.stderr == "dfcompile: error: DFCOMPILE_PROGRESS: found 'all' against terminal, log, none\n"
+    assert main(["schedule", str(small_dag), "--pes", "16"]) == 1
+    assert capsys.readouterr().err == (
+        "dfcompile: error: DFCOMPILE_PROGRESS: found 'all' against terminal, log, none\n"
+    )
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show something at once in this process, too."""
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+
+
+@pytest.fixture
+def logged(
+    impatient: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., list[str]]:
+    """Run a command in a folder of its own; return the stages in its log."""
+    monkeypatch.setenv("DFCOMPILE_PROGRESS", "log")
+    monkeypatch.chdir(tmp_path)
+
+    def stages(*words: str | Path) -> list[str]:
+        assert main([str(word) for word in words]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert all(re.match(r"dfcompile: +[0-9.]+ s  \w+", line) for line in lines)
+        return [re.sub(r"^dfcompile: +[0-9.]+ s  ", "", line) for line in lines]
+
+    return stages
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ("examples/lenet/conv1.py", "--pes", "16", "--expand", "published", "--verify"),
-        (
-            "explore",
-            "examples/lenet/conv1.py",
-            "--pes",
-            "4,16",
-            "--on-chip-memory",
-            "256",
-            "--tries",
-            "8",
-            "--cache",
-            "c",
-        ),
-        ("bounds", "examples/lenet/conv1.py"),
+        ("MODEL", "--pes", "16", "--expand", "published"),
+        ("explore", "MODEL", "--pes", "4,16", "--on-chip-memory", "256", "--tries", "8", "--cache", "c"),
+        ("bounds", "MODEL"),
         ("llm", "--config", "llama-3.1-8b", "--system", "h100-sxm", "--chips", "8", "--decode", "64x8"),
-        ("tests/data/dfmodel/fft_a100_1024.txt",),
+        (str(ROOT / "tests/data/dfmodel/fft_a100_1024.txt"),),
         ("generate", "cholesky", "--size", "4"),
     ],
 )
-def test_every_command_has_stages(words: tuple[str, ...], tmp_path: Path) -> None:
-    at = [str(ROOT / word) if "/" in word else word for word in words]
-    done = subprocess.run(
-        command(*at), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True,
-        env=environment(DFCOMPILE_PROGRESS="log"),
-    )  # fmt: skip
-
-    assert len([line for line in done.stderr.splitlines() if re.match(r"dfcompile: +[0-9.]+ s  \w+", line)]) >= 1
+def test_every_command_has_stages(words: tuple[str, ...], model: Path, logged: Callable[..., list[str]]) -> None:
+    assert logged(*(model if word == "MODEL" else word for word in words))
 
 
-def logged(words: tuple[str | Path, ...], folder: Path) -> list[str]:
-    """Run a command; return the stages in its log."""
-    done = subprocess.run(
-        command(*words), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True,
-        env=environment(DFCOMPILE_PROGRESS="log"),
-    )  # fmt: skip
-    return [re.sub(r"^dfcompile: +[0-9.]+ s  ", "", line) for line in done.stderr.splitlines()]
-
-
-def test_verification_is_said_step_by_step(tmp_path: Path) -> None:
-    stages = logged((ROOT / "examples/lenet/conv1.py", "--pes", "16", "--verify"), tmp_path)
+def test_verification_is_said_step_by_step(model: Path, logged: Callable[..., list[str]]) -> None:
+    stages = logged(model, "--pes", "16", "--verify")
 
     verifying = stages.index("verifying the lowered model")
     assert stages[verifying + 1 : verifying + 5] == [
@@ -227,8 +244,8 @@ def test_verification_is_said_step_by_step(tmp_path: Path) -> None:
     ]
 
 
-def test_a_terminal_shows_a_share_while_a_model_is_verified(tmp_path: Path) -> None:
-    status, got = on_terminal((ROOT / "examples/lenet/conv1.py", "--pes", "16", "--verify"), tmp_path)
+def test_a_terminal_shows_a_share_while_a_model_is_verified(model: Path, tmp_path: Path) -> None:
+    status, got = on_terminal((model, "--pes", "16", "--verify"), tmp_path)
 
     assert status == 0
     compiling = re.findall(r"(\d+) %[^%]*?compiling the lowered model", got)
@@ -236,9 +253,9 @@ def test_a_terminal_shows_a_share_while_a_model_is_verified(tmp_path: Path) -> N
     assert "left" in got[got.index("compiling the lowered model") - COLUMNS :]
 
 
-def test_comparing_and_mapped_layers_have_stages(tmp_path: Path) -> None:
-    words: tuple[str, ...] = ("llm", "--config", "gpt2", "--system", "h100-sxm", "--decode", "64x2", "--format", "json")
-    stages = logged((*words, "--map", "-o", "a.json", "--html", "a.html"), tmp_path)
+def test_comparing_and_mapped_layers_have_stages(logged: Callable[..., list[str]]) -> None:
+    words = ("llm", "--config", "gpt2", "--system", "h100-sxm", "--decode", "64x2", "--format", "json")
+    stages = logged(*words, "--map", "-o", "a.json", "--html", "a.html")
 
     assert stages == ["studying gpt2", "mapping layers", "making the page"]
-    assert logged(("compare", "a.json", "a.html"), tmp_path) == ["reading reports", "comparing"]
+    assert logged("compare", "a.json", "a.html") == ["reading reports", "comparing"]
