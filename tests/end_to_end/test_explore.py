@@ -3,11 +3,11 @@
 import csv
 import io
 import json
-import random
 import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from dfcompile.cli.main import main
 from dfcompile.report.plain_values import Json
 from tests.onnx_text import model_from_text
 
-QUESTION = ("--pes", "8,32", "--on-chip-memory", "1,4", "--expand", "MatMul=mv,op,lmv,ip", "--jobs", "1")
+QUESTION = ("--pes", "8,32", "--on-chip-memory", "1,4", "--expand", "MatMul=mv,op", "--jobs", "1")
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_forms_tell_the_same(model: Path, tmp_path: Path, capsys: pytest.Capture
         assert f"{int(row['makespan_cycles']):,}" in table
         assert f"{int(row['io_bytes']):,}" in table
     assert "area: 0.5 x on-chip memory in kB" in table
-    assert record["combinations"] == 64
+    assert record["combinations"] == 8
     assert record["schema"] == "dfcompile-exploration/1"
 
 
@@ -72,12 +72,11 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(
     cache = tmp_path / "killed.cache"
     command = [sys.executable, "-m", "dfcompile", "explore", str(model), *QUESTION, "--cache", str(cache)]
     kept = []
-    for _ in range(4):
+    for more in (1, 4):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        before = results(cache)
-        wanted = before + random.randint(0, 12)
+        wanted = results(cache) + more
         while process.poll() is None and results(cache) < wanted:
-            pass
+            time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         assert process.stderr is not None
         said = process.stderr.read().decode()
