@@ -8,13 +8,13 @@ import pytest
 from dfcompile.cli.main import main
 from tests.locations import DESIGNS
 
-README, RING = "readme_gpt3_1t_sn30", "llm_175B_fwd_kbk_8x1"
+README, JOINT = "readme_gpt3_1t_sn30", "llm_1T_fwd_joint_CMN"  # the latter has few kernels
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"),
     [
-        (README, "sram_cap: 671088640.0", "sram_cap: 300000.0", r"kernel '\w+': needs \d+ bytes of SRAM alone"),
+        (JOINT, "sram_cap: 545259520.0", "sram_cap: 300000.0", r"kernel '\w+': needs \d+ bytes of SRAM alone"),
         (
             README,
             "dram_cap: 1099511600000.0",
@@ -22,10 +22,10 @@ README, RING = "readme_gpt3_1t_sn30", "llm_175B_fwd_kbk_8x1"
             r"dram_cap': found 2000000000 bytes against .*optimizer",
         ),
         (
-            README,
-            "core: 1280",
-            "core: 5",
-            r"SRAM and 5 cores \(execution.num_config of at least 9, or system.accelerator.core of at least 13\)",
+            JOINT,
+            "core: 1040",
+            "core: 2",
+            r"SRAM and 2 cores \(execution.num_config of at least 11, or system.accelerator.core of at least 7\)",
         ),
         (README, "x: 8\n    y: 128", "x: 64\n    y: 16", r"kernel 'Q': found TP 64 against a divisor of its 160 heads"),
         (README, "global_batch_size: 3072", "global_batch_size: 0", r"global_batch_size' is unset"),
@@ -64,9 +64,9 @@ def test_one_line_names_the_constraint_and_the_relaxation(
 
 
 def test_the_relaxation_named_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (DESIGNS / f"{README}.txt").read_text()
+    text = (DESIGNS / f"{JOINT}.txt").read_text()
     setup = tmp_path / "setup.txt"
-    setup.write_text(text.replace("sram_cap: 671088640.0", "sram_cap: 6e8"))
+    setup.write_text(text.replace("sram_cap: 545259520.0", "sram_cap: 3e8"))
     status = main([str(setup)])
     error = capsys.readouterr().err
     sram, configs = re.findall(r"at least (\d+)", error)
@@ -74,10 +74,10 @@ def test_the_relaxation_named_is_enough(tmp_path: Path, capsys: pytest.CaptureFi
     assert (status, error.count("\n")) == (1, 1)
     assert re.search(r"'execution.num_config': no 6 configurations .*num_config of", error), error
 
-    setup.write_text(text.replace("sram_cap: 671088640.0", f"sram_cap: {int(sram) + 64}"))
+    setup.write_text(text.replace("sram_cap: 545259520.0", f"sram_cap: {sram}"))
     more_sram = main([str(setup)])
     setup.write_text(
-        text.replace("sram_cap: 671088640.0", "sram_cap: 6e8").replace("num_config: 6", f"num_config: {configs}")
+        text.replace("sram_cap: 545259520.0", "sram_cap: 3e8").replace("num_config: 6", f"num_config: {configs}")
     )
     more_configurations = main([str(setup)])
 
