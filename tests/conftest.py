@@ -1,7 +1,9 @@
 """Settings of all tests."""
 
+import functools
 import gc
 import os
+import sys
 
 from hypothesis import settings
 
@@ -17,3 +19,12 @@ os.environ.setdefault(*THREADS_OF_PRODUCTS)
 # Also where a test says nothing: a busy machine makes no property false.
 settings.register_profile("tests", examples(DEFAULT))
 settings.load_profile("tests")
+
+
+def pytest_runtest_setup() -> None:
+    """Keep what PyTorch's exporter makes anew for each model, its table of operators: half the time of a small one."""
+    registration = sys.modules.get("torch.onnx._internal.exporter._registration")
+    if registration is not None:
+        made = registration.ONNXRegistry.from_torchlib
+        if not hasattr(made, "cache_info"):
+            registration.ONNXRegistry.from_torchlib = staticmethod(functools.cache(made))

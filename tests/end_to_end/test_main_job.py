@@ -1,9 +1,6 @@
 """The main job from the command line to the report, on the first convolution of LeNet."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
@@ -15,8 +12,6 @@ from dfcompile.cli import main as cli
 from dfcompile.host.outputs import PLAIN_WIDTH
 from dfcompile.report.figures import report_schema
 from tests.onnx_files import save_convolution
-
-ROOT = Path(__file__).parent.parent.parent
 
 Capture = pytest.CaptureFixture[str]
 
@@ -137,21 +132,6 @@ def test_lowered_model_agrees_with_the_reference(convolution: Path, capsys: Capt
     assert 0 <= found["verification"]["max_abs_error"] < 1e-5
 
 
-def test_report_has_the_same_bytes_under_two_hash_seeds(convolution: Path) -> None:
-    texts = []
-    for seed in ("1", "2"):
-        done = subprocess.run(
-            [
-                sys.executable, "-c", "import sys; from dfcompile.cli.main import main; sys.exit(main())",
-                str(convolution), "--pes", "16,128", "--expand", "MatMul=mv,lmv", "--format", "json",
-            ],
-            env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        texts.append([line for line in done.stdout.splitlines() if '"solver_s"' not in line])
-
-    assert texts[0] == texts[1]
-
-
 def test_stages_are_written_with_the_same_bytes_each_time(convolution: Path, capsys: Capture, tmp_path: Path) -> None:
     for run in ("first", "second"):
         (tmp_path / run).mkdir()
@@ -231,11 +211,10 @@ def test_several_schedules_are_not_drawn_in_one_picture(
     assert not (tmp_path / "out.svg").exists()
 
 
-@pytest.mark.slow
-def test_lenet_from_pytorch_is_costed_whole(capsys: Capture) -> None:
-    status = cli.main([str(ROOT / "examples" / "lenet" / "model.py"), "--pes", "16,128"])
+def test_tables_fit_a_narrow_page(convolution: Path, capsys: Capture) -> None:
+    status = cli.main([str(convolution), "--pes", "16,128"])
 
     text = capsys.readouterr().out
     assert status == 0
-    assert "13 of 13 nodes costed" in text
+    assert "1 of 1 nodes costed" in text
     assert max(map(len, text.splitlines())) <= PLAIN_WIDTH
