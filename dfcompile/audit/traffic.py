@@ -1,6 +1,7 @@
 """The audit of the part on traffic: what moves, from the stores of the mapping; the least, from operands."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from math import prod
 from typing import Final
 
@@ -151,25 +152,25 @@ def _moved_by_origin(point: Point) -> Iterator[tuple[str, int]]:
     for configuration in attained.configurations:
         order = [origins.get(name, "") for name in configuration.kernels]
         for store in configuration.stores:
-            needing = readers.get(store.name, [])
-            here = [origin for origin in order if origin in needing] or needing or [""]
+            needing = readers.get(store.name, {})
+            here = [origin for origin in order if origin in needing] or [*islice(needing, 1)] or [""]
             yield here[0], store.dram_read_bytes * attained.chips
             yield makers.get(store.name, ""), store.dram_write_bytes * attained.chips
 
 
-def _ends_of_stores(dag: CanonicalDag) -> tuple[Mapping[str, str], Mapping[str, list[str]]]:
+def _ends_of_stores(dag: CanonicalDag) -> tuple[Mapping[str, str], Mapping[str, Mapping[str, None]]]:
     """Return by name of a store the operator that makes it, and those that read it in the order of the edges."""
     origin = [dag.kernels[scope.kernel].origin if scope.kernel >= 0 else None for scope in dag.scopes]
     pairs = dict.fromkeys(
         zip(dag.node_scope[dag.edge_source].tolist(), dag.node_scope[dag.edge_target].tolist(), strict=True)
     )
     makers: dict[str, str] = {}
-    readers: dict[str, list[str]] = {}
+    readers: dict[str, dict[str, None]] = {}
     for source, target in pairs:
         maker, reader, name = origin[source], origin[target], dag.scopes[source].name
         if maker is not None:
             makers.setdefault(name, maker)
             makers.setdefault(dag.scopes[target].name, maker)
         if reader is not None:
-            readers.setdefault(name, []).append(reader)
+            readers.setdefault(name, {})[reader] = None
     return makers, readers

@@ -111,6 +111,15 @@ class CanonicalDag:
         return _frozen(self.edge_order != unknown)
 
     @cached_property
+    def scopes_and_outside(self) -> tuple[Scope, ...]:
+        """The scopes, and one for what stands for nodes outside of a part, under a name that is free."""
+        taken = {scope.name for scope in self.scopes}
+        name = "outside"
+        while name in taken:
+            name += "_"
+        return (*self.scopes, Scope(name, NO_KERNEL, "outside"))
+
+    @cached_property
     def work(self) -> Int64:
         """``W = max(I, O)`` in cycles on one processing element, 0 for buffers and pseudo nodes, shape [nodes]."""
         work = np.where(self.is_computational, np.maximum(self.volume_in, self.volume_out), 0)

@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, Int32, Int64, Scope
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
 from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.canonical_dag.verifier import node_volumes
 from dfcompile.distinct import distinct
@@ -40,27 +40,24 @@ def part_of(dag: CanonicalDag, tasks: Int64, edges: Int64) -> DagPart:
         edges: numbers of all edges at these tasks, ascending.
     """
     source, target = dag.edge_source[edges], dag.edge_target[edges]
-    inside = np.zeros(dag.nodes_count, dtype=np.bool_)
-    inside[tasks] = True
     buffers = distinct(np.concatenate([source[dag.is_buffer[source]], target[dag.is_buffer[target]]]))
-    inside[buffers] = True
-    kept = np.flatnonzero(inside)
-    makers = distinct(source[~inside[source]])
-    readers = distinct(target[~inside[target]])
-    number = np.full(dag.nodes_count, OUTSIDE, dtype=np.int32)
-    number[kept] = np.arange(len(kept), dtype=np.int32)
+    kept = np.sort(np.concatenate([tasks, buffers]))
+    from_inside, source_place = _places(kept, source)
+    to_inside, target_place = _places(kept, target)
+    makers = distinct(source[~from_inside])
+    readers = distinct(target[~to_inside])
     from_outside = len(kept) + np.searchsorted(makers, source)
     to_outside = len(kept) + len(makers) + np.searchsorted(readers, target)
     stand_ins = len(makers) + len(readers)
     kind = np.concatenate([dag.kind[kept], np.full(stand_ins, NodeKind.BUFFER, dtype=np.int8)])
-    edge_source = np.where(inside[source], number[source], from_outside).astype(np.int32)
-    edge_target = np.where(inside[target], number[target], to_outside).astype(np.int32)
+    edge_source = np.where(from_inside, source_place, from_outside).astype(np.int32)
+    edge_target = np.where(to_inside, target_place, to_outside).astype(np.int32)
     volume = dag.edge_volume[edges]
     volume_in, volume_out = node_volumes(kind, edge_source, edge_target, volume)
     outside_scope = len(dag.scopes)
     part = replace(
         dag,
-        scopes=(*dag.scopes, Scope(_free_name(dag), NO_KERNEL, "outside")) if stand_ins else dag.scopes,
+        scopes=dag.scopes_and_outside if stand_ins else dag.scopes,
         kind=kind,
         volume_in=volume_in,
         volume_out=volume_out,
@@ -81,9 +78,7 @@ def part_of(dag: CanonicalDag, tasks: Int64, edges: Int64) -> DagPart:
     return DagPart(part, node, edges)
 
 
-def _free_name(dag: CanonicalDag) -> str:
-    taken = {scope.name for scope in dag.scopes}
-    name = "outside"
-    while name in taken:
-        name += "_"
-    return name
+def _places(kept: Int64, nodes: Int32) -> tuple[Bool, Int64]:
+    """Return whether nodes are among those that are kept, ascending, and where."""
+    place = np.searchsorted(kept, nodes)
+    return kept[np.minimum(place, len(kept) - 1)] == nodes, place

@@ -1,6 +1,8 @@
 """What sets of kernels take on one chip: their tasks are scheduled and replayed, their data held or moved."""
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -10,6 +12,7 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.canonical_dag.part import DagPart
 from dfcompile.dfmodel_backend.attained.chips_in_use import ChipsInUse
 from dfcompile.dfmodel_backend.attained.cores import on_cores
+from dfcompile.dfmodel_backend.attained.likeness import MOST_NODES, Likeness, likeness
 from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
 from dfcompile.dfmodel_backend.attained.stores import BlockEdges, StoreTable, StoreUse
 from dfcompile.dfmodel_backend.attained.task_units import TaskUnits
@@ -74,6 +77,11 @@ class TaskConfiguration(Struct, frozen=True, eq=False):
         return max(times, key=lambda kind: times[kind])
 
 
+# What is found for sets of units of each likeness, and the likeness of the set that it was found for.
+_Known: TypeAlias = dict[bytes, tuple[TaskConfiguration | None, Likeness]]
+_Find: TypeAlias = Callable[[int, DagPart], TaskConfiguration | None]
+
+
 class TaskModel(Struct, frozen=True, dict=True):
     """The cost of sets of kernels of a lowering on one chip of a system.
 
@@ -123,6 +131,14 @@ class TaskModel(Struct, frozen=True, dict=True):
             schedules.put(self.machine_dag, self.known)
         return schedules
 
+    @cached_property
+    def _alike_configurations(self) -> _Known:
+        return {}
+
+    @cached_property
+    def _alike_plans(self) -> _Known:
+        return {}
+
     @property
     def sram_bytes(self) -> float:
         """Of the chip; infinite if it is not limited."""
@@ -150,7 +166,42 @@ class TaskModel(Struct, frozen=True, dict=True):
         Raises:
             UserError: the replay of its schedule is too large.
         """
+        return self._found_once(units, self._alike_configurations, self._configuration_of)
+
+    def planned(self, units: int) -> TaskConfiguration | None:
+        """Return the configuration of a set of units if its schedule took what was planned, None if it does not fit."""
+        return self._found_once(units, self._alike_plans, self._plan_of)
+
+    def _found_once(self, units: int, known: _Known, find: _Find) -> TaskConfiguration | None:
+        """Return what is found for a set of units; of sets that are alike it is found once."""
         part = self._machine_units.part(units)
+        if part.dag.nodes_count > MOST_NODES:
+            return find(units, part)
+        network_ns = sum(self.unit_network_ns(unit) for unit in self.units.members(units))
+        like = likeness(self.dag, self.stores, part, network_ns)
+        if like.key not in known:
+            known[like.key] = (find(units, part), like)
+            return known[like.key][0]
+        found, first = known[like.key]
+        return None if found is None else self._renamed(found, units, part, (first, like))
+
+    def _renamed(
+        self, found: TaskConfiguration, units: int, part: DagPart, likes: tuple[Likeness, Likeness]
+    ) -> TaskConfiguration:
+        """Return a configuration as that of another set which is alike."""
+        first, like = likes
+        names = {
+            self.stores.name(store): self.stores.name(other)
+            for store, other in zip(first.stores, like.stores, strict=True)
+        }
+        return replace(
+            found,
+            kernels=tuple(self.units.names[unit] for unit in self.units.members(units)),
+            part=part,
+            stores=tuple(replace(store, name=names[store.name]) for store in found.stores),
+        )
+
+    def _configuration_of(self, units: int, part: DagPart) -> TaskConfiguration | None:
         fastest: TaskConfiguration | None = None
 
         def may_help(planned: Schedule | None) -> bool:
@@ -169,9 +220,7 @@ class TaskModel(Struct, frozen=True, dict=True):
     def _waits_for_compute(self, found: TaskConfiguration) -> bool:
         return self.overlap.time_ns(0, found.memory_ns, found.network_ns) < found.time_ns
 
-    def planned(self, units: int) -> TaskConfiguration | None:
-        """Return the configuration of a set of units if its schedule took what was planned, None if it does not fit."""
-        part = self._machine_units.part(units)
+    def _plan_of(self, units: int, part: DagPart) -> TaskConfiguration | None:
         schedule = self._schedules.planned(part.dag, lambda schedule: self._fits(part, schedule))
         return None if schedule is None else self._configuration(units, part, schedule)
 

@@ -1,6 +1,8 @@
 """Checks a mapping from first principles; shares no code with the evaluator or the solvers."""
 
 import math
+from dataclasses import dataclass
+from itertools import accumulate
 
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.evaluate.graphs import Configuration
@@ -33,9 +35,10 @@ def check_mapping(graph: DataflowGraph, system: System, mapping: Mapping, whole:
         for use in tensor.uses if tensor.source else ():
             if place[tensor.source] > place[use.kernel]:
                 raise VerificationError(f"tensor {tensor.name!r}: made in a later configuration than it is read")
+    contents = _contents(graph, place, len(mapping.figures.configs))
     levels = _levels(graph)
-    for number, config in enumerate(mapping.figures.configs):
-        _check_configuration(graph, system, mapping, number, config, place, levels)
+    for number, (config, content) in enumerate(zip(mapping.figures.configs, contents, strict=True)):
+        _check_configuration(graph, system, mapping, number, (config, content, levels))
     _check_totals(graph if whole is None else whole, system, mapping)
     _check_exchanged(graph, mapping)
 
@@ -58,19 +61,48 @@ def _places(graph: DataflowGraph, mapping: Mapping) -> dict[str, int]:
     return place
 
 
+@dataclass(slots=True)
+class _Content:
+    """What a configuration has: kernels and tensors that they touch, in the order of the graph, and bytes alive."""
+
+    kernels: list[Kernel]
+    tensors: list[Tensor]
+    live_bytes: int = 0
+
+
+def _contents(graph: DataflowGraph, place: dict[str, int], count: int) -> list[_Content]:
+    found = [_Content([], []) for _ in range(count)]
+    for kernel in graph.kernels:
+        found[place[kernel.name]].kernels.append(kernel)
+    changes = [0] * (count + 1)  # of the bytes alive, from one configuration to the next
+    for tensor in graph.tensors:
+        born = place[tensor.source] if tensor.source else -1
+        used = {place[use.kernel] for use in tensor.uses}
+        for number in sorted(used | ({born} if tensor.source else set())):
+            found[number].tensors.append(tensor)
+        is_weight, last = tensor.kind is TensorKind.WEIGHT, max(used, default=-1)
+        if is_weight or tensor.kind is TensorKind.OUTPUT:
+            last = count
+        if is_weight or born < last:
+            changes[0 if is_weight else max(born, 0)] += tensor.size_bytes
+            changes[min(last + 1, count)] -= tensor.size_bytes
+    for content, live in zip(found, accumulate(changes), strict=False):
+        content.live_bytes = live
+    return found
+
+
 def _check_configuration(
     graph: DataflowGraph,
     system: System,
     mapping: Mapping,
     number: int,
-    config: Configuration,
-    place: dict[str, int],
-    levels: dict[str, int],
+    found: tuple[Configuration, _Content, dict[str, int]],
 ) -> None:
     where = f"configuration {number}"
-    kernels = [kernel for kernel in graph.kernels if place[kernel.name] == number]
+    config, content, levels = found
+    kernels = content.kernels
     _same(f"{where}: compute", config.compute_ns, _compute_ns(kernels, system, mapping, config, where))
-    reads, writes, held, resident = _bytes(graph, config, number, place, levels)
+    reads, writes, held, resident = _bytes(content, config, levels)
     _same(f"{where}: bytes read", config.dram_read_bytes, reads * config.weight_tiles + held)
     _same(f"{where}: bytes written", config.dram_write_bytes, writes)
     bandwidth = system.dram.bandwidth.value * (system.accelerator.cores if system.dram.bandwidth.per_core else 1)
@@ -82,7 +114,7 @@ def _check_configuration(
     sram = chip.sram.value * (chip.cores if chip.sram.per_core else 1)
     if sram and resident > sram * (1 + _RELATIVE):
         raise VerificationError(f"{where}: found {resident} bytes of SRAM against {sram}")
-    live = _live_bytes(graph, number, place)
+    live = content.live_bytes
     _same(f"{where}: live bytes", config.dram_live_bytes, live)
     capacity = system.dram.capacity.value
     if capacity and live > capacity:
@@ -127,20 +159,18 @@ def _compute_ns(kernels: list[Kernel], system: System, mapping: Mapping, config:
     return slowest / chip.frequency_ghz
 
 
-def _bytes(
-    graph: DataflowGraph, config: Configuration, number: int, place: dict[str, int], levels: dict[str, int]
-) -> tuple[int, int, int, int]:
+def _bytes(content: _Content, config: Configuration, levels: dict[str, int]) -> tuple[int, int, int, int]:
     """Return (streamed in, streamed out, weights, SRAM) of a configuration, tensor by tensor."""
     reads = writes = held = resident = 0
-    kernels = {kernel.name: kernel for kernel in graph.kernels}
-    for tensor in graph.tensors:
-        here = [use for use in tensor.uses if place[use.kernel] == number]
+    kernels = {kernel.name: kernel for kernel in content.kernels}
+    for tensor in content.tensors:
+        here = [use for use in tensor.uses if use.kernel in kernels]
         if tensor.kind is TensorKind.WEIGHT:
             if here:
                 held += tensor.size_bytes
                 resident += -(-tensor.size_bytes // config.weight_tiles)
             continue
-        made_here = tensor.source != "" and place[tensor.source] == number
+        made_here = tensor.source in kernels
         if here and not made_here:
             reads += tensor.size_bytes
             resident += 2 * max(_tile(tensor, config.tiles, [_accepts(kernels[use.kernel], use)]) for use in here)
@@ -189,21 +219,6 @@ def _levels(graph: DataflowGraph) -> dict[str, int]:
         if not changed:
             break
     return levels
-
-
-def _live_bytes(graph: DataflowGraph, number: int, place: dict[str, int]) -> int:
-    live = 0
-    for tensor in graph.tensors:
-        if tensor.kind is TensorKind.WEIGHT:
-            live += tensor.size_bytes
-            continue
-        born = place[tensor.source] if tensor.source else -1
-        last = max((place[use.kernel] for use in tensor.uses), default=-1)
-        if tensor.kind is TensorKind.OUTPUT:
-            last = len(graph.kernels)
-        if born < number <= last or born == number < last:
-            live += tensor.size_bytes
-    return live
 
 
 def _check_totals(graph: DataflowGraph, system: System, mapping: Mapping) -> None:

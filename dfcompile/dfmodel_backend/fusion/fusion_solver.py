@@ -151,8 +151,12 @@ def _require_place(shape: FusionShape, number: int, kernels: int, done: int) -> 
         raise VerificationError(f"{where}: found {_listed(misplaced)}, which may not be there")
     if kernels.bit_count() > shape.most_kernels:
         raise VerificationError(f"{where}: found {kernels.bit_count()} kernels against at most {shape.most_kernels}")
-    for kernel, needed in enumerate(shape.predecessors):
-        if kernels >> kernel & 1 and needed & ~done:
+    left = kernels
+    while left:  # a set has few of thousands of kernels
+        kernel = (left & -left).bit_length() - 1
+        left &= left - 1
+        needed = shape.predecessors[kernel]
+        if needed & ~done:
             raise VerificationError(f"{where}: found kernel {kernel} before {_listed(needed & ~done)}")
 
 
