@@ -1,7 +1,6 @@
 """The audit of the part on traffic: what moves, from the stores of the mapping; the least, from operands."""
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from math import prod
 from typing import Final
 
@@ -150,12 +149,22 @@ def _moved_by_origin(point: Point) -> Iterator[tuple[str, int]]:
     makers, readers = _ends_of_stores(attained.machine_dag)
     origins = {kernel.name: kernel.origin for kernel in attained.machine_dag.kernels}
     for configuration in attained.configurations:
-        order = [origins.get(name, "") for name in configuration.kernels]
+        place: dict[str, int] = {}  # of operators in the configuration
+        for at, name in enumerate(configuration.kernels):
+            place.setdefault(origins.get(name, ""), at)
         for store in configuration.stores:
             needing = readers.get(store.name, {})
-            here = [origin for origin in order if origin in needing] or [*islice(needing, 1)] or [""]
-            yield here[0], store.dram_read_bytes * attained.chips
+            yield _first_needing(needing, place), store.dram_read_bytes * attained.chips
             yield makers.get(store.name, ""), store.dram_write_bytes * attained.chips
+
+
+def _first_needing(needing: Mapping[str, None], place: Mapping[str, int]) -> str:
+    """Return who needs a store first: in the configuration, else anywhere; both may be thousands, but not often."""
+    if len(place) < len(needing):
+        here = next((origin for origin in place if origin in needing), None)
+    else:
+        here = min((origin for origin in needing if origin in place), key=place.__getitem__, default=None)
+    return next(iter(needing), "") if here is None else here
 
 
 def _ends_of_stores(dag: CanonicalDag) -> tuple[Mapping[str, str], Mapping[str, Mapping[str, None]]]:

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import lru_cache
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from dfcompile.canonical_dag.kernel import Digit, Kernel, KernelLoop, KernelVariant, LoopKind, LoopPart
 from dfcompile.errors import UserError, nearest
@@ -77,7 +76,7 @@ class Annotation(Struct, frozen=True):
 
 @lru_cache(maxsize=64)  # all scopes of a canonical operator have one kernel
 def _kernel_text(kernel: Kernel) -> str:
-    return json.dumps(asdict(kernel), sort_keys=True)
+    return json.dumps(to_builtins(kernel), sort_keys=True)
 
 
 def _kernel(scope: str, text: str) -> Kernel:

@@ -65,11 +65,15 @@ def _moved_by_origin(attained: backend.TaskMapping) -> Iterator[tuple[str, int]]
     makers, readers = _neighbours(attained.machine_dag)
     of_kernel = {kernel.name: kernel.origin for kernel in attained.machine_dag.kernels}
     for configuration in attained.configurations:
-        present = [of_kernel.get(name, "") for name in configuration.kernels]
+        present = dict.fromkeys(of_kernel.get(name, "") for name in configuration.kernels)
+        ranks = {origin: rank for rank, origin in enumerate(present)}
         for store in configuration.stores:
             reading = readers.get(store.name, {})
-            first = next((origin for origin in present if origin in reading), next(iter(reading), ""))
-            yield first, store.dram_read_bytes * attained.chips
+            if len(reading) < len(present):  # either may have thousands
+                first = min(ranks.keys() & reading.keys(), key=ranks.__getitem__, default=None)
+            else:
+                first = next((origin for origin in present if origin in reading), None)
+            yield next(iter(reading), "") if first is None else first, store.dram_read_bytes * attained.chips
             yield makers.get(store.name, ""), store.dram_write_bytes * attained.chips
 
 

@@ -140,17 +140,27 @@ class LeastCosts(Struct, frozen=True, dict=True):
         read = stores.read.of_sets(first, last, members)
         readers = self._readers.of_sets(first, last, members)
         all_readers = self._readers.of_units(np.ones(self.model.units.count), len(stores.whole))[first:last]
+        touching = self._touching.of_sets(first, last, members)
         all_written, some = stores.all_written[first:last], slice(first, last)
         moved = np.zeros(len(before))
         for store, (whole, is_result) in enumerate(zip(stores.whole[some], stores.is_result[some], strict=True)):
-            made = written[store][after] - written[store][before]
-            taken = read[store][after] - read[store][before]
+            pairs = np.flatnonzero(touching[store][after] != touching[store][before])  # few of many touch a store
+            smaller, larger = before[pairs], after[pairs]
+            made = written[store][larger] - written[store][smaller]
+            taken = read[store][larger] - read[store][smaller]
             elsewhere = all_written[store] - made if all_written[store] else whole
-            moved += np.minimum(elsewhere, taken)
+            moved[pairs] += np.minimum(elsewhere, taken)
             if all_written[store]:
-                apart = readers[store][after] - readers[store][before] < all_readers[store]
-                moved += np.where(apart | (is_result > 0), made, 0.0)
+                apart = readers[store][larger] - readers[store][smaller] < all_readers[store]
+                moved[pairs] += np.where(apart | (is_result > 0), made, 0.0)
         return moved
+
+    @cached_property
+    def _touching(self) -> _Entries:
+        """One byte per store and unit that reads or writes it."""
+        written, read = self._stores.written, self._stores.read
+        places = ((side.store, side.unit, np.ones(len(side.store), dtype=np.int64)) for side in (written, read))
+        return _Entries.of(*places)
 
     @cached_property
     def _readers(self) -> _Entries:

@@ -132,6 +132,10 @@ class TaskModel(Struct, frozen=True, dict=True):
         return schedules
 
     @cached_property
+    def _parts(self) -> dict[int, tuple[DagPart, Likeness | None]]:
+        return {}
+
+    @cached_property
     def _alike_configurations(self) -> _Known:
         return {}
 
@@ -174,16 +178,23 @@ class TaskModel(Struct, frozen=True, dict=True):
 
     def _found_once(self, units: int, known: _Known, find: _Find) -> TaskConfiguration | None:
         """Return what is found for a set of units; of sets that are alike it is found once."""
-        part = self._machine_units.part(units)
-        if part.dag.nodes_count > MOST_NODES:
+        part, like = self._parts.get(units) or self._part(units)
+        if like is None:
             return find(units, part)
-        network_ns = sum(self.unit_network_ns(unit) for unit in self.units.members(units))
-        like = likeness(self.dag, self.stores, part, network_ns)
         if like.key not in known:
             known[like.key] = (find(units, part), like)
             return known[like.key][0]
         found, first = known[like.key]
         return None if found is None else self._renamed(found, units, part, (first, like))
+
+    def _part(self, units: int) -> tuple[DagPart, Likeness | None]:
+        """Return the tasks of a set of units, and what they are like unless they are many; then they are not kept."""
+        part = self._machine_units.part(units)
+        if part.dag.nodes_count > MOST_NODES:
+            return part, None
+        network_ns = sum(self.unit_network_ns(unit) for unit in self.units.members(units))
+        found = self._parts[units] = part, likeness(self.dag, self.stores, part, network_ns)
+        return found
 
     def _renamed(
         self, found: TaskConfiguration, units: int, part: DagPart, likes: tuple[Likeness, Likeness]
