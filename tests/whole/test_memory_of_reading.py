@@ -48,7 +48,7 @@ MEASURE = (
 
 def empty_nodes(path: Path) -> int:
     proto = external(path.parent, "w.bin", bytes(8))
-    proto.graph.node.extend([onnx.NodeProto() for _ in range(300_000)])
+    proto.graph.node.extend([onnx.NodeProto() for _ in range(150_000)])
     onnx.save(proto, path)
     return 8
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import onnx
 from onnx import AttributeProto
 
-from dfcompile.errors import UnsupportedOpError, nearest, together
+from dfcompile.errors import MOST_ERRORS, UnsupportedOpError, nearest, together
 from dfcompile.frontend.onnx.contributed import CONTRIBUTED
 from dfcompile.frontend.onnx.contributed_operator import DOMAIN
 from dfcompile.frontend.onnx.draft import Draft
@@ -34,22 +34,25 @@ def check_supported(draft: Draft, operators: frozenset[str] | None) -> None:
 
 def _unsupported(draft: Draft, operators: frozenset[str] | None) -> Iterator[UnsupportedOpError]:
     known, needed = known_operators(), _needed_when_run(draft)
+    count = 0
     for node, is_needed in zip(draft.proto.graph.node, needed, strict=True):
         where = f"node {node.name!r}"
         if node.op_type in CONTRIBUTED:
             continue
         if node.domain not in OWN_DOMAINS:
             name = f"{node.domain}.{node.op_type}"
-            hint = nearest(name, CONTRIBUTED) if node.domain == DOMAIN else ""
+            hint = nearest(name, CONTRIBUTED) if node.domain == DOMAIN and count < MOST_ERRORS else ""
             found = f"operator {name} against an operator of ONNX itself{hint}"
         elif node.op_type not in known:
-            found = f"no operator {node.op_type!r} in ONNX{nearest(node.op_type, known)}"
+            hint = nearest(node.op_type, known) if count < MOST_ERRORS else ""  # which nobody sees of later ones
+            found = f"no operator {node.op_type!r} in ONNX{hint}"
         elif any(attribute.type in {AttributeProto.GRAPH, AttributeProto.GRAPHS} for attribute in node.attribute):
             found = f"{node.op_type} holds a graph against a plain operator (control flow; unroll it)"
         else:
             reason = refusal_of(node.op_type, operators) if is_needed else ""
             found = f"no expansion for {node.op_type!r} ({reason})" if reason else ""
         if found:
+            count += 1
             yield UnsupportedOpError(f"{where}: {found}")
 
 

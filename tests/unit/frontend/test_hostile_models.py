@@ -11,12 +11,13 @@ import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, helper
 
-from dfcompile.errors import UserError, nearest
+from dfcompile.errors import MOST_ERRORS, UnsupportedOpError, UserError, nearest
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.frontend.normaliser.constant_folding import fold_constants
 from dfcompile.frontend.normaliser.fold_limits import may_fold, room_for_folds
 from dfcompile.frontend.onnx.draft import Draft
 from dfcompile.frontend.onnx.function_calls import DEEPEST_CALLS, LARGEST_NODES, check_inlined_size
+from dfcompile.frontend.validation import refusals
 
 OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("my", 1)]
 
@@ -254,6 +255,19 @@ def test_hint_for_long_or_many_names_takes_no_time() -> None:
     nearest("convolution_12345x", [f"convolution_{n}" for n in range(10**5)])
 
     assert time.process_time() - begin < 5.0
+
+
+def test_hints_are_looked_for_as_far_as_they_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(refusals, "nearest", lambda word, _: asked.append(word) or " (hint)")
+    nodes = [helper.make_node(f"Unknown{number}", ["x"], [f"y{number}"]) for number in range(3 * MOST_ERRORS)]
+    graph = helper.make_graph(nodes, "g", [value("x")], [value("y0")])
+
+    with pytest.raises(UnsupportedOpError) as refused:
+        read(helper.make_model(graph, opset_imports=OPSETS[:1], ir_version=8), tmp_path)
+
+    assert str(refused.value).count("(hint)") == len(asked) == MOST_ERRORS
+    assert str(refused.value).startswith(f"{3 * MOST_ERRORS} operators have no expansion: ")
 
 
 def test_nodes_without_operands_or_results(tmp_path: Path) -> None:
