@@ -57,7 +57,7 @@ fuzz: $(INSTALLED)
 
 # Property tests with 40 times as many examples as in `make test`, all cases compiled, then the fuzzer: hours.
 nightly: $(INSTALLED)
-	PROPERTY_EXAMPLES=20 $(BIN)/pytest -q $(PARALLEL) tests/unit tests/compiled
+	PROPERTY_EXAMPLES=20 $(BIN)/pytest -q $(PARALLEL) tests/unit tests/compiled tests/whole/test_traffic_bounds.py
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # 140 wrong versions of the package: the unit tests have to notice 126 at least. Less: make mutants MUTANTS='checkers'
