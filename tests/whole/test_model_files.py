@@ -56,6 +56,7 @@ DEEP = (
     "squeezenet",
     "vgg_16",
 )
+ONE_SIZE = ("vgg_16",)  # takes no smaller images
 
 
 @pytest.mark.parametrize("name", DEEP)
@@ -67,6 +68,8 @@ def test_outputs_depend_on_inputs_by_more_than_any_tolerance(name: str) -> None:
         network, image = file.call("model"), file.call("example_inputs")
         assert isinstance(network, torch.nn.Module)
         assert isinstance(image, torch.Tensor)
+        if name not in ONE_SIZE:
+            image = image[..., ::2, ::2]
         with torch.no_grad():
             one, other = network.eval()(image), network(torch.randn_like(image))
 
