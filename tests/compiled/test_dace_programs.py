@@ -137,8 +137,13 @@ def relative_errors(model: Model, *choices: Choice) -> list[float]:
     ]
 
 
-@pytest.mark.parametrize("way", ["cholesky", "gauss-jordan", "lu"])
-@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float64"])
+@pytest.mark.parametrize(
+    ("way", "dtype"),
+    [
+        *((way, dtype) for way in ("cholesky", "gauss-jordan", "lu") for dtype in ("complex64", "float64")),
+        ("lu", "complex128"),
+    ],
+)
 def test_linear_algebra(way: str, dtype: str, write_program: ProgramWriter) -> None:
     model = read_model(write_program(SYSTEM.replace("TYPE", dtype)), ReadOptions(dims={"N": 3, "M": 5}))
 
@@ -147,11 +152,10 @@ def test_linear_algebra(way: str, dtype: str, write_program: ProgramWriter) -> N
     assert max(errors) <= (1e-4 if dtype == "complex64" else 1e-10)
 
 
-@pytest.mark.parametrize("way", ["cholesky", "gauss-jordan", "lu"])
-def test_detection_of_generated_data(way: str) -> None:
-    model = read_model(EXAMPLE, ReadOptions(dims={"N": 4, "R": 16, "L": 4}))
+def test_detection_of_generated_data() -> None:
+    model = read_model(EXAMPLE, ReadOptions(dims={"N": 4, "R": 8, "L": 4}))
 
-    (error,) = relative_errors(model, Choice("linalg.inv", way))
+    (error,) = relative_errors(model, Choice("linalg.inv", "cholesky"))
 
     assert error <= 1e-4
 
