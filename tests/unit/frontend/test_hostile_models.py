@@ -259,7 +259,12 @@ def test_hint_for_long_or_many_names_takes_no_time() -> None:
 
 def test_hints_are_looked_for_as_far_as_they_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(refusals, "nearest", lambda word, _: asked.append(word) or " (hint)")
+
+    def hint(word: str, _: object) -> str:
+        asked.append(word)
+        return " (hint)"
+
+    monkeypatch.setattr(refusals, "nearest", hint)
     nodes = [helper.make_node(f"Unknown{number}", ["x"], [f"y{number}"]) for number in range(3 * MOST_ERRORS)]
     graph = helper.make_graph(nodes, "g", [value("x")], [value("y0")])
 
