@@ -88,10 +88,9 @@ class GraphFigures:
     def streaming_depth_cycles(self) -> int:
         """The longest path of streaming components, each of ``L - 1 + max W`` cycles [dematteis23, section 4]."""
         dag, nodes = self.dag, self.dag.nodes_count
-        streamed = self._uncut
+        streamed, component = self._uncut
         source, target = dag.edge_source[streamed], dag.edge_target[streamed]
-        component: Int64 = components_of(nodes, source, target)
-        level = Graph(nodes, source, target, self.paths.order).longest_to(self._level_steps)
+        level = Graph(nodes, source, target).longest_to(self._level_steps)
         deepest, largest, length = np.zeros((3, nodes), dtype=np.int64)
         tasks = self.is_task
         np.maximum.at(deepest, component[tasks], level[tasks])
@@ -101,22 +100,22 @@ class GraphFigures:
         return int(self._between(component, ~streamed).longest_to(length).max(initial=0))
 
     @property
-    def _uncut(self) -> Bool:
-        """Streams, but those cut in components that would wait for a buffer which they fill themselves."""
+    def _uncut(self) -> tuple[Bool, Int64]:
+        """Streams, but those cut in components that would wait for a buffer which they fill themselves; components."""
         dag, streamed = self.dag, self.is_stream
         component: Int64 = components_of(dag.nodes_count, dag.edge_source[streamed], dag.edge_target[streamed])
         waits = self._unreached(component)[component]
         if not waits.any():
-            return streamed
+            return streamed, component
         before = self.paths.longest_to(self._is_buffer.astype(np.int64))
         apart = before[dag.edge_source] != before[dag.edge_target]
-        uncut: Bool = streamed & ~(waits[dag.edge_source] & apart)
-        return uncut
+        streamed = streamed & ~(waits[dag.edge_source] & apart)
+        return streamed, components_of(dag.nodes_count, dag.edge_source[streamed], dag.edge_target[streamed])
 
     def _unreached(self, component: Int64) -> Bool:
         """Return which components no order reaches, neither along the edges between them nor against them."""
-        unreached = np.ones(self.dag.nodes_count, dtype=np.bool_)
-        unreached[self._between(component, ~self.is_stream).order] = False
+        unreached, between = np.ones(self.dag.nodes_count, dtype=np.bool_), self._between(component, ~self.is_stream)
+        unreached[slice(None) if between.levels is not None else between.order] = False
         if unreached.any():
             # What is before all cycles was reached; what is behind all of them is reached from the other end.
             unreached[self._between(component, ~self.is_stream, unreached).order] = False

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from dfcompile.audit.paths import Graph, Rows
+from dfcompile.audit.paths import Graph, Level
 from dfcompile.canonical_dag.dag import Bool, Int64
+
+_NO_STREAM = -1
 
 
 class LeastMakespan:
@@ -24,8 +26,8 @@ class LeastMakespan:
         work = np.where(tasks, np.maximum(taken, given), 0)
         awaited = np.maximum(-(-taken // np.maximum(given, 1)), 1)
         written = np.maximum(-(-given // np.maximum(taken, 1)), 1)
-        start, end = _earliest(paths.order, paths.producers, tasks, (work, awaited, written))
-        tail, _ = _earliest(paths.order[::-1], paths.consumers, tasks, (work, written, awaited))
+        start, end = _earliest(paths, tasks, (work, awaited, written))
+        tail, _ = _earliest(paths.reversed, tasks, (work, written, awaited))
         self._start, self._tail, self._work = start[tasks], tail[tasks], work[tasks]
         # From behind, too, a task has ended before what it streams to has.
         self._longest = int((end + np.where(tasks, tail, 0)).max(initial=0))
@@ -45,22 +47,41 @@ def _shared(beside: Int64, work: Int64, pes: int) -> int:
     return int((beside[last] - (-together // pes)).max(initial=0))
 
 
-def _earliest(order: list[int], rows: Rows, tasks: Bool, cycles: tuple[Int64, Int64, Int64]) -> tuple[Int64, Int64]:
+Cycles = tuple[Int64, Int64, Int64]  # work; from start to first element; after the last element that is taken
+
+
+def _earliest(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
     """Return the earliest start and end of each node, in either direction of time.
 
     Args:
-        order: of the nodes, each after what it waits for.
-        rows: what each node waits for.
+        graph: what each node waits for.
         tasks: which nodes are tasks, shape [nodes].
-        cycles: of each its work; those from its start until it hands on a first element; and those that it takes
-            after the last element it waits for; shape [nodes] each.
+        cycles: of each node, shape [nodes].
     """
-    others, begins = rows
+    return _by_nodes(graph, tasks, cycles) if graph.levels is None else _by_levels(graph.levels, tasks, cycles)
+
+
+def _by_levels(levels: tuple[Level, ...], tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
+    work, to_first, from_last = cycles
+    start, end = np.zeros(len(work), dtype=np.int64), work.copy()
+    for vertices, producers, begins in levels:
+        is_task = np.repeat(tasks[vertices], np.diff(begins, append=len(producers)))
+        streams = is_task & tasks[producers]
+        ready = np.where(streams, start[producers] + to_first[producers], end[producers])
+        begin = np.maximum.reduceat(ready, begins)
+        streamed = np.maximum.reduceat(np.where(streams, end[producers], _NO_STREAM), begins)
+        last = np.where(streamed == _NO_STREAM, 0, streamed + from_last[vertices])
+        start[vertices], end[vertices] = begin, np.maximum(begin + work[vertices], last)
+    return start, end
+
+
+def _by_nodes(graph: Graph, tasks: Bool, cycles: Cycles) -> tuple[Int64, Int64]:
+    others, begins = graph.producers
     is_task = tasks.tolist()
     work, to_first, from_last = (column.tolist() for column in cycles)
     start, end = [0] * len(work), [0] * len(work)
-    for node in order:
-        begin, streamed = 0, -1
+    for node in graph.order:
+        begin, streamed = 0, _NO_STREAM
         for other in others[begins[node] : begins[node + 1]]:
             if is_task[node] and is_task[other]:
                 ready = start[other] + to_first[other]
@@ -72,6 +93,6 @@ def _earliest(order: list[int], rows: Rows, tasks: Bool, cycles: tuple[Int64, In
                 begin = ready
         start[node] = begin
         end[node] = begin + work[node]
-        if streamed >= 0 and streamed + from_last[node] > end[node]:
+        if streamed != _NO_STREAM and streamed + from_last[node] > end[node]:
             end[node] = streamed + from_last[node]
     return np.array(start, dtype=np.int64), np.array(end, dtype=np.int64)

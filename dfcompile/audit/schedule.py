@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from dfcompile.audit.comparing import expect, expect_at_least
 from dfcompile.audit.graph_figures import GraphFigures
+from dfcompile.audit.times import audit_times
 from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
 from dfcompile.report.figures import ScheduleSummary
@@ -29,6 +30,8 @@ def audit_schedule(where: str, summary: ScheduleSummary, checked: CheckedSchedul
     blocks = {block for block, is_task in zip(schedule.block.tolist(), graph.is_task.tolist(), strict=True) if is_task}
     spilled = dag.edge_volume[graph.is_stream & ~schedule.streamed]
     makespan = _makespan(where, checked)
+    if is_exact and makespan is not None:
+        audit_times(where, schedule, graph)
     expect(f"{where}.makespan_cycles", summary.makespan_cycles, makespan)
     expect(f"{where}.barriers", summary.barriers, schedule.barrier)
     expect(

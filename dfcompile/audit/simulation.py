@@ -4,6 +4,7 @@ import numpy as np
 
 from dfcompile.audit.comparing import expect
 from dfcompile.audit.graph_figures import GraphFigures
+from dfcompile.audit.replay import plain_times
 from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
 from dfcompile.report.figures import SimulationSummary
@@ -31,8 +32,17 @@ def audit_simulation(
     expect(f"{where}.read_stall_cycles", summary.read_stall_cycles, sum(replay.read_stall.tolist()))
     expect(f"{where}.write_stall_cycles", summary.write_stall_cycles, sum(replay.write_stall.tolist()))
     expect(f"{where}.deadlock: whether there is one", bool(summary.deadlock), is_stuck)
+    plain = plain_times(graph, checked.schedule)
+    if plain is not None:
+        ended = len(plain.end) == graph.dag.nodes_count
+        expect(
+            f"{where}.makespan_cycles", summary.makespan_cycles, max(plain.end.values(), default=0) if ended else None
+        )
     if is_stuck:
         return
+    if plain is not None:
+        expect(f"{where}.read_stall_cycles", summary.read_stall_cycles, plain.read_stall_cycles)
+        expect(f"{where}.write_stall_cycles", summary.write_stall_cycles, plain.write_stall_cycles)
     waited = np.zeros(graph.dag.nodes_count, dtype=np.int64)
     np.add.at(waited, graph.dag.edge_target, replay.read_stall)
     np.add.at(waited, graph.dag.edge_source, replay.write_stall)
