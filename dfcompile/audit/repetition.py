@@ -1,7 +1,11 @@
 """The audit of the part on a repeated schedule: all from the schedule, the interval and how often."""
 
+import numpy as np
+
 from dfcompile.audit.comparing import expect, expect_at_least
 from dfcompile.audit.graph_figures import GraphFigures
+from dfcompile.canonical_dag.dag import Int64
+from dfcompile.distinct import distinct
 from dfcompile.driver import Point
 from dfcompile.report.figures import RepetitionSummary
 
@@ -11,7 +15,7 @@ def audit_repetition(
 ) -> None:
     """Compute the figures of a repetition anew.
 
-    Its interval is what was found; the scheduler's checker has counted the tasks that are under way with it.
+    Its interval is what was found: with it no more tasks may be under way than there are processing elements.
 
     Args:
         where: path of the part in the report.
@@ -34,6 +38,8 @@ def audit_repetition(
     expect(f"{where}.repeats", summary.repeats, repeats)
     expect(f"{where}.pes_each", summary.pes_each, schedule.pes)
     expect(f"{where}.interval_cycles", summary.interval_cycles, interval)
+    most = most_under_way(schedule.start[graph.is_task], schedule.last_out[graph.is_task], interval)
+    expect_at_least(f"{where}.interval_cycles: processing elements", point.pes, most, "tasks under way at once")
     expect(f"{where}.least_interval_cycles", summary.least_interval_cycles, least)
     expect_at_least(f"{where}.interval_cycles", summary.interval_cycles, least, "least_interval_cycles")
     expect(f"{where}.makespan_cycles", summary.makespan_cycles, once + interval * (repeats - 1))
@@ -42,3 +48,16 @@ def audit_repetition(
     begun = range(0, once, interval) if interval else range(1)
     expect(f"{where}.in_flight", summary.in_flight, min(repeats, len(begun)))
     expect(f"{where}.io_elements", summary.io_elements, repeats * graph.io_elements)
+
+
+def most_under_way(start: Int64, end: Int64, interval: int) -> int:
+    """Return how many tasks are under way at once, at most, if iterations follow one another without end.
+
+    Then every cycle of an interval is like the same cycle of any other: a task is under way in it once for each of its
+    iterations that has begun by then and has not ended.
+    """
+    if not interval:
+        return 0
+    cycles = distinct(start % interval)  # in no other are there more than in the one before
+    begun, ended = (np.searchsorted(np.sort(times % interval), cycles, "right") for times in (start, end))
+    return int((begun - ended).max(initial=0) + (end // interval).sum() - (start // interval).sum())

@@ -18,7 +18,7 @@ from dfcompile.option_texts import parse_expand
 from dfcompile.options import Options
 from dfcompile.report import schedule_summary, summary
 from dfcompile.report.summary import summarize
-from dfcompile.scheduler import checked_schedule, evaluation, operator_times, streaming_schedule
+from dfcompile.scheduler import checked_schedule, evaluation, operator_times, repetition, streaming_schedule
 from dfcompile.scheduler.evaluation import ScheduleFigures
 from dfcompile.scheduler.schedules import Schedule
 from tests.mutants.scaling import scaled
@@ -48,6 +48,7 @@ MADE = (
     (operator_options, "estimate", 2),
     (operator_options, "estimate", 0.5),
     (operator_times, "shared", 2),
+    (repetition, "_most_at_once", 0.5),
     (schedule_summary, "_sslr", 2),
     (sketches, "estimate", 0.5),
     (streaming_schedule, "lower_bound_cycles", 2),
@@ -60,7 +61,7 @@ MADE = (
 def options(tmp_path_factory: pytest.TempPathFactory) -> Options:
     folder: Path = tmp_path_factory.mktemp("product")
     onnx.save(model_from_text(MODEL), folder / "model.onnx")
-    return Options(folder / "model.onnx", (4,), parse_expand(["MatMul=mv"]))
+    return Options(folder / "model.onnx", (4,), parse_expand(["MatMul=mv"]), repeat=4)
 
 
 def audit(options: Options) -> None:
