@@ -17,7 +17,6 @@ _RARELY: Sequence[tuple[float, Sequence[str]]] = (
     (0.1, ("--barrier", "--no-barrier")),
     (0.1, ("--overlap=none", "--overlap=compute-memory")),
     (0.1, ("--granularity=pieces=3", "--granularity=max-tasks=2", "--granularity=split=4")),
-    (0.1, ("--objective=io", "--objective=energy", "--objective=cost")),
 )
 _MACHINES = ("sn10", "sn30", "sn40_like", "genz_decode", "h100", "tpu")
 
@@ -27,7 +26,7 @@ def judge_figures(path: Path, case: Case, draw: Draw, show: ShowPhase) -> Outcom
     show("dfcompile")
     words = [str(path), "--pes", draw.choice(["1", "4", "64", "2,16"])]
     if draw.chance(0.75):  # choosing, which is the default, takes several times as long
-        words += ["--expand", draw.choice(["published", "published", "quick", "auto"])]
+        words += ["--expand", draw.choice(["published", "published", "published", "auto"])]
     if draw.chance(0.4):
         words += ["--system", draw.choice(_MACHINES), "--chips", draw.choice(["1", "2", "4", "1,8"])]
     partition = draw.choice(["best", "best", "sb-rlx", "sb-lts", "work-ordered"])
