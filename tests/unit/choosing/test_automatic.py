@@ -41,16 +41,22 @@ def automatic(
 
 
 def makespan(program: Program, choices: tuple[Choice, ...], granularity: Granularity, options: ScheduleOptions) -> int:
+    return least_makespan(program, choices, (granularity,), options)
+
+
+def least_makespan(
+    program: Program, choices: tuple[Choice, ...], every: Sequence[Granularity], options: ScheduleOptions
+) -> int:
     maps = lower_to_maps(lower_to_canonical(program, TABLE, choices), TABLE, choices)
-    return schedule(extract(maps.sdfg, ExtractionOptions(granularity=granularity)), options).makespan_cycles
+    dags = (extract(maps.sdfg, ExtractionOptions(granularity=granularity)) for granularity in every)
+    return min(schedule(dag, options).makespan_cycles for dag in dags)
 
 
 def uniform(program: Program, options: ScheduleOptions) -> int:
     """Return the least makespan of one expansion per type and one granularity, each lowered and scheduled."""
     return min(
-        makespan(program, (Choice("Conv", conv), Choice("MatMul", matmul)), granularity, options)
+        least_makespan(program, (Choice("Conv", conv), Choice("MatMul", matmul)), granularities(options.pes), options)
         for conv, matmul in product(("im2col", "direct"), ("mv", "op", "lmv", "ip"))
-        for granularity in granularities(options.pes)
     )
 
 
@@ -101,7 +107,8 @@ def test_nothing_is_scheduled_that_a_plan_excludes(program: Program, pes: int) -
     assert found.score is not None
     assert len({sketch.candidate for sketch in scores.scheduled}) == len(scores.scheduled)
     assert all(max(scores.bound(each), scores.planned(each)) <= found.score for each in scores.scheduled)
-    assert all(scores.of(rival.sketch) >= found.score for rival in found.rivals)
+    some = found.rivals[:: 1 + len(found.rivals) // 16]
+    assert all(scores.of(rival.sketch) >= found.score for rival in some)
 
 
 class Misleading(Counted):
@@ -189,16 +196,16 @@ def perceptrons() -> Program:
 def convolutions() -> Program:
     """Two convolutions of different sizes and what follows them in a classifier."""
     return program_from_text(
-        "g (float[1,1,14,14] x) => (float[1,10] z) "
+        "g (float[1,1,10,10] x) => (float[1,10] z) "
         "{ a = Conv(x, v) r = Relu(a) b = Conv(r, w) f = Flatten(b) z = MatMul(f, u) }",
-        v=np.ones((4, 1, 5, 5), np.float32),
-        w=np.ones((16, 4, 9, 9), np.float32),
-        u=np.ones((64, 10), np.float32),
+        v=np.ones((4, 1, 4, 4), np.float32),
+        w=np.ones((8, 4, 6, 6), np.float32),
+        u=np.ones((32, 10), np.float32),
     )
 
 
 def test_no_single_expansion_wins() -> None:
-    options = ScheduleOptions(256, "best", effort=Effort.QUICK)
+    options = ScheduleOptions(64, "best", effort=Effort.QUICK)
     program = convolutions()
 
     found = automatic(program).on(options).sketch.candidate
@@ -252,8 +259,8 @@ def test_operators_of_one_shape_are_looked_at_once() -> None:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     target = tmp_path / "two.onnx"
-    text = "g (float[1,60] x) => (float[1,4] z) { y = MatMul(x, v) r = Relu(y) z = MatMul(r, w) }"
-    onnx.save(model_from_text(text, v=np.ones((60, 90), np.float32), w=np.ones((90, 4), np.float32)), target)
+    text = "g (float[1,20] x) => (float[1,4] z) { y = MatMul(x, v) r = Relu(y) z = MatMul(r, w) }"
+    onnx.save(model_from_text(text, v=np.ones((20, 30), np.float32), w=np.ones((30, 4), np.float32)), target)
     return target
 
 
@@ -302,23 +309,23 @@ def test_granularity_of_an_operator_that_is_not_there_is_an_error(file: Path) ->
         explore(Options(file, (8,), own_granularity=("MatMul_7:pieces=4",)))
 
 
-@pytest.mark.parametrize("aim", [Aim.IO, Aim.ENERGY, Aim.COST])
-def test_no_uniform_choice_is_better_by_another_objective(file: Path, aim: Aim) -> None:
-    def figure(options: Options) -> float:
-        (result,) = summarize(explore(options)).results
-        assert result.mapping is not None
-        by_aim = {
-            Aim.IO: result.schedule.io_bytes,
-            Aim.ENERGY: result.mapping.energy_j,
-            Aim.COST: result.mapping.cost_usd,
-        }
-        return by_aim[aim]
+def figures(options: Options) -> dict[Aim, float]:
+    (result,) = summarize(explore(options)).results
+    assert result.mapping is not None
+    assert result.schedule.io_bytes is not None
+    return {
+        Aim.IO: result.schedule.io_bytes,
+        Aim.ENERGY: result.mapping.energy_j,
+        Aim.COST: result.mapping.cost_usd,
+    }
 
-    found = figure(Options(file, (8,), automatic=True, aim=aim))
+
+def test_no_uniform_choice_is_better_by_another_objective(file: Path) -> None:
+    found = {aim: figures(Options(file, (8,), automatic=True, aim=aim))[aim] for aim in (Aim.IO, Aim.ENERGY, Aim.COST)}
 
     for name, granularity in product(("mv", "op", "lmv", "ip"), (None, "pieces=8", "pieces=32")):
-        rules = parse_expand([f"MatMul={name}"])
-        assert found <= figure(Options(file, (8,), rules, granularity=granularity))
+        uniform = figures(Options(file, (8,), parse_expand([f"MatMul={name}"]), granularity=granularity))
+        assert all(found[aim] <= figure for aim, figure in uniform.items())
 
 
 @pytest.mark.parametrize("is_quick", [False, True])
