@@ -103,15 +103,16 @@ def held_by_readers(dag: CanonicalDag, schedule: Schedule) -> Int64:
     """Return how many elements of each edge its reader holds while it waits for another input, shape [edges].
 
     By the rules of the replay inputs are read one after another, in edge order; `simulate` reads them at once. A FIFO
-    with a place more is the same where the reader has taken the element and waits for one of a later edge.
+    with a place more is the same where the reader has taken the element and waits for one of a later edge, which may go
+    through memory.
     """
     held = np.zeros(dag.edges_count, dtype=np.int64)
     last: dict[int, int] = {}
-    for edge in np.flatnonzero(schedule.streamed).tolist():
-        before = last.get(int(dag.edge_target[edge]))
-        if before is not None:
-            held[before] = 1
-        last[int(dag.edge_target[edge])] = edge
+    for edge, target in enumerate(dag.edge_target.tolist()):
+        if target in last:
+            held[last[target]] = 1
+        last[target] = edge
+    held[~schedule.streamed] = 0
     return held
 
 
