@@ -21,7 +21,7 @@ CHECKERS = (
     Mutant(_SCHEDULES, "streamed & (ended > last[target])", "streamed & (ended > last[target] + 1)"),
     Mutant(_SCHEDULES, "held = schedule.fifo_capacity + is_exact", "held = schedule.fifo_capacity + 1"),
     Mutant(_MAPPINGS, "    _check_totals(graph if whole is None else whole, system, mapping)\n", ""),
-    Mutant(_MAPPINGS, "if born < number <= last or born == number < last:", "if born < number <= last:"),
+    Mutant(_MAPPINGS, "changes[0 if is_weight else max(born, 0)]", "changes[0 if is_weight else born + 1]"),
     Mutant(_MAPPINGS, "(len(kernels) > 1 or config.weight_tiles > _rows(kernels[0]))", "len(kernels) > 1"),
     Mutant(
         _MAPPINGS,
