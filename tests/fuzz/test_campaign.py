@@ -1,6 +1,5 @@
-"""A short campaign with a new seed each time; what it finds can be made again with the seed that is printed."""
+"""A short campaign, the same each time; `make fuzz` draws others."""
 
-import random
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,7 @@ from tests.onnx_nodes import TABLE
 
 @pytest.mark.slow
 def test_short_campaign_finds_nothing(tmp_path: Path) -> None:
-    seed = random.SystemRandom().randrange(10**9)
-    cases = planned(seed, models=100, dags=40, files=40, configurations=60, published=False)
+    cases = planned(1, models=100, dags=40, files=40, configurations=60, published=False)
     found: list[Judged] = []
     judged = run_campaign(cases, 2, tmp_path / "log", found.append)
     found = [each for each in found if each.outcome.verdict.is_finding]

@@ -1,6 +1,5 @@
 """Workers: the same outcomes in other processes; those that die are started again, but not for ever."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,14 +11,13 @@ import pytest
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
 from dfcompile.errors import UserError
-from dfcompile.exploration.job import Job, Outcome, run_job
+from dfcompile.exploration.job import Job
 from dfcompile.exploration.workers import InThisProcess, LocalProcesses
 from dfcompile.lowering import registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
 from dfcompile.records import replace
 from tests.onnx_text import program_from_text
-
-MARK = "DFCOMPILE_TEST_DEATH"
+from tests.unit.exploration.unreliable_workers import MARK, die, die_once, tell_and_wait, tell_what_is_blocked
 
 
 def graph() -> LoweredGraph:
@@ -31,38 +29,13 @@ def jobs() -> list[Job]:
     return [Job(graph(), Granularity(), pes, "sb-rlx", (64, 256)) for pes in (1, 2, 3)]
 
 
-def die_once(job: Job) -> tuple[Outcome, ...]:
-    mark = Path(os.environ[MARK])
-    if job.pes == 2 and not mark.exists():
-        mark.write_text("")
-        os.kill(os.getpid(), signal.SIGKILL)
-    return run_job(job)
-
-
-def tell_and_wait(job: Job) -> tuple[Outcome, ...]:
-    Path(os.environ[MARK], str(os.getpid())).write_text("")
-    time.sleep(600)
-    return run_job(job)
-
-
-def tell_what_is_blocked(job: Job) -> tuple[Outcome, ...]:
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    Path(os.environ[MARK], str(job.pes)).write_text(" ".join(signal.Signals(number).name for number in blocked))
-    return run_job(job)
-
-
 def wait_for_ever() -> None:
     list(LocalProcesses(2, tell_and_wait).run(jobs()))
 
 
-def die(_job: Job) -> tuple[Outcome, ...]:
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError
-
-
 def test_worker_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(MARK, str(tmp_path / "died"))
-    workers = LocalProcesses(2, die_once)
+    workers = LocalProcesses(1, die_once)
     try:
         found = dict(workers.run(jobs()))
     finally:
@@ -76,7 +49,7 @@ def test_an_interrupt_reaches_no_worker_not_even_one_that_starts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(MARK, str(tmp_path))
-    workers = LocalProcesses(2, tell_what_is_blocked)
+    workers = LocalProcesses(1, tell_what_is_blocked)
     try:
         list(workers.run(jobs()))
     finally:

@@ -10,6 +10,7 @@ from dfcompile.cli.main import main
 from dfcompile.dfmodel_backend.design_file.message import bytes_of, parse_message, read_message, text_of
 from dfcompile.dfmodel_backend.design_file.reading import design_of, parse_design, read_design
 from dfcompile.errors import UserError
+from tests.examples import examples
 from tests.locations import DESIGNS
 
 RING = DESIGNS / "llm_175B_fwd_sramdram_mm.txt"
@@ -89,7 +90,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     assert "cannot be read: is a directory" in refusal(tmp_path)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, len(SMALL) - 1), byte=st.integers(0, 255), ends=st.booleans())
 @example(place=0, byte=0, ends=True)
 def test_any_damage_is_a_design_or_one_clear_line(tmp_path: Path, place: int, byte: int, *, ends: bool) -> None:

@@ -81,7 +81,7 @@ def test_products_beyond_64_bits_are_exact() -> None:
 
 
 def test_gaps_are_found_as_in_a_plain_list() -> None:
-    choice = np.random.default_rng()
+    choice = np.random.default_rng(0)
     index, plain = GapIndex(), list[Gap]()
     for number in range(1200):
         for _ in range(3):
