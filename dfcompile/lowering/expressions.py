@@ -8,7 +8,7 @@ NaN for a NaN ``a``, ``max(a, 0)`` is 0.
 
 import ast
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from copy import copy
 from functools import lru_cache
 from string import ascii_lowercase
 
@@ -67,15 +67,26 @@ def substitute(expression: str, replacements: Mapping[str, str]) -> str:
 @lru_cache(maxsize=4096)  # a model has few expressions, and most of its operators have one of them
 def _substituted(expression: str, replacements: tuple[tuple[str, str], ...]) -> str:
     trees = {name: expression_tree(source) for name, source in replacements}
-    return ast.unparse(_Substitution(trees).visit(deepcopy(expression_tree(expression))))
+    return ast.unparse(_Substitution(trees).visit(expression_tree(expression)))
 
 
 class _Substitution(ast.NodeTransformer):
+    """Makes trees that share with the given ones what it does not change."""
+
     def __init__(self, trees: Mapping[str, ast.expr]) -> None:
         self._trees = trees
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self._trees.get(node.id, node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        changed = copy(node)
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                setattr(changed, name, [self.visit(one) for one in value])
+            elif isinstance(value, ast.expr):
+                setattr(changed, name, self.visit(value))
+        return changed
 
 
 def operand_names(count: int) -> tuple[str, ...]:

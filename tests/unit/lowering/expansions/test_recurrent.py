@@ -180,7 +180,7 @@ def recurrent_nodes(draw: st.DrawFn) -> Node:
     return Node(op_type, operands, constants, attributes, used, opset=draw(st.sampled_from([14, 22])))
 
 
-@examples(120)
+@examples(60)
 @given(recurrent_nodes(), st.booleans())
 def test_steps_are_the_formulas(node: Node, is_compact: bool) -> None:
     choices = [Choice(node.op_type, "compact")] if is_compact else []
