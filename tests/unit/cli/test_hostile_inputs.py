@@ -29,7 +29,7 @@ PIECES = (
     b"name,d\ncores,1e999\n",
     b"\0",
     b"\x1b[2J",
-    b"{" * 4000,
+    b"{" * 1000,
     b'{"format": "dfcompile-report/2", "a": NaN}',
     b'{"format": 1e999}',
     b"[1" + b"0" * 5000 + b"]",

@@ -67,7 +67,7 @@ def test_more_effort_never_gives_a_front_that_less_effort_beats(dag: CanonicalDa
 
 
 def test_the_leanest_within_a_slack() -> None:
-    scheduling = Scheduling(gaussian(6, 64, 1))
+    scheduling = Scheduling(gaussian(5, 64, 1))
     found = find_front(scheduling, [ScheduleOptions(8, "best")])
     shortest, fewest = found[0], found[-1]
 

@@ -33,7 +33,7 @@ def _in_folder_with_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     [
         ["conv.onnx", "--pes", "4,8", "--expand", "Conv=direct,im2col"],
         ["schedule", "dag.json", "--pes", "2,4"],
-        ["explore", "conv.onnx", "--pes", "4", "--on-chip-memory", "4kB,1MB", "--tries", "4"],
+        ["explore", "conv.onnx", "--pes", "4", "--on-chip-memory", "4kB,1MB", "--tries", "4", "--jobs", "1"],
         ["bounds", "conv.onnx", "--buffer", "1KiB,16KiB"],
         ["bounds", "--gemm", "16,16,16", "--buffer", "1KiB"],
         ["llm", "--config", "llama-3.1-8b", "--system", "h100-sxm", "--decode", "64x2"],

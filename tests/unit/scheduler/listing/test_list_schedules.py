@@ -79,9 +79,10 @@ def test_a_task_that_would_only_wait_lets_others_run() -> None:
 
 @pytest.mark.parametrize(
     ("dag", "pes", "within"),
-    [(gaussian(16, 2048, 1), 64, 1.005), (cholesky(8, 2048, 1), 16, 1.05), (chain(128, 2048, 1), 16, 1.001)],
+    [(cholesky(8, 2048, 1), 16, 1.05), (chain(128, 2048, 1), 16, 1.001)],
 )
 def test_the_default_is_near_the_bound(dag: CanonicalDag, pes: int, within: float) -> None:
+    """Of others `test_time_table.py` has the figures."""
     assert schedule(dag, ScheduleOptions(pes, "best")).makespan_cycles <= within * lower_bound_cycles(dag, pes)
 
 
@@ -130,7 +131,7 @@ def test_a_program_without_any_solution_proves_that_schedules_take_longer(monkey
 
 
 def test_high_effort_is_the_same_each_time() -> None:
-    dag, options = gaussian(5, 64, 2), ScheduleOptions(4, "best", effort=Effort.HIGH)
+    dag, options = gaussian(4, 64, 2), ScheduleOptions(4, "best", effort=Effort.HIGH)
     first, second = (listed_schedule(dag, options, 1, schedule_non_streaming(dag, 4)) for _ in range(2))
 
     assert first.bound == second.bound
