@@ -55,7 +55,7 @@ screenshots: docs
 fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.fuzz $(FUZZ)
 
-# Property tests with 40 times as many examples as in `make test`, all cases compiled, then the fuzzer: hours.
+# Property tests with 80 times as many examples as in `make test`, drawn anew, all cases compiled, then the fuzzer: hours.
 nightly: $(INSTALLED)
 	PROPERTY_EXAMPLES=20 $(BIN)/pytest -q $(PARALLEL) tests/unit tests/compiled tests/whole/test_traffic_bounds.py
 	$(BIN)/python -m tests.fuzz $(FUZZ)

@@ -23,6 +23,12 @@ def test_transpose_by_any_permutation(shape: tuple[int, ...], name: str, data: s
     check_node(node, choices=[Choice("Transpose", name)])
 
 
+@pytest.mark.parametrize("name", ["result-order", "data-order"])
+def test_transpose_that_is_not_its_own_inverse(name: str) -> None:
+    node = Node("Transpose", [random((2, 3, 4))], attributes={"perm": [1, 2, 0]})
+    check_node(node, choices=[Choice("Transpose", name)])
+
+
 def test_transpose_without_permutation_reverses_the_axes() -> None:
     check_node(Node("Transpose", [random((2, 3, 4))]))
 

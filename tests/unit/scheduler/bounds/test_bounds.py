@@ -55,6 +55,19 @@ def test_components_behind_each_other_add_up() -> None:
     assert lower_bound_cycles(dag, 4) == 101 + 40
 
 
+def test_a_task_of_as_many_producers_as_elements_waits_for_one_of_them_to_end() -> None:
+    """All but two of three producers have ended when their reader runs on one of three elements."""
+    producers = ("p", "q", "r")
+    dag = _graph(
+        *(("IN", name, 1) for name in producers),
+        *((name, reader, 4) for reader in ("sum", "sink") for name in producers),
+        *(("sum", f"last{number}", 2) for number in range(5)),
+    )
+
+    assert lower_bound_cycles(dag, 3) == 12
+    assert schedule(dag, ScheduleOptions(3, "best")).makespan_cycles >= 12
+
+
 def test_stream_past_a_memory_waits_for_it() -> None:
     dag = _graph(
         ("IN", "a", 10), ("a", "sum", 10), ("sum", "TOTAL", 1), ("TOTAL", "b", 10), ("a", "b", 10), ("b", "OUT", 10)
