@@ -1,10 +1,15 @@
 """Makers of figures that give a multiple of what they should."""
 
+import builtins
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import pytest
 from msgspec import Struct, structs
+
+from dfcompile.errors import VerificationError
 
 
 def scaled(value: Any, factor: float) -> Any:
@@ -33,3 +38,14 @@ def scaled(value: Any, factor: float) -> Any:
             get: Any = value.fget if isinstance(value, property) else value.func
             return property(lambda held: scaled(get(held), factor))
     return lambda *given, **named: scaled(value(*given, **named), factor)
+
+
+def refused_when_scaled(
+    audit: Callable[[], None], monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, factor: float
+) -> None:
+    """Assert that an audit refuses what is made while a member of a class or a module gives a multiple."""
+    made = vars(owner).get(name) or getattr(builtins, name)
+    monkeypatch.setattr(owner, name, scaled(made, factor), raising=False)
+
+    with pytest.raises(VerificationError):
+        audit()

@@ -15,17 +15,9 @@ from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.records import replace
 from tests.locations import DESIGNS
-from tests.unit.dfmodel_backend.solved_designs import solved_ns
+from tests.unit.dfmodel_backend.solved_designs import OLD, solved_ns
 
 SN30, README, SCAN = "llm_1T_sn30_3dtorus_dataflow", "readme_gpt3_1t_sn30", "mamba_scan_256k_rdu"
-OLD = replace(
-    ORIGINAL,
-    all_reduce_factor=2,
-    periodic_factor=2,
-    network_is_sum=True,
-    sram_of_other_edges=False,
-    streams_read_once=True,
-)
 
 
 @cache

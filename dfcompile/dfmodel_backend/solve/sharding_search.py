@@ -27,6 +27,7 @@ WEIGHTS = ((1.0, 1.0, 1.0), (1.0, 1.0, 4.0), (1.0, 4.0, 1.0))
 LEAST_EXCHANGE = (1.0, 1.0, 1000.0)
 NODES = 100_000  # of the search tree, times the number of kernels
 EVALUATIONS = 20_000  # shardings that are fused, times the square of the number of kernels
+MOST_EVALUATIONS = 150  # on each part of a network, of which eight chips have sixteen
 TIE = 1e-12
 
 Evaluate = Callable[[SharedGraph], Mapping]
@@ -94,7 +95,7 @@ class ShardingSearch:
         best = _Best()
         if self.bound_s >= below_s:
             return None, self.bound_s, None
-        budget = max(4, EVALUATIONS // max(1, len(self._names)) ** 2)
+        budget = max(4, min(MOST_EVALUATIONS, EVALUATIONS // max(1, len(self._names)) ** 2))
         beam = self._beams()
         for chosen, _ in beam[: max(2, budget // 8)]:
             if self.least_s(dict(zip(self._names, chosen, strict=True))) <= best.time_s * (1 + TIE):

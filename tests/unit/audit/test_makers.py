@@ -1,6 +1,5 @@
 """What is doubled or halved where figures of schedules, bounds and traffic are made is refused."""
 
-import builtins
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from dfcompile.bounds.fusion.residency import _Search
 from dfcompile.bounds.operators import BoundedModel
 from dfcompile.choosing import estimate, operator_options, sketches
 from dfcompile.driver import explore
-from dfcompile.errors import VerificationError
 from dfcompile.lowering.alternatives import bound
 from dfcompile.option_texts import parse_expand
 from dfcompile.options import Options
@@ -21,7 +19,7 @@ from dfcompile.report.summary import summarize
 from dfcompile.scheduler import checked_schedule, evaluation, operator_times, repetition, streaming_schedule
 from dfcompile.scheduler.evaluation import ScheduleFigures
 from dfcompile.scheduler.schedules import Schedule
-from tests.mutants.scaling import scaled
+from tests.mutants.scaling import refused_when_scaled
 from tests.onnx_text import model_from_text
 
 MODEL = "g (float[6,8] x, float[8,6] w) => (float[6,6] z) { y = MatMul(x, w) z = Softmax(y) }"
@@ -78,8 +76,4 @@ def test_what_is_made_right_passes(options: Options) -> None:
 def test_what_is_made_wrong_is_refused(
     options: Options, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, factor: float
 ) -> None:
-    made = vars(owner).get(name) or getattr(builtins, name)
-    monkeypatch.setattr(owner, name, scaled(made, factor), raising=False)
-
-    with pytest.raises(VerificationError):
-        audit(options)
+    refused_when_scaled(lambda: audit(options), monkeypatch, owner, name, factor)

@@ -53,14 +53,7 @@ def line_convolution(extents: tuple[int, int, int, int], step: tuple[int, int, i
 
 def check(shape: CountedShape, count: int, walked: Walked, rules: Rules, word_bytes: int) -> None:
     """Compare at every buffer size, in bytes, also between whole words."""
-    found = list(
-        points(
-            walked,
-            divisors=rules.tiles is Tiles.DIVISORS,
-            forgets=rules.halo is Halo.FORGET,
-            elides=rules.elides_first_read,
-        )
-    )
+    found = list(points(walked, rules))
     sizes = range(3 * word_bytes, (max(size for size, _, _ in found) + BEYOND) * word_bytes)
     least = {
         size: min((moved for words, moved, _ in found if words * word_bytes <= size), default=None) for size in sizes

@@ -1,12 +1,14 @@
 """Einsums tiled by force: every tiling, every loop order, and a walk that counts the words that move.
 
-Nothing here is shared with `dfcompile.bounds`. A tile's words are the bits of an int.
+Nothing here is shared with `dfcompile.bounds` but what the rules are called. A tile's words are the bits of an int.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from math import prod
+
+from dfcompile.bounds.tilings import Halo, Rules, Tiles
 
 Ranges = Sequence[range]  # of each rank in a tile
 
@@ -36,10 +38,9 @@ def tiles(extent: int, *, divisors: bool) -> list[int]:
     return [tile for tile in range(1, extent + 1) if not divisors or extent % tile == 0]
 
 
-def points(
-    einsum: Walked, *, divisors: bool, forgets: bool, elides: bool
-) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+def points(einsum: Walked, rules: Rules) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     """Yield the buffer size, the least traffic over all orders, and the tiling, for every tiling."""
+    divisors, forgets = rules.tiles is Tiles.DIVISORS, rules.halo is Halo.FORGET
     for tiling in product(*(tiles(extent, divisors=divisors) for extent in einsum.extents)):
         ranges = [
             [range(start, min(start + tile, extent)) for start in range(0, extent, tile)]
@@ -51,7 +52,8 @@ def points(
         places = [_Places(tensor, ranges) for tensor in einsum.tensors]
         for order in permutations(real):
             moved = sum(
-                place.tensor.units * _walk(place, order, trips, tiling, (forgets, divisors), elides=elides)
+                place.tensor.units
+                * _walk(place, order, trips, tiling, (forgets, divisors), elides=rules.elides_first_read)
                 for place in places
             )
             least = moved if least is None else min(least, moved)

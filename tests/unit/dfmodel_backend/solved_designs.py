@@ -3,16 +3,24 @@
 import pytest
 
 from dfcompile.dfmodel_backend.check.designs import check_design
+from dfcompile.dfmodel_backend.compatibility import ORIGINAL
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import configs_of
 from dfcompile.dfmodel_backend.fusion.fuse import fuse
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.records import replace
 
 RELATIVE = 1e-6
-
-
 TOO_SLOW = float("inf")
+OLD = replace(
+    ORIGINAL,
+    all_reduce_factor=2,
+    periodic_factor=2,
+    network_is_sum=True,
+    sram_of_other_edges=False,
+    streams_read_once=True,
+)
 
 
 def solved_ns(model: DesignModel, solver: str) -> float:

@@ -88,14 +88,7 @@ def walked_window(shape: Convolution, *, padded: bool) -> Walked:
 
 def by_force(einsum: Walked, rules: Rules) -> dict[tuple[int, int], set[tuple[int, ...]]]:
     """The front, and all tilings that reach each of its points."""
-    found = list(
-        points(
-            einsum,
-            divisors=rules.tiles is Tiles.DIVISORS,
-            forgets=rules.halo is Halo.FORGET,
-            elides=rules.elides_first_read,
-        )
-    )
+    found = list(points(einsum, rules))
     kept = front([(size, traffic) for size, traffic, _ in found])
     return {point: {tiling for *at, tiling in found if tuple(at) == point} for point in kept}
 

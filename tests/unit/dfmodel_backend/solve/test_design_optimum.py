@@ -17,17 +17,10 @@ from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import InfeasibleError
 from dfcompile.records import replace
 from tests.locations import DESIGNS
+from tests.unit.dfmodel_backend.solved_designs import OLD
 
 CASES = json.loads((DESIGNS / "cases.json").read_text())
 SN30, README, RING = "llm_1T_sn30_3dtorus_dataflow", "readme_gpt3_1t_sn30", "llm_175B_fwd_kbk_8x1"
-OLD = replace(
-    ORIGINAL,
-    all_reduce_factor=2,
-    periodic_factor=2,
-    network_is_sum=True,
-    sram_of_other_edges=False,
-    streams_read_once=True,
-)
 
 
 def logged_sharding(name: str) -> dict[int, Dim]:
