@@ -275,16 +275,17 @@ def _points(
             steps.add()
         repetition = best_repetition(variant.scheduling, schedule, plan.repeat) if plan.repeat > 1 else None
         system = plan.system.with_cores(pes)
-        counts = backend.ChipCounts(variant.graph, system, plan.mapping)
+        counts = backend.ChipCounts(variant.graph, system, plan.mapping, plan.chips)
         tasks = _tasks(variant.dag, schedule, system, plan)
         if tasks.machine_dag is variant.dag:
             known = found.schedule if found.schedule.timing.is_exact else None
             tasks = replace(tasks, least_cycles=found.figures.lower_bound_cycles, known=known)
-        attained = backend.AttainedCounts(tasks, counts, _shares(variant, plan), adds_up=_adds_up(variant, plan))
+        lower, adds_up = _shares(variant, plan), _adds_up(variant, plan)
+        attained = backend.AttainedCounts(tasks, counts, lower, adds_up=adds_up).fastest()
         for chips in plan.chips:
             with show(f"mapping {named}on {chips} chip{'s' * (chips > 1)} of {pes} cores"):
                 mapping = _ideal(counts, variant.graph, system, plan) if chips == 1 else counts.fastest(chips)
-                fastest = attained.fastest(chips)
+                fastest = next(attained)
                 steps.add()
             yield Point(variant, pes, found, bound, mapping, chips, fastest, selection, system, None, repetition)
 

@@ -7,26 +7,23 @@ from dfcompile.canonical_dag.dag import Bool, Int64
 from dfcompile.errors import VerificationError
 from dfcompile.options import Timing
 from dfcompile.records import replace
-from dfcompile.scheduler.checker import check
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Replay, Simulation, simulate
 from dfcompile.scheduler.simulation.unstreamed import settled
 
 
 def replayed(dag: CanonicalDag, schedule: Schedule) -> Schedule:
-    """Return a schedule with the times that a replay of it takes, accepted by the checker.
+    """Return a schedule with the times that a replay of it takes.
 
     Raises:
-        VerificationError: the replay ends in a deadlock, or the checker rejects what it took.
+        VerificationError: the replay ends in a deadlock.
         ReplayTooLargeError: the replay is too large.
     """
     found = settled_replay(dag, schedule) or simulate(dag, replay_of(schedule), details=False)
     if found.deadlock:
         link = found.deadlock[0].text(dag)
         raise VerificationError(f"schedule of {dag.name!r} on {schedule.pes} processing elements: deadlock, {link}")
-    timed = with_times_of(dag, schedule, found)
-    check(dag, timed)
-    return timed
+    return with_times_of(dag, schedule, found)
 
 
 def settled_replay(dag: CanonicalDag, schedule: Schedule) -> Simulation | None:

@@ -51,11 +51,13 @@ class _Count(Struct, eq=False):
     Attributes:
         shares: to try.
         mappings: of some of the shares, by their places.
+        accepted: of the mappings, the one that the checkers accepted last.
         refused: why there is none; empty if it is not known yet that there is none.
     """
 
     shares: tuple[_Share, ...] = ()
     mappings: dict[int, TaskMapping | None] = field(default_factory=dict)
+    accepted: TaskMapping | None = None
     refused: str = ""
 
     @property
@@ -71,14 +73,14 @@ class _Count(Struct, eq=False):
 
 
 class AttainedCounts:
-    """Maps a lowering on chips of a system; what is found for a number of chips is kept."""
+    """Maps a lowering on chips of a system."""
 
     def __init__(self, tasks: TaskModel, counts: ChipCounts, lower: LowerShare, *, adds_up: bool = True) -> None:
         """Prepare; nothing is mapped yet.
 
         Args:
             tasks: of the whole lowering on one chip of the system.
-            counts: ideals of the same kernels.
+            counts: ideals of the same kernels, and which numbers of chips are asked for.
             lower: gives the lowering of a share by the expansions of the whole, or says which kernels have none.
             adds_up: whether the work of all shares is no less than that of the whole, however it is shared; else the
                 bound on several chips is that of the shardings that are tried.
@@ -88,32 +90,38 @@ class AttainedCounts:
         self._least = LeastCosts(tasks)
         self._counts = counts
         self._lower = lower
-        self._found: dict[int, _Count] = {}
 
-    def fastest(self, chips: int) -> TaskMapping:
-        """Return the fastest mapping on so many chips or fewer.
+    def fastest(self) -> Iterator[TaskMapping]:
+        """Yield the fastest mapping on so many chips or fewer, for each number of chips that is asked for.
 
-        One chip, powers of two, the number of chips itself, what its ideal uses and what was asked for before are
-        tried, each with the ideal's sharding and with the one that exchanges least; what cannot be the fastest by its
-        lower bounds is not scheduled. Ties go to fewer chips. Every mapping is checked.
+        One chip, powers of two, the number of chips itself, what its ideal uses and what was tried for the numbers
+        before are tried, each with the ideal's sharding and with the one that exchanges least; what cannot be the
+        fastest by its lower bounds is not scheduled. Ties go to fewer chips. What is spoken of is checked.
 
         Raises:
             InfeasibleError: no number of chips holds the lowering; the message is that of one chip.
             UserError: a replay is too large.
             VerificationError: a mapping breaks a rule.
         """
+        known: dict[int, _Count] = {}
+        for chips in self._counts.asked:
+            yield self._fastest(chips, known)
+
+    def _fastest(self, chips: int, known: dict[int, _Count]) -> TaskMapping:
         tried: dict[int, _Count] = {}
         best: tuple[TaskMapping, _Share] | None = None
-        for count in counted(sorted(self._candidates(chips), reverse=True)):
+        for count in counted(sorted(self._candidates(chips, known), reverse=True)):
             below_s = math.inf if best is None else best[0].time_s
             if count < chips and self._adds_up and self._least.bound_on_chips_s(count) > below_s * (1 + NOTHING):
                 continue
-            tried[count] = self._on(count)
+            tried[count] = self._on(count, known)
             found = self._try(tried[count], below_s)
             if found is not None and found[0].time_s <= below_s * (1 + NOTHING):
                 best = found
         if best is None:
-            raise InfeasibleError(self._on(1).refused)
+            raise InfeasibleError(self._on(1, known).refused)
+        for one in tried.values():
+            self._check(one)
         if chips == 1:
             return best[0]
         bound_s = self._least.bound_on_chips_s(chips) if self._adds_up else min(one.bound_s for one in tried.values())
@@ -132,22 +140,25 @@ class AttainedCounts:
         if not self._adds_up:
             yield Assumption("bound on several chips", "of the shardings that were tried", "--volumes, --granularity")
 
-    def _candidates(self, chips: int) -> set[int]:
-        powers = {1 << power for power in range(chips.bit_length()) if 1 << power <= chips}
-        before = {count for count in self._found if count <= chips}
-        return {1, *before} if chips == 1 else {*powers, *before, chips, self._counts.fastest(chips).chips}
+    def _candidates(self, chips: int, known: dict[int, _Count]) -> set[int]:
+        before = {1, *(count for count in known if count <= chips)}
+        if chips == 1:
+            return before
+        powers = {1 << power for power in range(chips.bit_length())}
+        return {*powers, *before, chips, self._counts.fastest_count(chips)}
 
-    def _on(self, count: int) -> _Count:
-        if count not in self._found:
-            if count == 1:
-                self._found[count] = _Count((_Share(self._tasks, self._least.bound_ns() / NS_PER_S),))
-            else:
-                split = self._counts.split_on(count)
-                if isinstance(split, InfeasibleError):
-                    self._found[count] = _Count(refused=str(split))
-                else:
-                    self._found[count] = _Count(tuple(self._share(split, one) for one in split.shardings))
-        return self._found[count]
+    def _on(self, count: int, known: dict[int, _Count]) -> _Count:
+        if count not in known:
+            known[count] = self._shares_on(count)
+        return known[count]
+
+    def _shares_on(self, count: int) -> _Count:
+        if count == 1:
+            return _Count((_Share(self._tasks, self._least.bound_ns() / NS_PER_S),))
+        split = self._counts.split_on(count)
+        if isinstance(split, InfeasibleError):
+            return _Count(refused=str(split))
+        return _Count(tuple(self._share(split, one) for one in split.shardings))
 
     def _try(self, count: _Count, below_s: float) -> tuple[TaskMapping, _Share] | None:
         """Map the shares that may take less than a time; return the fastest that is known."""
@@ -155,7 +166,7 @@ class AttainedCounts:
             if place not in count.mappings and share.bound_s <= below_s * (1 + NOTHING):
                 count.mappings[place] = None
                 try:
-                    count.mappings[place] = self._mapped(share)
+                    count.mappings[place] = map_tasks(share.tasks)
                 except InfeasibleError as error:
                     count.refused = count.refused or str(error)
             found = count.fastest
@@ -178,14 +189,16 @@ class AttainedCounts:
         tasks = replace(self._tasks, dag=lowered, system=split.part, chips=used, least_cycles=0, known=None)
         return _Share(tasks, chain_bound_ns(tasks) / NS_PER_S, graph, tuple(whole))
 
-    def _mapped(self, share: _Share) -> TaskMapping:
+    def _check(self, count: _Count) -> None:
+        """Check the fastest mapping on a number of chips, if there is one that was not checked before."""
+        if count.fastest is None or count.fastest[0] is count.accepted:
+            return
+        count.accepted, share = count.fastest
         tasks = share.tasks
-        found = map_tasks(tasks)
         if share.on_chips is not None:
             check_exchanges(share.on_chips.graph, tasks.system)
-            check_task_share(self._tasks.dag, tasks.dag, tasks.system, found)
-        check_task_mapping(tasks.dag, tasks.system, tasks.overlap, found)
-        return found
+            check_task_share(self._tasks.dag, tasks.dag, tasks.system, count.accepted)
+        check_task_mapping(tasks.dag, tasks.system, tasks.overlap, count.accepted)
 
 
 def _explanation(tried: dict[int, _Count], best: TaskMapping, share: _Share, chips: int) -> Iterator[Assumption]:

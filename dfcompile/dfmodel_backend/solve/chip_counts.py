@@ -1,7 +1,8 @@
 """Maps a dataflow graph on several chips: as many of those at hand as give the least time."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -28,11 +29,12 @@ EVERY_UP_TO = 8  # larger numbers only if they are likely to be of use
 
 
 class _Found(Struct, frozen=True, eq=False):
-    """A mapping, the chips that it uses, a time that none on so many chips beats, and what found it on several."""
+    """A mapping, the chips that it uses, a time that none on so many chips beats; on several its share and search."""
 
     mapping: Mapping
     part: System
     bound_s: float
+    share: SharedGraph | None = None
     search: ShardingSearch | None = None
 
 
@@ -63,7 +65,18 @@ class SplitOnChips(Struct, frozen=True, eq=False):
 class ChipCounts:
     """Maps a graph on chips of a system; what is found for a number of chips is kept."""
 
-    def __init__(self, graph: DataflowGraph, system: System, options: MappingOptions | None = None) -> None:
+    def __init__(
+        self, graph: DataflowGraph, system: System, options: MappingOptions | None = None, asked: Sequence[int] = ()
+    ) -> None:
+        """Prepare; nothing is mapped yet.
+
+        Args:
+            graph: to map.
+            system: with all its chips.
+            options: of the mappings.
+            asked: the numbers of chips of the run; with each, those are tried that are for the ones before it.
+        """
+        self.asked = tuple(asked)
         self._graph = graph
         self._system = system
         self._options = options or MappingOptions()
@@ -72,38 +85,44 @@ class ChipCounts:
     def fastest(self, chips: int) -> Mapping:
         """Shard the graph over numbers of chips up to ``chips``, fuse each share, and keep the fastest.
 
-        Every number up to `EVERY_UP_TO`, powers of two, divisors of ``chips``, and what was asked for before is tried,
-        so that more chips at hand are never slower than those asked for before. They lie along one dimension of the
-        network or more, as is fastest. Ties go to fewer chips, then to fewer dimensions.
-        Every mapping is checked, and the figures of the one that is kept are recomputed from its assignment. They are
-        those of all chips in use.
+        Every number up to `EVERY_UP_TO`, powers of two, and divisors of ``chips`` are tried, and what is for the
+        numbers asked for before, so that more chips at hand are never slower than those. They lie along one dimension
+        of the network or more, as is fastest. Ties go to fewer chips, then to fewer dimensions.
+        Every mapping that is spoken of is checked, and the figures of the one that is kept are recomputed from its
+        assignment. They are those of all chips in use.
 
         Raises:
             UserError: the system has fewer chips.
             InfeasibleError: no number of chips holds the graph; the message is that of the most chips tried.
             VerificationError: a mapping breaks a rule, or a figure is not what the evaluator says.
         """
-        self._system.require_chips(chips)
-        tried = {
-            count: self._on(count) for count in counted(tuple(self._candidates(chips))) if self._system.parts(count)
-        }
-        found = [one for one in tried.values() if isinstance(one, _Found)]
-        if not found:
-            raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))
-        fastest = min(found, key=lambda one: (one.mapping.figures.time_s, one.mapping.chips))
-        best = _bounded(fastest.mapping, min(one.bound_s for one in found))
+        tried, fastest = self._tried(chips)
+        best = _bounded(fastest.mapping, min(one.bound_s for one in tried.values() if isinstance(one, _Found)))
         recompute_mapping(self._graph, fastest.part, best)
+        told = {
+            count: replace(fastest, mapping=best) if one is fastest else one
+            for count, one in tried.items()
+            if one is fastest or (chips > 1 and chips % count == 0)
+        }
+        for one in told.values():
+            if isinstance(one, _Found):
+                self._check(one)
         if chips == 1:
             return best
         kept = tuple(one for one in best.assumptions if one.name != "chips")
-        return replace(best, assumptions=(*kept, *_explanation(tried, fastest.mapping, chips)))
+        return replace(best, assumptions=(*kept, *_explanation(told, best, chips)))
 
-    def split_on(self, count: int) -> SplitOnChips | InfeasibleError:
-        """Return the shardings on so many chips, two or more, that may be the best; or why there is none.
+    def fastest_count(self, chips: int) -> int:
+        """Return how many chips the fastest mapping uses.
 
         Raises:
-            VerificationError: a mapping breaks a rule.
+            UserError: the system has fewer chips.
+            InfeasibleError: no number of chips holds the graph.
         """
+        return self._tried(chips)[1].mapping.chips
+
+    def split_on(self, count: int) -> SplitOnChips | InfeasibleError:
+        """Return the shardings on so many chips, two or more, that may be the best; or why there is none."""
         if not self._system.parts(count):
             return InfeasibleError(f"graph: the network has no part of {count} chips")
         found = self._on(count)
@@ -113,11 +132,20 @@ class ChipCounts:
         least = found.search.of_least_exchange()
         return SplitOnChips(found.part, (best,) if least == best else (best, least), found.search.shared)
 
-    def _candidates(self, chips: int) -> Iterator[int]:
-        for count in range(1, chips + 1):
-            is_power = count & (count - 1) == 0
-            if count <= EVERY_UP_TO or is_power or chips % count == 0 or count in self._found:
-                yield count
+    def _tried(self, chips: int) -> tuple[dict[int, _Found | InfeasibleError], _Found]:
+        """Return what is found for numbers of chips up to ``chips``, and the fastest of it."""
+        self._system.require_chips(chips)
+        counts = {
+            count: None
+            for asked in (*takewhile(chips.__ne__, self.asked), chips)
+            for count in range(1, chips + 1)
+            if count <= asked and (count <= EVERY_UP_TO or count & (count - 1) == 0 or asked % count == 0)
+        }
+        tried = {count: self._on(count) for count in counted(sorted(counts)) if self._system.parts(count)}
+        found = [one for one in tried.values() if isinstance(one, _Found)]
+        if not found:
+            raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))
+        return tried, min(found, key=lambda one: (one.mapping.figures.time_s, one.mapping.chips))
 
     def _on(self, count: int) -> _Found | InfeasibleError:
         """Return the fastest mapping on so many chips, or why there is none."""
@@ -130,7 +158,6 @@ class ChipCounts:
 
     def _alone(self) -> _Found:
         mapping = map_graph(self._graph, self._system.one_chip, self._options)
-        check_mapping(self._graph, self._system.one_chip, mapping)
         return _Found(mapping, self._system.one_chip, mapping.bound_time_s)
 
     def _fastest_part(self, count: int) -> _Found:
@@ -153,19 +180,19 @@ class ChipCounts:
         if best is None:
             raise refused or InfeasibleError(f"graph: no mapping on {count} chips")
         found, part, search = best
-        return _Found(self._checked(found, part), part, bound_s, search)
+        return _Found(self._of_all_chips(found, part), part, bound_s, found.share, search)
 
     def _mapped_by(self, part: System) -> Callable[[SharedGraph], Mapping]:
         options = replace(self._options, solver=DEFAULT_SOLVER)
         return lambda share: map_graph(share.graph, part, options)
 
-    def _checked(self, found: Found, part: System) -> Mapping:
+    def _of_all_chips(self, found: Found, part: System) -> Mapping:
         """Return the mapping with the figures of all chips, by the solver that was asked for."""
         mapping, share = found.mapping, found.share
         if self._options.solver != DEFAULT_SOLVER:
             mapping = map_graph(share.graph, part, self._options)
         figures = shared_figures(self._graph, share, part, mapping.figures.configs)
-        whole = replace(
+        return replace(
             mapping,
             figures=figures,
             system=part,
@@ -173,9 +200,13 @@ class ChipCounts:
             sharding=share.sharding,
             network_chips=TensorGroup.of(part).chips,
         )
-        check_mapping(share.graph, part, whole, self._graph)
-        check_exchanges(share.graph, part)
-        return whole
+
+    def _check(self, found: _Found) -> None:
+        if found.share is None:
+            check_mapping(self._graph, found.part, found.mapping)
+        else:
+            check_mapping(found.share.graph, found.part, found.mapping, self._graph)
+            check_exchanges(found.share.graph, found.part)
 
 
 def _bounded(mapping: Mapping, bound_s: float) -> Mapping:
@@ -185,18 +216,15 @@ def _bounded(mapping: Mapping, bound_s: float) -> Mapping:
     return replace(mapping, optimal=False, bound_time_s=bound_s, gap=gap_above(bound_s, mapping.figures.time_s))
 
 
-def _explanation(tried: dict[int, _Found | InfeasibleError], best: Mapping, chips: int) -> Iterator[Assumption]:
+def _explanation(told: dict[int, _Found | InfeasibleError], best: Mapping, chips: int) -> Iterator[Assumption]:
     """Say what the divisors of the number of chips, and the fastest number, would take, and what their time is of."""
-    for count, found in tried.items():
+    for count, found in told.items():
         name = f"{count} of {chips} chips"
-        mapping = None if isinstance(found, InfeasibleError) else found.mapping
-        if chips % count and mapping is not best:
-            continue
         if isinstance(found, InfeasibleError):
             yield Assumption(f"{name}, not possible", str(found), "--chips")
             continue
         parts = ", ".join(f"{kind} {_part(found.mapping, f'{kind}_ns')}" for kind in ("compute", "memory", "network"))
-        fastest = ", the fastest" if mapping is best else ""
+        fastest = ", the fastest" if found.mapping is best else ""
         yield Assumption(f"{name}{fastest}", f"{found.mapping.figures.time_s * 1e6:.4g} µs: {parts} µs", "--chips")
     for exchange in best.figures.exchanges:
         yield Assumption(

@@ -131,9 +131,9 @@ def test_the_fastest_part_of_the_network_is_taken() -> None:
 def test_more_chips_at_hand_are_never_slower(
     graph: DataflowGraph, alone: System, network: tuple[str, tuple[int, ...]]
 ) -> None:
-    counts = ChipCounts(graph, networked(network[0], *network[1], alone=alone))
+    counts = ChipCounts(graph, networked(network[0], *network[1], alone=alone), asked=range(1, 7))
     times: list[float] = []
-    for chips in range(1, 7):
+    for chips in counts.asked:
         try:
             found = counts.fastest(chips)
         except InfeasibleError:
@@ -144,3 +144,15 @@ def test_more_chips_at_hand_are_never_slower(
         assert found.chips <= chips
 
     assert times == sorted(times, reverse=True)
+
+
+def test_answers_depend_on_the_run_and_not_on_what_was_asked_before() -> None:
+    """Twelve is neither a power of two nor a divisor of 16: it is tried where the run has it before 16."""
+    graph, system = one_product(m=12), networked("r", 16)
+    counts = ChipCounts(graph, system, asked=(12, 16))
+    forwards = [counts.fastest(chips).figures for chips in (12, 16)]
+    counts = ChipCounts(graph, system, asked=(12, 16))
+
+    assert [counts.fastest(chips).figures for chips in (16, 12)] == forwards[::-1]
+    assert counts.fastest_count(16) == counts.fastest(16).chips == 12
+    assert ChipCounts(graph, system).fastest(16).chips != 12

@@ -17,6 +17,7 @@ from dfcompile.dfmodel_backend import (
     MappingOptions,
     Overlap,
     System,
+    TaskMapping,
     TaskModel,
     dataflow_graph,
     load_system,
@@ -35,8 +36,10 @@ from tests.unit.lowering.shares.split_programs import MODELS, TABLE, Lowered, lo
 SMALL = st.sampled_from([name for name in MODELS if name != "attention"])  # what is slow there is the ideal
 
 
-def counts_of(whole: Lowered, system: System, overlap: Overlap, *, never: tuple[str, ...] = ()) -> AttainedCounts:
-    """Return what maps a program on chips of a system; some of its kernels have no shares."""
+def mappings_of(
+    whole: Lowered, system: System, overlap: Overlap, chips: tuple[int, ...], *, never: tuple[str, ...] = ()
+) -> tuple[TaskMapping, ...]:
+    """Return the mappings of a program on numbers of chips of a system; some of its kernels have no shares."""
     program = SharedProgram(whole.library, TABLE, {kernel.name: kernel for kernel in whole.dag.kernels})
 
     def lower(share: ProgramShare) -> CanonicalDag | tuple[str, ...]:
@@ -48,8 +51,8 @@ def counts_of(whole: Lowered, system: System, overlap: Overlap, *, never: tuple[
 
     scheduling = ScheduleOptions(system.accelerator.cores)
     tasks = TaskModel(whole.dag, system, scheduling, scheduling, overlap)
-    ideals = ChipCounts(dataflow_graph(whole.dag), system, MappingOptions(overlap=overlap))
-    return AttainedCounts(tasks, ideals, lower)
+    ideals = ChipCounts(dataflow_graph(whole.dag), system, MappingOptions(overlap=overlap), chips)
+    return tuple(AttainedCounts(tasks, ideals, lower).fastest())
 
 
 @example("interpolated", 0, Overlap.PERFECT_OVERLAP)  # its steps are not all lowered by one expansion
@@ -60,8 +63,8 @@ def test_more_chips_are_never_slower_and_none_is_below_the_bound(name: str, seed
     rng = random.Random(seed)
     system = random_system(rng)
     chip = replace(system.accelerator, lanes_per_core=rng.choice([1, 4]), stages_per_core=rng.choice([1, 2]))
-    counts = counts_of(lowered(name), replace(system, accelerator=chip), overlap)
-    found = [counts.fastest(chips) for chips in range(1, min(system.chips, 4) + 1) if system.parts(chips)]
+    chips = tuple(chips for chips in range(1, min(system.chips, 4) + 1) if system.parts(chips))
+    found = mappings_of(lowered(name), replace(system, accelerator=chip), overlap, chips)
 
     times = [one.time_s for one in found]
     assert all(later <= earlier * (1 + 1e-9) for earlier, later in pairwise(times))
@@ -75,8 +78,8 @@ def test_a_kernel_without_shares_is_whole_and_said_to_be() -> None:
     slow = replace(system, accelerator=replace(system.accelerator, frequency_ghz=1e-6))
     whole = lowered("two layers")
     product = whole.dag.kernels[-1].name
-    split = counts_of(whole, slow, Overlap.PERFECT_OVERLAP).fastest(2)
-    kept = counts_of(whole, slow, Overlap.PERFECT_OVERLAP, never=(product,)).fastest(2)
+    (split,) = mappings_of(whole, slow, Overlap.PERFECT_OVERLAP, (2,))
+    (kept,) = mappings_of(whole, slow, Overlap.PERFECT_OVERLAP, (2,), never=(product,))
 
     assert (split.chips, kept.chips) == (2, 2)
     assert dict(split.sharding)[product] != (-1,)
