@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 from dfcompile.host import dace_guard
+from dfcompile.version import __version__
 
 if TYPE_CHECKING:
     from dfcompile.api.compile_model import compile_model as compile  # noqa: A004  # it is what a compiler does
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from dfcompile.api.schedule_dag import schedule
     from dfcompile.api.solve_design import solve
     from dfcompile.errors import InternalError, UserError
-
-__version__ = "0.1.0"
 
 __all__ = ["InternalError", "UserError", "__version__", "compile", "run", "schedule", "solve"]
 

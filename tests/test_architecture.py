@@ -8,9 +8,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Collection, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import click
+import pytest
 
 from dfcompile.cli import main as cli
 from dfcompile.cli.commands.compile_model import compile_model
@@ -85,6 +88,29 @@ def test_every_import_contract_holds_and_fails_on_a_planted_violation(tmp_path: 
     for contract in contracts:
         assert f"{contract} KEPT" in before
         assert f"{contract} BROKEN" in after
+
+
+def test_no_module_imports_one_that_imports_it() -> None:
+    """Imports inside functions and those for types alone count, too."""
+    names = {module: ".".join(module.relative_to(ROOT).with_suffix("").parts) for module in MODULES}
+    files = {name.removesuffix(".__init__"): module for module, name in names.items()}
+    imports = {name: set(imported(file, files)) - {name} for name, file in files.items()}
+    TopologicalSorter(imports).prepare()  # names the modules of a circle
+    imports["dfcompile.errors"].add("dfcompile.driver")
+
+    assert imports["dfcompile.api.runs"] >= {"dfcompile.api.pages", "dfcompile.driver"}
+    with pytest.raises(CycleError, match="cycle"):
+        TopologicalSorter(imports).prepare()
+
+
+def imported(file: Path, names: Collection[str]) -> Iterator[str]:
+    """Yield which modules of the package one imports; of a package from which only modules come, these."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module in names:
+            parts = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (part if part in names else f"{node.module}" for part in parts)
 
 
 def test_modules_are_one_concept_each() -> None:

@@ -19,7 +19,8 @@ from dfcompile.api.requests import (
     Shapes,
     compile_options,
 )
-from dfcompile.api.runs import ModelRun, schedule_results
+from dfcompile.api.runs import ModelRun
+from dfcompile.api.scheduled import schedule_results
 from dfcompile.audit.reports import audit_report
 from dfcompile.driver import explore
 from dfcompile.errors import UserError

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
-import dfcompile
 from dfcompile.host.outputs import check_target, write_text
+from dfcompile.version import __version__
 
 if TYPE_CHECKING:  # what makes runs comes by its types alone: commands are looked at without it
-    from dfcompile.api.runs import ScheduleResult
+    from dfcompile.api.scheduled import ScheduleResult
     from dfcompile.canonical_dag import CanonicalDag
     from dfcompile.page.links import Link
     from dfcompile.visualization.dataflow import Dataflow
@@ -84,7 +84,7 @@ def page_html(report_json: str, command: str, source: PageSource, links: tuple[L
 
     ending = [each for each in _shortest_first(source.schedules) if each.figures.makespan_cycles is not None]
     timelines = [(_name(each), timeline_of(each.dag, each.schedule)) for each in ending]
-    provenance = provenance_of(command, dfcompile.__version__, source.files)
+    provenance = provenance_of(command, __version__, source.files)
     graph = source.graph or _graph(source.schedules, source.dags)
     left_out = 0 if graph is not None else _families(source.schedules)
     report, subject = json.loads(report_json), subject_of(source.files)

@@ -6,7 +6,8 @@ from os import PathLike
 from pathlib import Path
 
 from dfcompile.api.requests import Counts, Names, counts_of, one_of, partitions_of
-from dfcompile.api.runs import Run, schedule_results
+from dfcompile.api.runs import Run
+from dfcompile.api.scheduled import schedule_results
 from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file

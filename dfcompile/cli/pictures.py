@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from dfcompile.api.runs import ScheduleResult
+from dfcompile.api.scheduled import ScheduleResult
 
 
 def schedule_pictures(found: ScheduleResult, trace: Path | None, gantt: Path | None) -> Mapping[Path, str]:

@@ -1,0 +1,53 @@
+"""The schedules behind a report, each with its result there."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from dfcompile.api.pictures import Picture
+from dfcompile.canonical_dag import CanonicalDag
+from dfcompile.report.figures import Report, Result
+from dfcompile.scheduler import Schedule, ScheduleFigures
+
+
+class ScheduleResult(Struct, frozen=True, eq=False):
+    """One schedule of a run.
+
+    Attributes:
+        result: its figures as the report has them.
+        dag: the canonical DAG that it schedules.
+        schedule: where and when each task runs, as columns; of a model on one chip that of the mapping, replayed.
+        figures: of the contention-free streaming schedule, exact.
+    """
+
+    result: Result
+    dag: CanonicalDag
+    schedule: Schedule
+    figures: ScheduleFigures
+
+    def gantt(self) -> Picture:
+        """Return the schedule as a Gantt chart.
+
+        Raises:
+            UserError: it has too many tasks to be looked at.
+        """
+        from dfcompile.visualization.gantt.chart import check_drawable, schedule_to_svg  # most runs draw nothing
+
+        check_drawable(self.dag)
+        return Picture(schedule_to_svg(self.dag, self.schedule))
+
+    def trace(self) -> str:
+        """Return the schedule as a trace for Perfetto or chrome://tracing."""
+        from dfcompile.visualization.trace import schedule_to_trace
+
+        return schedule_to_trace(self.dag, self.schedule)
+
+
+def schedule_results(
+    report: Report, scheduled: Iterator[tuple[CanonicalDag, Schedule, ScheduleFigures]]
+) -> tuple[ScheduleResult, ...]:
+    """Return the schedules of a run, each with its result in the report; both are in one order."""
+    return tuple(
+        ScheduleResult(result, dag, schedule, figures)
+        for result, (dag, schedule, figures) in zip(report.results, scheduled, strict=True)
+    )
