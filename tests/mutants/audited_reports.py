@@ -25,7 +25,7 @@ from dfcompile.scheduler.checked_schedule import Scheduling
 from tests.onnx_text import model_from_text
 
 NETWORK: Final = (
-    "g (float[1,3,10,10] x) => (float[1,4] z) "
+    "g (float[1,2,6,6] x) => (float[1,4] z) "
     "{ y = Conv(x, w) r = Relu(y) p = ReduceMean<keepdims=0>(r, axes) z = MatMul(p, v) }"
 )
 CLASSIFIER: Final = "g (float[16,24] x) => (float[16,32] z) { h = MatMul(x, u) z = Softmax(h) }"
@@ -98,7 +98,7 @@ class Audited:
 def network_file(folder: Path) -> Path:
     """Return a small model of four operators, two of which have several expansions."""
     file = folder / "network.onnx"
-    values = {"w": np.ones((6, 3, 3, 3), np.float32), "v": np.ones((6, 4), np.float32)}
+    values = {"w": np.ones((3, 2, 3, 3), np.float32), "v": np.ones((3, 4), np.float32)}
     onnx.save(model_from_text(NETWORK, **values, axes=np.array([2, 3])), file)
     return file
 

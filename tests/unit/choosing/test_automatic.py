@@ -1,7 +1,6 @@
-"""The automatic choice: never worse than any uniform one, strictly better where no single expansion wins."""
+"""The automatic choice: what is scheduled, what is left out, and what is said of it."""
 
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -10,54 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.canonical_dag.extraction import ExtractionOptions, Granularity, extract
-from dfcompile.choosing import QUICK, THOROUGH, UNBOUNDED, AutomaticChoice, Limits, Makespans, Score, Sketch
+from dfcompile.canonical_dag.extraction import Granularity
+from dfcompile.choosing import QUICK, THOROUGH, UNBOUNDED, Limits, Makespans, Score, Sketch
 from dfcompile.choosing.candidate import granularities
 from dfcompile.choosing.search import GLANCED_SCOPES
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
-from dfcompile.lowering import known_alternatives, lower_to_canonical, lower_to_maps, registered_expansions
-from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
+from dfcompile.lowering.alternatives.outlined import Outline
 from dfcompile.option_texts import parse_expand
 from dfcompile.options import Aim, Choice, Effort, ExpansionRule, Options, Volumes
 from dfcompile.records import replace
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_table
-from dfcompile.scheduler import ScheduleOptions, schedule
+from dfcompile.scheduler import ScheduleOptions
 from tests.examples import examples
 from tests.onnx_text import model_from_text, program_from_text
+from tests.unit.choosing.automatic_choices import automatic, convolutions, least_makespan
 from tests.unit.choosing.random_programs import programs
-
-TABLE = registered_expansions()
-
-
-def automatic(
-    program: Program, rules: tuple[ExpansionRule, ...] = (), granularity: Granularity | None = None
-) -> AutomaticChoice:
-    outline_of = OutlinedModel(program, TABLE).outline
-    known = known_alternatives(program, TABLE)
-    return AutomaticChoice(outline_of, known, TABLE, rules, granularity, Volumes.EXACT, lambda dag: dag)
-
-
-def makespan(program: Program, choices: tuple[Choice, ...], granularity: Granularity, options: ScheduleOptions) -> int:
-    return least_makespan(program, choices, (granularity,), options)
-
-
-def least_makespan(
-    program: Program, choices: tuple[Choice, ...], every: Sequence[Granularity], options: ScheduleOptions
-) -> int:
-    maps = lower_to_maps(lower_to_canonical(program, TABLE, choices), TABLE, choices)
-    dags = (extract(maps.sdfg, ExtractionOptions(granularity=granularity)) for granularity in every)
-    return min(schedule(dag, options).makespan_cycles for dag in dags)
-
-
-def uniform(program: Program, options: ScheduleOptions) -> int:
-    """Return the least makespan of one expansion per type and one granularity, each lowered and scheduled."""
-    return min(
-        least_makespan(program, (Choice("Conv", conv), Choice("MatMul", matmul)), granularities(options.pes), options)
-        for conv, matmul in product(("im2col", "direct"), ("mv", "op", "lmv", "ip"))
-    )
 
 
 def test_a_rival_is_scheduled_however_many_tasks_a_choice_for_few_elements_has() -> None:
@@ -73,16 +42,6 @@ def test_fewer_pieces_are_looked_at_where_there_would_be_too_many() -> None:
     assert [each.pieces for each in granularities(512, 400, 28_000)] == [None, 512, 2048, 64, 16]
     assert [each.pieces for each in granularities(64, 400, 28_000)] == [None, 64, 256]
     assert [each.pieces for each in granularities(64, 10**6, 28_000)] == [None, 64, 256, 1]
-
-
-@given(programs(), st.sampled_from([1, 2, 5, 16]), st.sampled_from(["best", "sb-rlx"]))
-@examples(8)
-def test_no_uniform_choice_is_better(program: Program, pes: int, partition: str) -> None:
-    options = ScheduleOptions(pes, partition, effort=Effort.QUICK)
-
-    found = automatic(program).on(options).sketch.candidate
-
-    assert makespan(program, found.choices, found.granularity, options) <= uniform(program, options)
 
 
 class Counted(Makespans):
@@ -179,9 +138,9 @@ def test_the_published_choice_is_no_better_however_large_it_is(program: Program,
     found = replace(automatic(program), limits=Limits(0, 0)).on(options)
 
     candidate = found.sketch.candidate
-    published = makespan(program, (), Granularity(), options)
+    published = least_makespan(program, (), (Granularity(),), options)
     assert found.unseen > 0
-    assert 199 * makespan(program, candidate.choices, candidate.granularity, options) <= 200 * published
+    assert 199 * least_makespan(program, candidate.choices, (candidate.granularity,), options) <= 200 * published
 
 
 def perceptrons() -> Program:
@@ -191,26 +150,6 @@ def perceptrons() -> Program:
         v=np.ones((60, 90), np.float32),
         w=np.ones((90, 4), np.float32),
     )
-
-
-def convolutions() -> Program:
-    """Two convolutions of different sizes and what follows them in a classifier."""
-    return program_from_text(
-        "g (float[1,1,10,10] x) => (float[1,10] z) "
-        "{ a = Conv(x, v) r = Relu(a) b = Conv(r, w) f = Flatten(b) z = MatMul(f, u) }",
-        v=np.ones((4, 1, 4, 4), np.float32),
-        w=np.ones((8, 4, 6, 6), np.float32),
-        u=np.ones((32, 10), np.float32),
-    )
-
-
-def test_no_single_expansion_wins() -> None:
-    options = ScheduleOptions(64, "best", effort=Effort.QUICK)
-    program = convolutions()
-
-    found = automatic(program).on(options).sketch.candidate
-
-    assert makespan(program, found.choices, found.granularity, options) < uniform(program, options)
 
 
 def test_rules_limit_what_is_chosen_from() -> None:
@@ -259,8 +198,8 @@ def test_operators_of_one_shape_are_looked_at_once() -> None:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     target = tmp_path / "two.onnx"
-    text = "g (float[1,20] x) => (float[1,4] z) { y = MatMul(x, v) r = Relu(y) z = MatMul(r, w) }"
-    onnx.save(model_from_text(text, v=np.ones((20, 30), np.float32), w=np.ones((30, 4), np.float32)), target)
+    text = "g (float[1,10] x) => (float[1,3] z) { y = MatMul(x, v) r = Relu(y) z = MatMul(r, w) }"
+    onnx.save(model_from_text(text, v=np.ones((10, 12), np.float32), w=np.ones((12, 3), np.float32)), target)
     return target
 
 
@@ -307,25 +246,6 @@ def test_hint_says_what_to_change_and_what_it_brings(file: Path) -> None:
 def test_granularity_of_an_operator_that_is_not_there_is_an_error(file: Path) -> None:
     with pytest.raises(UserError, match=r"granularity of 'MatMul_7': no operator .*did you mean 'MatMul_"):
         explore(Options(file, (8,), own_granularity=("MatMul_7:pieces=4",)))
-
-
-def figures(options: Options) -> dict[Aim, float]:
-    (result,) = summarize(explore(options)).results
-    assert result.mapping is not None
-    assert result.schedule.io_bytes is not None
-    return {
-        Aim.IO: result.schedule.io_bytes,
-        Aim.ENERGY: result.mapping.energy_j,
-        Aim.COST: result.mapping.cost_usd,
-    }
-
-
-def test_no_uniform_choice_is_better_by_another_objective(file: Path) -> None:
-    found = {aim: figures(Options(file, (8,), automatic=True, aim=aim))[aim] for aim in (Aim.IO, Aim.ENERGY, Aim.COST)}
-
-    for name, granularity in product(("mv", "op", "lmv", "ip"), (None, "pieces=8", "pieces=32")):
-        uniform = figures(Options(file, (8,), parse_expand([f"MatMul={name}"]), granularity=granularity))
-        assert all(found[aim] <= figure for aim, figure in uniform.items())
 
 
 @pytest.mark.parametrize("is_quick", [False, True])

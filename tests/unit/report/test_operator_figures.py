@@ -19,10 +19,10 @@ from tests.onnx_text import model_from_text
 def network(tmp_path: Path) -> Path:
     file = tmp_path / "network.onnx"
     text = (
-        "g (float[1,3,10,10] x) => (float[1,4] z) "
+        "g (float[1,2,6,6] x) => (float[1,4] z) "
         "{ y = Conv(x, w) r = Relu(y) p = ReduceMean<keepdims=0>(r, axes) z = MatMul(p, v) }"
     )
-    values = {"w": np.ones((6, 3, 3, 3), np.float32), "v": np.ones((6, 4), np.float32)}
+    values = {"w": np.ones((3, 2, 3, 3), np.float32), "v": np.ones((3, 4), np.float32)}
     onnx.save(model_from_text(text, **values, axes=np.array([2, 3])), file)
     return file
 

@@ -46,7 +46,7 @@ def test_a_limit_that_nothing_reaches_changes_nothing() -> None:
 
 
 def test_smaller_fifos_cost_time_and_are_reported_as_replayed() -> None:
-    scheduling = Scheduling(cholesky(4, 256, 1))
+    scheduling = Scheduling(cholesky(3, 256, 1))
     free, limited = (scheduling.on(replace(PLAIN, partition="best", max_fifo=most)) for most in (None, 1))
     assert limited.schedule.fifo_capacity.max() == 1
     assert free.schedule.fifo_capacity.max() > 1
@@ -61,10 +61,9 @@ def test_limits_that_make_no_sense_are_refused() -> None:
         ScheduleOptions(pes=4, fifos=8, max_fifo=4)
 
 
-@pytest.mark.parametrize(("size", "effort"), [(16, Effort.QUICK), (8, Effort.DEFAULT)])
-def test_with_a_limit_the_schedule_is_no_longer_than_with_barriers(size: int, effort: Effort) -> None:
-    """Lists send nearly all through memory then: with little effort they alone take 16,945 cycles of the larger one."""
-    dag, options = gaussian(size, 2048, 1), ScheduleOptions(2 * size, "best", max_fifo=16, effort=effort)
+def test_with_a_limit_the_schedule_is_no_longer_than_with_barriers() -> None:
+    """Lists send nearly all through memory then: they alone take 628 cycles, and all of them 460."""
+    dag, options = gaussian(8, 256, 1), ScheduleOptions(16, "best", max_fifo=16, effort=Effort.QUICK)
     found, barriers = (schedule(dag, replace(options, barrier=barrier)) for barrier in (None, True))
 
     assert found.makespan_cycles <= barriers.makespan_cycles

@@ -61,7 +61,7 @@ def test_kernels_give_configurations_and_what_leaves_one_goes_through_memory() -
 
 
 def test_kernels_of_a_design_say_how_they_are_split() -> None:
-    solution = solve(DESIGNS / "readme_gpt3_1t_sn30.txt").solution
+    solution = solve(DESIGNS / "llm_1T_calculon_4_32_32.txt").solution
 
     graph = dataflow_of_design(solution, "gpt3")
     assert [node.configuration for node in graph.nodes] == [

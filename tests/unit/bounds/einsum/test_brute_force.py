@@ -17,7 +17,7 @@ from dfcompile.records import replace
 from tests.examples import examples
 from tests.unit.bounds.walks import Walked, WalkedTensor, front, points
 
-MOST_MACS = 72  # of a shape that is walked over
+MOST_MACS = 48  # of a shape that is walked over
 
 rules = st.builds(Rules, st.sampled_from(Tiles), st.sampled_from(Halo), st.booleans())
 

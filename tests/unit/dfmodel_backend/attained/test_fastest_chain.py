@@ -117,7 +117,7 @@ def test_that_a_chain_is_the_best_is_claimed_only_where_all_were_looked_at() -> 
 
 
 @examples(30)
-@given(canonical_dags(DagShape(max_scopes=6)), machines, st.sampled_from(["sb-lts", "sb-rlx", "best"]))
+@given(canonical_dags(SMALL), machines, st.sampled_from(["sb-lts", "sb-rlx", "best"]))
 def test_checker_accepts_planned_chains(dag: CanonicalDag, system: System, partition: str) -> None:
     pes = system.accelerator.cores
     model = TaskModel(dag, system, ScheduleOptions(pes, partition), ScheduleOptions(pes), Overlap.PERFECT_OVERLAP)

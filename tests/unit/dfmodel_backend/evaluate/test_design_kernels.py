@@ -8,7 +8,7 @@ from dfcompile.dfmodel_backend.evaluate.design_kernels import design_kernel_figu
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from tests.locations import DESIGNS
 
-FILES = ("fft_a100_1024", "hpl_h100_2dtorus_1024", "readme_gpt3_1t_sn30", "llm_175B_fwd_kbk_8x1", "mamba_scan_256k_rdu")
+FILES = ("fft_a100_1024", "hpl_h100_2dtorus_1024", "serve_gpt3_prefill_genz_f10_4x", "mamba_scan_256k_rdu")
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -102,8 +102,8 @@ def line_of_different_kernels(count: int) -> DataflowGraph:
 @pytest.mark.parametrize(
     ("graph", "cores", "most_mb"),
     [
-        pytest.param(recurrence(300), 16, 100, id="a table for each number of readers took a gigabyte"),
-        pytest.param(line_of_different_kernels(330), 1000, 150, id="counts of each size per pair took 280 MB"),
+        pytest.param(recurrence(150), 16, 20, id="a table for each number of readers took a gigabyte"),
+        pytest.param(line_of_different_kernels(165), 1000, 60, id="counts of each size per pair took 280 MB"),
     ],
 )
 def test_memory_of_many_pairs_is_bounded(graph: DataflowGraph, cores: int, most_mb: int) -> None:

@@ -142,7 +142,7 @@ def test_the_checker_of_solvers_tells_what_is_wrong() -> None:
 
 @cache
 def solved() -> DesignSolution:
-    return solve_design(read_design(DESIGNS / "readme_gpt3_1t_sn30.txt"), DesignOptions())
+    return solve_design(read_design(DESIGNS / "mamba_scan_256k_rdu.txt"), DesignOptions())
 
 
 def test_chains_of_designs_have_the_times_of_the_solver() -> None:
@@ -165,7 +165,7 @@ def install(monkeypatch: pytest.MonkeyPatch, solver: FusionSolver) -> None:
 
 
 def test_designs_are_solved_by_solvers_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    design = read_design(DESIGNS / "readme_gpt3_1t_sn30.txt")
+    design = read_design(DESIGNS / "mamba_scan_256k_rdu.txt")
     install(monkeypatch, solver_of(lambda problem: INTERVALS.run(problem).chain))
 
     best = solved()

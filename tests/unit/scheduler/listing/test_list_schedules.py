@@ -77,18 +77,16 @@ def test_a_task_that_would_only_wait_lets_others_run() -> None:
             assert before == FREE or found.end[before] <= found.start[node]
 
 
-@pytest.mark.parametrize(
-    ("dag", "pes", "within"),
-    [(cholesky(8, 2048, 1), 16, 1.05), (chain(128, 2048, 1), 16, 1.001)],
-)
-def test_the_default_is_near_the_bound(dag: CanonicalDag, pes: int, within: float) -> None:
+def test_the_default_is_near_the_bound() -> None:
     """Of others `test_time_table.py` has the figures."""
-    assert schedule(dag, ScheduleOptions(pes, "best")).makespan_cycles <= within * lower_bound_cycles(dag, pes)
+    dag = chain(128, 512, 1)
+
+    assert schedule(dag, ScheduleOptions(16, "best")).makespan_cycles <= 1.001 * lower_bound_cycles(dag, 16)
 
 
 def test_minimal_fifos_are_never_slower_where_lists_are_shorter() -> None:
-    """Beyond the sizes where the search for the smallest ends by itself; gangs alone take 560 cycles."""
-    dag, options = fft(8, 128, 1), ScheduleOptions(4, "best")
+    """Beyond the sizes where the search for the smallest ends by itself; gangs alone take 608 cycles."""
+    dag, options = fft(4, 256, 1), ScheduleOptions(4, "best")
     found, minimal = (schedule(dag, replace(options, fifos=fifos)) for fifos in (None, "minimal"))
 
     assert int(dag.edge_volume.sum()) > listed_schedules._SEARCHED_ELEMENTS
@@ -97,11 +95,11 @@ def test_minimal_fifos_are_never_slower_where_lists_are_shorter() -> None:
 
 
 def test_a_proof_raises_the_bound_to_the_optimum() -> None:
-    dag, options = gaussian(8, 2048, 1), ScheduleOptions(16, "best", effort=Effort.HIGH)
+    dag, options = gaussian(6, 64, 1), ScheduleOptions(8, "best", effort=Effort.HIGH)
     figures = Scheduling(dag).on(options).figures
 
-    assert lower_bound_cycles(dag, 16) == 3201
-    assert figures.makespan_cycles == figures.lower_bound_cycles == 3585
+    assert lower_bound_cycles(dag, 8) == 134
+    assert figures.makespan_cycles == figures.lower_bound_cycles == 136
 
 
 def test_a_plan_that_ends_before_any_schedule_can_is_no_horizon_of_proofs() -> None:
@@ -131,8 +129,8 @@ def test_a_program_without_any_solution_proves_that_schedules_take_longer(monkey
 
 
 def test_high_effort_is_the_same_each_time() -> None:
-    dag, options = gaussian(4, 64, 2), ScheduleOptions(4, "best", effort=Effort.HIGH)
-    first, second = (listed_schedule(dag, options, 1, schedule_non_streaming(dag, 4)) for _ in range(2))
+    dag, options = gaussian(3, 64, 2), ScheduleOptions(2, "best", effort=Effort.HIGH)
+    first, second = (listed_schedule(dag, options, 1, schedule_non_streaming(dag, 2)) for _ in range(2))
 
     assert first.bound == second.bound
     assert first.planned.start.tolist() == second.planned.start.tolist()
@@ -141,20 +139,20 @@ def test_high_effort_is_the_same_each_time() -> None:
 
 def test_without_the_solver_no_proof_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listed_schedules, "is_installed", lambda: False)
-    dag, options = gaussian(8, 2048, 1), ScheduleOptions(16, "best", effort=Effort.HIGH)
+    dag, options = gaussian(6, 64, 1), ScheduleOptions(8, "best", effort=Effort.HIGH)
 
-    assert listed_schedule(dag, options, lower_bound_cycles(dag, 16), schedule_non_streaming(dag, 16)).bound == 3201
+    assert listed_schedule(dag, options, lower_bound_cycles(dag, 8), schedule_non_streaming(dag, 8)).bound == 134
 
 
-@pytest.mark.parametrize("count", [10, 120])
+@pytest.mark.parametrize("count", [10, 70])
 def test_work_of_any_size_is_scheduled_with_high_effort(count: int) -> None:
     """The solver sums up in 64 bits; what does not fit is not given to it."""
     builder = DagBuilder("wide")
     tasks = builder.add_tasks(builder.add_scope("task"), count)
     for number, task in enumerate(tasks):
         source, target = (builder.add_memory(builder.add_scope(f"{side}{number}")) for side in ("in", "out"))
-        builder.add_edge(source, task, 2**47 + number)
-        builder.add_edge(task, target, 2**47 + number)
+        builder.add_edge(source, task, 2**48)
+        builder.add_edge(task, target, 2**48)
     dag = builder.finish()
 
     figures = Scheduling(dag).on(ScheduleOptions(7, "best", effort=Effort.HIGH)).figures
@@ -163,12 +161,9 @@ def test_work_of_any_size_is_scheduled_with_high_effort(count: int) -> None:
     assert figures.lower_bound_cycles <= figures.makespan_cycles <= 1.3 * figures.lower_bound_cycles
 
 
-@pytest.mark.parametrize(("seed", "cycles"), [(1, 3087), (2, 10649)])
-def test_a_task_that_waits_makes_room_for_those_that_stream_together(seed: int, cycles: int) -> None:
-    """Lists that leave no element idle take 3,409 and 12,009 cycles."""
-    dag = cholesky(5, 2048, seed)
-
-    assert schedule(dag, ScheduleOptions(16, "best")).makespan_cycles <= cycles
+def test_a_task_that_waits_makes_room_for_those_that_stream_together() -> None:
+    """Lists that leave no element idle take 3,409 cycles; the bound is 3,084."""
+    assert schedule(cholesky(5, 2048, 1), ScheduleOptions(16, "best")).makespan_cycles <= 3087
 
 
 @examples(10)

@@ -17,10 +17,10 @@ from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import simulate
 from dfcompile.scheduler.streaming_schedule import timed_schedule
 from tests.examples import examples
-from tests.strategies import canonical_dags
+from tests.strategies import DagShape, canonical_dags
 
 
-@given(canonical_dags(), st.integers(1, 5), st.sampled_from(list(Effort)[:2]))
+@given(canonical_dags(DagShape(max_scopes=5)), st.integers(1, 5), st.sampled_from(list(Effort)[:2]))
 @examples(60)
 def test_a_plan_changes_nothing(dag: CanonicalDag, pes: int, effort: Effort) -> None:
     options = ScheduleOptions(pes, "best", effort=effort)
@@ -64,7 +64,7 @@ def test_rules_that_come_from_the_bound_are_tried_anew() -> None:
     assert plan.found_with(0) is None
 
 
-@given(canonical_dags(), st.integers(1, 6))
+@given(canonical_dags(DagShape(max_scopes=5)), st.integers(1, 6))
 @examples(60)
 def test_no_replay_takes_less_than_was_planned(dag: CanonicalDag, pes: int) -> None:
     options = ScheduleOptions(pes, "best", effort=Effort.DEFAULT)

@@ -1,0 +1,72 @@
+"""The automatic choice against uniform ones, each lowered and scheduled: never worse, better where none wins."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import onnx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfcompile.choosing.candidate import granularities
+from dfcompile.driver import explore
+from dfcompile.frontend import Program
+from dfcompile.option_texts import parse_expand
+from dfcompile.options import Aim, Choice, Effort, Options
+from dfcompile.report.summary import summarize
+from dfcompile.scheduler import ScheduleOptions
+from tests.examples import examples
+from tests.onnx_text import model_from_text
+from tests.unit.choosing.automatic_choices import automatic, convolutions, least_makespan
+from tests.unit.choosing.random_programs import programs
+
+
+def uniform(program: Program, options: ScheduleOptions) -> int:
+    """Return the least makespan of one expansion per type and one granularity, each lowered and scheduled."""
+    return min(
+        least_makespan(program, (Choice("Conv", conv), Choice("MatMul", matmul)), granularities(options.pes), options)
+        for conv, matmul in product(("im2col", "direct"), ("mv", "op", "lmv", "ip"))
+    )
+
+
+def chosen(program: Program, options: ScheduleOptions) -> int:
+    """Return the makespan of the automatic choice, lowered and scheduled by itself."""
+    found = automatic(program).on(options).sketch.candidate
+    return least_makespan(program, found.choices, (found.granularity,), options)
+
+
+@given(programs(), st.sampled_from([1, 2, 5, 16]), st.sampled_from(["best", "sb-rlx"]))
+@examples(8)
+def test_no_uniform_choice_is_better(program: Program, pes: int, partition: str) -> None:
+    options = ScheduleOptions(pes, partition, effort=Effort.QUICK)
+
+    assert chosen(program, options) <= uniform(program, options)
+
+
+def test_no_single_expansion_wins() -> None:
+    options = ScheduleOptions(64, "best", effort=Effort.QUICK)
+
+    assert chosen(convolutions(), options) < uniform(convolutions(), options)
+
+
+def figures(options: Options) -> dict[Aim, float]:
+    """Return what each objective counts."""
+    (result,) = summarize(explore(options)).results
+    assert result.mapping is not None
+    assert result.schedule.io_bytes is not None
+    return {
+        Aim.IO: result.schedule.io_bytes,
+        Aim.ENERGY: result.mapping.energy_j,
+        Aim.COST: result.mapping.cost_usd,
+    }
+
+
+def test_no_uniform_choice_is_better_by_another_objective(tmp_path: Path) -> None:
+    file = tmp_path / "two.onnx"
+    text = "g (float[1,10] x) => (float[1,3] z) { y = MatMul(x, v) r = Relu(y) z = MatMul(r, w) }"
+    onnx.save(model_from_text(text, v=np.ones((10, 12), np.float32), w=np.ones((12, 3), np.float32)), file)
+    found = {aim: figures(Options(file, (8,), automatic=True, aim=aim))[aim] for aim in (Aim.IO, Aim.ENERGY, Aim.COST)}
+
+    for name, granularity in product(("mv", "op", "lmv", "ip"), (None, "pieces=8")):
+        other = figures(Options(file, (8,), parse_expand([f"MatMul={name}"]), granularity=granularity))
+        assert all(found[aim] <= figure for aim, figure in other.items())
