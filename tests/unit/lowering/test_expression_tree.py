@@ -65,9 +65,9 @@ def test_as_many_levels_as_are_allowed_are_read() -> None:
 
 @pytest.mark.parametrize("operator", ["Relu", "Neg"])
 def test_a_long_chain_is_joined_as_far_as_it_can_be_read(operator: str) -> None:
-    """A chain of 250 became an expression of 250 brackets, which Python's parser does not take."""
-    chain = " ".join(f"x{at + 1} = {operator}(x{at})" for at in range(250))
-    program = program_from_text(f"g (float[2] x0) => (float[2] x250) {{ {chain} }}")
+    """A chain of 210 became an expression of 210 brackets, which Python's parser does not take."""
+    chain = " ".join(f"x{at + 1} = {operator}(x{at})" for at in range(210))
+    program = program_from_text(f"g (float[2] x0) => (float[2] x210) {{ {chain} }}")
     fused = apply_passes(lower_to_canonical(program, TABLE), [fuse_elementwise])
 
     assert len(fused.sdfg.start_state.nodes()) < 30

@@ -39,7 +39,7 @@ class Event(TypedDict, total=False):
 
 
 @pytest.fixture(
-    params=[(fft(16, 64, 1), 8, None), (gaussian(8, 64, 2), 5, False), (cholesky(5, 64, 3), 64, None)],
+    params=[(fft(8, 64, 1), 8, None), (gaussian(8, 64, 2), 5, False), (cholesky(4, 64, 3), 64, None)],
     ids=["barriers", "no barriers", "one block"],
     scope="module",
 )

@@ -22,7 +22,7 @@ from tests.unit.bounds.fusion.test_residency import models
 RULES = Rules()
 
 
-@given(st.integers(1, 60), st.lists(st.integers(1, 60), min_size=2, max_size=5), st.sampled_from(Fusion))
+@given(st.integers(1, 30), st.lists(st.integers(1, 30), min_size=2, max_size=4), st.sampled_from(Fusion))
 @examples(100)
 def test_no_chain_is_below_the_proof(rows: int, widths: list[int], fusion: Fusion) -> None:
     model = chain_model(rows, widths, 2)
@@ -33,7 +33,7 @@ def test_no_chain_is_below_the_proof(rows: int, widths: list[int], fusion: Fusio
         assert model.compulsory_bytes <= proved <= traffic * 2
 
 
-@given(st.integers(1, 4), *(st.integers(1, 40) for _ in range(4)))
+@given(st.integers(1, 4), *(st.integers(1, 20) for _ in range(4)))
 @examples(100)
 def test_no_attention_is_below_the_proof(groups: int, rows: int, keys: int, width: int, value_width: int) -> None:
     shape = Attention(rows, keys, width, value_width)

@@ -260,7 +260,7 @@ def wide_graph(layers: int, width: int) -> CanonicalDag:
 
 @pytest.mark.parametrize(("write", "read"), [(format_dag, parse_dag), (dag_to_json, dag_from_json)])
 def test_a_large_graph_is_read_back(write: Callable[[CanonicalDag], str], read: Callable[[str], CanonicalDag]) -> None:
-    dag = wide_graph(100, 100)
+    dag = wide_graph(50, 40)
     written = write(dag)
     again = read(written)
 

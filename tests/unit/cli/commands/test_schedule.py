@@ -17,7 +17,7 @@ from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule
 Capture = pytest.CaptureFixture[str]
 Results = list[dict[str, Any]]  # plain JSON
 
-DAG = gaussian(6, 64, 1)
+DAG = gaussian(5, 64, 1)
 
 # The direct way from 'fork' to 'join' has to hold all elements while 'sum' waits for the last of them.
 RECONVERGENT = """\
@@ -103,11 +103,11 @@ def test_options_reach_the_scheduler(capsys: Capture) -> None:
     assert exact["simulation"]["makespan_cycles"] == exact["schedule"]["makespan_cycles"]
 
 
-def test_default_is_the_best_of_a_budget_and_more_effort_is_never_longer(capsys: Capture) -> None:
-    effort = {
-        name: results(capsys, "dag.json", "--pes", "4", "--effort", name) for name in ("quick", "default", "high")
-    }
-    plain = results(capsys, "dag.json", "--pes", "4")
+def test_default_is_the_best_of_a_budget_and_more_effort_is_never_longer(capsys: Capture, tmp_path: Path) -> None:
+    (tmp_path / "cholesky.json").write_text(dag_to_json(cholesky(4, 64, 2)))
+    words = ("cholesky.json", "--pes", "8")
+    effort = {name: results(capsys, *words, "--effort", name) for name in ("quick", "default", "high")}
+    plain = results(capsys, *words)
     cycles = {name: [each["schedule"]["makespan_cycles"] for each in found] for name, found in effort.items()}
 
     assert plain == effort["default"]

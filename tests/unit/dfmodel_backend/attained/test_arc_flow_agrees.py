@@ -16,8 +16,10 @@ from dfcompile.dfmodel_backend.kernel_sets.shape import FusionShape
 from dfcompile.dfmodel_backend.milp import MilpOptions, MilpSolver, Outcome
 from dfcompile.errors import InfeasibleError
 from tests.examples import examples
-from tests.strategies import canonical_dags
-from tests.unit.dfmodel_backend.attained.test_fastest_chain import SMALL, machines, model_of
+from tests.strategies import DagShape, canonical_dags
+from tests.unit.dfmodel_backend.attained.test_fastest_chain import machines, model_of
+
+FEW = DagShape(max_scopes=4, max_members=2)
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Attained:
 
 
 @examples(15)
-@given(canonical_dags(SMALL), machines)
+@given(canonical_dags(FEW), machines)
 def test_arc_flow_over_replayed_sets_gives_the_time_that_the_search_gives(dag: CanonicalDag, system: System) -> None:
     model = model_of(dag, system, Overlap.PERFECT_OVERLAP)
     assume(model.units.count)

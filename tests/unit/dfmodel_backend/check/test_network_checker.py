@@ -150,7 +150,9 @@ def test_the_narrowest_cut_is_counted_link_by_link(name: str) -> None:
 
 
 @pytest.mark.parametrize("compatibility", [RIGHT, ORIGINAL])
-@pytest.mark.parametrize("name", ["llm_175B_fwd_kbk_8x1", "dlrm_A_zionex_128", "fft_a100_1024", "hpl_h100_dgx1_1024"])
+@pytest.mark.parametrize(
+    "name", ["serve_gpt3_prefill_genz_f10_4x", "dlrm_A_zionex_128", "fft_a100_1024", "hpl_h100_dgx1_1024"]
+)
 def test_a_damaged_time_of_exchange_is_rejected(name: str, compatibility: Compatibility) -> None:
     solution = solve_design(read_design(DESIGNS / f"{name}.txt"), DesignOptions(compatibility=compatibility))
     steps = solution.figures.steps

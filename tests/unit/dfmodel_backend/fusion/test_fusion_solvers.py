@@ -168,7 +168,7 @@ def test_a_program_that_is_stopped_without_a_solution_hands_over_to_the_shortest
 
 @pytest.mark.parametrize("solver", ["assignment-cbc", "assignment-highs"])
 def test_a_program_at_its_limit_of_nodes_says_no_more_than_is_proved(solver: str) -> None:
-    kernels = tuple(elementwise(f"k{number}", 5 + number * 3) for number in range(7))
+    kernels = tuple(elementwise(f"k{number}", 5 + number * 3) for number in range(6))
     graph = DataflowGraph.of("independent", kernels, ())
 
     best = map_graph(graph, machine(cores=3))

@@ -33,7 +33,7 @@ def one_tiling(rng: random.Random) -> Design:
 
 def test_the_named_number_of_pmus_is_enough_and_one_less_is_not() -> None:
     alone = together = 0
-    for seed in range(30):
+    for seed in range(15):
         design = with_pmus(one_tiling(random.Random(seed)), 1)
         error = error_of(design)
         if error is None:
@@ -50,13 +50,13 @@ def test_the_named_number_of_pmus_is_enough_and_one_less_is_not() -> None:
         found = re.match(TOGETHER, less)
         together += found is not None
         assert found is None or int(found[1]) == enough
-    assert alone > 15
-    assert together > 4
+    assert alone > 7
+    assert together > 2
 
 
 def test_the_named_number_of_configurations_is_enough() -> None:
     wider = 0
-    for seed in range(60):
+    for seed in range(30):
         design = with_pmus(one_tiling(random.Random(seed)), 9)
         found = re.findall(r"execution.num_config of at least (\d+)", error_of(design) or "")
         if not found:
@@ -67,7 +67,7 @@ def test_the_named_number_of_configurations_is_enough() -> None:
             execution = replace(design.execution, configurations=configurations)
             assert (error_of(replace(design, execution=execution)) is None) == (configurations == slots), seed
         wider += 1
-    assert wider > 2
+    assert wider > 1
 
 
 def test_kernels_one_by_one_need_what_the_largest_one_needs() -> None:

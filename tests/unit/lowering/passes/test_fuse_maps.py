@@ -104,13 +104,13 @@ def test_no_number_changes_and_no_task_is_added(program: Program, chosen: list[C
 def test_on_several_chips_what_was_fused_is_whole(tmp_path: Path) -> None:
     """Shares are made of operators, and of the scopes of one of these a part of another kernel was made."""
     graph = (
-        "g (float[64,64] x) => (float[64,64] y) "
+        "g (float[32,32] x) => (float[32,32] y) "
         "{ a = MatMul(x, w) r = Relu(a) s = Softmax(r) t = Transpose(s) y = MatMul(t, w) }"
     )
     file = tmp_path / "chain.onnx"
-    onnx.save(model_from_text(graph, w=random((64, 64))), file)
+    onnx.save(model_from_text(graph, w=random((32, 32))), file)
     (before, after) = (
-        explore(Options(model=file, pes=(64,), chips=(1, 2), system="sn30", passes=passes)).points
+        explore(Options(model=file, pes=(32,), chips=(1, 2), system="sn30", passes=passes)).points
         for passes in ((), ("fuse-maps",))
     )
 

