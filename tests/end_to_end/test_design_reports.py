@@ -9,6 +9,7 @@ import pytest
 from dfcompile.cli.main import main
 from dfcompile.report.design.figures import design_schema
 from tests.locations import DESIGNS
+from tests.report_schemas import validate
 
 NAMES = (
     *("readme_gpt3_1t_sn30", "llm_175B_fwd_sramdram_mm", "serve_gpt3_decode_genz_f13_025x", "mamba_scan_256k_rdu"),
@@ -26,7 +27,7 @@ def test_reports_follow_the_schema_that_is_shipped(
 
     assert main([str(DESIGNS / f"{name}.txt"), "--compat", compat, "--format", "json", "-o", str(folder)]) == 0
     report = json.loads(capsys.readouterr().out)
-    jsonschema.validate(report, design_schema())
+    validate(report, design_schema)
     assert (report["name"], report["format"]) == (name, "dfcompile-design/1")
     written = json.loads((folder / "report.json").read_text())
     for found in (report, written):
@@ -40,9 +41,9 @@ def test_schema_is_one_and_refuses_what_the_contract_does_not_know(capsys: pytes
     report = json.loads(capsys.readouterr().out)
 
     with pytest.raises(jsonschema.ValidationError, match="made_up"):
-        jsonschema.validate({**report, "made_up": 1}, design_schema())
+        validate({**report, "made_up": 1}, design_schema)
     with pytest.raises(jsonschema.ValidationError, match="'made_up' was unexpected"):
-        jsonschema.validate({**report, "figures": {**report["figures"], "made_up": 1}}, design_schema())
+        validate({**report, "figures": {**report["figures"], "made_up": 1}}, design_schema)
     figures = {name: value for name, value in report["figures"].items() if name != "time_s"}
     with pytest.raises(jsonschema.ValidationError, match="'time_s' is a required property"):
-        jsonschema.validate({**report, "figures": figures}, design_schema())
+        validate({**report, "figures": figures}, design_schema)

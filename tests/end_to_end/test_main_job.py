@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
-import jsonschema
 import pytest
 
 from dfcompile.cli import main as cli
 from dfcompile.host.outputs import PLAIN_WIDTH
 from dfcompile.report.figures import report_schema
 from tests.onnx_files import save_convolution
+from tests.report_schemas import validate
 
 Capture = pytest.CaptureFixture[str]
 
@@ -50,7 +50,7 @@ def results(capture: Capture, *words: str) -> Sequence[Result]:
     printed = capture.readouterr()
     assert (status, printed.err) == (0, "")
     report = json.loads(printed.out)
-    jsonschema.validate(report, report_schema())
+    validate(report, report_schema)
     found: Sequence[Result] = report["results"]
     return found
 

@@ -22,7 +22,7 @@ from dfcompile.scheduler.schedules import Schedule
 from tests.mutants.scaling import refused_when_scaled
 from tests.onnx_text import model_from_text
 
-MODEL = "g (float[6,8] x, float[8,6] w) => (float[6,6] z) { y = MatMul(x, w) z = Softmax(y) }"
+MODEL = "g (float[6,8] x, float[8,6] w) => (float[6,6] z) { y = MatMul(x, w) z = Relu(y) }"
 MADE = (
     (BoundedModel, "compulsory_bytes", 2),
     (BoundedModel, "compulsory_bytes", 0.5),

@@ -20,6 +20,7 @@ from dfcompile.report.plain_values import Json, to_record
 from dfcompile.report.rows import rows_of
 from dfcompile.report.text_tables import Column
 from dfcompile.testing import sample_reports
+from tests.report_schemas import validate
 
 # What a contributor writes to have a figure in the report, and no more: one class, or one more line in one.
 
@@ -179,7 +180,7 @@ def test_every_value_follows_the_schema(count: int, seconds: float, who: str) ->
 
 @pytest.mark.parametrize("report", sample_reports(), ids=["dag", "model", "design"])
 def test_every_shape_of_report_follows_its_schema(report: Report | DesignReport) -> None:
-    jsonschema.validate(to_record(report), report_schema() if isinstance(report, Report) else design_schema())
+    validate(to_record(report), report_schema if isinstance(report, Report) else design_schema)
 
 
 def test_every_figure_of_the_reports_says_what_it_means() -> None:

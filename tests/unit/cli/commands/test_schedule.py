@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import jsonschema
 import pytest
 
 from dfcompile.canonical_dag import critical_path, dag_to_json, format_dag, streaming_depth, total_work
@@ -13,6 +12,7 @@ from dfcompile.cli import main as cli
 from dfcompile.generators.canonical_dags import cholesky, gaussian
 from dfcompile.report.figures import report_schema
 from dfcompile.scheduler import ScheduleOptions, lower_bound_cycles, schedule
+from tests.report_schemas import validate
 
 Capture = pytest.CaptureFixture[str]
 Results = list[dict[str, Any]]  # plain JSON
@@ -54,7 +54,7 @@ def printed(capture: Capture, *words: str) -> str:
 
 def results(capture: Capture, *words: str) -> Results:
     report = json.loads(printed(capture, *words, "--format", "json"))
-    jsonschema.validate(report, report_schema())
+    validate(report, report_schema)
     found: Results = report["results"]
     return found
 

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import jsonschema
 import pytest
 
 from dfcompile.cli.main import main
 from dfcompile.dfmodel_backend.design_file.reading import parse_design
 from dfcompile.errors import UserError
 from dfcompile.report.design.figures import design_schema
+from tests.report_schemas import validate
 
 SETUP = """
 dataflow_graph {
@@ -54,7 +54,7 @@ def test_report_tables_and_pictures_have_the_placement(setup: Path, capsys: pyte
 
     assert main([str(setup), "--format", "json", "-o", str(folder)]) == 0
     report = json.loads(capsys.readouterr().out)
-    jsonschema.validate(report, design_schema())
+    validate(report, design_schema)
     (placement,) = report["placements"]
     # Diagonals of 5 x 4 cells: PMU 0; PCUs 5, 1; PMUs 10, 6, 2; PCUs 15, 11, 7, 3; PMUs 16, 12, 8, 4; PCUs 17, 13, ...
     assert placement["kernels"] == [
