@@ -1,6 +1,5 @@
 """A sharded and tiled design: constants of its kernels and connections on one chip [ko24, section 4]."""
 
-from copy import copy
 from functools import cached_property
 from typing import assert_never
 
@@ -27,6 +26,8 @@ from dfcompile.records import replace
 
 OPTIMIZER_BYTES = 12  # per parameter: 32-bit copy, momentum and variance of Adam [rajbhandari20, section 3]
 
+_COMMON = ("edge_bytes", "sram_sizes", "tile_key", "pmu", "_given_traffic", "_weight_traffic")  # of `like`
+
 
 class DramNeed(Struct, frozen=True):
     """Bytes of DRAM of one chip; what waits between configurations comes on top."""
@@ -50,16 +51,40 @@ class DesignModel(SetModel):
     """
 
     def __init__(
-        self, design: Design, sharding: dict[int, Dim], tiles: int, compatibility: Compatibility = RIGHT
+        self,
+        design: Design,
+        sharding: dict[int, Dim],
+        tiles: int,
+        compatibility: Compatibility = RIGHT,
+        like: "DesignModel | None" = None,
     ) -> None:
-        self.sharding = sharding
-        self.tiles = tiles
-        self.compatibility = compatibility
-        degrees = degrees_of(design)
-        self.shares = shares_of(design, degrees, sharding, tiles, float(micro_batches(design, degrees)), compatibility)
-        self.edges = edge_shares(design, self.shares, compatibility)
+        """Shard and tile a design.
+
+        Args:
+            design: with all its degrees.
+            sharding: of each kernel, by its number.
+            tiles: in which a micro-batch is cut.
+            compatibility: which flaws of the original count.
+            like: the model of a language model, of the same sharding and tiles, that differs in pipeline, data parallel
+                groups and micro-batch alone: what those do not change is its.
+        """
+        self.design, self.sharding, self.tiles, self.compatibility = design, sharding, tiles, compatibility
+        self.degrees = degrees_of(design)
+        self.micro_batches = micro_batches(design, self.degrees)
+        self.micro_batch = max(1, design.execution.batch.micro_batch)
+        self.pipeline_link = self.degrees.pipeline_link
+        self.network = NetworkTime(design, self.degrees, compatibility)
+        count, execution = float(self.micro_batches), design.execution
+        if like is None:
+            self.shares = shares_of(design, self.degrees, sharding, tiles, count, compatibility)
+            self.edges = edge_shares(design, self.shares, compatibility)
+            ends = [(edge.source, edge.target) for edge in self.edges]
+            flows = FlowColumns.of_connections(ends, self.edge_bytes, *self.sram_sizes)
+        else:
+            self.shares, self.edges, flows = in_micro_batches(like.shares, count), like.edges, like.flows
+            common = _COMMON if execution.compute_utilization else (*_COMMON, "tables")
+            vars(self).update({name: getattr(like, name) for name in common})
         self._inputs = np.array([share.kernel.num_input for share in self.shares], np.int64)
-        execution = design.execution
         rules = Rules(
             execution.overlap,
             execution.counted,
@@ -68,44 +93,11 @@ class DesignModel(SetModel):
             reads_once=compatibility.streams_read_once,
         )
         works = tuple(share.work for share in self.shares)
-        held = [0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares]
-        alone = Users.one_each(range(len(held)))
-        nothing = np.zeros(len(held))
-        ends = [(edge.source, edge.target) for edge in self.edges]
-        flows = FlowColumns.of_connections(ends, self.edge_bytes, *self.sram_sizes)
-        super().__init__(design.machine, works, flows, HeldColumns(alone, nothing, np.array(held, float)), rules)
-        self._settle(design)
-
-    def with_groups_of(self, design: Design) -> "DesignModel":
-        """Return the model of a language model that differs in pipeline, data parallel groups and micro-batch alone.
-
-        What those do not change is found once for all of them.
-        """
-        for name in (
-            "tile_key",
-            "_weight_traffic",
-            "tables" if not design.execution.compute_utilization else "tile_key",
-            "pmu",
-        ):
-            getattr(self, name)  # known to every copy from now on
-        model = copy(self)
-        for name in ("least_parts", "_exchange_rows", "shape", "always_bytes", "stage_bytes"):
-            model.__dict__.pop(name, None)
-        model._settle(design)  # noqa: SLF001 - of this class
-        model.shares = in_micro_batches(self.shares, float(model.micro_batches))
-        return model
-
-    def _settle(self, design: Design) -> None:
-        self.design = design
-        self.machine = design.machine
-        self.degrees = degrees_of(design)
-        self.micro_batches = micro_batches(design, self.degrees)
-        self.micro_batch = max(1, design.execution.batch.micro_batch)
-        self.pipeline_link = self.degrees.pipeline_link
-        self.network = NetworkTime(design, self.degrees, self.compatibility)
+        size = np.array([0 if share.kernel.skip_weight else share.weight_bytes for share in self.shares], float)
         # DRAM traffic of each kernel whatever it is fused with
         moved = self._given_traffic + self._weight_traffic / self.micro_batch
-        self.held = replace(self.held, moved=moved)
+        held = HeldColumns(Users.one_each(range(len(size))), moved, size)
+        super().__init__(design.machine, works, flows, held, rules)
 
     @cached_property
     def _given_traffic(self) -> Column:

@@ -212,7 +212,7 @@ class _Search:
         key = (tuple(sharding.items()), degrees_of(design).tensor, tiles)
         if key not in self._models:
             self._models[key] = DesignModel(design, sharding, tiles, self._compatibility)
-        return self._models[key].with_groups_of(design)
+        return DesignModel(design, sharding, tiles, self._compatibility, self._models[key])
 
     def _is_better(self, key: tuple[float, int, int]) -> bool:
         assert self._best is not None

@@ -100,7 +100,7 @@ def test_models_of_other_groups_are_those_built_anew(design: Design, tiles: int)
         }
         for chosen in choices:
             anew = DesignModel(chosen, {}, tiles, compatibility)
-            copied = first[anew.degrees.tensor].with_groups_of(chosen)
+            copied = DesignModel(chosen, {}, tiles, compatibility, first[anew.degrees.tensor])
 
             assert copied.shares == anew.shares
             assert copied.least_ns() == pytest.approx(anew.least_ns(), rel=1e-12)
