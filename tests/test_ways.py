@@ -1,9 +1,13 @@
-"""The ways through the code that docs/architecture.md lists: every file runs, none is gone back to, none is missing."""
+"""The ways through the code that docs/architecture.md lists: every file runs, none is gone back to, none is missing.
 
+What is decided once has a home there, and no other file decides it.
+"""
+
+import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +43,7 @@ BESIDE = {
         "canonical_dag/forms/", "canonical_dag/verifier.py",  # reading the file
         "audit/", "cli/", "api/", "report/",  # options, output
         "scheduler/baseline/", "scheduler/checker.py", "scheduler/recomputation.py",  # checks, another schedule
-        "scheduler/simulation/", "scheduler/fifo/sizes.py",  # the replay made fast
+        "scheduler/simulation/",  # the replay made fast
         "scheduler/bounds/", "scheduler/blocks.py", "scheduler/options.py", "scheduler/schedules.py",
         "scheduler/front.py", "scheduler/gangs/", "scheduler/timing/cycles.py", "scheduler/timing/exact_integers.py",
     ),
@@ -176,3 +180,63 @@ def test_listed_files_run_call_forward_and_are_all(way: str, prepare: Callable[[
     assert {call: name for call, name in walk.calls.items() if place[call[0]] > place[call[1]]} == {}
     assert [file for file in walk.files if file not in place and not file.startswith(beside)] == []
     assert [one for one in beside if not Path(PACKAGE, one).exists()] == []
+
+
+# Of numpy, what makes a column of sizes; and what tells that these are sizes of FIFOs.
+MADE_BY = ("where", "minimum", "maximum", "clip", "full")
+SIZES = frozenset({"capacity", ".fifo_capacity", ".peak", ".max_fifo", "fifos"})
+STREAMS = frozenset({"streamed", ".streamed", "relayed", ".relayed"})
+
+
+def fifo_sizes(tree: ast.AST) -> Iterator[str]:
+    """Yield expressions that make capacities of FIFOs."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name("np"), attr=name)) if name in MADE_BY:
+                read = set(re.findall(r"\.?\w+", ast.unparse(node)))
+                if read & SIZES or (".edge_volume" in read and read & STREAMS):
+                    yield ast.unparse(node)
+            case ast.keyword("fifo_capacity", ast.BinOp() | ast.IfExp() | ast.List() | ast.ListComp()):
+                yield ast.unparse(node)
+
+
+def memory_sizes(tree: ast.AST) -> Iterator[str]:
+    """Yield expressions that look into what a system file says of the SRAM or the DRAM of a chip."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(ast.Attribute(attr="sram" | "capacity"), attr="value" | "per_core" | "of"):
+                yield ast.unparse(node)
+
+
+# What is decided in one file, and who else may look: replays change FIFOs to see what happens, checkers count anew.
+HOMES = {
+    "how large each FIFO is": (fifo_sizes, ("scheduler/simulation/",)),
+    "how large SRAM and DRAM of a chip are": (memory_sizes, ("dfmodel_backend/machine/", "dfmodel_backend/check/")),
+}
+
+
+@pytest.mark.parametrize("subject", HOMES)
+def test_no_other_file_decides_what_has_a_home(subject: str) -> None:
+    decisions, others = HOMES[subject]
+    table = (ROOT / "docs" / "architecture.md").read_text()
+    (home,) = re.findall(rf"^\| {subject} \| `([\w/.]+)` \|", table, re.MULTILINE)
+    files = {str(file.relative_to(PACKAGE)): ast.parse(file.read_text()) for file in Path(PACKAGE).rglob("*.py")}
+    found = {file: list(decisions(tree)) for file, tree in files.items()}
+    allowed = (f"{Path(home).parent}/", *others)
+
+    assert found[home] != []
+    assert {file: lines for file, lines in found.items() if lines and not file.startswith(allowed)} == {}
+
+
+@pytest.mark.parametrize(
+    ("decisions", "planted"),
+    [
+        (fifo_sizes, "found = replace(planned, fifo_capacity=np.minimum(planned.fifo_capacity, most))"),
+        (fifo_sizes, "columns = (pe, start, np.where(streamed, np.maximum(dag.edge_volume, 1), 0))"),
+        (fifo_sizes, "placed(streamed | relayed, np.where(placing.relayed, dag.edge_volume, inside))"),
+        (fifo_sizes, "found = replace(planned, fifo_capacity=2 * held)"),
+        (memory_sizes, "room = chip.sram.value * chip.cores"),
+    ],
+)
+def test_a_decision_elsewhere_is_seen(decisions: Callable[[ast.AST], Iterator[str]], planted: str) -> None:
+    assert list(decisions(ast.parse(planted))) != []

@@ -10,8 +10,8 @@ from dfcompile.canonical_dag.dag import Int64
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Fifos
 from dfcompile.records import replace
-from dfcompile.scheduler.fifo.in_flight import in_flight, in_flight_apart, in_flight_sizes
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.fifo.sizes import in_flight, in_flight_apart, sizes_asked_for, with_relays, without_streams
 from dfcompile.scheduler.replayed import first_outputs, replay_of, settled_replay, with_times_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
@@ -71,10 +71,10 @@ def exact_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[Repl
     first_out = first_outputs(dag, inside, times.start, times.end)
     exact = replace(gangs, start=times.start.tolist(), first_out=first_out.tolist(), last_out=times.end.tolist())
     for placed in (steady, plan.placed(exact, inside, plan.rule_inside(gangs, inside))):
-        yield _sized(dag, placed, np.where(inside, capacity, placed.fifo_capacity), fifos)
+        yield _sized(dag, placed, with_relays(dag, placed.streamed & ~inside, capacity), fifos)
     if np.bincount(plan.blocks.block[dag.is_computational], minlength=1).max() <= plan.options.pes:
         with_barriers = replace(plan, barrier=True).steady()
-        capacity = in_flight_sizes(dag, replay_of(with_barriers))
+        capacity = in_flight(dag, replay_of(with_barriers))[0]
         yield _sized(dag, replace(with_barriers, barrier=False), capacity, fifos)
 
 
@@ -113,20 +113,16 @@ def _sized_in_flight(dag: CanonicalDag, planned: Schedule, fifos: Fifos) -> Repl
 
 
 def _sized(dag: CanonicalDag, planned: Schedule, in_flight: Int64, fifos: Fifos) -> ReplayedSchedule:
-    capacity = planned.fifo_capacity
-    if fifos in {"in-flight", "minimal"}:
-        capacity = in_flight
-    elif isinstance(fifos, int):
-        capacity = np.where(planned.streamed, fifos, 0).astype(np.int64)
-    found = _replayed(dag, planned, capacity)
-    if fifos != "minimal":
+    if fifos not in {"in-flight", "minimal"}:
+        return _replayed(dag, planned, sizes_asked_for(dag, replay_of(planned), fifos))
+    found = _replayed(dag, planned, in_flight)
+    if fifos == "in-flight":
         return found
     limit = found.schedule.makespan_cycles
-    return _replayed(dag, planned, minimal_fifo_sizes(dag, replay_of(replace(planned, fifo_capacity=capacity)), limit))
+    return _replayed(dag, planned, minimal_fifo_sizes(dag, replace(replay_of(planned), fifo_capacity=in_flight), limit))
 
 
 def _replayed(dag: CanonicalDag, planned: Schedule, capacity: Int64) -> ReplayedSchedule:
-    capacity.setflags(write=False)
     sized = replace(planned, fifo_capacity=capacity)
     return _without_late_streams(dag, _with_times(dag, sized, simulate(dag, replay_of(sized), details=False)))
 
@@ -138,10 +134,7 @@ def _without_late_streams(dag: CanonicalDag, found: ReplayedSchedule) -> Replaye
     late &= schedule.start[target] >= schedule.last_out[source]
     if found.replay.deadlock or not late.any():
         return found
-    streamed, capacity = schedule.streamed & ~late, np.where(late, 0, schedule.fifo_capacity)
-    for column in (streamed, capacity):
-        column.setflags(write=False)
-    return replace(found, schedule=replace(schedule, streamed=streamed, fifo_capacity=capacity))
+    return replace(found, schedule=without_streams(schedule, late))
 
 
 def _with_times(dag: CanonicalDag, planned: Schedule, replay: Simulation) -> ReplayedSchedule:

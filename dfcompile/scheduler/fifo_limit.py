@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from dfcompile.canonical_dag.dag import Bool
 from dfcompile.options import Fifos
 from dfcompile.records import replace
 from dfcompile.scheduler.exact_schedule import MOST_ACCESSES, ReplayedSchedule, exact_schedules, replayed_once
+from dfcompile.scheduler.fifo.sizes import LIMIT_ROUNDS, cut_capacities, next_through_memory
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.steady_schedule import Plan
 
-_ROUNDS = 4  # in which only edges go through memory that need more; then all that could
 _CAPPED_ACCESSES = 2**18  # of a replay with smaller FIFOs, where tasks also wait for the end of one another
 
 
@@ -31,7 +30,7 @@ def limited_schedules(plan: Plan, steady: Schedule, fifos: Fifos, most: int) -> 
     Raises:
         ReplayTooLargeError: there are too many elements to be looked at one by one.
     """
-    for round_number in range(_ROUNDS + 1):
+    for round_number in range(LIMIT_ROUNDS + 1):
         found = list(exact_schedules(plan, steady, fifos))
         deep = np.zeros(plan.dag.edges_count, dtype=np.bool_)
         for each in found:
@@ -43,7 +42,7 @@ def limited_schedules(plan: Plan, steady: Schedule, fifos: Fifos, most: int) -> 
                 yield each
         if not deep.any():
             return
-        plan = plan.through_memory(_deeper(plan, deep, most, round_number))
+        plan = plan.through_memory(next_through_memory(plan.dag, deep, most, round_number))
         steady = plan.steady()
 
 
@@ -56,23 +55,18 @@ def limited_steady(plan: Plan, size: Callable[[Schedule], Schedule], most: int) 
         most: elements of a FIFO.
     """
     sized = size(plan.steady())
-    for round_number in range(_ROUNDS + 1):
+    for round_number in range(LIMIT_ROUNDS + 1):
         deep = sized.fifo_capacity > most
         if not deep.any():
             break
-        plan = plan.through_memory(_deeper(plan, deep, most, round_number))
+        plan = plan.through_memory(next_through_memory(plan.dag, deep, most, round_number))
         sized = size(plan.steady())
     return sized
 
 
-def _deeper(plan: Plan, deep: Bool, most: int, round_number: int) -> Bool:
-    """Return the edges that go through memory next: a FIFO never needs more than its edge has elements."""
-    return deep if round_number < _ROUNDS - 1 else plan.dag.edge_volume > most
-
-
 def _capped(plan: Plan, schedule: Schedule, most: int) -> Iterator[ReplayedSchedule]:
     """Yield a schedule with all its FIFOs made small enough, where a replay of that is affordable."""
-    capped = replace(schedule, fifo_capacity=np.minimum(schedule.fifo_capacity, most))
+    capped = replace(schedule, fifo_capacity=cut_capacities(schedule.fifo_capacity, most))
     found = replayed_once(plan.dag, capped, MOST_ACCESSES if plan.barrier else _CAPPED_ACCESSES)
     if found is not None:
         yield found

@@ -12,8 +12,8 @@ from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.options import Effort, Timing
 from dfcompile.records import replace
 from dfcompile.scheduler.blocks import Blocks
-from dfcompile.scheduler.fifo.sizes import fifo_capacities
-from dfcompile.scheduler.gangs.forming import RELAY_ELEMENTS, Gangs, gang_sequence, gangs_of
+from dfcompile.scheduler.fifo.sizes import fifo_capacities, is_no_better_than_memory, relay_elements, with_relays
+from dfcompile.scheduler.gangs.forming import Gangs, gang_sequence, gangs_of
 from dfcompile.scheduler.gangs.placing import Placing, place, place_in_order, place_shortest
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, Schedule
@@ -57,7 +57,7 @@ class Plan(Struct, frozen=True, eq=False):
         streamed = streamable_edges(self.dag, self.blocks.block) & self._may_stream
         capacity, laid_out = self._sized(streamed)
         while self.options.demote:
-            kept = streamed & ~_pointless(self.dag, capacity)
+            kept = streamed & ~is_no_better_than_memory(self.dag, capacity)
             if np.array_equal(kept, streamed):
                 break
             streamed = kept
@@ -66,8 +66,7 @@ class Plan(Struct, frozen=True, eq=False):
 
     def gangs(self, streamed: Bool) -> Gangs:
         """Return the gangs of the blocks; without demotion they may stream to each other."""
-        relay = 0 if self.options.demote else min(RELAY_ELEMENTS, self.options.max_fifo or RELAY_ELEMENTS)
-        gangs = gangs_of(self.dag, self.blocks, streamed, relay)
+        gangs = gangs_of(self.dag, self.blocks, streamed, relay_elements(self.options))
         return replace(gangs, relayed=gangs.relayed & self._may_stream)
 
     @property
@@ -94,7 +93,7 @@ class Plan(Struct, frozen=True, eq=False):
             _frozen(np.array(placing.pe, dtype=np.int32)),
             Times(start, first_out, last_out, peak_volumes(dag, streamed)),
             streamed | placing.relayed,
-            np.where(placing.relayed, dag.edge_volume, inside),
+            with_relays(dag, placing.relayed, inside),
         )
 
     def _placing(self, gangs: Gangs, sequence: list[int]) -> Placing:
@@ -125,8 +124,7 @@ class Plan(Struct, frozen=True, eq=False):
         return capacity, lambda: self._schedule(block, own_pes(dag, block), times, streamed, capacity)
 
     def _schedule(self, block: Int32, pe: Int32, times: Times, streamed: Bool, capacity: Int64) -> Schedule:
-        for column in (streamed, capacity):
-            column.setflags(write=False)
+        streamed.setflags(write=False)
         return Schedule(
             pes=self.options.pes,
             partition=self.options.partition,
@@ -155,12 +153,6 @@ def own_pes(dag: CanonicalDag, block: Int32) -> Int32:
 
 def _later(begin: list[int], offset: list[int]) -> Int64:
     return int64_column([first + cycles for first, cycles in zip(begin, offset, strict=True)])
-
-
-def _pointless(dag: CanonicalDag, capacity: Int64) -> Bool:
-    """Return which edges a FIFO would have to hold whole but for one element: memory does as well."""
-    pointless: Bool = (dag.edge_volume == 1) | (dag.edge_volume - 1 <= capacity)
-    return pointless
 
 
 def _frozen(column: Int32) -> Int32:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
@@ -20,8 +19,7 @@ from dfcompile.scheduler.exact_schedule import (
     is_replayable,
     replayed_once,
 )
-from dfcompile.scheduler.fifo.in_flight import in_flight_sizes
-from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.fifo.sizes import fifos_of, sizes_asked_for
 from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
 from dfcompile.scheduler.listing.listed_schedules import (
     ListedPlan,
@@ -123,7 +121,7 @@ def timed_schedule(
         return _large(dag, _steady(own[0], own[1]), options.effort)
     try:
         rivals = _rivals(dag, partitioner, options, own)
-        least = min(_exact((own, *rivals), options.fifos or "in-flight"), key=lambda found: found.order)
+        least = min(_exact((own, *rivals), fifos_of(options, is_replayed=True)), key=lambda found: found.order)
     except ReplayTooLargeError:
         return _large(dag, _steady(own[0], own[1]), options.effort)
     return TimedSchedule(least.schedule, least.replay.deadlock)
@@ -236,7 +234,7 @@ def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
 
 def _steady(plan: Plan, steady: Schedule) -> Schedule:
     """Return a schedule with steady times and FIFOs as they are asked for."""
-    fifos, most = plan.options.fifos or "rule", plan.options.max_fifo
+    fifos, most = fifos_of(plan.options, is_replayed=False), plan.options.max_fifo
     if most is None:
         return _sized(plan.dag, steady, fifos)
     return limited_steady(plan, lambda planned: _sized(plan.dag, planned, fifos), most)
@@ -244,17 +242,7 @@ def _steady(plan: Plan, steady: Schedule) -> Schedule:
 
 def _sized(dag: CanonicalDag, steady: Schedule, fifos: Fifos) -> Schedule:
     """Return a schedule with steady times and FIFOs of the sizes asked for, which its times know nothing of."""
-    match fifos:
-        case "rule":
-            return steady
-        case "in-flight":
-            capacity = in_flight_sizes(dag, replay_of(steady))
-        case "minimal":
-            capacity = minimal_fifo_sizes(dag, replay_of(steady))
-        case _:
-            capacity = np.where(steady.streamed, fifos, 0).astype(np.int64)
-    capacity.setflags(write=False)
-    return replace(steady, fifo_capacity=capacity)
+    return replace(steady, fifo_capacity=sizes_asked_for(dag, replay_of(steady), fifos))
 
 
 def _sample(dag: CanonicalDag, steady: Schedule) -> Sample | None:

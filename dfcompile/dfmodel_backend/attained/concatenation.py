@@ -41,8 +41,8 @@ def concatenated(
         pe[there] = own.pe[here]
         for whole, column in ((start, own.start), (first_out, own.first_out), (last_out, own.last_out)):
             whole[there] = now + column[here]
-        streamed[part.edge] |= own.streamed
-        capacity[part.edge] = np.maximum(capacity[part.edge], own.fifo_capacity)
+        edges = part.edge[own.streamed]  # each of one configuration
+        streamed[edges], capacity[edges] = True, own.fifo_capacity[own.streamed]
         now += own.makespan_cycles
         blocks += len(used)
     _complete_memory(dag, block, (start, first_out, last_out))

@@ -84,10 +84,10 @@ def _without_limits(dag: CanonicalDag, head: list[int], end: list[int]) -> tuple
         pe=np.where(task, np.arange(dag.nodes_count), NO_NODE).astype(np.int32),
         order=np.zeros(dag.nodes_count, dtype=np.int64),
         streamed=streamed,
-        fifo_capacity=np.maximum(dag.edge_volume, 1),
+        fifo_capacity=dag.edge_volume,
         block=np.zeros(dag.nodes_count, dtype=np.int32),
     )
-    found = simulate(dag, free, details=False)
+    found = simulate(dag, free.unlimited(dag), details=False)
     start = np.where(task, found.start, np.minimum(found.start, found.end))
     return np.maximum(head, start).tolist(), np.maximum(end, found.end).tolist()
 

@@ -52,7 +52,7 @@ def minimal_fifo_sizes(
         InfeasibleError: the schedule cannot end whatever the capacities; the message names a wait cycle.
         VerificationError: the replay does not fit the graph.
     """
-    free = simulate(dag, replace(replay, fifo_capacity=np.maximum(dag.edge_volume, 1)))
+    free = simulate(dag, replay.unlimited(dag))
     if free.deadlock:
         links = ", ".join(wait.text(dag) for wait in free.deadlock)
         raise InfeasibleError(f"fifo sizes of {dag.name!r}: a deadlock with fifos of any size ({links})")

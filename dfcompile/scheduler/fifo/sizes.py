@@ -1,13 +1,162 @@
-"""FIFO capacities that keep reconvergent paths of different latency from deadlocking."""
+"""How large each FIFO is, whatever the way to its schedule: other files ask here.
+
+| FIFOs asked for | hold |
+|---|---|
+| `in-flight`, the default of exact times | what is written and not yet read: `in_flight`, `in_flight_apart` |
+| `rule`, the default of steady times | what keeps paths of different latency from a deadlock: `fifo_capacities` |
+| `minimal` | the least that keeps the makespan: `fifo.search` |
+| a number | so many elements |
+
+Whatever is asked for, a FIFO from one gang to another holds all of its stream (`with_relays`), of at most
+`relay_elements`; as planned, those of list schedules do, too (`whole_streams`), until a replay says what they need.
+Where a FIFO needs more than ``max_fifo``, its edge goes through memory (`next_through_memory`), or it is cut
+(`cut_capacities`). Memory has no FIFO: 0. The configurations of a mapping have those of their schedules.
+"""
 
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
+from dfcompile.errors import InfeasibleError
+from dfcompile.options import Fifos
+from dfcompile.records import replace
+from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.options import ScheduleOptions
+from dfcompile.scheduler.schedules import Schedule
+from dfcompile.scheduler.simulation import Replay, Simulation, simulate
+from dfcompile.scheduler.simulation.apart import Apart, replay_apart
+from dfcompile.scheduler.simulation.reversal import reversed_dag, reversed_replay
 from dfcompile.scheduler.timing.cycles import edges_on_cycles, edges_on_loops
 from dfcompile.scheduler.timing.exact_integers import ceil_ratio
 from dfcompile.scheduler.timing.steady_state import Times
 from dfcompile.scheduler.timing.streams import streamed_components
+
+LIMIT_ROUNDS = 4  # in which only edges go through memory whose FIFOs need too much; then all that could
+RELAY_ELEMENTS = 1024  # a FIFO that holds more is a memory in all but name
+_LARGE = 2**12  # nodes: a replay takes some tenths of a second
+_HARDLY_LESS = 100  # one element in so many
+
+
+def fifos_of(options: ScheduleOptions, *, is_replayed: bool) -> Fifos:
+    """Return which FIFOs a schedule has: those asked for, or the default of its times."""
+    return options.fifos or ("in-flight" if is_replayed else "rule")
+
+
+def sizes_asked_for(dag: CanonicalDag, replay: Replay, fifos: Fifos) -> Int64:
+    """Return the capacities that are asked for, of a schedule whose FIFOs have those of the rule, shape [edges]."""
+    match fifos:
+        case "rule":
+            return replay.fifo_capacity
+        case "in-flight":
+            return in_flight(dag, replay)[0]
+        case "minimal":
+            return minimal_fifo_sizes(dag, replay)
+        case _:
+            return _frozen(np.where(replay.streamed, fifos, 0).astype(np.int64))
+
+
+def whole_streams(dag: CanonicalDag, streamed: Bool) -> Int64:
+    """Return the capacities of FIFOs that are never full, shape [edges]."""
+    return fifo_room(streamed, dag.edge_volume)
+
+
+def fifo_room(streamed: Bool, held: Int64) -> Int64:
+    """Return the capacities of FIFOs that hold so many elements and are no larger, 1 at least, shape [edges]."""
+    return _frozen(np.where(streamed, np.maximum(held, 1), 0))
+
+
+def with_relays(dag: CanonicalDag, relayed: Bool, inside: Int64) -> Int64:
+    """Return the capacities of FIFOs inside gangs, with those from one to another, shape [edges]."""
+    return _frozen(np.where(relayed, dag.edge_volume, inside))
+
+
+def relay_elements(options: ScheduleOptions) -> int:
+    """Return how many elements a stream from one gang to another has at most; without demotion, else there is none."""
+    return 0 if options.demote else min(RELAY_ELEMENTS, options.max_fifo or RELAY_ELEMENTS)
+
+
+def is_no_better_than_memory(dag: CanonicalDag, capacity: Int64) -> Bool:
+    """Return which edges a FIFO would have to hold whole but for one element: memory does as well."""
+    pointless: Bool = (dag.edge_volume == 1) | (dag.edge_volume - 1 <= capacity)
+    return pointless
+
+
+def without_streams(schedule: Schedule, edges: Bool) -> Schedule:
+    """Return a schedule in which some more edges go through memory, at the same times."""
+    streamed = schedule.streamed & ~edges
+    streamed.setflags(write=False)
+    return replace(schedule, streamed=streamed, fifo_capacity=_frozen(np.where(edges, 0, schedule.fifo_capacity)))
+
+
+def next_through_memory(dag: CanonicalDag, deep: Bool, most: int, round_number: int) -> Bool:
+    """Return the edges that go through memory next where some FIFOs are too deep.
+
+    After some rounds that is all that could ever be: a FIFO never needs more than its edge has elements.
+    """
+    return deep if round_number < LIMIT_ROUNDS - 1 else dag.edge_volume > most
+
+
+def cut_capacities(capacity: Int64, most: int) -> Int64:
+    """Return capacities none of which is above a limit."""
+    return np.minimum(capacity, most)
+
+
+def in_flight(dag: CanonicalDag, replay: Replay, free: Simulation | None = None) -> tuple[Int64, Simulation]:
+    """Return capacities with which a replay takes no longer than with FIFOs that are never full, and that replay.
+
+    First all accesses are as early as FIFOs that are never full allow. Then all are put off as long as the end of the
+    schedule allows: that is a replay of the reversed graph. The elements that are in flight then, written and not yet
+    read, are capacities with which this late schedule is possible; so the earliest schedule with them ends in time as
+    well, without a deadlock. Of these capacities what the earliest schedule uses is kept. Where in a large graph they
+    are hardly less than what is in flight if all accesses are early, that is taken: it needs no further replay. Bursts
+    count as they are: no mean interval is taken.
+
+    Args:
+        dag: the graph.
+        replay: the schedule, whatever its capacities.
+        free: its replay with FIFOs that are never full, if there is one already.
+
+    Raises:
+        InfeasibleError: the schedule cannot end whatever the capacities.
+        ReplayTooLargeError: the replay is too large.
+    """
+    if free is None:
+        free = simulate(dag, replay.unlimited(dag))
+    if free.deadlock:
+        links = ", ".join(wait.text(dag) for wait in free.deadlock)
+        raise InfeasibleError(f"schedule of {dag.name!r}: a deadlock with fifos of any size ({links})")
+    early = replace(replay, fifo_capacity=fifo_room(replay.streamed, free.peak))
+    late = simulate(reversed_dag(dag), reversed_replay(early))
+    kept = replace(replay, fifo_capacity=fifo_room(replay.streamed, late.peak[::-1]))
+    least, most = int(kept.fifo_capacity.sum()), int(early.fifo_capacity.sum())
+    if dag.nodes_count > _LARGE and (most - least) * _HARDLY_LESS < most:
+        return early.fifo_capacity, free
+    found = simulate(dag, kept)
+    # With room for what it used, and no more, each access is in the same cycle.
+    return fifo_room(replay.streamed, found.peak), found
+
+
+def in_flight_apart(dag: CanonicalDag, replay: Replay, group: Int32, latest: Int64) -> tuple[Int64, Apart]:
+    """Return such capacities for groups of nodes, each by itself, and the times of the groups with them.
+
+    Here a task may also end in a given cycle of its group, if that is later than it could with FIFOs never full.
+
+    Args:
+        dag: the graph.
+        replay: what streams; where tasks run does not matter.
+        group: of each node; what streams together is of one group, shape [nodes].
+        latest: cycle of its group until which each node may run, shape [nodes].
+    """
+    free = replay_apart(dag, replay.unlimited(dag), group)
+    lasting = np.zeros(int(group.max(initial=-1)) + 1, dtype=np.int64)
+    np.maximum.at(lasting, group, free.end)
+    whole = lasting[group]
+    release = whole - np.clip(latest, free.end, whole)
+    early = replace(replay, fifo_capacity=fifo_room(replay.streamed, free.peak))
+    late = replay_apart(reversed_dag(dag), reversed_replay(early), group, release)
+    kept = replace(replay, fifo_capacity=fifo_room(replay.streamed, late.peak[::-1]))
+    sized = replay_apart(dag, kept, group)
+    return fifo_room(replay.streamed, sized.peak), sized
 
 
 def fifo_capacities(
@@ -83,3 +232,8 @@ def _on_cycle_of_block(dag: CanonicalDag, block: Int32, inside: Bool, asked: Int
     on_cycle = np.zeros(dag.edges_count, dtype=np.bool_)
     on_cycle[edges] = edges_on_cycles(dag.nodes_count, dag.edge_source[edges], dag.edge_target[edges])
     return on_cycle[asked]
+
+
+def _frozen(column: Int64) -> Int64:
+    column.setflags(write=False)
+    return column

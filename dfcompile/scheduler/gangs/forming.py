@@ -15,8 +15,6 @@ from dfcompile.scheduler.timing.cycles import edges_on_loops
 from dfcompile.scheduler.timing.steady_state import node_offsets, reading_offsets
 from dfcompile.scheduler.timing.streams import streamed_components
 
-RELAY_ELEMENTS = 1024  # a FIFO that holds more is a memory in all but name
-
 
 class Gangs(Struct, frozen=True, eq=False):
     """The smallest units of a partition that can be placed one by one.
@@ -51,7 +49,7 @@ class Gangs(Struct, frozen=True, eq=False):
         return int(np.bincount(self.gang[dag.is_computational]).max(initial=0))
 
 
-def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: int = RELAY_ELEMENTS) -> Gangs:
+def gangs_of(dag: CanonicalDag, blocks: Blocks, streamed: Bool, relay_elements: int) -> Gangs:
     """Split the blocks of a partition into gangs.
 
     Args:

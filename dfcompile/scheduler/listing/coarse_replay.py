@@ -6,8 +6,6 @@ the same places, and weighs more beside shorter streams.
 
 from collections.abc import Callable
 
-import numpy as np
-
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.records import replace
@@ -44,8 +42,7 @@ def coarse_sample(dag: CanonicalDag, planned: Schedule, cycles_of: Callable[[Can
     divisor = -(-int(dag.edge_volume.sum()) // _ELEMENTS)
     short = shortened(dag, max(divisor, 1))
     cycles = cycles_of(short)
-    capacity = np.where(planned.streamed, np.maximum(short.edge_volume, 1), 0)
-    taken = simulate(short, replay_of(replace(planned, fifo_capacity=capacity)), details=False).makespan_cycles
+    taken = simulate(short, replay_of(planned).unlimited(short), details=False).makespan_cycles
     return Sample(cycles, taken) if cycles else None
 
 

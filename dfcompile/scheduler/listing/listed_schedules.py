@@ -16,8 +16,8 @@ from dfcompile.records import replace
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
-from dfcompile.scheduler.fifo.in_flight import in_flight
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
+from dfcompile.scheduler.fifo.sizes import LIMIT_ROUNDS, fifo_room, in_flight, next_through_memory, whole_streams
 from dfcompile.scheduler.listing.coarse_replay import coarse_sample
 from dfcompile.scheduler.listing.cp_sat import is_installed, solve
 from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler
@@ -46,7 +46,6 @@ _SEARCHING_ELEMENTS = 2**22  # of all replays of a search for smaller FIFOs of m
 _NODE_ELEMENTS = 500  # a node costs about as much as so many elements
 _PROVED_TASKS = 1000
 _PROVED_WORK = 2**60  # times tasks: the solver sums up in 64 bits
-_ROUNDS = 4  # in which only edges go through memory that need too much room; then all that could
 
 
 class ListedSchedule(Struct, frozen=True, eq=False):
@@ -145,16 +144,17 @@ def listed_schedule(
     streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
     best: ListedSchedule | None = None
     proved = bound
-    for round_number in range(_ROUNDS + 1):
+    most = options.max_fifo or np.iinfo(np.int64).max
+    for round_number in range(LIMIT_ROUNDS + 1):
         known = None if plan is None or round_number else plan.found_with(bound)
         listed = _shortest(dag, options, bound, streamed, known or non_streaming)
         proved = max(proved, listed.bound)
         schedule = listed.planned if listed.found is None else listed.found.schedule
-        deep = schedule.fifo_capacity > (options.max_fifo or np.iinfo(np.int64).max)
+        deep = schedule.fifo_capacity > most
         if not deep.any():
             best = replace(listed, bound=proved)
             break
-        streamed = streamed & ~(deep if round_number < _ROUNDS - 1 else dag.edge_volume > (options.max_fifo or 0))
+        streamed = streamed & ~next_through_memory(dag, deep, most, round_number)
     assert best is not None  # a FIFO never needs more than its edge has elements
     return best
 
@@ -256,9 +256,7 @@ def _replayed(dag: CanonicalDag, planned: Iterable[Schedule], bound: int) -> Ite
         if shortest is not None and each.makespan_cycles >= shortest:
             return
         replay = simulate(dag, replay_of(each))
-        capacity = np.where(each.streamed, np.maximum(replay.peak, 1), 0)
-        capacity.setflags(write=False)
-        yield _sized(dag, each, capacity, replay)
+        yield _sized(dag, each, fifo_room(each.streamed, replay.peak), replay)
         if replay.makespan_cycles <= bound:
             return
         shortest = replay.makespan_cycles if shortest is None else min(shortest, replay.makespan_cycles)
@@ -318,7 +316,7 @@ def _planned(dag: CanonicalDag, options: ScheduleOptions, found: ListSchedule, s
         np.where(task & (dag.volume_out > 0), start + awaited, end),
         end,
         streamed.copy(),
-        np.where(streamed, np.maximum(dag.edge_volume, 1), 0),
+        whole_streams(dag, streamed),
     )
     for column in columns:
         column.setflags(write=False)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
+from dfcompile.scheduler.fifo.sizes import RELAY_ELEMENTS
 from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
 from dfcompile.scheduler.gangs.placing import place, place_shortest
 from dfcompile.scheduler.partitioners.tiers import Growth, TierGrower
@@ -33,7 +34,7 @@ class OverlapSearch:
     def offer(self, blocks: Blocks) -> None:
         """Place a partition in all ways; keep it if it is the shortest so far."""
         self._tries -= 1
-        gangs = gangs_of(self._dag, blocks, streamable_edges(self._dag, blocks.block))
+        gangs = gangs_of(self._dag, blocks, streamable_edges(self._dag, blocks.block), RELAY_ELEMENTS)
         sequence = gang_sequence(self._dag, gangs.gang, blocks.block)
         self._keep(blocks, place_shortest(self._dag, gangs, self._pes, sequence).makespan_cycles)
 
@@ -90,7 +91,7 @@ class OverlapSearch:
 
     def _cycles(self, blocks: Blocks) -> int | None:
         """Return the makespan of a partition; ``None`` if a gang needs more elements than there are."""
-        gangs = gangs_of(self._dag, blocks, streamable_edges(self._dag, blocks.block))
+        gangs = gangs_of(self._dag, blocks, streamable_edges(self._dag, blocks.block), RELAY_ELEMENTS)
         if gangs.largest(self._dag) > self._pes:
             return None
         return place(self._dag, gangs, self._pes).makespan_cycles

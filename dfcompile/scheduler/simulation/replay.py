@@ -7,6 +7,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.canonical_dag.verifier import edge_name
 from dfcompile.errors import VerificationError
+from dfcompile.records import replace
 
 NO_NODE = -1
 
@@ -31,6 +32,10 @@ class Replay(Struct, frozen=True, eq=False):
     fifo_capacity: Int64
     block: Int32
     barrier: bool = False
+
+    def unlimited(self, dag: CanonicalDag) -> "Replay":
+        """Return the same with FIFOs that are never full."""
+        return replace(self, fifo_capacity=np.maximum(dag.edge_volume, 1))
 
 
 def check_replay(dag: CanonicalDag, replay: Replay) -> None:

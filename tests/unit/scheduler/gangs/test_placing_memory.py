@@ -3,6 +3,7 @@
 import tracemalloc
 
 from dfcompile.generators.canonical_dags import cholesky
+from dfcompile.scheduler.fifo.sizes import RELAY_ELEMENTS
 from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
 from dfcompile.scheduler.gangs.placing import place_in_order
 from dfcompile.scheduler.partitioners.spatial import sb_rlx
@@ -14,7 +15,7 @@ BYTES = 90  # per node and edge; with lists of Python integers for links and tas
 def test_placing_takes_few_bytes_per_node_and_edge() -> None:
     dag, pes = cholesky(30, 2048, 1), 128
     blocks = sb_rlx.partition(dag, pes)
-    gangs = gangs_of(dag, blocks, streamable_edges(dag, blocks.block))
+    gangs = gangs_of(dag, blocks, streamable_edges(dag, blocks.block), RELAY_ELEMENTS)
     sequence = gang_sequence(dag, gangs.gang, blocks.block)
     tracemalloc.start()
     try:
