@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from dfcompile.distinct import distinct
-from dfcompile.frontend import PACKED_BITS, scalar_type
+from dfcompile.frontend import PACKED_BITS
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.tensor import Tensor
 
@@ -95,11 +95,6 @@ def words_of(tensor: Tensor) -> int:
 def packed(tensor: Tensor, elements: int) -> int:
     """Return the words of so many elements of a tensor."""
     return -(-elements * PACKED_BITS.get(tensor.dtype, 8) // 8)
-
-
-def word_bytes(tensor: Tensor) -> int:
-    """Return the bytes of a word."""
-    return int(scalar_type(tensor.dtype).bytes)
 
 
 def least_read(op: Operator, tensor: Tensor) -> int:

@@ -16,7 +16,7 @@ from dfcompile.lowering.node import Operator
 from dfcompile.lowering.program_nodes import onnx_operators
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.lowering.windows import windows_of
-from dfcompile.moved_operands import least_read, least_written, moving, word_bytes, words_of
+from dfcompile.moved_operands import least_read, least_written, moving, words_of
 
 _PRODUCTS = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul", "FusedMatMul", "Gemm"})
 _CONVOLUTIONS = frozenset({"Conv", "ConvInteger", "FusedConv", "QLinearConv"})
@@ -57,7 +57,7 @@ def bounded_model(program: Program) -> BoundedModel:
         for tensor in (*moving(op), *op.results()):
             name = _root(tensor, root)
             role = roles.get(name, TensorRole.INTERMEDIATE)
-            tensors.setdefault(name, BoundedTensor(name, words_of(tensor), word_bytes(tensor), role))
+            tensors.setdefault(name, BoundedTensor(name, words_of(tensor), tensor.element_bytes, role))
         operators.append(_operator(op, root))
     outputs = {root[name] for name in root if roles.get(name) is TensorRole.OUTPUT}
     found = tuple(
@@ -83,7 +83,7 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
     else:
         operands = tuple(sorted(moving(op), key=lambda tensor: -prod(tensor.shape)))
         count, shape = 1, _rows(op)
-    unit = gcd(*map(word_bytes, (*operands, *op.results())))
+    unit = gcd(*(tensor.element_bytes for tensor in (*operands, *op.results())))
     reads: dict[str, Operand] = {}
     for place, tensor in enumerate(operands):
         words = least_read(op, tensor)
@@ -92,7 +92,7 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
         if place == 0 and op.op_type in _POOLINGS:
             words = shape.windows.touched_words if isinstance(shape, Pooling) else _touched(op, words)
         name = _root(tensor, root)
-        reads.setdefault(name, Operand(name, words, word_bytes(tensor) // unit))
+        reads.setdefault(name, Operand(name, words, tensor.element_bytes // unit))
     return BoundedOperator(
         name=op.origin,
         op_type=op.op_type,
@@ -100,7 +100,7 @@ def _operator(op: Operator, root: dict[str, str]) -> BoundedOperator:
         shape=shape if len(reads) == len(operands) or isinstance(shape, Rows) else None,
         reads=tuple(reads.values()),
         writes=tuple(
-            Operand(_root(result, root), least_written(op, result), word_bytes(result) // unit)
+            Operand(_root(result, root), least_written(op, result), result.element_bytes // unit)
             for result in op.results()
         ),
         element_bytes=unit,
@@ -176,7 +176,7 @@ def _attention(op: Operator) -> _Found | None:
     y = _only_result(op)
     if op.op_type != "Attention" or q.rank != 4 or y is None or len(op.operands()) > 4:
         return None
-    if len({word_bytes(tensor) for tensor in (q, k, v, y)}) > 1:
+    if len({tensor.element_bytes for tensor in (q, k, v, y)}) > 1:
         return None
     batch, heads, rows, width = q.shape
     is_masked = len(op.operands()) > 3 or op.integer("is_causal", 0) != 0

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import dace
-import numpy as np
 from dace.sdfg.nodes import AccessNode, Tasklet
 
 from dfcompile.canonical_dag.annotation import Annotation
@@ -125,7 +124,7 @@ class MapFragment:
         iterations = prod(extents.values())
         self._iterations += iterations
         for table in tables.values():
-            read_bytes = iterations * np.dtype(table.dtype).itemsize
+            read_bytes = iterations * table.element_bytes
             self._table_bytes[table.name] = self._table_bytes.get(table.name, 0) + read_bytes
 
     def call(

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from dfcompile.frontend import element_bytes
+
 
 class Tensor(Struct, frozen=True, eq=False):
     """An operand or result: an SDFG array.
@@ -33,6 +35,11 @@ class Tensor(Struct, frozen=True, eq=False):
     def elements(self) -> int:
         """Number of elements."""
         return prod(self.shape)
+
+    @property
+    def element_bytes(self) -> int:
+        """That an element takes in memory."""
+        return element_bytes(self.dtype)
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"

@@ -251,8 +251,7 @@ class TaskModel(Struct, frozen=True, dict=True):
             start=found.start[target],
             end=found.last_out[target],
             work=part.dag.work[target],
-            word_bytes=-(-self.dag.edge_volume[part.edge[edges]] // part.dag.edge_volume[edges])
-            * self.dag.edge_element_bytes[part.edge[edges]],
+            word_bytes=_word_bytes(self.dag, part, edges),
             inside=inside,
             fifo_bytes=fifo_bytes,
         )
@@ -282,14 +281,18 @@ class TaskModel(Struct, frozen=True, dict=True):
 def _fifo_bytes(dag: CanonicalDag, part: DagPart, found: Schedule) -> Int64:
     """Return the bytes of the FIFOs of each spatial block, words as wide as the machine's; without barriers of all."""
     edges = np.flatnonzero(found.streamed)
-    words = part.dag.edge_volume[edges]
-    width = -(-dag.edge_volume[part.edge[edges]] // np.maximum(words, 1))
-    held = found.fifo_capacity[edges] * width * dag.edge_element_bytes[part.edge[edges]]
+    held = found.fifo_capacity[edges] * _word_bytes(dag, part, edges)
     moment = _moments(part.dag, found)
     block = moment[part.dag.edge_source[edges]]
     per_block = np.zeros(int(moment.max(initial=0)) + 1, dtype=np.int64)
     np.add.at(per_block, block, held)
     return per_block
+
+
+def _word_bytes(dag: CanonicalDag, part: DagPart, edges: Int64) -> Int64:
+    """Return the bytes of a word of the machine on some edges of a part."""
+    width = -(-dag.edge_volume[part.edge[edges]] // np.maximum(part.dag.edge_volume[edges], 1))
+    return np.asarray(width * dag.edge_element_bytes[part.edge[edges]])
 
 
 def _moments(dag: CanonicalDag, found: Schedule) -> Int64:

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 
-import numpy as np
-
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, MapScope
 from dfcompile.errors import UserError
 from dfcompile.lowering.expression_tree import expression_tree
@@ -125,7 +123,7 @@ def _somewhere(tensor: Tensor, parameters: Sequence[str]) -> Access:
 def array_of(tensor: Tensor, *, is_transient: bool, is_materialised: bool) -> Array:
     """Return the array that a tensor is, with rows one after another."""
     strides = tuple(prod(tensor.shape[axis + 1 :]) for axis in range(tensor.rank))
-    return Array(tensor.name, tensor.shape, strides, np.dtype(tensor.dtype).itemsize, is_transient, is_materialised)
+    return Array(tensor.name, tensor.shape, strides, tensor.element_bytes, is_transient, is_materialised)
 
 
 @lru_cache(maxsize=4096)

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 import dace
-import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
@@ -220,7 +219,7 @@ def _array(name: str, descriptor: dace.data.Data) -> Array:
         name=name,
         shape=shape,
         strides=tuple(prod(shape[axis + 1 :]) for axis in range(len(shape))),
-        element_bytes=int(np.dtype(descriptor.dtype.type).itemsize),
+        element_bytes=int(descriptor.dtype.bytes),
         is_transient=bool(descriptor.transient),
         is_materialised=not descriptor.transient or descriptor.storage == dace.StorageType.CPU_Heap,
     )

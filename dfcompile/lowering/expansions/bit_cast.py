@@ -1,7 +1,5 @@
 """ONNX BitCast: the same bits as another data type."""
 
-import numpy as np
-
 from dfcompile.frontend import PACKED_BITS
 from dfcompile.lowering import CanonicalFragment, Operator, onnx_expansion
 
@@ -12,6 +10,6 @@ def bit_cast(op: Operator, build: CanonicalFragment) -> None:
     x, y = op.input(0), op.output()
     if PACKED_BITS.keys() & {x.dtype, y.dtype} and x.dtype != y.dtype:
         raise op.unsupported(f"result {y} of {x} against types of whole bytes")
-    if np.dtype(x.dtype).itemsize != np.dtype(y.dtype).itemsize:
+    if x.element_bytes != y.element_bytes:
         raise op.unsupported(f"result {y} against a type as wide")
     build.view_as(x, y)

@@ -79,7 +79,8 @@ def bit_shift(op: Operator, build: CanonicalFragment) -> None:
     source = "a << b" if direction == "LEFT" else "a >> b"
     rest = "(-1 if a < 0 else 0)" if direction == "RIGHT" and dtype.kind == "i" else "0"
     # C++ leaves a shift of at least the width undefined.
-    in_range = f"b < {8 * dtype.itemsize}" if dtype.kind == "u" else f"b >= 0 and b < {8 * dtype.itemsize}"
+    width = 8 * op.output().element_bytes
+    in_range = f"b < {width}" if dtype.kind == "u" else f"b >= 0 and b < {width}"
     build.elementwise(f"{source} if {in_range} else {rest}", _operands(op), op.output())
 
 
