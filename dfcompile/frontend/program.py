@@ -22,13 +22,15 @@ class Port(Struct, frozen=True):
     """An input or output of the model and the SDFG array that holds it.
 
     ``shape`` is the model's; the array may have another shape of as many elements (a reshape at the border of the
-    model costs nothing).
+    model costs nothing). An input that is constant depends on parameters alone: one of a chip's share, that other chips
+    make of theirs.
     """
 
     name: str  # the user's name
     array: str  # name of the SDFG array
     shape: tuple[int, ...]
     dtype: str  # numpy name, such as float32
+    is_constant: bool = False
 
 
 class KnownInput(Struct, frozen=True, eq=False):

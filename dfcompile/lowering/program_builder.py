@@ -49,7 +49,7 @@ class ProgramBuilder:
         self._outputs = list(program.outputs)
         self._inputs = program.inputs
         self._parameters = dict(program.parameters)
-        self._constants = set(program.parameters)
+        self._constants = {*program.parameters, *(port.array for port in program.inputs if port.is_constant)}
         self.sdfg = dace.SDFG(program.sdfg.name)
         self.whole = WholeMemlets(self.sdfg)
         self.nodes = NodeCopies()

@@ -66,3 +66,24 @@ def test_graph_of_nothing_has_a_schedule(option: tuple[str, ...], capsys: Captur
     path.write_text("dfcompile-dag/1 nothing\n")
 
     assert outcome(capsys, "schedule", str(path), "--pes", "4", *option) == (0, "")
+
+
+def test_a_table_that_constants_give_is_one_on_each_chip(capsys: Capture, tmp_path: Path) -> None:
+    """A chip's part of it was an operand of the lookup, which on one chip reads it from memory."""
+    loss = 'y = SoftmaxCrossEntropyLoss<reduction="none">(scores, labels)'
+    text = f"g (int32[2,1] labels) => (float[2,1] y) <float[2,1,1] scores = {{0, -1.625}}> {{ {loss} }}"
+    onnx.save(model_from_text(text), tmp_path / "loss.onnx")
+
+    words = ("--pes", "2", "--expand", "published", "--system", "sn40_like", "--chips", "4")
+    assert outcome(capsys, str(tmp_path / "loss.onnx"), *words) == (0, "")
+
+
+def test_an_output_without_elements_that_is_declared_otherwise_is_refused(capsys: Capture, tmp_path: Path) -> None:
+    """It was put apart from what is computed again and again."""
+    text = "g (int64[0,2] x) => (bool[0,2] y) { y = Div(x, x) }"
+    onnx.save(model_from_text(text), tmp_path / "declared.onnx")
+
+    status, printed = outcome(capsys, str(tmp_path / "declared.onnx"), "--pes", "4")
+
+    assert status == 1
+    assert "output 'y': declared otherwise than int64[0, 2], which is computed" in printed

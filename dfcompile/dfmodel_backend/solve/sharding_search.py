@@ -26,8 +26,8 @@ WIDEST = 24  # partial shardings that are kept
 WEIGHTS = ((1.0, 1.0, 1.0), (1.0, 1.0, 4.0), (1.0, 4.0, 1.0))
 LEAST_EXCHANGE = (1.0, 1.0, 1000.0)
 NODES = 100_000  # of the search tree, times the number of kernels
-EVALUATIONS = 20_000  # shardings that are fused, times the square of the number of kernels
-MOST_EVALUATIONS = 150  # on each part of a network, of which eight chips have sixteen
+EVALUATIONS = 10_000  # shardings that are fused, times the square of the number of kernels
+MOST_EVALUATIONS = 100  # on each part of a network, of which eight chips have sixteen
 TIE = 1e-12
 
 Evaluate = Callable[[SharedGraph], Mapping]
@@ -101,7 +101,7 @@ class ShardingSearch:
             if self.least_s(dict(zip(self._names, chosen, strict=True))) <= best.time_s * (1 + TIE):
                 self._look(chosen, best)
         self._improve(best, budget // 2)
-        self._tree(best, budget)
+        self._tree(best, budget // 2)
         bound_s = min(best.bound_s, best.time_s)
         return best.found, bound_s, best.refused
 

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from dfcompile.errors import UnsupportedOpError
+from dfcompile.errors import UnsupportedOpError, UserError
 from dfcompile.frontend.element_kind import element_kind, integer_limits
 from dfcompile.frontend.normaliser.opset import opset_of
 from dfcompile.frontend.onnx.draft import Constant, Draft
@@ -113,7 +113,8 @@ def _with_outputs_apart(
     names = {node.name for node in nodes}
     found = []
     for node in nodes:
-        final = outputs.intersection(node.output) if _reads(node, empty) else set()
+        is_apart = node.op_type == "Identity"  # else one of a declaration that nothing fits is put apart without end
+        final = outputs.intersection(node.output) if _reads(node, empty) and not is_apart else set()
         renamed = {name: free_name(f"{name}.value", values) for name in node.output if name in final}
         if not renamed:
             found.append(node)
@@ -132,10 +133,17 @@ def check_empty_operands(draft: Draft) -> Draft:
 
     Raises:
         UnsupportedOpError: a node reads elements of a value that has none.
+        UserError: an output without elements is declared with another type.
     """
     empty = {name for name, value in draft.constants.items() if not value.size}
     for node in draft.proto.graph.node:
         for name in _reads(node, empty):
+            if node.op_type == "Identity":  # all others have gone
+                computed = draft.constants[name]
+                raise UserError(
+                    f"output {node.output[0]!r}: declared otherwise than {computed.dtype}{list(computed.shape)}, which "
+                    "is computed"
+                )
             raise UnsupportedOpError(
                 f"node {node.name!r}: operand {name!r} of {node.op_type} has no elements "
                 f"({list(draft.constants[name].shape)}) against at least one"

@@ -32,6 +32,7 @@ class _Part(Struct, frozen=True):
     shape: tuple[int, ...]
     dtype: str
     value: Values | None
+    is_constant: bool
 
 
 def choices_of(maps: Program) -> Iterator[Choice]:
@@ -173,7 +174,7 @@ class _ShareBuilder:
                     name = copy[0] if copy[1] == OWN else self._free_name(f"{copy[0]}_copy")
                     value = self._program.parameters.get(copy[0])
                     cut = None if value is None else cut_values(value, share.cuts[place])
-                    self._parts[copy] = _Part(name, share.operands[place], tensor.dtype, cut)
+                    self._parts[copy] = _Part(name, share.operands[place], tensor.dtype, cut, tensor.is_constant)
         builder = ProgramBuilder(self._border())
         for op in self._operators:
             self._add(builder, op)
@@ -202,7 +203,7 @@ class _ShareBuilder:
         for part in self._parts.values():
             sdfg.add_array(part.name, list(part.shape), scalar_type(part.dtype))
             if part.value is None:
-                inputs.append(Port(part.name, part.name, part.shape, part.dtype))
+                inputs.append(Port(part.name, part.name, part.shape, part.dtype, part.is_constant))
             else:
                 value = part.value.reshape(part.shape)
                 value.setflags(write=False)
