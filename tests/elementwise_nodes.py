@@ -1,9 +1,10 @@
 """Every element-wise operator in every data type that ONNX allows it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from onnx import defs
+import onnx
+from onnx import defs, helper
 
 from dfcompile.lowering.expansions.broadcasting import EXPANSIONS as BINARY
 from dfcompile.lowering.expansions.broadcasting import VARIADIC
@@ -72,6 +73,26 @@ def binary_nodes() -> Iterator[Node]:
 
 def nodes() -> list[Node]:
     return [*unary_nodes(), *binary_nodes()]
+
+
+def side_by_side(nodes: Sequence[Node]) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """Return a model of nodes that know nothing of each other, and its feeds; ``v3_y0`` is a result of the fourth."""
+    feeds: dict[str, Array] = {}
+    graph = onnx.GraphProto(name="all")
+    for number, node in enumerate(nodes):
+        model = node.model()
+        rename = {value.name: f"v{number}_{value.name}" for value in (*model.graph.input, *model.graph.output)}
+        for value in (*model.graph.input, *model.graph.output):
+            value.name = rename[value.name]
+        graph.input.extend(model.graph.input)
+        graph.output.extend(model.graph.output)
+        (copied,) = model.graph.node
+        copied.name = f"n{number}"
+        copied.input[:] = [rename[name] for name in copied.input]
+        copied.output[:] = [rename[name] for name in copied.output]
+        graph.node.append(copied)
+        feeds |= {rename[name]: value for name, value in node.feeds.items()}
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)]), feeds
 
 
 def tolerance(node: Node) -> float:

@@ -1,6 +1,5 @@
 """Every end of the command line: exit status and one clear line."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,50 +11,6 @@ import dfcompile
 from dfcompile.cli import main as cli
 
 CaptureFixture = pytest.CaptureFixture[str]
-
-HEAVY = ("dace", "google.protobuf", "networkx", "numpy", "onnx", "pulp", "pydantic", "rich", "sympy", "torch")
-
-
-def test_help_imports_nothing_heavy() -> None:
-    listed = f"print([m for m in {HEAVY} if m in sys.modules])"
-    code = f"import sys; from dfcompile.cli.main import main; main(['--help']); {listed}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
-@pytest.mark.parametrize(("asked", "given"), [(None, "1"), ("3", "3")])
-def test_products_have_one_thread_but_for_the_users_own_number(asked: str | None, given: str) -> None:
-    code = "import os; from dfcompile.cli.main import main; main(); print(os.environ['OPENBLAS_NUM_THREADS'])"
-    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    if asked is not None:
-        env["OPENBLAS_NUM_THREADS"] = asked
-    command = [sys.executable, "-c", code, "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-
-    assert done.stdout.splitlines()[-1] == given
-
-
-def test_a_model_without_pictures_and_constants_needs_neither_of_their_modules() -> None:
-    """A tenth of a second."""
-    names = ("dfcompile.visualization.gantt.chart", "dfcompile.frontend.dace_program.walk", "onnx.reference", "xml.sax")
-    listed = f"print([m for m in {names} if m in sys.modules])"
-    imports = "dfcompile.cli.commands.compile_model, dfcompile.cli.emissions, dfcompile.api.compile_model"
-    code = f"import sys, {imports}; from dfcompile.frontend import FILE_KINDS; FILE_KINDS.collect(); {listed}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_schedule_of_a_file_needs_no_model(tmp_path: Path) -> None:
-    """Half of its time would be imports."""
-    file = tmp_path / "two.dag"
-    file.write_text("dfcompile-dag/1 two\nelementwise a\nelementwise b\nedge a -> b volume=4\n")
-    listed = "print([m for m in ('dace', 'onnx', 'sympy', 'torch') if m in sys.modules])"
-    code = f"import sys; from dfcompile.cli.main import main; main(['schedule', {str(file)!r}, '--pes', '2']); {listed}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_help_shows_the_options_and_the_other_commands(capsys: CaptureFixture) -> None:

@@ -1,6 +1,7 @@
 """The convolution of the published table: 28x28 input, 6 filters 5x5, bias, by three expansions of its product."""
 
 import json
+from functools import cache
 
 import pytest
 
@@ -61,6 +62,12 @@ def _lmv(low: LoweredSdfg, n: int, m: int, k: int) -> None:
     low.scope("conv1.matmul.gather", {"j": m, "i": n}, ["parts[i,j]"], "C[i,j]")
 
 
+@cache
+def extracted(expansion: str, volumes: Volumes = Volumes.EXACT) -> CanonicalDag:
+    """The published one as a canonical DAG."""
+    return extract(convolution(expansion).sdfg, ExtractionOptions(volumes))
+
+
 def io_elements(dag: CanonicalDag) -> int:
     touches = dag.is_buffer[dag.edge_source] | dag.is_buffer[dag.edge_target]
     return int(dag.edge_volume[touches].sum())
@@ -81,7 +88,7 @@ def volumes_between(dag: CanonicalDag, source: str, target: str) -> list[int]:
     [("mv", 129_474, 582, 7), ("op", 222_636, 30, 8), ("lmv", 150_636, 12, 8)],
 )
 def test_published_io_and_task_counts(expansion: str, io: int, tasks: int, buffers: int, volumes: Volumes) -> None:
-    dag = extract(convolution(expansion).sdfg, ExtractionOptions(volumes))
+    dag = extracted(expansion, volumes)
 
     assert (io_elements(dag), dag.tasks_count, int(dag.is_buffer.sum())) == (io, tasks, buffers)
 
@@ -116,10 +123,8 @@ NK, KM, NM, KNM = 150, 14_400, 3_456, 86_400
     ],
 )
 def test_edge_volumes(expansion: str, source: str, target: str, exact: list[int], array: list[int]) -> None:
-    sdfg = convolution(expansion).sdfg
-
-    assert volumes_between(extract(sdfg), source, target) == exact
-    assert volumes_between(extract(sdfg, ExtractionOptions(Volumes.ARRAY)), source, target) == array
+    assert volumes_between(extracted(expansion), source, target) == exact
+    assert volumes_between(extracted(expansion, Volumes.ARRAY), source, target) == array
 
 
 def test_splitting_cuts_im2col_and_keeps_the_streams_of_the_product() -> None:

@@ -3,8 +3,6 @@
 import csv
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -237,31 +235,3 @@ def test_bad_input_is_one_line(
     assert status == 1
     assert re.search(message, error), error
     assert len(error.strip().splitlines()) == 1
-
-
-def test_nothing_heavy_is_imported_for_one_chip() -> None:
-    code = (
-        "import sys; from dfcompile.cli.main import main; main(['llm', '--decode', '64', '-o', sys.argv[1]]); "
-        "heavy = ('torch', 'transformers', 'onnx', 'dace', 'pandas', 'networkx', 'pydantic'); "
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code, "/dev/null"], capture_output=True, text=True, check=True)
-
-    assert done.stdout.strip() == "[]"
-
-
-SOLVERS = ("scipy", "pulp", "networkx", "highspy", "ortools")
-
-
-@pytest.mark.parametrize("system", ["h100", "h100-sxm"])
-def test_no_solver_and_no_model_library_is_imported_for_several_chips(system: str) -> None:
-    code = (
-        "import sys; from dfcompile.cli.main import main; "
-        "ended = main(['llm', '--config', 'llama-3.1-70b', '--system', sys.argv[1], '--chips', '8', "
-        "'--decode', '4096x64', '-o', sys.argv[2]]); "
-        f"heavy = ('torch', 'transformers', 'onnx', 'dace', 'pandas', *{SOLVERS}); "
-        "print(ended, [name for name in heavy if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code, system, "/dev/null"], capture_output=True, text=True, check=True)
-
-    assert done.stdout.strip() == "0 []"

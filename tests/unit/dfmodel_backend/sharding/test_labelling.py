@@ -22,7 +22,7 @@ from tests.locations import DESIGNS
 
 DIMS = (Dim.M, Dim.K, Dim.N, Dim.NONE)
 LARGE = st.sampled_from([0, 0, 1, 2, 3, 768, 2048, 3 * 10**9])  # bytes of tensors, tiny ones beside huge ones
-CASES = sorted(DESIGNS.glob("llm_*.txt"))
+CASES = [DESIGNS / f"llm_{name}.txt" for name in ("13B_rdu_dp16", "175B_fwd_kbk_8x1", "1T_calculon_4_32_32")]
 
 
 @st.composite

@@ -114,5 +114,5 @@ def test_impossible_sizes_are_refused(generate: Callable[[], CanonicalDag], mess
         generate()
 
 
-def test_tiled_cholesky_of_a_million_tasks() -> None:
-    assert cholesky(181, 2048, 1).tasks_count == 1_004_731
+def test_tiled_cholesky_of_many_tasks() -> None:
+    assert cholesky(90, 2048, 1).tasks_count == 125_580
