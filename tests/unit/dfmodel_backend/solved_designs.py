@@ -1,15 +1,21 @@
 """Times of solved designs, accepted by the checker."""
 
+from functools import cache
+
 import pytest
 
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import ORIGINAL
+from dfcompile.dfmodel_backend.design_file.reading import read_design
+from dfcompile.dfmodel_backend.design_options import DesignOptions
 from dfcompile.dfmodel_backend.evaluate.designs import Decision, figures_of
 from dfcompile.dfmodel_backend.fusion.designs.fused import configs_of
 from dfcompile.dfmodel_backend.fusion.fuse import fuse
 from dfcompile.dfmodel_backend.intra_chip.sharded_design import DesignModel
 from dfcompile.dfmodel_backend.options import MappingOptions
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
 from dfcompile.records import replace
+from tests.locations import DESIGNS
 
 RELATIVE = 1e-6
 TOO_SLOW = float("inf")
@@ -21,6 +27,12 @@ OLD = replace(
     sram_of_other_edges=False,
     streams_read_once=True,
 )
+
+
+@cache
+def solved_design(name: str) -> DesignSolution:
+    """Return the solution of a published design, made once for all tests of this stage."""
+    return solve_design(read_design(DESIGNS / f"{name}.txt"), DesignOptions())
 
 
 def solved_ns(model: DesignModel, solver: str) -> float:

@@ -4,12 +4,10 @@ import pytest
 
 from dfcompile.dfmodel_backend.check.designs import check_design
 from dfcompile.dfmodel_backend.compatibility import RIGHT
-from dfcompile.dfmodel_backend.design_file.reading import read_design
-from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.solve.design_search import DesignSolution, solve_design
+from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.errors import VerificationError
 from dfcompile.records import replace
-from tests.locations import DESIGNS
+from tests.unit.dfmodel_backend.solved_designs import solved_design
 
 FIGURES = ("compute_ns", "memory_ns", "network_ns", "time_ns", "dram_bytes", "sram_bytes")
 # cores split between kernels, a given part of the peak
@@ -18,7 +16,7 @@ NAMES = ("llm_175B_fwd_sramdram_mm", "serve_gpt3_prefill_genz_f10_4x")
 
 @pytest.fixture(scope="module", params=NAMES)
 def solution(request: pytest.FixtureRequest) -> DesignSolution:
-    return solve_design(read_design(DESIGNS / f"{request.param}.txt"), DesignOptions())
+    return solved_design(request.param)
 
 
 @pytest.mark.parametrize("factor", [0.99, 1.01])

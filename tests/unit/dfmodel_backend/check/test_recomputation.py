@@ -42,6 +42,7 @@ from tests.unit.dfmodel_backend.graphs import (
     tensor,
     with_figure,
 )
+from tests.unit.dfmodel_backend.solved_designs import solved_design
 
 NUMBERS = tuple(name for name in Figures.__struct_fields__ if name not in ("configs", "exchanges"))
 NAMES = ("llm_175B_fwd_sramdram_mm", "serve_gpt3_prefill_genz_f10_4x", "mamba_scan_256k_rdu")
@@ -110,7 +111,7 @@ def test_the_command_tells_a_difference_as_a_bug(
 
 @pytest.fixture(scope="module", params=NAMES)
 def solution(request: pytest.FixtureRequest) -> DesignSolution:
-    return solve_design(read_design(DESIGNS / f"{request.param}.txt"), DesignOptions())
+    return solved_design(request.param)
 
 
 def test_a_design_is_what_the_evaluator_says(solution: DesignSolution) -> None:

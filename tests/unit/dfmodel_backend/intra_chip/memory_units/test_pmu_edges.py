@@ -20,11 +20,11 @@ from dfcompile.records import replace
 from tests.locations import DESIGNS
 from tests.unit.dfmodel_backend.pmu_designs import random_design, with_pmus
 
-FORWARD = DESIGNS / "llm_175B_fwd_sramdram_mm.txt"
+DECODE = DESIGNS / "serve_gpt3_decode_genz_f10_1x.txt"
 
 
 def with_memory_units(pmus: int, pmu_bytes: float) -> schema.DSE:
-    message = read_message(FORWARD)
+    message = read_message(DECODE)
     message.execution.ClearField("compute_util")
     message.execution.turn_off_p_and_r = True
     message.system.accelerator.pmu, message.system.accelerator.pmu_cap = pmus, pmu_bytes
