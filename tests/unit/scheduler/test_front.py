@@ -80,8 +80,7 @@ def test_the_leanest_within_a_slack() -> None:
 
 
 def test_a_makespan_is_chosen_by_its_fifos_among_equals() -> None:
-    dag = gaussian(6, 64, 1)
-    scheduling = Scheduling(dag)
+    scheduling = Scheduling(gaussian(5, 64, 1))
     cost = {barrier: scheduling.on(ScheduleOptions(64, "best", barrier=barrier)).figures for barrier in (True, False)}
 
     (chosen,) = selected(scheduling, [ScheduleOptions(64, "best")], Selection(Objective.FIFO, Fraction(0)))

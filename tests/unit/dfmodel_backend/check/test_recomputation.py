@@ -128,7 +128,7 @@ def test_a_design_is_what_the_evaluator_says(solution: DesignSolution) -> None:
 
 def test_bytes_of_a_sharding_that_was_chosen_for_its_time() -> None:
     options = DesignOptions(objective=ShardingObjective.TIME)
-    found = solve_design(read_design(DESIGNS / f"{NAMES[0]}.txt"), options)
+    found = solve_design(read_design(DESIGNS / f"{NAMES[1]}.txt"), options)
 
     recompute_design(found.design, found.decision, found.figures, found.communication_bytes, RIGHT)
 

@@ -23,12 +23,21 @@ LARGE = (
     "test_operator_conv",  # 68 million products, of a convolution like the others
     "test_MaxPool1d_stride_padding_dilation",  # a million elements, as in two dimensions
 )
-FOLDERS = sorted(
-    path.parent
-    for kind in ("pytorch-converted", "pytorch-operator")
-    for path in PUBLISHED.glob(f"{kind}/*/model.onnx")
-    if path.parent.name not in LARGE
-)
+
+
+def first_of_each_form() -> list[Path]:
+    """Return one published model for each set of operators, names of attributes and numbers of operands."""
+    found: dict[object, Path] = {}
+    for kind in ("pytorch-converted", "pytorch-operator"):
+        for path in sorted(PUBLISHED.glob(f"{kind}/*/model.onnx")):
+            if path.parent.name not in LARGE:
+                nodes = onnx.load(str(path)).graph.node
+                form = {(node.op_type, *sorted(one.name for one in node.attribute), len(node.input)) for node in nodes}
+                found.setdefault(frozenset(form), path.parent)
+    return list(found.values())
+
+
+FOLDERS = first_of_each_form()
 
 
 def old_model(

@@ -193,7 +193,7 @@ def foreign(function: Callable[[int], Wires]) -> Callable[[int], Wires]:
 
 
 def designs_on(kind: str) -> Design:
-    design = read_design(DESIGNS / "llm_175B_fwd_kbk_8x1.txt")
+    design = read_design(DESIGNS / "serve_gpt3_prefill_genz_f10_4x.txt")
     links = tuple(replace(link, shape=kind) for link in design.machine.links)
     name = "_".join(link.shape for link in links)
     return replace(design, machine=replace(design.machine, links=links, topology=name))
