@@ -22,7 +22,7 @@ def axes(draw: st.DrawFn) -> WindowAxis:
 
 
 @given(axes())
-@examples(300)
+@examples(200)
 def test_every_pair_of_tiles_is_met_by_one_that_is_kept(axis: WindowAxis) -> None:
     kept = axis_tables(axis, Tiles.INTEGER)
     every = tables_of(axis, np.arange(1, axis.outputs + 1), np.arange(1, axis.taps + 1))

@@ -90,7 +90,7 @@ def test_least_cycles_and_fewest_units_equal_brute_force() -> None:
     seeds = range(rounds(250))
     for seed in seeds:
         rng = random.Random(seed)
-        model = random_model(rng, 4, rng.choice([RIGHT, replace(ORIGINAL, sram_of_other_edges=False)]))
+        model = random_model(rng, 3, rng.choice([RIGHT, replace(ORIGINAL, sram_of_other_edges=False)]))
         kernels = range(len(model.shares))
         inside = tuple(sorted(rng.sample(kernels, rng.randint(1, len(kernels)))))
         parts = rng.choice([1, 1, 3]) if len(inside) == 1 else 1
