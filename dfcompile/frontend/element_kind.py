@@ -31,15 +31,6 @@ def element_kind(dtype: str) -> str:
     return np.dtype(dtype).kind
 
 
-def element_bytes(dtype: str) -> int:
-    """Return the bytes that an element takes in memory.
-
-    >>> [element_bytes(dtype) for dtype in ("bool", "int4", "bfloat16", "complex64")]
-    [1, 1, 2, 8]
-    """
-    return int(np.dtype(dtype).itemsize)
-
-
 def is_number(dtype: str) -> bool:
     """Whether an element type is one of truth values, integers or real numbers."""
     return element_kind(dtype) in "biuf"
@@ -51,7 +42,7 @@ def integer_limits(dtype: str) -> tuple[int, int]:
     >>> integer_limits("int4"), integer_limits("uint8")
     ((-8, 7), (0, 255))
     """
-    bits = PACKED_BITS.get(dtype, 8 * element_bytes(dtype))
+    bits = PACKED_BITS.get(dtype, 8 * np.dtype(dtype).itemsize)
     return (0, 2**bits - 1) if element_kind(dtype) == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 

@@ -6,8 +6,6 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from dfcompile.frontend import element_bytes
-
 
 class Tensor(Struct, frozen=True, eq=False):
     """An operand or result: an SDFG array.
@@ -38,8 +36,8 @@ class Tensor(Struct, frozen=True, eq=False):
 
     @property
     def element_bytes(self) -> int:
-        """That an element takes in memory."""
-        return element_bytes(self.dtype)
+        """That an element takes in memory: one of less than a byte takes a byte."""
+        return int(np.dtype(self.dtype).itemsize)
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"

@@ -15,11 +15,10 @@ from dfcompile.scheduler.bounds.makespan import lower_bound_cycles
 from dfcompile.scheduler.exact_schedule import (
     MOST_ACCESSES,
     ReplayedSchedule,
-    exact_schedules,
     is_replayable,
     replayed_once,
 )
-from dfcompile.scheduler.fifo.sizes import fifos_of, sizes_asked_for
+from dfcompile.scheduler.fifo.sizes import fifos_of
 from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
 from dfcompile.scheduler.listing.listed_schedules import (
     ListedPlan,
@@ -216,11 +215,7 @@ def _rivals(
 
 def _exact(planned: Iterable[tuple[Plan, Schedule]], fifos: Fifos) -> Iterator[ReplayedSchedule]:
     for plan, steady in planned:
-        most = plan.options.max_fifo
-        if most is None:
-            yield from exact_schedules(plan, steady, fifos)
-        else:
-            yield from limited_schedules(plan, steady, fifos, most)
+        yield from limited_schedules(plan, steady, fifos)
 
 
 def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
@@ -234,15 +229,7 @@ def _check_gangs(plan: Plan, partitioner: Partitioner) -> None:
 
 def _steady(plan: Plan, steady: Schedule) -> Schedule:
     """Return a schedule with steady times and FIFOs as they are asked for."""
-    fifos, most = fifos_of(plan.options, is_replayed=False), plan.options.max_fifo
-    if most is None:
-        return _sized(plan.dag, steady, fifos)
-    return limited_steady(plan, lambda planned: _sized(plan.dag, planned, fifos), most)
-
-
-def _sized(dag: CanonicalDag, steady: Schedule, fifos: Fifos) -> Schedule:
-    """Return a schedule with steady times and FIFOs of the sizes asked for, which its times know nothing of."""
-    return replace(steady, fifo_capacity=sizes_asked_for(dag, replay_of(steady), fifos))
+    return limited_steady(plan, steady, fifos_of(plan.options, is_replayed=False))
 
 
 def _sample(dag: CanonicalDag, steady: Schedule) -> Sample | None:

@@ -84,7 +84,6 @@ class DesignModel(SetModel):
             self.shares, self.edges, flows = in_micro_batches(like.shares, count), like.edges, like.flows
             common = _COMMON if execution.compute_utilization else (*_COMMON, "tables")
             vars(self).update({name: getattr(like, name) for name in common})
-        self._inputs = np.array([share.kernel.num_input for share in self.shares], np.int64)
         rules = Rules(
             execution.overlap,
             execution.counted,
@@ -203,10 +202,10 @@ class DesignModel(SetModel):
         shape = shape_of(self.design)
         return replace(shape, stages=self.degrees.pipeline) if self.design.is_pipelined else shape
 
-    @property
+    @cached_property
     def inputs(self) -> npt.NDArray[np.int64]:
         """How often each kernel runs per tile; 0: once, with others that do."""
-        return self._inputs
+        return np.array([share.kernel.num_input for share in self.shares], np.int64)
 
     @cached_property
     def always_bytes(self) -> float:
@@ -261,7 +260,7 @@ class DesignModel(SetModel):
 
     def network_parts(self) -> tuple[Column, ...]:
         """Return the times of each kernel's exchange, ``[kernel]``, per part that overlaps with the others."""
-        tiles = np.where(self._inputs > 0, 1.0, float(self.tiles))
+        tiles = np.where(self.inputs > 0, 1.0, float(self.tiles))
         return self.network.parts_ns(self._exchanged(np.eye(len(self.shares)), tiles))
 
     def least_ns(self) -> float:

@@ -108,18 +108,23 @@ class AttainedCounts:
             yield self._fastest(chips, known)
 
     def _fastest(self, chips: int, known: dict[int, _Count]) -> TaskMapping:
+        counts = {1, *(count for count in known if count <= chips)}
+        if chips > 1:
+            counts |= {chips, self._counts.fastest_count(chips), *(1 << power for power in range(chips.bit_length()))}
         tried: dict[int, _Count] = {}
         best: tuple[TaskMapping, _Share] | None = None
-        for count in counted(sorted(self._candidates(chips, known), reverse=True)):
+        for count in counted(sorted(counts, reverse=True)):
             below_s = math.inf if best is None else best[0].time_s
             if count < chips and self._adds_up and self._least.bound_on_chips_s(count) > below_s * (1 + NOTHING):
                 continue
-            tried[count] = self._on(count, known)
-            found = self._try(tried[count], below_s)
+            if count not in known:
+                known[count] = self._on(count)
+            tried[count] = known[count]
+            found = self._try(known[count], below_s)
             if found is not None and found[0].time_s <= below_s * (1 + NOTHING):
                 best = found
         if best is None:
-            raise InfeasibleError(self._on(1, known).refused)
+            raise InfeasibleError(tried[1].refused)
         for one in tried.values():
             self._check(one)
         if chips == 1:
@@ -140,19 +145,7 @@ class AttainedCounts:
         if not self._adds_up:
             yield Assumption("bound on several chips", "of the shardings that were tried", "--volumes, --granularity")
 
-    def _candidates(self, chips: int, known: dict[int, _Count]) -> set[int]:
-        before = {1, *(count for count in known if count <= chips)}
-        if chips == 1:
-            return before
-        powers = {1 << power for power in range(chips.bit_length())}
-        return {*powers, *before, chips, self._counts.fastest_count(chips)}
-
-    def _on(self, count: int, known: dict[int, _Count]) -> _Count:
-        if count not in known:
-            known[count] = self._shares_on(count)
-        return known[count]
-
-    def _shares_on(self, count: int) -> _Count:
+    def _on(self, count: int) -> _Count:
         if count == 1:
             return _Count((_Share(self._tasks, self._least.bound_ns() / NS_PER_S),))
         split = self._counts.split_on(count)

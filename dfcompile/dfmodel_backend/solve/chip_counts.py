@@ -165,12 +165,10 @@ class ChipCounts:
         best: tuple[Found, System, ShardingSearch] | None = None
         bound_s = math.inf
         refused: InfeasibleError | None = None
-        known: dict[tuple[object, ...], None] = {}
+        different: dict[tuple[object, ...], System] = {}
         for part in self._system.parts(count):
-            like = (part.network.kind, part.network.dimensions)
-            if like in known:
-                continue
-            known[like] = None
+            different.setdefault((part.network.kind, part.network.dimensions), part)
+        for part in different.values():
             search = ShardingSearch(self._graph, part, self._options, self._mapped_by(part))
             found, least_s, error = search.best(math.inf if best is None else best[0].mapping.figures.time_s)
             bound_s = min(bound_s, least_s)

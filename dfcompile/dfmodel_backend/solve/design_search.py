@@ -210,9 +210,9 @@ class _Search:
         if design.execution.batch.kind is not WorkloadKind.LLM:
             return DesignModel(design, sharding, tiles, self._compatibility)
         key = (tuple(sharding.items()), degrees_of(design).tensor, tiles)
-        if key not in self._models:
-            self._models[key] = DesignModel(design, sharding, tiles, self._compatibility)
-        return DesignModel(design, sharding, tiles, self._compatibility, self._models[key])
+        model = DesignModel(design, sharding, tiles, self._compatibility, self._models.get(key))
+        self._models.setdefault(key, model)
+        return model
 
     def _is_better(self, key: tuple[float, int, int]) -> bool:
         assert self._best is not None

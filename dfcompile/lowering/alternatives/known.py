@@ -13,7 +13,7 @@ from dfcompile.canonical_dag.extraction.flow import ArrayUse, prove_streams
 from dfcompile.canonical_dag.extraction.scopes import Access, Array
 from dfcompile.canonical_dag.extraction.traversal import Traversal
 from dfcompile.errors import PluginError, UserError
-from dfcompile.frontend import CANONICAL, ONNX, Program, element_bytes, element_kind
+from dfcompile.frontend import CANONICAL, ONNX, Program, element_kind
 from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
 from dfcompile.lowering.alternatives.outline import OutlineFragment
@@ -152,9 +152,9 @@ def _signature(op: Operator) -> tuple[object, ...]:
     )
 
 
-def _can_be_weights(dtype: str) -> bool:
-    """Whether large constants of a type are multiplied, whatever they are: no indices are of a byte."""
-    return element_kind(dtype) in "fc" or element_bytes(dtype) == 1
+def _can_be_weights(tensor: Tensor) -> bool:
+    """Whether large constants of its type are multiplied, whatever they are: no indices are of a byte."""
+    return element_kind(tensor.dtype) in "fc" or tensor.element_bytes == 1
 
 
 def _of_weights(dtype: str, value: npt.NDArray[np.generic]) -> object:
@@ -166,7 +166,7 @@ def _told(tensor: Tensor) -> tuple[object, ...]:
     if tensor.value is None:
         value: object = None
     elif tensor.elements > _LARGEST_TOLD_CONSTANT:
-        value = _of_weights(tensor.dtype, tensor.value) if _can_be_weights(tensor.dtype) else tensor.name
+        value = _of_weights(tensor.dtype, tensor.value) if _can_be_weights(tensor) else tensor.name
     else:
         value = tensor.value.tobytes()
     return tensor.shape, tensor.dtype, tensor.is_constant, value

@@ -77,8 +77,7 @@ def relay_elements(options: ScheduleOptions) -> int:
 
 def is_no_better_than_memory(dag: CanonicalDag, capacity: Int64) -> Bool:
     """Return which edges a FIFO would have to hold whole but for one element: memory does as well."""
-    pointless: Bool = (dag.edge_volume == 1) | (dag.edge_volume - 1 <= capacity)
-    return pointless
+    return np.asarray((dag.edge_volume == 1) | (dag.edge_volume - 1 <= capacity))
 
 
 def without_streams(schedule: Schedule, edges: Bool) -> Schedule:
@@ -88,17 +87,22 @@ def without_streams(schedule: Schedule, edges: Bool) -> Schedule:
     return replace(schedule, streamed=streamed, fifo_capacity=_frozen(np.where(edges, 0, schedule.fifo_capacity)))
 
 
-def next_through_memory(dag: CanonicalDag, deep: Bool, most: int, round_number: int) -> Bool:
-    """Return the edges that go through memory next where some FIFOs are too deep.
+def next_through_memory(dag: CanonicalDag, schedule: Schedule, options: ScheduleOptions, round_number: int) -> Bool:
+    """Return the edges that go through memory next: those whose FIFOs hold more than ``max_fifo``, shape [edges].
 
-    After some rounds that is all that could ever be: a FIFO never needs more than its edge has elements.
+    After some rounds with such FIFOs that is all that could ever be: none needs more than its edge has elements.
     """
-    return deep if round_number < LIMIT_ROUNDS - 1 else dag.edge_volume > most
+    deep = schedule.fifo_capacity > _most(options)
+    return dag.edge_volume > _most(options) if round_number >= LIMIT_ROUNDS - 1 and deep.any() else deep
 
 
-def cut_capacities(capacity: Int64, most: int) -> Int64:
-    """Return capacities none of which is above a limit."""
-    return np.minimum(capacity, most)
+def cut_capacities(schedule: Schedule, options: ScheduleOptions) -> Int64:
+    """Return the capacities of a schedule, none of them above ``max_fifo``, shape [edges]."""
+    return np.minimum(schedule.fifo_capacity, _most(options))
+
+
+def _most(options: ScheduleOptions) -> int:
+    return options.max_fifo or np.iinfo(np.int64).max
 
 
 def in_flight(dag: CanonicalDag, replay: Replay, free: Simulation | None = None) -> tuple[Int64, Simulation]:
@@ -195,8 +199,7 @@ def fifo_capacities(
         deep = np.flatnonzero(capacity > 1)
         # Sizes above 1 are rare: only the blocks that have one are searched for cycles.
         capacity[deep[~_on_cycle_of_block(dag, block, inside, deep)]] = 1
-    capacity.setflags(write=False)
-    return capacity
+    return _frozen(capacity)
 
 
 def _awaits_own_component(dag: CanonicalDag, inside: Bool, streamed: Bool) -> Bool:

@@ -17,7 +17,13 @@ from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming
 from dfcompile.scheduler.bounds.makespan import windows
 from dfcompile.scheduler.exact_schedule import ReplayedSchedule
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
-from dfcompile.scheduler.fifo.sizes import LIMIT_ROUNDS, fifo_room, in_flight, next_through_memory, whole_streams
+from dfcompile.scheduler.fifo.sizes import (
+    LIMIT_ROUNDS,
+    fifo_room,
+    in_flight,
+    next_through_memory,
+    whole_streams,
+)
 from dfcompile.scheduler.listing.coarse_replay import coarse_sample
 from dfcompile.scheduler.listing.cp_sat import is_installed, solve
 from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListScheduler
@@ -144,17 +150,16 @@ def listed_schedule(
     streamed = dag.is_computational[dag.edge_source] & dag.is_computational[dag.edge_target]
     best: ListedSchedule | None = None
     proved = bound
-    most = options.max_fifo or np.iinfo(np.int64).max
     for round_number in range(LIMIT_ROUNDS + 1):
         known = None if plan is None or round_number else plan.found_with(bound)
         listed = _shortest(dag, options, bound, streamed, known or non_streaming)
         proved = max(proved, listed.bound)
         schedule = listed.planned if listed.found is None else listed.found.schedule
-        deep = schedule.fifo_capacity > most
+        deep = next_through_memory(dag, schedule, options, round_number)
         if not deep.any():
             best = replace(listed, bound=proved)
             break
-        streamed = streamed & ~next_through_memory(dag, deep, most, round_number)
+        streamed = streamed & ~deep
     assert best is not None  # a FIFO never needs more than its edge has elements
     return best
 
@@ -282,9 +287,8 @@ def with_minimal_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSc
     tries = _SEARCHING_ELEMENTS // max(elements + dag.nodes_count * _NODE_ELEMENTS, 1)
     most = None if elements <= _SEARCHED_ELEMENTS else tries
     capacity = minimal_fifo_sizes(dag, replay_of(found.schedule), found.schedule.makespan_cycles, most)
-    return _sized(
-        dag, found.schedule, capacity, simulate(dag, replay_of(replace(found.schedule, fifo_capacity=capacity)))
-    )
+    replay = simulate(dag, replace(replay_of(found.schedule), fifo_capacity=capacity))
+    return _sized(dag, found.schedule, capacity, replay)
 
 
 def _streamed_elements(dag: CanonicalDag, schedule: Schedule) -> int:
