@@ -14,8 +14,8 @@ from dfcompile.choosing import AutomaticChoice, Selection, Sketch
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.lowering import known_alternatives, registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
-from dfcompile.option_texts import parse_pes
 from dfcompile.options import Effort, Volumes
+from dfcompile.options.numbers import counts
 from dfcompile.scheduler import ScheduleOptions, schedule
 
 MOST_TASKS = 4_000_000  # of a uniform choice that is scheduled
@@ -75,4 +75,4 @@ def names(found: Selection) -> str:
 
 
 if __name__ == "__main__":
-    rows(Path(sys.argv[1]), parse_pes(sys.argv[2]))
+    rows(Path(sys.argv[1]), counts("--pes", sys.argv[2]))

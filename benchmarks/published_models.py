@@ -15,8 +15,8 @@ from dfcompile.canonical_dag.extraction.scopes import Access, LoweredGraph, MapS
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.lowering import addressed, operator_origins, registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
-from dfcompile.option_texts import parse_expand
 from dfcompile.options import Choice, Effort, Timing
+from dfcompile.options.readers import parse_expand
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.baseline.non_streaming import schedule_non_streaming

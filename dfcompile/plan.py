@@ -10,6 +10,7 @@ from dfcompile.canonical_dag import registered_dag_passes
 from dfcompile.canonical_dag.extraction import DECLARED, ExtractionOptions, Granularity
 from dfcompile.canonical_dag.extraction.granularity import parse_granularity
 from dfcompile.errors import UserError, nearest
+from dfcompile.expansion_names import QUICK
 from dfcompile.frontend import FILE_KINDS, ONNX, Model, ReadOptions
 from dfcompile.lowering import (
     ChosenPasses,
@@ -20,7 +21,7 @@ from dfcompile.lowering import (
     registered_expansions,
     registered_passes,
 )
-from dfcompile.options import Aim, Choice, ExpansionRule, Options
+from dfcompile.options import Aim, Choice, ExpansionRule, Granularities, Options, of_stage
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
 
@@ -68,13 +69,14 @@ def plan_of(options: Options) -> Plan:
     """
     table = registered_expansions()
     types = {op_type for _, op_type in table.by_operator}
-    for choices in options.combinations:
+    for choices in options.expand.combinations:
         for choice in choices:
             if choice.op_type in types:  # others are names of operators, which only the model knows
                 table.check(choice)
+    asked = options.granularity
     granularity = None
-    if options.granularity is not None or options.own_granularity:
-        granularity = parse_granularity(options.granularity or "declared", options.own_granularity)
+    if asked != Granularities():
+        granularity = parse_granularity(asked.every or "declared", asked.own)
     system = backend.load_system(options.system)
     for pes in options.pes:
         system.with_cores(pes)
@@ -91,32 +93,17 @@ def plan_of(options: Options) -> Plan:
         *FILE_KINDS.collect().faults,
     )
     return Plan(
-        reading=ReadOptions(
-            shapes=options.shapes,
-            dims=options.dims,
-            operators=frozenset(table.op_types(ONNX)),
-            fixed_inputs=options.fixed_inputs,
-        ),
+        reading=ReadOptions(**of_stage(options, "reading"), operators=frozenset(table.op_types(ONNX))),
         table=table,
         passes=choose_passes(options.passes, passes, dag_passes),
-        combinations=options.combinations,
+        combinations=options.expand.combinations,
         extraction=ExtractionOptions(options.volumes, granularity or DECLARED),
-        chooses=options.automatic,
-        is_quick=options.is_quick,
-        aim=options.aim,
-        rules=options.expand,
-        granularity=granularity if options.granularity is not None or not options.automatic else None,
-        schedules=tuple(
-            ScheduleOptions(
-                pes,
-                options.partition,
-                barrier=options.barrier,
-                timing=options.timing,
-                effort=options.effort,
-                max_fifo=options.max_fifo,
-            )
-            for pes in options.pes
-        ),
+        chooses=options.expand.chooses,
+        is_quick=options.expand.rest == QUICK,
+        aim=options.objective,
+        rules=options.expand.rules,
+        granularity=granularity if asked.every is not None or not options.expand.chooses else None,
+        schedules=tuple(ScheduleOptions(pes, **of_stage(options, "scheduling")) for pes in options.pes),
         system=system,
         mapping=backend.MappingOptions(
             solver=backend.find_solver(options.solver).name,

@@ -20,8 +20,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dfcompile.cli import main as cli
+from dfcompile.cli.commands.compile_model import Emissions
+from dfcompile.cli.commands.explore import Saved
 from dfcompile.lowering.operators import SHIPPED
 from dfcompile.lowering.operators.description import fields_of, formula_of
+from dfcompile.options import ExploreOptions, Option, Options, Outputs, Pictures, RowOutputs, options_of
+from dfcompile.options.bounding import BoundsOptions, BoundsOutputs
+from dfcompile.options.language_models import LanguageOptions, LanguageOutputs
+from dfcompile.options.option import defaults_of, flags_of
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.field_table import field_table, records_in
 from dfcompile.report.figures import Report
@@ -39,6 +45,16 @@ CODE = re.compile(r"^```python\n(?P<code>(?:.*\n)*?)```\n\nprints\n\n```\n(?:.*\
 # A fenced block whose first line names the file whose content follows.
 CONTENT = re.compile(r"^```python\n# (?P<file>[\w/.]+)\n(?:(?:.*\n)*?)```$", re.MULTILINE)
 PICTURE = re.compile(r"\((?P<path>(?:\.\./)*pictures/(?P<name>[\w.-]+))\)")
+
+# A comment that names a command, and the table of its options.
+OPTIONS = re.compile(r"^<!-- options of (?P<command>\w+) -->\n\n(?:\|.*\n)*", re.MULTILINE)
+OPTION_TABLES = {
+    "compile": (Options, Emissions, Pictures, Outputs),
+    "explore": (ExploreOptions, Saved, RowOutputs),
+    "bounds": (BoundsOptions, BoundsOutputs),
+    "llm": (LanguageOptions, LanguageOutputs),
+}
+OPTION_DOCUMENTS = tuple(ROOT / "docs" / f"{name}.md" for name in ("command-line", "exploration", "bounds", "llm"))
 
 CANONICAL_OPERATORS = ROOT / "docs" / "canonical-operators.md"
 TABLE_BEGIN, TABLE_END = "<!-- from here on: python -m tests.documents -->\n", "<!-- end -->\n"
@@ -119,6 +135,31 @@ def _fields_again(block: re.Match[str]) -> str:
     return f"<!-- fields of {block['record']} -->\n\n{field_table(RECORDS[block['record']])}"
 
 
+def options_now(text: str) -> str:
+    """Return a document with the options that commands have now."""
+    return OPTIONS.sub(_options_again, text)
+
+
+def _options_again(block: re.Match[str]) -> str:
+    rows = [
+        f"| {_code_cell(asked, name, said)} | {_cell(' '.join((said.help, *filter(None, (said.more,)))))} |\n"
+        for asked in OPTION_TABLES[block["command"]]
+        for name, said in options_of(asked).items()
+        if not said.is_argument
+    ]
+    return f"<!-- options of {block['command']} -->\n\n| option | meaning |\n|---|---|\n{''.join(rows)}"
+
+
+def _code_cell(asked: type, name: str, said: Option) -> str:
+    flags = [part for flag in flags_of(name, said) for part in flag.split("/")]
+    value = "|".join(said.choices) if said.choices and not said.is_pair else "" if said.is_flag else said.metavar
+    named = ", ".join(f"`{flag}`" for flag in flags[:-1])
+    last = f"`{' '.join(filter(None, (flags[-1], value)))}`"
+    default = defaults_of(asked).get(name)
+    usual = f" ({default})" if isinstance(default, str) and default and not said.is_flag else ""
+    return _cell(", ".join(filter(None, (named, last))) + usual)
+
+
 def _content_again(block: re.Match[str]) -> str:
     return f"```python\n# {block['file']}\n{(ROOT / block['file']).read_text()}```"
 
@@ -158,4 +199,6 @@ if __name__ == "__main__":
             picture.write_text(drawing)
     SESSION.write_text(session_now(SESSION.read_text()))
     FIELDS_DOCUMENT.write_text(fields_now(FIELDS_DOCUMENT.read_text()))
+    for page in OPTION_DOCUMENTS:
+        page.write_text(options_now(page.read_text()))
     CANONICAL_OPERATORS.write_text(with_canonical_operators(CANONICAL_OPERATORS.read_text()))

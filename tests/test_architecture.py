@@ -12,11 +12,9 @@ from collections.abc import Collection, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import click
 import pytest
 
 from dfcompile.cli import main as cli
-from dfcompile.cli.commands.compile_model import compile_model
 from dfcompile.cli.plugin_listing import KINDS
 from dfcompile.report.design.figures import design_schema
 from dfcompile.report.figures import report_schema
@@ -163,16 +161,9 @@ def test_every_cited_source_stands_in_the_references() -> None:
     assert {key: file for key, file in cited.items() if key not in listed} == {}
 
 
-def test_command_line_document_has_every_option_and_command() -> None:
+def test_command_line_document_has_every_command() -> None:
     text = (ROOT / "docs" / "command-line.md").read_text()
-    options = {
-        max(parameter.opts, key=len)
-        for parameter in compile_model.params
-        if isinstance(parameter, click.Option) and parameter.name != "version"
-    }
 
-    documented = set(re.findall(r"^\| `(--?[a-z-]+)", text, re.MULTILINE))
-    assert documented == {"-o" if option == "--output" else option for option in options}
     for command in cli.COMMANDS:
         assert f"dfcompile {command}" in text or f"| {command}" in text
 

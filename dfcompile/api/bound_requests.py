@@ -12,7 +12,7 @@ from dfcompile.bounds.einsum.plain import PlainEinsum
 from dfcompile.bounds.einsum.products import gemm
 from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.errors import UserError, nearest
-from dfcompile.option_texts import REAL, read_real
+from dfcompile.options.numbers import REAL, read_real
 
 LARGEST: Final = 2**63 - 1
 LEAST_WORDS: Final = 3  # of a buffer: one of each operand and of the result
@@ -89,29 +89,6 @@ def _buffer(word: str, word_bytes: int) -> int:
     if size < LEAST_WORDS * word_bytes:
         raise UserError(f"--buffer: found {word!r} against at least {LEAST_WORDS} words of {word_bytes} bytes")
     return size
-
-
-def parse_word(text: str) -> int:
-    """Read the bytes of a word.
-
-    Raises:
-        UserError: it is no number from 1 to 16.
-    """
-    if not re.fullmatch(r"\d{1,2}", text, re.ASCII) or not 1 <= int(text) <= 16:
-        raise UserError(f"--word: found {text!r} against 1 to 16 bytes")
-    return int(text)
-
-
-def parse_within(text: str) -> float:
-    """Read how many times the least traffic is still well enough.
-
-    Raises:
-        UserError: it is no number of 1 or more.
-    """
-    factor = read_real(text)
-    if factor is None or not 1 <= factor <= 10**300:
-        raise UserError(f"--within: found {text!r} against a number of 1 or more, such as 1.1")
-    return float(factor)
 
 
 def parse_gemm(text: str) -> CountedShape:

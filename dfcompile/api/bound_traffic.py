@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from dfcompile.api.bound_requests import CountedShape, parse_buffers
-from dfcompile.api.requests import FixedInputs, fixed_inputs_of
 from dfcompile.bounds.curve import Curve, front, total
 from dfcompile.bounds.die import best_share, die_of
 from dfcompile.bounds.einsum.convolution import Convolution
@@ -23,7 +22,6 @@ from dfcompile.errors import InfeasibleError
 from dfcompile.frontend import ReadOptions, read_model
 from dfcompile.host.stages import counted, work_of
 from dfcompile.operator_shapes import bounded_model
-from dfcompile.option_texts import parse_dims, parse_shapes
 from dfcompile.options import ShowStage, show_nothing
 from dfcompile.records import replace
 from dfcompile.report.traffic_bounds import BoundRow, BoundsReport, DieRow, WholeRow, size_text
@@ -78,13 +76,11 @@ def _normal(shape: CountedShape, rules: Rules) -> CountedShape:
 
 def bound_model(
     model: Path,
+    reading: ReadOptions,
     *,
     buffers: str | None = None,
     rules: Rules | None = None,
     within: float | None = None,
-    shapes: tuple[str, ...] = (),
-    dims: tuple[str, ...] = (),
-    fixed_inputs: FixedInputs = (),
     per: tuple[str, ...] = ("operator", "model"),
     draws: bool = False,
     show: ShowStage = show_nothing,
@@ -93,12 +89,10 @@ def bound_model(
 
     Args:
         model: file.
+        reading: what reading it needs to be told.
         buffers: sizes; a few common ones if none are given.
         rules: how traffic is counted.
         within: smallest buffer to be found that moves at most so many times the least.
-        shapes: sizes of inputs that the model leaves open, as on the command line.
-        dims: sizes of symbolic dimensions.
-        fixed_inputs: values that inputs have in every run.
         per: ``operator``, ``model``: of what rows are made.
         draws: whether plans are made for all powers of two, so that their curve can be drawn.
         show: gives a context that lasts as long as a stage.
@@ -109,7 +103,6 @@ def bound_model(
     rules = Rules() if rules is None else rules
     sizes = parse_buffers(DEFAULT_BUFFERS if buffers is None else buffers, 1)
     with show(f"reading {model}"):
-        reading = ReadOptions(parse_shapes(shapes), parse_dims(dims), fixed_inputs=fixed_inputs_of(fixed_inputs))
         read = read_model(model, reading)
     with show(f"bounding {read.program.name}"):
         return bound_operators(bounded_model(read.program), sizes, rules, within=within, per=per, draws=draws)

@@ -1,8 +1,5 @@
 """A language model's graph beside its closed form: what ``dfcompile llm --from-graph`` prints."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
 from dfcompile.errors import UserError
 from dfcompile.language_models.configuration.reading import Configuration, model_of, read_configuration
 from dfcompile.language_models.formats import FORMATS, uniform
@@ -14,11 +11,11 @@ from dfcompile.language_models.parameters import kv_elements_per_token
 from dfcompile.language_models.steps.batch import Batch, Sequences, decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
-from dfcompile.option_texts import parse_dims
+from dfcompile.options.language_models import LanguageOptions
 from dfcompile.report.text_tables import Column, Table, page
 
 
-def graph_page(config: str, options: Mapping[str, object], width: int) -> str:
+def graph_page(asked: LanguageOptions, width: int) -> str:
     """Return the kernels of the graph of one step as a table, and their multiply-accumulates beside the closed form.
 
     The graph multiplies every query with every key, makes logits of every token, and expands latents: so does the
@@ -28,15 +25,15 @@ def graph_page(config: str, options: Mapping[str, object], width: int) -> str:
         UserError: no single kind of sequence is asked for, it is longer than a window, torch or transformers is not
             installed, or the two differ, which says by how much.
     """
-    how = "--from-onnx" if options.get("from_onnx") else "--from-graph"
-    batch, group = _asked(options, how)
-    configuration = read_configuration(config, may_download=bool(options.get("allow_download")))
+    how = "--from-onnx" if asked.from_onnx else "--from-graph"
+    batch, group = _one_step(asked, how)
+    configuration = read_configuration(asked.config, may_download=asked.allow_download)
     model = model_of(configuration)
     least = min((one.extent for one in (layer.attention.reach for layer in model.layers) if one.mask is not Mask.FULL),
                 default=batch.longest)  # fmt: skip
     if batch.longest > least:
         raise UserError(f"{how}: found a prompt of {batch.longest} tokens against a window of {least} or fewer")
-    trace = _trace(configuration, group, options)
+    trace = _trace(configuration, group, asked)
     kernels = graph_kernels(trace)
     closed = step_of(model, batch, uniform(FORMATS["bf16"]), StepChoices(causal=False, latent=Latent.NAIVE)).macs
     counted = total_macs(kernels)
@@ -54,27 +51,22 @@ def graph_page(config: str, options: Mapping[str, object], width: int) -> str:
     return page(lines)
 
 
-def _trace(configuration: Configuration, group: Sequences, options: Mapping[str, object]) -> Trace:
-    path = options.get("from_onnx")
-    if path is None:
+def _trace(configuration: Configuration, group: Sequences, asked: LanguageOptions) -> Trace:
+    if asked.from_onnx is None:
         return exported_trace(
             configuration.values, group.new, configuration.where, past=group.past, sequences=group.count
         )
     from dfcompile.language_models.graph.onnx_trace import onnx_trace
 
-    dims = options.get("dims")
-    assert isinstance(dims, tuple)
-    return onnx_trace(Path(str(path)), parse_dims(dims))
+    return onnx_trace(asked.from_onnx, asked.dims)
 
 
-def _asked(options: Mapping[str, object], how: str) -> tuple[Batch, Sequences]:
+def _one_step(asked: LanguageOptions, how: str) -> tuple[Batch, Sequences]:
     """Return the one step that is asked for, and its one kind of sequence."""
-    prompts, decodes = (options.get(word) or () for word in ("prefill", "decode"))
-    assert isinstance(prompts, tuple)
-    assert isinstance(decodes, tuple)
-    if options.get("chunked") or len(prompts) + len(decodes) != 1:
+    prompts, decodes = asked.prefill, asked.decode
+    if asked.chunked or len(prompts) + len(decodes) != 1:
         raise UserError(f"{how}: found no single prompt (give --prefill TOKENS or --decode CONTEXTxBATCH)")
-    batch = prefill_batch(str(prompts[0]), all_rows=True) if prompts else decode_batch(str(decodes[0]))
+    batch = prefill_batch(prompts[0], all_rows=True) if prompts else decode_batch(decodes[0])
     if len(batch.groups) != 1:
         raise UserError(f"{how}: {batch.name}: found sequences of {len(batch.groups)} lengths against one")
     return batch, batch.groups[0]

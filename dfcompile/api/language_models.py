@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.host.inputs import read_text
@@ -29,7 +30,9 @@ from dfcompile.language_models.steps.choices import Fusion, Latent, StepChoices
 from dfcompile.language_models.study import Request, Study, study_of
 from dfcompile.language_models.times.kernel_time import TimeModel
 from dfcompile.language_models.times.step_time import Transfers
-from dfcompile.option_texts import read_real
+from dfcompile.options import read_options, takes
+from dfcompile.options.language_models import LanguageOptions
+from dfcompile.options.numbers import read_real
 from dfcompile.records import replace
 from dfcompile.report.plain_values import Json, rounded
 
@@ -37,42 +40,35 @@ MOST_CHIPS = 2**20
 MOST_SWEPT = 64
 _DEGREES = {"tp": "tensor", "sp": "sequence", "dp": "data", "pp": "pipeline", "ep": "expert", "mb": "micro_batches"}
 _SWEPT = ("batch", "chips", "context", "dtype")
-Options = Mapping[str, object]
 
 
-def request_of(config: str, system: str, options: Options) -> Request:
-    """Return a request of the options of the command line, by their names with underscores.
+def request_of(asked: LanguageOptions) -> Request:
+    """Return the request of a study.
 
     Raises:
-        UserError: one is not written as it should be, or no step is asked for.
+        UserError: an option is not written as it should be, or no step is asked for.
     """
-    degrees = options.get("degrees")
-    efficiency = _text(options, "efficiency")
-    time = _text(options, "time_") or ("calibrated" if efficiency else "roofline")
-    fixed = degrees_of(degrees) if isinstance(degrees, str) else None
-    chips = _chips(_text(options, "chips") or "1") if fixed is None else (fixed.chips,)
-    multiplies = _text(options, "multiplies") or "bf16,fp16"
-    price = options.get("usd_per_chip_hour", 0.0)
-    assert isinstance(price, int | float)
+    time = asked.time or ("calibrated" if asked.efficiency else "roofline")
+    fixed = None if asked.degrees is None else degrees_of(asked.degrees)
     return Request(
-        config=config,
-        system=system,
-        batches=_batches(options),
-        chips=chips,
+        config=asked.config,
+        system=asked.system,
+        batches=_batches(asked),
+        chips=_chips(asked.chips) if fixed is None else (fixed.chips,),
         degrees=fixed,
-        aim=Aim(_text(options, "aim") or "time"),
-        dtypes=_text(options, "dtype"),
-        choices=_choices(options),
+        aim=Aim(asked.aim),
+        dtypes=asked.dtype,
+        choices=_choices(asked),
         time=TimeModel(time),
-        efficiency=efficiency,
-        transfers=Transfers(_text(options, "transfers") or "async"),
-        overlap=options.get("overlap") == "full",
-        block=_whole(options, "kv_block", 1),
-        multiplies=tuple(number_format(name, "--multiplies").name for name in multiplies.split(",")),
-        oversubscribed=bool(options.get("allow_oversubscribed")),
-        offload=offload_of(_text(options, "offload") or "none"),
-        usd_per_chip_hour=float(price),
-        may_download=bool(options.get("allow_download")),
+        efficiency=asked.efficiency,
+        transfers=Transfers(asked.transfers),
+        overlap=asked.overlap == "full",
+        block=asked.kv_block,
+        multiplies=tuple(number_format(name, "--multiplies").name for name in asked.multiplies.split(",")),
+        oversubscribed=asked.allow_oversubscribed,
+        offload=offload_of(asked.offload),
+        usd_per_chip_hour=asked.usd_per_chip_hour,
+        may_download=asked.allow_download,
     )
 
 
@@ -90,24 +86,22 @@ def offload_of(text: str) -> Fraction | None:
     return share
 
 
-def _choices(options: Options) -> StepChoices:
-    histogram = options.get("expert_histogram")
+def _choices(asked: LanguageOptions) -> StepChoices:
     return StepChoices(
-        causal=options.get("attention") != "full",
-        flash=options.get("scores") != "memory",
-        fusion=Fusion(_text(options, "fusion") or "none"),
-        latent=Latent(_text(options, "latent") or "auto"),
-        shared_prefix=_whole(options, "shared_prefix", 0),
-        expert_shares=expert_shares(Path(str(histogram))) if histogram is not None else (),
+        causal=asked.attention == "causal",
+        flash=asked.scores == "chip",
+        fusion=Fusion(asked.fusion),
+        latent=Latent(asked.latent),
+        shared_prefix=asked.shared_prefix,
+        expert_shares=() if asked.expert_histogram is None else expert_shares(asked.expert_histogram),
     )
 
 
-def _batches(options: Options) -> tuple[Batch, ...]:
-    all_rows = options.get("head") == "all"
+def _batches(asked: LanguageOptions) -> tuple[Batch, ...]:
     batches = (
-        *(prefill_batch(text, all_rows=all_rows) for text in _texts(options, "prefill")),
-        *(decode_batch(text) for text in _texts(options, "decode")),
-        *(chunked_batch(text) for text in _texts(options, "chunked")),
+        *(prefill_batch(text, all_rows=asked.head == "all") for text in asked.prefill),
+        *(decode_batch(text) for text in asked.decode),
+        *(chunked_batch(text) for text in asked.chunked),
     )
     if not batches:
         raise UserError("llm: found no step (give --prefill TOKENS, --decode CONTEXTxBATCH or --chunked …)")
@@ -218,35 +212,35 @@ def _resized(groups: tuple[Sequences, ...], change: str, amount: int) -> tuple[S
     return tuple(replace(group, past=amount - 1) if group.decodes else replace(group, new=amount) for group in groups)
 
 
-def notebook_page(config: str, system: str, options: Options) -> str:
+def notebook_page(asked: LanguageOptions) -> str:
     """Return what the notebook prints of a configuration and a machine.
 
     Raises:
         UserError: options that the notebook has not, or what it cannot read.
     """
-    given = [name for name in ("prefill", "decode", "degrees") if options.get(name)]
+    given = [name for name in ("prefill", "decode", "degrees") if getattr(asked, name)]
     if given:
         raise UserError(f"--compat notebook: found --{given[0]}, which its last cell has not (--chunked P:A:C sets it)")
-    configuration = read_configuration(config, may_download=bool(options.get("allow_download")))
+    configuration = read_configuration(asked.config, may_download=asked.allow_download)
     model = notebook_model(configuration.values, configuration.where)
-    device, _ = find_device(system)
+    device, _ = find_device(asked.system)
     sizes = [8192, 512, 256]
-    chunked = _texts(options, "chunked")
-    if chunked:
-        words = chunked[0].split(":")
+    if asked.chunked:
+        words = asked.chunked[0].split(":")
         if len(words) != 3:
-            raise UserError(f"--chunked: found {chunked[0]!r} against PROMPT:ANSWER:CHUNK")
+            raise UserError(f"--chunked: found {asked.chunked[0]!r} against PROMPT:ANSWER:CHUNK")
         sizes = [_positive("--chunked", word, 2**40) for word in words]
     return notebook_text(model, notebook_machine(device), *sizes)
 
 
-def studied(config: str, system: str, **options: object) -> Study:
+@takes(LanguageOptions)
+def studied(config: str, system: str, **options: Any) -> Study:
     """Study a language model from Python, with the options of the command line by their names.
 
     Raises:
         UserError: as `study_of`.
     """
-    return study_of(request_of(config, system, options))
+    return study_of(request_of(read_options(LanguageOptions, {"config": config, "system": system, **options})))
 
 
 def _chips(text: str) -> tuple[int, ...]:
@@ -258,20 +252,3 @@ def _positive(option: str, text: str, most: int) -> int:
     if not (word.isascii() and word.isdecimal() and len(word) < 20 and 1 <= int(word) <= most):
         raise UserError(f"{option}: found {word[:40]!r} against a whole number of 1 to {most}")
     return int(word)
-
-
-def _text(options: Options, name: str) -> str:
-    found = options.get(name)
-    return found if isinstance(found, str) else ""
-
-
-def _texts(options: Options, name: str) -> tuple[str, ...]:
-    found = options.get(name)
-    if isinstance(found, str):
-        return (found,)
-    return tuple(str(one) for one in found) if isinstance(found, tuple | list) else ()
-
-
-def _whole(options: Options, name: str, default: int) -> int:
-    found = options.get(name, default)
-    return found if isinstance(found, int) else default

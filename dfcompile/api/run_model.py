@@ -5,24 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.api.requests import (
-    NO_DIMS,
-    NO_FIXED_INPUTS,
-    NO_SHAPES,
-    Dims,
-    File,
-    FixedInputs,
-    Names,
-    Rules,
-    Shapes,
-    compile_options,
-    rules_of,
-)
 from dfcompile.errors import UserError, nearest
-from dfcompile.expansion_names import PUBLISHED, named_word
+from dfcompile.expansion_names import PUBLISHED
 from dfcompile.frontend import Model, read_model
 from dfcompile.lowering.execution.compiled_run import run_program
-from dfcompile.options import show_nothing
+from dfcompile.options import Options, read_options, show_nothing
+from dfcompile.options.readers import Dims, File, FixedInputs, Names, Rules, Shapes
 from dfcompile.plan import addressed_plan, plan_of
 from dfcompile.variants import Lowerings
 
@@ -35,9 +23,9 @@ def run_model(
     *,
     expand: Rules = (),
     passes: Names = (),
-    shapes: Shapes = NO_SHAPES,
-    dims: Dims = NO_DIMS,
-    fixed_inputs: FixedInputs = NO_FIXED_INPUTS,
+    shapes: Shapes = (),
+    dims: Dims = (),
+    fixed_inputs: FixedInputs = (),
     seed: int = 0,
 ) -> dict[str, Array]:
     """Lower a model, compile it and run it; nothing is scheduled, so expansions may call libraries such as LAPACK.
@@ -62,11 +50,10 @@ def run_model(
             compiler or a library that is called.
         InternalError: a bug of dfcompile.
     """
-    options = compile_options(
-        model, pes=1, expand=expand, passes=passes, shapes=shapes, dims=dims, fixed_inputs=fixed_inputs
-    )
-    combinations = options.combinations
-    if named_word(rules_of(expand)) not in (None, PUBLISHED) or len(combinations) != 1:
+    given = {"passes": passes, "shapes": shapes, "dims": dims, "fixed_inputs": fixed_inputs}
+    options = read_options(Options, {"model": model, "pes": 1, "expand": expand or PUBLISHED, **given})
+    combinations = options.expand.combinations
+    if options.expand.chooses or len(combinations) != 1:
         raise UserError(
             f"--expand: {len(combinations)} combinations, auto or quick against one expansion of each operator"
         )

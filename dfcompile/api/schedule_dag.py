@@ -1,20 +1,17 @@
 """From a canonical DAG to its schedules: what ``dfcompile schedule`` does."""
 
 from collections.abc import Sequence
-from fractions import Fraction
-from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from dfcompile.api.requests import Counts, Names, counts_of, one_of, partitions_of
 from dfcompile.api.runs import Run
 from dfcompile.api.scheduled import schedule_results
 from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.forms.dag_file import read_dag_file
-from dfcompile.errors import UserError
 from dfcompile.host.stages import counted
-from dfcompile.option_texts import parse_fifos, parse_slack
-from dfcompile.options import DEFAULT_SLACK, Effort, Objective, ShowStage, Timing, show_nothing
+from dfcompile.options import DEFAULT_SLACK, DagOptions, Effort, ShowStage, of_stage, read_options, show_nothing, takes
+from dfcompile.options.readers import File
 from dfcompile.report.schedule_summary import summarize_schedules
 from dfcompile.scheduler import ScheduleOptions, registered_partitioners
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
@@ -22,116 +19,53 @@ from dfcompile.scheduler.front import SHORTEST, Selection, grouped, options_text
 from dfcompile.scheduler.listing.cp_sat import NOT_PROVED, is_installed
 
 
-def schedule(
-    dag: CanonicalDag | str | PathLike[str],
-    *,
-    pes: Counts,
-    partition: Names = "best",
-    effort: str = "default",
-    barrier: bool | None = None,
-    timing: str = "exact",
-    fifo: str | int | None = None,
-    max_fifo: int | None = None,
-    objective: str = "makespan",
-    slack: str | float | Fraction = DEFAULT_SLACK,
-    front: bool = False,
-    simulate: bool = False,
-    show: ShowStage = show_nothing,
-) -> Run:
+@takes(DagOptions)
+def schedule(dag: CanonicalDag | File, *, show: ShowStage = show_nothing, **options: Any) -> Run:
     """Schedule a canonical DAG on numbers of processing elements.
 
     The options are those of ``dfcompile schedule``, as Python values or as its texts.
 
     Args:
         dag: the graph, or its file, as text or JSON.
-        pes: numbers of processing elements, each gives results.
-        partition: names of partitioners, which are compared.
-        effort: ``quick``, ``default`` or ``high``: how much is tried for a short schedule.
-        barrier: whether a spatial block waits for the one before; ``None``: as the partitioner has it.
-        timing: ``exact``, of a replay with the FIFOs of the schedule; or ``steady``, from mean intervals.
-        fifo: ``in-flight``, ``rule``, ``minimal`` or a number of elements; ``None``: as the timing has it.
-        max_fifo: elements that a FIFO may hold; ``None``: as many as it takes.
-        objective: ``makespan``, the shortest schedule; or ``fifo``, the smallest FIFOs among schedules that take little
-            more than the shortest.
-        slack: how much more, as a part of the makespan; a text is a percentage.
-        front: give all schedules found of which none is both shorter and of smaller FIFOs, instead of one.
-        simulate: replay the schedules with their FIFOs.
         show: gives a context that lasts as long as a stage, for showing progress.
+        options: by name.
 
     Raises:
         UserError: the file cannot be read, or an option is none.
         InternalError: a bug of dfcompile.
     """
-    choices, warnings = schedule_choices(
-        counts_of(pes),
-        partitions_of(partition),
-        effort=effort,
-        barrier=barrier,
-        timing=timing,
-        fifo=fifo,
-        max_fifo=max_fifo,
-        simulate=simulate,
-    )
-    selection = selection_of(objective, slack, front=front)
+    file = Path() if isinstance(dag, CanonicalDag) else Path(dag)
+    asked = read_options(DagOptions, {"dag": file, **options})
+    choices, warnings = schedule_choices(asked)
+    selection = selection_of(asked)
     if isinstance(dag, CanonicalDag):
         return scheduled_run(dag, choices, warnings, show, selection)
     with show(f"reading {dag}"):
-        graph = read_dag_file(Path(dag))
-    return scheduled_run(graph, choices, warnings, show, selection, (Path(dag),))
+        graph = read_dag_file(file)
+    return scheduled_run(graph, choices, warnings, show, selection, (file,))
 
 
-def schedule_choices(
-    counts: Sequence[int],
-    partitions: Sequence[str],
-    *,
-    effort: str,
-    barrier: bool | None,
-    timing: str,
-    fifo: str | int | None,
-    simulate: bool,
-    max_fifo: int | None = None,
-) -> tuple[tuple[ScheduleOptions, ...], tuple[str, ...]]:
+def schedule_choices(asked: DagOptions) -> tuple[tuple[ScheduleOptions, ...], tuple[str, ...]]:
     """Return the options of each schedule, and warnings: plug-ins that cannot be imported, proofs that are not tried.
 
     Raises:
-        UserError: there is no such partitioner or timing, or FIFOs are no such thing.
+        UserError: there is no such partitioner.
     """
     known = registered_partitioners()
-    for name in partitions:
+    for name in asked.partition:
         known.find(name, "--partition")
-    tried = one_of("effort", effort, tuple(Effort))
-    chosen, sizes = one_of("timing", timing, tuple(Timing)), None if fifo is None else parse_fifos(str(fifo))
     choices = tuple(
-        ScheduleOptions(
-            count,
-            name,
-            barrier=barrier,
-            timing=chosen,
-            fifos=sizes,
-            simulated=simulate,
-            effort=tried,
-            max_fifo=max_fifo,
-        )
-        for count in counts
-        for name in partitions
+        ScheduleOptions(count, name, fifos=asked.fifo, simulated=asked.simulate, **of_stage(asked, "scheduling"))
+        for count in asked.pes
+        for name in asked.partition
     )
-    untried = (NOT_PROVED,) if tried is Effort.HIGH and not is_installed() else ()
+    untried = (NOT_PROVED,) if asked.effort is Effort.HIGH and not is_installed() else ()
     return choices, (*known.warnings, *untried)
 
 
-def selection_of(objective: str, slack: str | float | Fraction, *, front: bool) -> Selection:
-    """Return what is chosen of the schedules that are found.
-
-    Raises:
-        UserError: there is no such objective, the slack is no percentage, or a front is to be one schedule.
-    """
-    chosen = one_of("objective", objective, tuple(Objective))
-    if front and chosen is Objective.FIFO:
-        raise UserError(
-            "--front: found --objective fifo, which chooses one, against a front, which has all (leave one out)"
-        )
-    part = parse_slack(slack) if isinstance(slack, str) else Fraction(slack)
-    return Selection(chosen, part, front=front)
+def selection_of(asked: DagOptions) -> Selection:
+    """Return what is chosen of the schedules that are found."""
+    return Selection(asked.objective, DEFAULT_SLACK if asked.slack is None else asked.slack, front=asked.front)
 
 
 def scheduled_run(

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from dfcompile.api.pages import PageSource
 from dfcompile.api.pictures import Picture
-from dfcompile.api.requests import one_of
 from dfcompile.api.runs import Reported
 from dfcompile.audit.design import audit_design
 from dfcompile.dfmodel_backend.check.design_recomputation import recompute_design
@@ -23,6 +22,8 @@ from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.placement.placed_design import PlacedConfiguration, place_design
 from dfcompile.dfmodel_backend.solve.corrections import corrections_of
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
+from dfcompile.options import SetupOptions, read_options, takes
+from dfcompile.options.readers import File
 from dfcompile.report.design.figures import DesignReport
 from dfcompile.report.design.summary import summarize_design
 from dfcompile.visualization.dataflow import dataflow_of_design
@@ -65,27 +66,28 @@ class DesignRun(Reported):
         return MappingProxyType({one.configuration: Picture(placement_svg(design, one)) for one in self.placed})
 
 
-def solve(
-    setup: str | PathLike[str], *, compat: str = "right", solver: str = "dp", sharding_objective: str | None = None
-) -> DesignRun:
+@takes(SetupOptions)
+def solve(setup: File, **options: Any) -> DesignRun:
     """Solve a DFModel set-up file: shard its kernels, choose what it leaves open, fuse them.
 
     Args:
         setup: the file, text or binary.
-        compat: flaws of DFModel to repeat, as in ``--compat``.
-        solver: for the configurations.
-        sharding_objective: what the sharding minimises, ``bytes`` between chips or ``time``; else time, or bytes where
-            that flaw is repeated.
+        options: by name.
 
     Raises:
         UserError: the file contradicts itself, or nothing fits.
         InternalError: a bug of dfcompile.
     """
-    file = Path(setup)
+    return solved(read_options(SetupOptions, {"setup": setup, **options}))
+
+
+def solved(asked: SetupOptions) -> DesignRun:
+    """Solve a set-up file with options that were read already; see `solve`."""
+    file = asked.setup
     options = DesignOptions(
-        find_solver(solver).name,
-        None if sharding_objective is None else _objective(sharding_objective),
-        parse_compatibility(compat),
+        find_solver(asked.solver).name,
+        ShardingObjective(asked.sharding_objective) if asked.sharding_objective else None,
+        parse_compatibility(asked.compat),
     )
     message = read_message(file)
     solution = solve_message(message, str(file), options)
@@ -99,7 +101,3 @@ def solve(
     report = summarize_design("stdin" if str(file) == STANDARD_INPUT else file.stem, solution, placed, corrections)
     audit_design(report, solution, placed, corrections)
     return DesignRun(report, message, solution, placed, file)
-
-
-def _objective(word: str) -> ShardingObjective:
-    return one_of("sharding-objective", word, tuple(ShardingObjective))

@@ -5,13 +5,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dfcompile.api.scheduled import ScheduleResult
+from dfcompile.options import Pictures
 
 
-def schedule_pictures(found: ScheduleResult, trace: Path | None, gantt: Path | None) -> Mapping[Path, str]:
+def schedule_pictures(found: ScheduleResult, asked: Pictures) -> Mapping[Path, str]:
     """Return the trace and the Gantt chart of a schedule, by file, as far as they are asked for."""
     pictures = {}
-    if trace is not None:
-        pictures[trace] = found.trace()
-    if gantt is not None:
-        pictures[gantt] = found.gantt().svg
+    if asked.trace is not None:
+        pictures[asked.trace] = found.trace()
+    if asked.gantt is not None:
+        pictures[asked.gantt] = found.gantt().svg
     return MappingProxyType(pictures)

@@ -8,8 +8,8 @@ from dfcompile.canonical_dag.extraction.granularity import Granularity
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.errors import UserError, nearest
 from dfcompile.exploration.objectives import KB_BYTES, Machine, Objective
-from dfcompile.option_texts import REAL, read_real
 from dfcompile.options import DEFAULT_TRIES, ExpansionRule
+from dfcompile.options.numbers import REAL, read_real
 from dfcompile.scheduler.options import QUICK_PARTITION
 
 _UNITS = {"": KB_BYTES, "b": 1, "kb": KB_BYTES, "mb": KB_BYTES**2, "gb": KB_BYTES**3}

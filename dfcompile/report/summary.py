@@ -243,12 +243,12 @@ def _layouts(point: Point) -> Iterator[LayoutSummary]:
 
 
 def _granularity(options: Options) -> str:
-    others = "chosen per operator" if options.automatic else "declared"
-    return ", ".join((options.granularity or others, *options.own_granularity))
+    others = "chosen per operator" if options.expand.chooses else "declared"
+    return ", ".join((options.granularity.every or others, *options.granularity.own))
 
 
 def _expansions(options: Options) -> str:
-    return f"chosen per number of PEs, {options.aim} first" if options.automatic else "published"
+    return f"chosen per number of PEs, {options.objective} first" if options.expand.chooses else "published"
 
 
 def _effect(applied: AppliedPass) -> AssumptionSummary:

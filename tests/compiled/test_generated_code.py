@@ -13,9 +13,9 @@ from dfcompile.lowering import Reduction, apply_passes, lower_to_canonical, lowe
 from dfcompile.lowering.execution.compiled_run import run_program
 from dfcompile.lowering.operators import MatMul, Reduce
 from dfcompile.lowering.passes.fuse_elementwise import fuse_elementwise
-from dfcompile.options import Options
 from dfcompile.records import replace
 from dfcompile.testing.expansions import check_expansion
+from tests.asked_options import asked
 from tests.onnx_files import save_convolution
 from tests.onnx_nodes import TABLE, Node, assert_same, lowered, random
 from tests.onnx_text import program_from_text
@@ -97,4 +97,4 @@ def test_lowered_model_that_computes_something_else_is_told_with_the_reference(t
 
     told = r"output 'y': \S+ at \[0, \d, \d, \d\] against 0.0 of a sloth, tolerance 5.\d+e-05 \(wake it\)"
     with pytest.raises(DisagreementError, match=told):
-        explore(Options(path, (4,), verify=True), read=read_wrong)
+        explore(asked(path, (4,), verify=True), read=read_wrong)

@@ -9,9 +9,9 @@ import pytest
 from dfcompile.dfmodel_backend import Mapping
 from dfcompile.driver import Exploration, Point, explore
 from dfcompile.errors import UserError
-from dfcompile.option_texts import parse_chips
-from dfcompile.options import ExpansionRule, Options
+from dfcompile.options.numbers import counts
 from dfcompile.report.summary import summarize
+from tests.asked_options import asked
 
 MODELS = Path(__file__).parents[1] / "models"
 ENCODER = MODELS / "encoder_layer.py"
@@ -23,7 +23,7 @@ CHIPS = (1, 2, 4)
 
 @pytest.fixture(scope="module")
 def encoder() -> Exploration:
-    return explore(Options(model=ENCODER, pes=(64,), chips=CHIPS, system="sn30"))
+    return explore(asked(ENCODER, (64,), chips=CHIPS, system="sn30"))
 
 
 def test_more_chips_at_hand_are_never_slower(encoder: Exploration) -> None:
@@ -96,13 +96,7 @@ def test_a_product_on_two_chips_takes_what_a_reader_computes() -> None:
     The ideal splits what is summed over. A core multiplies 192 pairs at a time, so that 48 take as long as 96: attained
     is less by columns.
     """
-    options = Options(
-        model=PRODUCT,
-        pes=(8,),
-        chips=(1, 2),
-        system="sn30",
-        expand=(ExpansionRule("MatMul", ("ip",)),),
-    )
+    options = asked(PRODUCT, (8,), "MatMul=ip", chips=(1, 2), system="sn30")
     alone, both = (point.attained for point in explore(options).points)
     (configuration,) = both.configurations
 
@@ -151,7 +145,7 @@ def test_every_exchange_is_listed_by_name_and_axis(encoder: Exploration) -> None
 
 @cache
 def point_on_eight_chips(name: str) -> Point:
-    return explore(Options(model=MODELS / name, pes=(64,), chips=(8,), system="sn30")).points[0]
+    return explore(asked(MODELS / name, (64,), chips=(8,), system="sn30")).points[0]
 
 
 def on_eight_chips(name: str) -> Mapping:
@@ -219,6 +213,6 @@ def test_kernels_keep_the_names_of_operators(encoder: Exploration) -> None:
 
 def test_a_machine_without_network_has_one_chip() -> None:
     with pytest.raises(UserError, match="system 'canonical': found 2 chips against 1: its file has no network"):
-        explore(Options(model=ENCODER, pes=(64,), chips=(2,)))
+        explore(asked(ENCODER, (64,), chips=2))
     with pytest.raises(UserError, match="--chips: found '0' against a positive integer"):
-        parse_chips("1,0")
+        counts("--chips", "1,0")

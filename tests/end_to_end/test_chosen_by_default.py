@@ -44,7 +44,7 @@ def report(*options: str) -> Report:
     for name, value in zip(options[::2], options[1::2], strict=True):
         key = name.removeprefix("--")
         named[key] = [*named.get(key, []), value] if key in ("expand", "granularity") else value
-    return df.compile("m.onnx", pes=8, **named).report  # type: ignore[arg-type]  # as a notebook might
+    return df.compile("m.onnx", pes=8, **named).report
 
 
 def chosen(found: Report) -> AutomaticSummary:

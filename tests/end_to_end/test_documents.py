@@ -14,6 +14,7 @@ from tests.documents import (
     CANONICAL_OPERATORS,
     FIELDS,
     FIELDS_DOCUMENT,
+    OPTION_DOCUMENTS,
     PICTURE,
     RECORDS,
     ROOT,
@@ -21,6 +22,7 @@ from tests.documents import (
     SHOWN,
     documents,
     fields_now,
+    options_now,
     session_now,
     taken_now,
     with_canonical_operators,
@@ -163,3 +165,11 @@ def test_every_included_file_is_there_and_named_as_the_site_reads_it() -> None:
         (page.name, name) for page, names in included.items() for name in names if not (ROOT / name).is_file()
     ] == []
     assert [page.name for page, text in pages.items() if len(re.findall("8 *< *--", text)) != len(included[page])] == []
+
+
+@pytest.mark.parametrize("page", OPTION_DOCUMENTS, ids=lambda page: page.stem)
+def test_tables_of_options_are_those_of_the_commands(page: Path) -> None:
+    text = page.read_text()
+
+    assert "<!-- options of " in text
+    assert options_now(text) == text, STALE

@@ -9,11 +9,11 @@ import onnx
 from dace.sdfg.nodes import MapEntry
 from google.protobuf.message import DecodeError
 
-from dfcompile.api.requests import fixed_inputs_of
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program, ReadOptions, read_model
 from dfcompile.frontend.onnx_model import program_of
 from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.options.readers import fixed_inputs
 from tests.fuzz.command_line import bug, run_command, without_names
 from tests.fuzz.comparison import difference
 from tests.fuzz.draw import Array, Draw
@@ -77,7 +77,7 @@ def _invalid(program: Program, case: Case) -> Outcome | None:
 
 
 def _lowered(path: Path, case: Case) -> Program:
-    reading = ReadOptions(fixed_inputs=fixed_inputs_of({name: case.feeds[name] for name in case.fixed}))
+    reading = ReadOptions(fixed_inputs=fixed_inputs("--input", {name: case.feeds[name] for name in case.fixed}))
     return lower_to_maps(lower_to_canonical(read_model(path, reading).program, _TABLE, ()), _TABLE, ())
 
 

@@ -14,7 +14,6 @@ from dfcompile.audit.schedules import audit_schedules
 from dfcompile.canonical_dag import parse_dag
 from dfcompile.driver import explore
 from dfcompile.lowering.execution.verification import Deviation, Effect
-from dfcompile.option_texts import parse_expand
 from dfcompile.options import Options, Timing
 from dfcompile.records import replace as changed
 from dfcompile.report.figures import Report
@@ -22,6 +21,7 @@ from dfcompile.report.schedule_summary import summarize_schedules
 from dfcompile.report.summary import summarize
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.checked_schedule import Scheduling
+from tests.asked_options import asked
 from tests.onnx_text import model_from_text
 
 NETWORK: Final = (
@@ -108,7 +108,7 @@ def on_three_chips(folder: Path) -> Options:
     file, machine = folder / "classifier.onnx", folder / "machine.yaml"
     onnx.save(model_from_text(CLASSIFIER, u=np.ones((24, 32), np.float32)), file)
     machine.write_text(MACHINE)
-    return Options(file, (4,), chips=(3,), system=str(machine))
+    return asked(file, (4,), chips=(3,), system=str(machine))
 
 
 def compiled(name: str, options: Options) -> Audited:
@@ -146,8 +146,8 @@ def audited_reports(folder: Path) -> tuple[Audited, ...]:
     """
     network = network_file(folder)
     return (
-        verified("named expansions", Options(network, (3,), parse_expand(["Conv=im2col"]))),
-        compiled("chosen expansions", Options(network, (4,), automatic=True, repeat=3)),
+        verified("named expansions", asked(network, (3,), "Conv=im2col")),
+        compiled("chosen expansions", asked(network, (4,), "auto", repeat=3)),
         compiled("three chips", on_three_chips(folder)),
         scheduled(
             "schedules",

@@ -8,8 +8,7 @@ import pytest
 
 from dfcompile.driver import explore
 from dfcompile.errors import UserError, VerificationError
-from dfcompile.option_texts import parse_expand
-from dfcompile.options import Options
+from tests.asked_options import asked
 from tests.onnx_files import save_convolution
 from tests.onnx_text import model_from_text
 
@@ -22,7 +21,7 @@ def convolution(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_points_are_the_product_of_pes_and_combinations(convolution: Path) -> None:
-    found = explore(Options(convolution, (4, 2), parse_expand(["MatMul=mv,op"])))
+    found = explore(asked(convolution, (4, 2), "MatMul=mv,op"))
 
     assert [(point.pes, point.variant.expansions["MatMul"]) for point in found.points] == [
         (4, "mv"),
@@ -37,7 +36,7 @@ def test_no_fifo_is_larger_than_allowed_neither_of_the_schedule_nor_of_the_mappi
     """Of a softmax: the exponentials wait for their sum."""
     model = model_from_text("softmax (float[1,8] x) => (float[1,8] y) { y = Softmax<axis = 1>(x) }")
     onnx.save(model, tmp_path / "softmax.onnx")
-    free, limited = (explore(Options(tmp_path / "softmax.onnx", (8,), max_fifo=most)).points[0] for most in (None, 2))
+    free, limited = (explore(asked(tmp_path / "softmax.onnx", (8,), max_fifo=most)).points[0] for most in (None, 2))
 
     assert free.scheduled.schedule.fifo_capacity.max() > 2
     assert limited.scheduled.schedule.fifo_capacity.max() <= 2
@@ -47,14 +46,14 @@ def test_no_fifo_is_larger_than_allowed_neither_of_the_schedule_nor_of_the_mappi
 def test_of_constants_alone_nothing_is_split_over_chips(tmp_path: Path) -> None:
     model = model_from_text("g () => (float[2,3] y) { y = PRelu(a, b) }", a=np.ones((2, 3), np.float32), b=NAN)
     onnx.save(model, tmp_path / "constant.onnx")
-    (point,) = explore(Options(tmp_path / "constant.onnx", (4,), system="sn30", chips=(4,))).points
+    (point,) = explore(asked(tmp_path / "constant.onnx", (4,), system="sn30", chips=(4,))).points
 
     assert point.attained.chips == 1
 
 
 def test_wrong_options_are_found_before_the_model_is_read(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="MatMul has no 'nope'"):
-        explore(Options(tmp_path / "missing.onnx", (4,), parse_expand(["MatMul=nope"])))
+        explore(asked(tmp_path / "missing.onnx", (4,), "MatMul=nope"))
 
 
 def test_schedule_that_the_checker_rejects_is_a_bug(convolution: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +62,7 @@ def test_schedule_that_the_checker_rejects_is_a_bug(convolution: Path, monkeypat
 
     monkeypatch.setattr("dfcompile.scheduler.checked_schedule.check", reject)
     with pytest.raises(VerificationError, match="rejected"):
-        explore(Options(convolution, (4,)))
+        explore(asked(convolution, (4,)))
 
 
 def test_mapping_that_the_checker_rejects_is_a_bug(convolution: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,4 +71,4 @@ def test_mapping_that_the_checker_rejects_is_a_bug(convolution: Path, monkeypatc
 
     monkeypatch.setattr("dfcompile.dfmodel_backend.solve.chip_counts.check_mapping", reject)
     with pytest.raises(VerificationError, match="rejected"):
-        explore(Options(convolution, (4,)))
+        explore(asked(convolution, (4,)))

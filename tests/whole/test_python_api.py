@@ -164,12 +164,12 @@ def test_a_module_in_memory_is_compiled_and_stays_as_it_was() -> None:
 )
 def test_wrong_options_are_errors_of_the_user(model: Path, options: dict[str, object], message: str) -> None:
     with pytest.raises(df.UserError, match=message):
-        df.compile(model, **options)  # type: ignore[arg-type]  # as a notebook might
+        df.compile(model, **options)
 
 
 def test_wrong_values_and_files_are_errors_of_the_user(model: Path, tmp_path: Path) -> None:
     with pytest.raises(df.UserError, match="model: found a value of type int against a file"):
-        df.compile(7, pes=4)  # type: ignore[arg-type]  # as a notebook might
+        df.compile(7, pes=4)
     with pytest.raises(df.UserError, match="example_inputs: given beside an ONNX model"):
         df.compile(onnx.load(str(model)), pes=4, example_inputs=())
     with pytest.raises(df.UserError, match="no such file"):

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
-from dfcompile.cli.completion import PROGRAM, complete_format, complete_solver
+from dfcompile.cli.completion import PROGRAM
 from dfcompile.cli.endings import warn
-from dfcompile.cli.pages import HTML, write_page
+from dfcompile.cli.pages import write_page
 from dfcompile.cli.progress import show_stage
-from dfcompile.cli.strict_command import StrictCommand
+from dfcompile.cli.table_command import table_command
 from dfcompile.host.outputs import check_folder, check_targets, output_width, write_folder, write_text
+from dfcompile.options.solving import SetupOptions, SetupOutputs
 
 SUFFIXES = (".txt", ".pbtxt", ".txtpb", ".textproto", ".prototxt", ".pb", ".binpb", ".bin")
-OBJECTIVES = ("bytes", "time")
 STANDARD_INPUT = "-"
 INPUTS = (".py", ".onnx")
 
@@ -28,47 +26,22 @@ def is_design_call(words: Sequence[str]) -> bool:
     return any(name.lower().endswith(SUFFIXES) or name == STANDARD_INPUT for name in names)
 
 
-@click.command(name=PROGRAM, cls=StrictCommand)
-@click.argument("setup", type=click.Path(path_type=Path))
-@click.option("--compat", default="right", show_default=True, metavar="right|dfmodel[,SWITCH…]",
-              help="Repeat flaws of DFModel: all of its newest code (dfmodel), then switches such as network-is-sum, "
-              "no-weights-not-read, all-reduce-factor=2; see the manual.")  # fmt: skip
-@click.option("--solver", default="dp", show_default=True, metavar="NAME", shell_complete=complete_solver,
-              help="For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals "
-              "or a plug-in's.")  # fmt: skip
-@click.option("--sharding-objective", type=click.Choice(OBJECTIVES), show_default="time; bytes with --compat dfmodel",
-              help="What the sharding minimises: bytes between chips, or time.")  # fmt: skip
-@HTML
-@click.option("--format", "format_", default="table", show_default=True, metavar="NAME", shell_complete=complete_format,
-              help="Of the report: table, json, csv or a plug-in's.")  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="List the assumptions in the table.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
-              help="Write the solved file, the report and pictures there. The folder is new, empty or an earlier one.",
-              )  # fmt: skip
-def solve_design_file(
-    *,
-    setup: Path,
-    compat: str,
-    solver: str,
-    sharding_objective: str | None,
-    format_: str,
-    verbose: bool,
-    html: Path | None,
-    output: Path | None,
-) -> None:
+@table_command(PROGRAM, SetupOptions, SetupOutputs)
+def solve_design_file(options: SetupOptions, outputs: SetupOutputs) -> None:
     """Solve SETUP, a DFModel set-up file: shard its kernels, choose what it leaves open, fuse them.
 
     The file is text or binary; - is standard input.
     """
-    check_targets((html,))
+    setup, output = options.setup, outputs.output
+    check_targets((outputs.html,))
     if output is not None:
         check_folder(output)
 
     from dfcompile.cli.forms import find_format, page_of
 
-    form = find_format(format_)
+    form = find_format(outputs.format)
 
-    from dfcompile.api.solve_design import solve
+    from dfcompile.api.solve_design import solved
     from dfcompile.dfmodel_backend.design_file.message import bytes_of, text_of
     from dfcompile.dfmodel_backend.design_file.solved import solved_message
     from dfcompile.dfmodel_backend.fusion.registry import fusion_solvers
@@ -76,16 +49,16 @@ def solve_design_file(
     from dfcompile.visualization.design import to_dot
 
     with show_stage(f"solving {setup}"):
-        run = solve(setup, compat=compat, solver=solver, sharding_objective=sharding_objective)
+        run = solved(options)
     for warning in (*fusion_solvers().warnings, *(f"{setup}: {warning}" for warning in run.report.warnings)):
         warn(warning)
-    text = form.text_of(run.report, page_of(verbose=verbose))
+    text = form.text_of(run.report, page_of(verbose=outputs.verbose))
     written: list[Path] = []
     if output is not None:
-        solved = solved_message(run.message, run.solution)
+        message = solved_message(run.message, run.solution)
         files: dict[str, str | bytes] = {
-            "solved.txt": text_of(solved),
-            "solved.pb": bytes_of(solved),
+            "solved.txt": text_of(message),
+            "solved.pb": bytes_of(message),
             "report.txt": run.render("table", width=output_width()),
             "report.json": to_json(run.report),
             "graph.dot": to_dot(run.solution),
@@ -94,5 +67,5 @@ def solve_design_file(
         files |= {f"placement-{number}.svg": picture.svg for number, picture in run.placements().items()}
         write_folder(files, output)
         written = [output / name for name in files]
-    write_page(html, lambda: to_json(run.report), lambda: run.page_source, written)
+    write_page(outputs.html, lambda: to_json(run.report), lambda: run.page_source, written)
     write_text(text, None)

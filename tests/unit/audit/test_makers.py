@@ -12,13 +12,13 @@ from dfcompile.bounds.operators import BoundedModel
 from dfcompile.choosing import estimate, operator_options, sketches
 from dfcompile.driver import explore
 from dfcompile.lowering.alternatives import bound
-from dfcompile.option_texts import parse_expand
 from dfcompile.options import Options
 from dfcompile.report import schedule_summary, summary
 from dfcompile.report.summary import summarize
 from dfcompile.scheduler import checked_schedule, evaluation, operator_times, repetition, streaming_schedule
 from dfcompile.scheduler.evaluation import ScheduleFigures
 from dfcompile.scheduler.schedules import Schedule
+from tests.asked_options import asked
 from tests.mutants.scaling import refused_when_scaled
 from tests.onnx_text import model_from_text
 
@@ -59,7 +59,7 @@ MADE = (
 def options(tmp_path_factory: pytest.TempPathFactory) -> Options:
     folder: Path = tmp_path_factory.mktemp("product")
     onnx.save(model_from_text(MODEL), folder / "model.onnx")
-    return Options(folder / "model.onnx", (4,), parse_expand(["MatMul=mv"]), repeat=4)
+    return asked(folder / "model.onnx", (4,), "MatMul=mv", repeat=4)
 
 
 def audit(options: Options) -> None:

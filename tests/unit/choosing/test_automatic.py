@@ -17,12 +17,12 @@ from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
 from dfcompile.lowering.alternatives.outlined import Outline
-from dfcompile.option_texts import parse_expand
 from dfcompile.options import Aim, Choice, Effort, ExpansionRule, Options, Volumes
 from dfcompile.records import replace
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_table
 from dfcompile.scheduler import ScheduleOptions
+from tests.asked_options import asked
 from tests.examples import examples
 from tests.onnx_text import model_from_text, program_from_text
 from tests.unit.choosing.automatic_choices import automatic, convolutions, least_makespan
@@ -205,7 +205,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_report_says_what_was_chosen_and_the_words_that_give_the_same(file: Path) -> None:
     quick = {"partition": "best", "effort": Effort.QUICK}
-    chosen = summarize(explore(Options(file, (8, 64), automatic=True, **quick)))  # type: ignore[arg-type]
+    chosen = summarize(explore(asked(file, (8, 64), "auto", **quick)))
 
     for result in chosen.results:
         found = result.automatic
@@ -213,15 +213,7 @@ def test_report_says_what_was_chosen_and_the_words_that_give_the_same(file: Path
         assert found.is_taken
         assert found.rivals is not None
         assert found.rivals.scheduled + found.rivals.excluded == 12  # four expansions, three granularities
-        every, *own = found.granularity
-        named = Options(
-            file,
-            (result.pes,),
-            parse_expand(found.expand),
-            granularity=every,
-            own_granularity=tuple(own),
-            **quick,  # type: ignore[arg-type]
-        )
+        named = asked(file, (result.pes,), *found.expand, granularity=found.granularity, **quick)
         again = summarize(explore(named)).results[0]
         assert again.schedule.makespan_cycles == result.schedule.makespan_cycles
         assert again.schedule.tasks == result.schedule.tasks
@@ -232,7 +224,7 @@ def test_report_says_what_was_chosen_and_the_words_that_give_the_same(file: Path
 
 
 def test_hint_says_what_to_change_and_what_it_brings(file: Path) -> None:
-    report = summarize(explore(Options(file, (16,))))
+    report = summarize(explore(asked(file, (16,))))
 
     found = report.results[0].automatic
 
@@ -245,11 +237,11 @@ def test_hint_says_what_to_change_and_what_it_brings(file: Path) -> None:
 
 def test_granularity_of_an_operator_that_is_not_there_is_an_error(file: Path) -> None:
     with pytest.raises(UserError, match=r"granularity of 'MatMul_7': no operator .*did you mean 'MatMul_"):
-        explore(Options(file, (8,), own_granularity=("MatMul_7:pieces=4",)))
+        explore(asked(file, (8,), granularity="MatMul_7:pieces=4"))
 
 
 def test_more_is_not_promised_where_the_objective_compares_as_many_anyway(file: Path) -> None:
-    options = Options(file, (8,), automatic=True, is_quick=True, aim=Aim.ENERGY)
+    options = asked(file, (8,), "quick", objective="energy")
 
     found = summarize(explore(options)).results[0].automatic
 

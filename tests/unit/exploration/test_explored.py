@@ -21,8 +21,8 @@ from dfcompile.exploration.workers import InThisProcess
 from dfcompile.frontend import Program
 from dfcompile.lowering import known_alternatives, registered_expansions
 from dfcompile.lowering.alternatives.outlined import OutlinedModel
-from dfcompile.option_texts import parse_expand
 from dfcompile.options import ExpansionRule
+from dfcompile.options.readers import parse_expand
 from tests.examples import examples
 from tests.onnx_text import program_from_text
 

@@ -9,8 +9,9 @@ import pytest
 from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.lowering import addressed, registered_expansions
-from dfcompile.option_texts import parse_expand
-from dfcompile.options import Choice, Options
+from dfcompile.options import Choice
+from dfcompile.options.readers import parse_expand
+from tests.asked_options import asked
 from tests.onnx_text import model_from_text
 
 TABLE = registered_expansions()
@@ -67,7 +68,7 @@ def test_operators_get_what_their_names_and_patterns_say(tmp_path: Path) -> None
         node.name = name
     onnx.save(model, file)
 
-    found = explore(Options(file, (2,), parse_expand(["MatMul=op", "up.*/MatMul=lmv", "up.1=ip"])))
+    found = explore(asked(file, (2,), "MatMul=op", "up.*/MatMul=lmv", "up.1=ip"))
 
     names = {each.origin: each.name for each in found.variants[0].maps.chosen if each.name != "matmul"}
     assert names == {"up.0": "lmv", "up.1": "ip", "down": "op"}
@@ -77,4 +78,4 @@ def test_name_of_an_operator_without_such_an_expansion_is_an_error(tmp_path: Pat
     onnx.save(model_from_text("g (float[2] x) => (float[2] y) { y = Relu(x) }"), tmp_path / "m.onnx")
 
     with pytest.raises(UserError, match=r"^expansion 'Relu_0=direct': operator 'Relu_0' has no 'direct'"):
-        explore(Options(tmp_path / "m.onnx", (2,), parse_expand(["Relu_0=direct"])))
+        explore(asked(tmp_path / "m.onnx", (2,), "Relu_0=direct"))

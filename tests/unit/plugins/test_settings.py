@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.errors import RegistrationError, UserError
-from dfcompile.option_texts import parse_passes
+from dfcompile.options.readers import passes
 from dfcompile.plugins.settings import Setting, SettingValue, call_with, parse_call, settings_of, values_of, written
 
 
@@ -106,4 +106,4 @@ calls = st.builds(
 
 @given(st.lists(calls, min_size=1, max_size=4, unique_by=lambda text: text.partition("{")[0]))
 def test_a_list_of_passes_is_split_outside_of_braces(texts: list[str]) -> None:
-    assert parse_passes(",".join(texts)) == tuple(texts)
+    assert passes("--passes", ",".join(texts)) == tuple(texts)

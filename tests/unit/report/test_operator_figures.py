@@ -6,12 +6,11 @@ import onnx
 import pytest
 
 from dfcompile.driver import explore
-from dfcompile.option_texts import parse_expand
-from dfcompile.options import Options
 from dfcompile.report.figures import Result
 from dfcompile.report.operator_figures import OperatorGapSummary, gap_note
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_notes
+from tests.asked_options import asked
 from tests.onnx_text import model_from_text
 
 
@@ -34,7 +33,7 @@ def gaps_of(result: Result) -> tuple[OperatorGapSummary, ...]:
 
 @pytest.mark.parametrize("rules", [["Conv=im2col,direct"], ["auto"], ["Conv=winograd"]])
 def test_figures_of_all_operators_are_the_whole_machine(network: Path, rules: list[str]) -> None:
-    exploration = explore(Options(model=network, pes=(4, 32), expand=parse_expand(rules), automatic=rules == ["auto"]))
+    exploration = explore(asked(network, (4, 32), *rules))
     for point, result in zip(exploration.points, summarize(exploration).results, strict=True):
         gaps = gaps_of(result)
         work = {gap.operator: gap.least_work_cycles + gap.more_work_cycles for gap in gaps}
@@ -50,7 +49,7 @@ def test_figures_of_all_operators_are_the_whole_machine(network: Path, rules: li
 
 
 def test_ideal_is_the_bound_of_the_automatic_choice(network: Path) -> None:
-    (result,) = summarize(explore(Options(model=network, pes=(8,), automatic=True))).results
+    (result,) = summarize(explore(asked(network, (8,), "auto"))).results
     assert result.over_expansions is not None
 
     least = sum(gap.least_work_cycles for gap in gaps_of(result))
@@ -59,7 +58,7 @@ def test_ideal_is_the_bound_of_the_automatic_choice(network: Path) -> None:
 
 @pytest.mark.parametrize("rules", [["Conv=im2col,direct"], []])
 def test_sentence_adds_up(network: Path, rules: list[str]) -> None:
-    report = summarize(explore(Options(model=network, pes=(3, 64), expand=parse_expand(rules))))
+    report = summarize(explore(asked(network, (3, 64), *rules)))
     notes = [note for note in report_notes(report) if "above the ideal" in note]
 
     assert len(notes) == 2

@@ -9,9 +9,9 @@ from dfcompile.audit.machine import require_part
 from dfcompile.audit.mapping import audit_mapping
 from dfcompile.driver import Exploration, explore
 from dfcompile.errors import VerificationError
-from dfcompile.options import Options
 from dfcompile.records import replace
 from dfcompile.report.summary import summarize
+from tests.asked_options import asked
 from tests.mutants.audited_reports import MACHINE
 from tests.onnx_text import model_from_text
 from tests.unit.dfmodel_backend.inter_chip.test_chip_counts import networked
@@ -22,7 +22,7 @@ MODEL = "g (float[4,6] x) => (float[4,6] z) { z = Relu(x) }"
 def explored(folder: Path, machine: str) -> Exploration:
     onnx.save(model_from_text(MODEL), folder / "model.onnx")
     (folder / "machine.yaml").write_text(machine)
-    return explore(Options(folder / "model.onnx", (4,), system=str(folder / "machine.yaml")))
+    return explore(asked(folder / "model.onnx", (4,), system=str(folder / "machine.yaml")))
 
 
 def test_an_ideal_without_a_limit_of_sram_passes_where_it_says_so(tmp_path: Path) -> None:

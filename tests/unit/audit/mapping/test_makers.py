@@ -18,6 +18,7 @@ from dfcompile.dfmodel_backend.sharding import tensor_layouts
 from dfcompile.driver import explore
 from dfcompile.options import Options
 from dfcompile.report import kernel_summary, summary
+from tests.asked_options import asked
 from tests.mutants.audited_reports import MACHINE
 from tests.mutants.scaling import refused_when_scaled
 from tests.onnx_text import model_from_text
@@ -51,7 +52,7 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> Options:
     folder: Path = tmp_path_factory.mktemp("softmax")
     onnx.save(model_from_text(MODEL), folder / "model.onnx")
     (folder / "machine.yaml").write_text(MACHINE)
-    return Options(folder / "model.onnx", (4,), chips=(3,), system=str(folder / "machine.yaml"))
+    return asked(folder / "model.onnx", (4,), chips=(3,), system=str(folder / "machine.yaml"))
 
 
 def audit(options: Options) -> None:

@@ -250,7 +250,7 @@ def test_no_fifo_is_larger_than_allowed(capsys: Capture) -> None:
     [
         (["--max-fifo", "0"], "--max-fifo: found '0' against a positive integer"),
         (["--max-fifo", "2", "--fifo", "8"], "fifo: found 8 elements against at most 2 (max-fifo)"),
-        (["--slack", "5"], "--slack: found '5' without --objective fifo"),
+        (["--slack", "5"], "--slack: found 5 % without --objective fifo"),
         (["--objective", "fifo", "--slack", "5%"], "--slack: found '5%' against a percentage from 0 to 1000"),
         (["--front", "--objective", "fifo"], "--front: found --objective fifo, which chooses one"),
         (["--front", "--gantt", "x.svg"], "--gantt: found a front of schedules against one (leave out --front)"),

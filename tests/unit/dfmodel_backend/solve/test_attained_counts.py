@@ -25,9 +25,9 @@ from dfcompile.dfmodel_backend import (
 from dfcompile.driver import explore
 from dfcompile.lowering import lower_to_maps
 from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
-from dfcompile.options import ExpansionRule, Options, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
+from tests.asked_options import asked
 from tests.examples import examples
 from tests.onnx_text import model_from_text
 from tests.unit.dfmodel_backend.sharding.tiny_programs import random_system
@@ -94,14 +94,7 @@ def test_of_whole_arrays_the_bound_is_that_of_what_was_tried(tmp_path: Path) -> 
     """Each of n tasks counts all of an array: half of them count half of it, a quarter of the work."""
     model = tmp_path / "product.onnx"
     onnx.save(model_from_text("g (float[16,32] x, float[32,24] w) => (float[16,24] y) { y = MatMul(x, w) }"), model)
-    options = Options(
-        model=model,
-        pes=(16,),
-        chips=(2,),
-        system="sn30",
-        expand=(ExpansionRule("MatMul", ("op",)),),
-        volumes=Volumes.ARRAY,
-    )
+    options = asked(model, (16,), "MatMul=op", chips=2, system="sn30", volumes="array")
     (point,) = explore(options).points
 
     assert point.attained.chips == 2

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfcompile.api.requests import FixedInputs, fixed_inputs_of
 from dfcompile.errors import UserError
 from dfcompile.frontend import Model, Program, ReadOptions
 from dfcompile.frontend.file_kinds.onnx_file import OnnxReference, onnx_model
 from dfcompile.frontend.model import reference_answer
 from dfcompile.lowering import lower_to_canonical, lower_to_maps
+from dfcompile.options.readers import FixedInputs, fixed_inputs
 from tests.examples import examples
 from tests.interpreter import Array, interpret
 from tests.onnx_nodes import TABLE, assert_same, random
@@ -22,7 +22,7 @@ BRANCH = """g (float[2,6] x, bool[1] flag) => (float[2,6] y) {
 
 
 def _model(text: str, fixed: FixedInputs) -> Model:
-    return onnx_model("g", model_from_text(text), ReadOptions(fixed_inputs=fixed_inputs_of(fixed)))
+    return onnx_model("g", model_from_text(text), ReadOptions(fixed_inputs=fixed_inputs("--input", fixed)))
 
 
 def _program(text: str, fixed: FixedInputs) -> Program:
@@ -98,7 +98,7 @@ def test_value_of_all_elements_and_symbols() -> None:
         ({"x": np.zeros((3, 4))}, "input 'x': dimension 0 is given as 3 against 2 in the model"),
         ({"x": 1e39}, "input 'x': value 1e[+]39 against float32"),
         ({"x": True}, "input 'x': value true against float32"),
-        ({"x": "one"}, "input 'x': found str of <U3 against numbers"),
+        ({"x": "one"}, "--input x: found 'one' against a number, true or false"),
         ({"x": [1, [2]]}, "input 'x': found list against a number or an array"),
         (["x=one"], "--input x: found 'one' against a number, true or false"),
         (["x="], "--input x: found '' against a number, true or false"),

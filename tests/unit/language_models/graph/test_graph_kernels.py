@@ -15,6 +15,7 @@ from dfcompile.language_models.parameters import kv_elements_per_token, paramete
 from dfcompile.language_models.steps.batch import decode_batch, prefill_batch
 from dfcompile.language_models.steps.choices import Latent, StepChoices
 from dfcompile.language_models.steps.step import step_of
+from dfcompile.options.language_models import LanguageOptions
 
 TOKENS = 64
 FAMILIES = (
@@ -148,10 +149,10 @@ def test_p4_the_graph_of_a_decode_has_the_macs_and_the_cache_of_the_closed_form(
 
 def test_what_a_graph_cannot_be_asked_is_one_line() -> None:
     with pytest.raises(UserError, match="found no single prompt"):
-        graph_page("gpt2", {"prefill": ("8", "16")}, 120)
+        graph_page(LanguageOptions("gpt2", prefill=("8", "16")), 120)
     with pytest.raises(UserError, match="found no single prompt"):
-        graph_page("gpt2", {"prefill": ("8",), "decode": ("16",)}, 120)
+        graph_page(LanguageOptions("gpt2", prefill=("8",), decode=("16",)), 120)
     with pytest.raises(UserError, match="--from-graph: decode 8,9x2: found sequences of 2 lengths against one"):
-        graph_page("gpt2", {"decode": ("8,9x2",)}, 120)
+        graph_page(LanguageOptions("gpt2", decode=("8,9x2",)), 120)
     with pytest.raises(UserError, match="found a prompt of 200 tokens against a window of 128"):
-        graph_page("gpt-oss-20b", {"prefill": ("200",)}, 120)
+        graph_page(LanguageOptions("gpt-oss-20b", prefill=("200",)), 120)

@@ -13,6 +13,7 @@ from dfcompile.cli.main import main
 from dfcompile.errors import UserError
 from dfcompile.language_models.graph.kernels import GraphKernel, graph_kernels, total_macs
 from dfcompile.language_models.graph.onnx_trace import trace_of_model
+from dfcompile.options.language_models import LanguageOptions
 
 HIDDEN, HEADS, KV, DIM, WIDTH, VOCABULARY = 32, 4, 2, 16, 24, 50
 TINY = {
@@ -141,4 +142,4 @@ def test_what_multiplies_otherwise_is_refused_by_name() -> None:
     with pytest.raises(UserError, match=r"--from-onnx: node 'attn\.Einsum': found Einsum against MatMul, Gemm"):
         trace_of_model(layer([node], 1, 2, 0), Path(), {})
     with pytest.raises(UserError, match="--from-onnx: found no single prompt"):
-        graph_page("gpt2", {"from_onnx": "x.onnx", "dims": ()}, 80)
+        graph_page(LanguageOptions("gpt2", from_onnx=Path("x.onnx")), 80)

@@ -22,11 +22,10 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import expansion_bound, expansion_hints
 from dfcompile.lowering.alternatives.outline import affine
-from dfcompile.option_texts import parse_expand
-from dfcompile.options import Options, Volumes
-from dfcompile.records import replace
+from dfcompile.options import Volumes
 from dfcompile.report.summary import summarize
 from dfcompile.scheduler import ScheduleOptions, schedule
+from tests.asked_options import asked
 from tests.examples import examples
 from tests.onnx_text import model_from_text, program_from_text
 
@@ -148,7 +147,7 @@ def depthwise_file(tmp_path: Path) -> Path:
 
 
 def test_report_states_the_gap_over_expansions_and_hints(depthwise_file: Path) -> None:
-    report = summarize(explore(Options(model=depthwise_file, pes=(64,), expand=parse_expand(["Conv=im2col,direct"]))))
+    report = summarize(explore(asked(depthwise_file, (64,), "Conv=im2col,direct")))
     im2col, direct = (result.over_expansions for result in report.results)
 
     assert im2col is not None
@@ -166,15 +165,13 @@ def test_report_states_the_gap_over_expansions_and_hints(depthwise_file: Path) -
 def test_no_bound_over_expansions_is_claimed_where_options_change_the_tasks(
     depthwise_file: Path, changed: dict[str, object]
 ) -> None:
-    (result,) = summarize(explore(replace(Options(model=depthwise_file, pes=(64,)), **changed))).results  # type: ignore[arg-type]
+    (result,) = summarize(explore(asked(depthwise_file, (64,), **changed))).results
 
     assert result.over_expansions is None
 
 
 def test_combinations_with_one_effect_are_one_result(depthwise_file: Path) -> None:
-    rules = parse_expand(["Conv=direct,im2col", "MatMul=mv,op"])
-
-    found = explore(Options(model=depthwise_file, pes=(64,), expand=rules))
+    found = explore(asked(depthwise_file, (64,), "Conv=direct,im2col", "MatMul=mv,op"))
 
     assert [dict(point.variant.expansions) for point in found.points] == [
         {"Conv": "direct"},

@@ -15,7 +15,8 @@ from dfcompile.driver import explore
 from dfcompile.frontend import Program
 from dfcompile.lowering import apply_passes, lower_to_canonical, lower_to_maps
 from dfcompile.lowering.passes.fuse_maps import fuse_maps
-from dfcompile.options import Choice, Options
+from dfcompile.options import Choice
+from tests.asked_options import asked
 from tests.examples import examples
 from tests.interpreter import interpret
 from tests.onnx_nodes import TABLE, Array, random
@@ -110,7 +111,7 @@ def test_on_several_chips_what_was_fused_is_whole(tmp_path: Path) -> None:
     file = tmp_path / "chain.onnx"
     onnx.save(model_from_text(graph, w=random((32, 32))), file)
     (before, after) = (
-        explore(Options(model=file, pes=(32,), chips=(1, 2), system="sn30", passes=passes)).points
+        explore(asked(file, (32,), chips=(1, 2), system="sn30", passes=passes)).points
         for passes in ((), ("fuse-maps",))
     )
 

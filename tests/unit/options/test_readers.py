@@ -1,32 +1,35 @@
 """Texts of the command line become options, or an error that says what was expected."""
 
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
-from dfcompile.api.bound_requests import parse_buffers, parse_within
+from dfcompile.api.bound_requests import parse_buffers
 from dfcompile.api.language_models import offload_of
 from dfcompile.errors import UserError
 from dfcompile.expansion_names import word_of
 from dfcompile.exploration.asked import parse_memories
-from dfcompile.option_texts import parse_expand, parse_passes, parse_pes, parse_shapes, parse_slack
-from dfcompile.options import ExpansionRule, Options
+from dfcompile.options import Expand, ExpansionRule, options_of
+from dfcompile.options.bounding import BoundsOptions
+from dfcompile.options.numbers import counts, slack
+from dfcompile.options.readers import parse_expand, passes, shapes
+
+within = options_of(BoundsOptions)["within"].read
 
 
 def test_pes_keep_their_order() -> None:
-    assert parse_pes("128, 16") == (128, 16)
+    assert counts("--pes", "128, 16") == (128, 16)
 
 
 @pytest.mark.parametrize("text", ["0", "-4", "x", "", "16,", "1.5", "1e3", "٣", "9" * 5000, "1000000001"])
 def test_pes_that_are_no_positive_integer_are_refused(text: str) -> None:
     with pytest.raises(UserError, match=r"--pes: found .* against a positive integer"):
-        parse_pes(text)
+        counts("--pes", text)
 
 
 def test_pes_twice_are_refused() -> None:
     with pytest.raises(UserError, match="--pes: 16 is given twice"):
-        parse_pes("16,8,16")
+        counts("--pes", "16,8,16")
 
 
 def test_expansion_rule_of_one_operator() -> None:
@@ -68,7 +71,7 @@ def test_words_exclude_each_other() -> None:
 
 
 def test_combinations_are_the_product_of_the_rules_in_their_order() -> None:
-    options = Options(Path("m.onnx"), (1,), parse_expand(["MatMul=mv,op", "c:Conv=direct,im2col"]))
+    options = Expand(parse_expand(["MatMul=mv,op", "c:Conv=direct,im2col"]))
 
     found = [{choice.key: choice.name for choice in combination} for combination in options.combinations]
 
@@ -81,49 +84,49 @@ def test_combinations_are_the_product_of_the_rules_in_their_order() -> None:
 
 
 def test_without_rules_there_is_one_combination() -> None:
-    assert Options(Path("m.onnx"), (1,)).combinations == ((),)
+    assert Expand().combinations == ((),)
 
 
 def test_shapes_by_input() -> None:
-    assert dict(parse_shapes(["x=1x1x28x28", "a=b=3"])) == {"x": (1, 1, 28, 28), "a=b": (3,)}
+    assert dict(shapes("--shape", ["x=1x1x28x28", "a=b=3"])) == {"x": (1, 1, 28, 28), "a=b": (3,)}
 
 
 @pytest.mark.parametrize("text", ["x", "x=", "x=1xN", "x=1x-3", "x=1xnan", "=3"])
 def test_shapes_of_another_form_are_refused(text: str) -> None:
     with pytest.raises(UserError, match="--shape"):
-        parse_shapes([text])
+        shapes("--shape", [text])
 
 
 def test_shape_twice_is_refused() -> None:
     with pytest.raises(UserError, match="input 'x' is given twice"):
-        parse_shapes(["x=1", "x=2"])
+        shapes("--shape", ["x=1", "x=2"])
 
 
 def test_passes_in_order() -> None:
-    assert parse_passes("b, a") == ("b", "a")
+    assert passes("--passes", "b, a") == ("b", "a")
 
 
 @pytest.mark.parametrize("text", ["", "a,,b", "a,a"])
 def test_passes_without_name_or_twice_are_refused(text: str) -> None:
     with pytest.raises(UserError, match="--passes"):
-        parse_passes(text)
+        passes("--passes", text)
 
 
 def test_slack_is_a_percentage() -> None:
-    assert parse_slack("0") == 0
-    assert parse_slack("12.5") == Fraction(1, 8)
-    assert parse_slack("1e2") == parse_slack("100") == 1
+    assert slack("--slack", "0") == 0
+    assert slack("--slack", "12.5") == Fraction(1, 8)
+    assert slack("--slack", "1e2") == slack("--slack", "100") == 1
 
 
 @pytest.mark.parametrize("text", ["", "-1", "5%", "1e4", "1e", "1e9999", "1001", "½", "٣", "1.", "nan"])
 def test_slack_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(UserError, match="against a percentage from 0 to 1000, such as 10"):
-        parse_slack(text)
+        slack("--slack", text)
 
 
 def test_numbers_may_have_exponents_and_fractions() -> None:
-    assert parse_within("1e9") == 1e9
-    assert parse_within("1.5E+1") == 15
+    assert within("--within", "1e9") == 1e9
+    assert within("--within", "1.5E+1") == 15
     assert parse_buffers("1e6,1.5KiB", 1) == (1_000_000, 1536)
     assert parse_memories("1e3,0.5MB") == (1000 * 1024, 512 * 1024)
     assert offload_of("5e-1") == Fraction(1, 2)
@@ -132,7 +135,7 @@ def test_numbers_may_have_exponents_and_fractions() -> None:
 @pytest.mark.parametrize("text", ["0.5", "1e-1", "1e999", "inf", "nan", "", "1e", "-2", "1" * 60])
 def test_factors_below_1_or_of_another_form_are_refused(text: str) -> None:
     with pytest.raises(UserError, match=r"--within: found .* against a number of 1 or more"):
-        parse_within(text)
+        within("--within", text)
 
 
 @pytest.mark.parametrize("text", ["0.3", "1e-3", "1e99", "1.0000001KiB"])

@@ -1,21 +1,17 @@
-"""What the user asked for: the options of a run, and their text forms on the command line."""
+"""Values of options: the words that a user may say, and what is said of operators and inputs."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum, unique
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
-from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, assert_never
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from dfcompile.expansion_names import is_within
+from dfcompile.expansion_names import PUBLISHED, is_within
 
 Fifos = Literal["in-flight", "rule", "minimal"] | int
-
-OVERLAPS: Final = ("perfect", "none", "compute-memory")
 
 ShowStage: TypeAlias = Callable[[str], AbstractContextManager[None]]  # shows progress while a stage lasts
 
@@ -153,67 +149,40 @@ class Choice(Struct, frozen=True):
         return 1 if is_within(self.origin, origin) else None
 
 
-class Options(Struct, frozen=True):
-    """A run of the main job.
+class Expand(Struct, frozen=True):
+    """How operators are expanded.
 
     Attributes:
-        model: file to read.
-        pes: numbers of processing elements, each gives a result.
-        expand: rules whose Cartesian product is compared; empty: none, all is chosen or as published.
-        passes: names of lowering passes to apply, in order.
-        shapes: sizes of the model's inputs by input name, for models that leave them open.
-        dims: sizes of symbolic dimensions of the inputs by their names.
-        fixed_inputs: values that inputs have in every run, by input name.
-        volumes: of the edges between tasks: each task's own share, or the whole array.
-        partition: name of the partitioner that fills spatial blocks.
-        effort: how much the partitioner tries.
-        barrier: whether a block waits for the end of the one before; ``None``: as the partitioner has it.
-        max_fifo: elements that a FIFO may hold; ``None``: as many as it takes.
-        timing: how the times of a schedule are found.
-        granularity: of the tasks: ``declared``, ``pieces=N``, ``max-tasks=N`` or ``split=N``; ``None``: as declared, or
-            chosen where expansions are.
-        own_granularity: the same of single operators, such as ``conv1:pieces=64``.
-        automatic: whether expansions, as far as ``expand`` leaves them open, and granularity are chosen.
-        is_quick: whether what was chosen for the makespan is compared with few uniform choices.
-        aim: by what they are.
-        system: name or file of the machine; ``None``: the canonical machine.
-        overlap: of compute, memory and network time of a configuration.
-        solver: name of the solver for the configurations.
-        chips: numbers of chips at hand, each gives results; a mapping uses as many of them as give the least time.
-        verify: whether to run the lowered model against a reference.
-        repeat: how often the model runs, on inputs of their own, iterations beside each other.
+        rules: whose Cartesian product is compared.
+        rest: what becomes of operators that no rule is about: ``auto``, ``quick`` or ``published``.
     """
 
-    model: Path
-    pes: tuple[int, ...]
-    expand: tuple[ExpansionRule, ...] = ()
-    passes: tuple[str, ...] = ()
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    volumes: Volumes = Volumes.EXACT
-    partition: str = "best"
-    effort: Effort = Effort.QUICK
-    barrier: bool | None = None
-    timing: Timing = Timing.EXACT
-    granularity: str | None = None
-    own_granularity: tuple[str, ...] = ()
-    automatic: bool = False
-    is_quick: bool = False
-    aim: Aim = Aim.MAKESPAN
-    system: str | None = None
-    overlap: str = "perfect"
-    solver: str = "dp"
-    verify: bool = False
-    chips: tuple[int, ...] = (1,)
-    max_fifo: int | None = None
-    dims: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    repeat: int = 1
-    fixed_inputs: Mapping[str, FixedInput] = field(default_factory=lambda: MappingProxyType({}))
+    rules: tuple[ExpansionRule, ...] = ()
+    rest: str = PUBLISHED
+
+    @property
+    def chooses(self) -> bool:
+        """Whether expansions, as far as the rules leave them open, and granularity are chosen."""
+        return self.rest != PUBLISHED
 
     @property
     def combinations(self) -> tuple[tuple[Choice, ...], ...]:
         """The Cartesian product of the rules: one choice per rule in each combination, in the order given."""
-        named = [[Choice(rule.op_type, name, rule.origin) for name in rule.names] for rule in self.expand]
+        named = [[Choice(rule.op_type, name, rule.origin) for name in rule.names] for rule in self.rules]
         return tuple(product(*named))
+
+
+class Granularities(Struct, frozen=True):
+    """What is said of the granularity of tasks.
+
+    Attributes:
+        every: of all operators: ``declared``, ``pieces=N``, ``max-tasks=N`` or ``split=N``; ``None``: as declared, or
+            chosen where expansions are.
+        own: the same of single operators, such as ``conv1:pieces=64``.
+    """
+
+    every: str | None = None
+    own: tuple[str, ...] = ()
 
 
 @contextmanager

@@ -1,0 +1,63 @@
+"""What a user may ask for: tables of options, what reads them, and their values."""
+
+from dfcompile.options.compiling import OVERLAPS, PARTITIONS, Options
+from dfcompile.options.exploring import ExploreOptions
+from dfcompile.options.option import Option, of_stage, option, options_of, read_options, table, takes
+from dfcompile.options.scheduling import DagOptions
+from dfcompile.options.shared import Outputs, Pictures, RowOutputs
+from dfcompile.options.solving import SetupOptions
+from dfcompile.options.words import (
+    DEFAULT_SLACK,
+    DEFAULT_TRIES,
+    LARGEST_COUNT,
+    Aim,
+    Choice,
+    Effort,
+    Expand,
+    ExpansionRule,
+    Fifos,
+    FixedInput,
+    Granularities,
+    Number,
+    Objective,
+    ShowStage,
+    Timing,
+    Volumes,
+    show_nothing,
+)
+
+__all__ = [
+    "DEFAULT_SLACK",
+    "DEFAULT_TRIES",
+    "LARGEST_COUNT",
+    "OVERLAPS",
+    "PARTITIONS",
+    "Aim",
+    "Choice",
+    "DagOptions",
+    "Effort",
+    "Expand",
+    "ExpansionRule",
+    "ExploreOptions",
+    "Fifos",
+    "FixedInput",
+    "Granularities",
+    "Number",
+    "Objective",
+    "Option",
+    "Options",
+    "Outputs",
+    "Pictures",
+    "RowOutputs",
+    "SetupOptions",
+    "ShowStage",
+    "Timing",
+    "Volumes",
+    "of_stage",
+    "option",
+    "options_of",
+    "read_options",
+    "show_nothing",
+    "table",
+    "takes",
+]

@@ -1,0 +1,171 @@
+"""The options of ``dfcompile MODEL``."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from dfcompile.errors import UserError
+from dfcompile.expansion_names import QUICK
+from dfcompile.options.numbers import count, counts
+from dfcompile.options.option import option, table
+from dfcompile.options.readers import as_given, expansions, granularities, passes, path, text, word, yes_or_no
+from dfcompile.options.shared import dims_option, fixed_inputs_option, shapes_option
+from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, Timing, Volumes
+
+PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
+OVERLAPS = ("perfect", "none", "compute-memory")
+NOTHING: Mapping[str, FixedInput] = MappingProxyType({})
+
+
+@table
+class Options:
+    """A run of the main job."""
+
+    model: Path = option(path, "File to read.", is_argument=True, is_path=True)
+    pes: tuple[int, ...] = option(
+        counts, "Numbers of processing elements; one result each.", metavar="P[,P…]", is_repeatable=True
+    )
+    expand: Expand = option(
+        expansions,
+        "Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
+        "several rules are all combined, the rest as published, and the best is marked. auto: what is left open is "
+        "chosen for each number of PEs, tasks as well; quick, and by default: the same, compared with fewer other "
+        "choices. published: the default expansion of each type.",
+        more="See [choosing expansions](choosing.md). `dfcompile expansions` lists the names, and marks what is taken "
+        "where none is given: `*` always, `+` where the description says so (grouped convolutions are not turned into "
+        "products of tiny matrices). Beside rules alone the rest is as published, so that variants differ in nothing "
+        "else.",
+        default=Expand(rest=QUICK),
+        metavar="auto|quick|published|[PATTERN/]OP=NAME[,NAME…]",
+        complete="lowering",
+        is_repeatable=True,
+    )
+    objective: Aim = option(
+        word(Aim), "What the choice of expansions makes small.", default=Aim.MAKESPAN, choices=tuple(Aim)
+    )
+    volumes: Volumes = option(
+        word(Volumes),
+        "Of edges between tasks: each task's own share, or the whole array.",
+        default=Volumes.EXACT,
+        choices=tuple(Volumes),
+    )
+    partition: str = option(
+        text,
+        "How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's.",
+        default="best",
+        metavar="NAME",
+        complete=PARTITIONS,
+        stage="scheduling",
+    )
+    effort: Effort = option(
+        word(Effort),
+        "How much is tried for a short schedule.",
+        more="In tries, never in seconds: [what](scheduling.md#partitioners).",
+        default=Effort.QUICK,
+        choices=tuple(Effort),
+        stage="scheduling",
+    )
+    barrier: bool | None = option(
+        as_given,
+        "Whether a spatial block waits for the one before; else as the partitioner has it.",
+        more="`best` goes without barriers, the others with them.",
+        default=None,
+        flags=("--barrier/--no-barrier",),
+        is_flag=True,
+        stage="scheduling",
+    )
+    max_fifo: int | None = option(
+        count,
+        "No FIFO holds more than N elements.",
+        more="For the mapping, in words of a core; [more](#schedules-of-a-canonical-dag).",
+        default=None,
+        metavar="N",
+        stage="scheduling",
+    )
+    timing: Timing = option(
+        word(Timing),
+        "Times of schedules: of a replay with their FIFOs, or from mean intervals.",
+        more="*steady* is printed beside what is too large for a replay.",
+        default=Timing.EXACT,
+        choices=tuple(Timing),
+        stage="scheduling",
+    )
+    repeat: int = option(
+        count,
+        "Run the model N times, each on inputs of its own, beside each other.",
+        more="See [many iterations](scheduling.md#many-iterations).",
+        default=1,
+        metavar="N",
+    )
+    granularity: Granularities = option(
+        granularities,
+        "Tasks as the expansions declare them, scopes divided into pieces, families grouped, or large tasks "
+        "split; what it leaves open is chosen where expansions are, else as declared.",
+        more="Every scope, or those of one operator, in up to N pieces; at most N tasks per family; large tasks cut "
+        "into up to N.",
+        default=Granularities(),
+        metavar="declared|[ORIGIN:]pieces=N|max-tasks=N|split=N",
+        is_repeatable=True,
+    )
+    passes: tuple[str, ...] = option(
+        passes,
+        "Passes of programs and of canonical DAGs to apply, in order.",
+        more="As in `fuse-elementwise{max=8},drop-dead`; `dfcompile passes` lists the [passes](plugins/passes.md) and "
+        "their options.",
+        default=(),
+        metavar="NAME[{OPTION=VALUE,…}][,NAME…]",
+        is_repeatable=True,
+    )
+    shapes: Mapping[str, tuple[int, ...]] = shapes_option("Size of a model input.", stage="reading")
+    dims: Mapping[str, int] = dims_option(stage="reading")
+    fixed_inputs: Mapping[str, FixedInput] = fixed_inputs_option(stage="reading")
+    system: str | None = option(
+        text,
+        "Machine, a file (-: stdin) or a name; by default the canonical one, one core per P.",
+        more="A [YAML file](system-files.md), or a name that `dfcompile systems` lists.",
+        default=None,
+        metavar="FILE|NAME",
+        complete="system",
+    )
+    chips: tuple[int, ...] = option(
+        counts,
+        "Chips at hand; kernels are sharded over as many of them as give the least time.",
+        more="See [mappings on several chips](mapping.md#several-chips) and [their "
+        "ideals](dfmodel.md#models-on-several-chips).",
+        default=(1,),
+        metavar="N[,N…]",
+        is_repeatable=True,
+    )
+    overlap: str = option(
+        word(OVERLAPS),
+        "Of compute, memory and network time of a configuration.",
+        default="perfect",
+        choices=OVERLAPS,
+    )
+    solver: str = option(
+        text,
+        "For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals or a plug-in's.",
+        more="All but `intervals` prove the optimum; a [plug-in's](plugins/solvers.md) as it says.",
+        default="dp",
+        metavar="NAME",
+        complete="solver",
+    )
+    verify: bool = option(
+        yes_or_no,
+        "Compile and run the lowered model and compare it with a reference.",
+        more="On an example, see [below](#verification); needs g++.",
+        default=False,
+        is_flag=True,
+    )
+
+    def __post_init__(self) -> None:
+        """Check what options say together.
+
+        Raises:
+            UserError: an objective of a choice is given, and nothing is chosen.
+        """
+        if self.objective is not Aim.MAKESPAN and not self.expand.chooses:
+            raise UserError(
+                f"--objective: found {self.objective} beside rules or published, without --expand auto, which it is "
+                "about"
+            )

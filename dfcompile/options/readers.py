@@ -1,0 +1,301 @@
+"""What a user gives for an option, as values of Python or as the texts of the command line, and what it means.
+
+A reader takes how the option is called, for its errors, and what is given. Nothing heavy is imported.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeAlias, TypeVar
+
+from dfcompile.errors import UserError, nearest
+from dfcompile.expansion_names import WORDS, word_of
+from dfcompile.options.numbers import MOST_DIGITS, REAL, parse_count, parts, reject_duplicates
+from dfcompile.options.words import (
+    Expand,
+    ExpansionRule,
+    Fifos,
+    FixedInput,
+    Granularities,
+    Number,
+)
+
+Names: TypeAlias = str | Iterable[str]  # "mv", ["mv", "op"] or "mv,op"
+Rules: TypeAlias = Mapping[str, Names] | Names  # {"MatMul": ["mv", "op"]} or ["MatMul=mv,op"]
+Dims: TypeAlias = Mapping[str, int] | Names  # {"batch": 8} or ["batch=8"]
+Shapes: TypeAlias = Mapping[str, Sequence[int]] | Names  # {"x": (1, 28)} or ["x=1x28"]
+FixedInputs: TypeAlias = Mapping[str, object] | Names  # {"use_cache": False} or ["use_cache=false"]
+File: TypeAlias = str | PathLike[str]
+
+Value = TypeVar("Value")
+Word = TypeVar("Word", bound=str)
+
+
+def as_given(_where: str, given: Value) -> Value:
+    """Return what is given."""
+    return given
+
+
+def yes_or_no(_where: str, given: object) -> bool:
+    """Return whether what is given says yes."""
+    return bool(given)
+
+
+def text(_where: str, given: File) -> str:
+    """Return a text, or the name of a file."""
+    return str(given)
+
+
+def path(_where: str, given: File) -> Path:
+    """Return the file of a name."""
+    return Path(given)
+
+
+def names(where: str, given: Names) -> tuple[str, ...]:
+    """Read names such as ``sb-rlx,best``.
+
+    Raises:
+        UserError: an empty name or one name twice.
+    """
+    found = tuple(part.strip() for part in parts(given))
+    if not all(found):
+        raise UserError(f"{where}: found {','.join(parts(given))!r} against NAME[,NAME…]")
+    reject_duplicates(where, found)
+    return found
+
+
+def joined(_where: str, given: Names) -> str:
+    """Return what several options of one name list together, as one of them would have it."""
+    return ",".join(parts(given))
+
+
+def texts(_where: str, given: Names) -> tuple[str, ...]:
+    """Return the texts of several options of one name."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def word(known: Iterable[Word]) -> Callable[[str, str], Word]:
+    """Return what reads one of a few words.
+
+    >>> from dfcompile.options.words import Timing
+    >>> word(Timing)("--timing", "steady")
+    <Timing.STEADY: 'steady'>
+    """
+    words = tuple(known)
+    return lambda where, given: one_of(where, given, words)
+
+
+def one_of(where: str, given: str, known: Sequence[Word]) -> Word:
+    """Return a word of a small set.
+
+    Raises:
+        UserError: it is none of them.
+    """
+    for one in known:
+        if given == one:
+            return one
+    raise UserError(f"{where} {given!r}: unknown{nearest(str(given), map(str, known))}")
+
+
+def expansions(_where: str, given: Rules) -> Expand:
+    """Read rules such as ``MatMul=mv,op`` or ``conv1:MatMul=ip``, and what becomes of the rest, such as ``auto``.
+
+    Raises:
+        UserError: another form, or two rules about the same operators.
+    """
+    texts = _texts(given, lambda key, listed: f"{key}={','.join(parts(listed))}")
+    return Expand(parse_expand(texts), word_of(texts))
+
+
+def parse_expand(texts: Iterable[str]) -> tuple[ExpansionRule, ...]:
+    """Read rules such as ``MatMul=mv,op`` or ``conv1:MatMul=ip``; words such as ``auto`` are none.
+
+    Raises:
+        UserError: another form, or two rules about the same operators.
+
+    >>> parse_expand(["conv1:MatMul=mv,op"])
+    (ExpansionRule(op_type='MatMul', names=('mv', 'op'), origin='conv1'),)
+    """
+    rules = tuple(_expansion_rule(text) for text in texts if text.strip() not in WORDS)
+    reject_duplicates("--expand", tuple(rule.key for rule in rules))
+    return rules
+
+
+def _expansion_rule(text: str) -> ExpansionRule:
+    # Names of the user's operators may hold a colon or an equals sign, types and names of expansions never do.
+    left, equals, right = text.rpartition("=")
+    origin, _, op_type = left.rpartition(":")
+    found = tuple(name.strip() for name in right.split(","))
+    if not equals or not op_type.strip() or not all(found):
+        raise UserError(f"--expand: found {text!r} against [ORIGIN:]OP=NAME[,NAME…] or ORIGIN=NAME[,NAME…]")
+    reject_duplicates(f"--expand {left}", found)
+    return ExpansionRule(op_type.strip(), found, origin)
+
+
+def passes(where: str, given: Names) -> tuple[str, ...]:
+    """Split lists of passes such as ``fuse{max=8,deep=true},fold`` at the commas outside of braces.
+
+    Raises:
+        UserError: an empty name or one name twice.
+
+    >>> passes("--passes", "fuse{max=8,deep=true}, fold")
+    ('fuse{max=8,deep=true}', 'fold')
+    """
+    listed = given if isinstance(given, str) else ",".join(given)
+    found = tuple(each.strip() for each in re.split(r",(?![^{}]*\})", listed))
+    called = tuple(each.partition("{")[0].strip() for each in found)
+    if not all(called):
+        raise UserError(f"{where}: found {listed!r} against NAME[{{OPTION=VALUE,…}}][,NAME…]")
+    reject_duplicates(where, called)
+    return found
+
+
+def granularities(_where: str, given: Names) -> Granularities:
+    """Split what is said of all operators, if anything is, from what is said of single ones.
+
+    Raises:
+        UserError: the former is said twice, or the latter twice of one operator.
+
+    >>> granularities("--granularity", ["pieces=64", "conv1:declared"])
+    Granularities(every='pieces=64', own=('conv1:declared',))
+    """
+    texts = (given,) if isinstance(given, str) else tuple(given)
+    every = [text for text in texts if ":" not in text]
+    own = [text for text in texts if ":" in text]
+    origins = [text.rpartition(":")[0] for text in own]
+    if len(every) > 1:
+        raise UserError(f"granularity: {' and '.join(every)} against one of all operators")
+    twice = next((origin for place, origin in enumerate(origins) if origin in origins[:place]), None)
+    if twice is not None:
+        raise UserError(f"granularity: {twice!r} given twice against once")
+    return Granularities(every[0] if every else None, tuple(own))
+
+
+def fifos(where: str, given: int | str) -> Fifos:
+    """Read how large FIFOs are: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
+
+    Raises:
+        UserError: none of them.
+
+    >>> fifos("--fifo", "rule"), fifos("--fifo", "4")
+    ('rule', 4)
+    """
+    match given:
+        case "in-flight" | "rule" | "minimal":
+            return given
+    if not str(given).isdecimal():
+        raise UserError(f"{where}: found {given!r} against in-flight, rule, minimal or a number of elements")
+    return parse_count(where, given)
+
+
+def shapes(where: str, given: Shapes) -> Mapping[str, tuple[int, ...]]:
+    """Read input shapes such as ``input=1x1x28x28``.
+
+    Raises:
+        UserError: another form, a size that is no integer from 0, or one input twice.
+
+    >>> dict(shapes("--shape", ["x=1x28"])), dict(shapes("--shape", {"x": [1, 28]}))
+    ({'x': (1, 28)}, {'x': (1, 28)})
+    """
+
+    def sizes(name: str, listed: str | Sequence[int]) -> tuple[int, ...]:
+        if isinstance(listed, str) and "," in listed:
+            crossed = "x".join(size.strip() for size in listed.strip("[]() ").split(",") if size.strip())
+            raise UserError(
+                f"{where} {name}: found {listed!r} against sizes with 'x' between ({where} {name}={crossed})"
+            )
+        parts = listed.split("x") if isinstance(listed, str) else listed
+        return tuple(parse_count(f"{where} {name}", size, least=0) for size in parts)
+
+    return _by_name(given, sizes, f"{where}: found {{!r}} against INPUT=SIZExSIZE…", f"{where}: input {{!r}}")
+
+
+def dims(where: str, given: Dims) -> Mapping[str, int]:
+    """Read sizes of symbolic dimensions such as ``batch=8``.
+
+    Raises:
+        UserError: another form, a size that is no integer from 0, or one dimension twice.
+
+    >>> dict(dims("--dim", ["batch=8"])), dict(dims("--dim", {"batch": 8}))
+    ({'batch': 8}, {'batch': 8})
+    """
+
+    def size(name: str, one: str | int) -> int:
+        return parse_count(f"{where} {name}", one, least=0)
+
+    return _by_name(given, size, f"{where}: found {{!r}} against NAME=SIZE", f"{where}: {{!r}}")
+
+
+def fixed_inputs(where: str, given: FixedInputs) -> Mapping[str, FixedInput]:
+    """Read values of inputs such as ``use_cache=false`` or ``sizes=1,-1,64``; in Python also arrays.
+
+    Raises:
+        UserError: another form, a value is no number, truth value or array of these, or one input twice.
+
+    >>> fixed_inputs("--input", ["sizes=1,-1"])["sizes"].numbers
+    (1, -1)
+    >>> fixed_inputs("--input", {"sizes": [1, -1]})["sizes"].shape
+    (2,)
+    """
+
+    def value(name: str, listed: object) -> FixedInput:
+        if not isinstance(listed, str):
+            return _array(name, listed)
+        return FixedInput(tuple(_number(f"{where} {name}", each.strip()) for each in listed.split(",")))
+
+    return _by_name(given, value, f"{where}: found {{!r}} against INPUT=VALUE[,VALUE…]", f"{where}: {{!r}}")
+
+
+def _array(name: str, value: object) -> FixedInput:
+    import numpy as np
+
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"input {name!r}: found {type(value).__name__} against a number or an array") from error
+    numbers = tuple(array.ravel().tolist())
+    if not all(isinstance(number, bool | int | float) for number in numbers):
+        raise UserError(f"input {name!r}: found {type(value).__name__} of {array.dtype} against numbers")
+    return FixedInput(numbers, array.shape or None)
+
+
+def _number(where: str, word: str) -> Number:
+    if word.lower() in ("true", "false"):
+        return word.lower() == "true"
+    if re.fullmatch(rf"[+-]?\d{{1,{MOST_DIGITS}}}", word, re.ASCII):
+        return int(word)
+    if not re.fullmatch(rf"{REAL}|[+-]?inf|nan", word, re.ASCII):
+        raise UserError(f"{where}: found {word!r} against a number, true or false")
+    return float(word)
+
+
+def _by_name(
+    given: Mapping[str, Any] | Names, read: Callable[[str, Any], Value], form: str, twice: str
+) -> Mapping[str, Value]:
+    """Read what is given by name, as a mapping or as texts ``NAME=VALUE``.
+
+    Args:
+        given: what is read.
+        read: reads one value, told its name.
+        form: of the error about a text of another form.
+        twice: how the error about a second value begins.
+    """
+    if isinstance(given, Mapping):
+        return MappingProxyType({name: read(name, value) for name, value in given.items()})
+    found: dict[str, Value] = {}
+    for each in (given,) if isinstance(given, str) else given:
+        name, equals, value = each.rpartition("=")
+        if not equals or not name:
+            raise UserError(form.format(each))
+        if name in found:
+            raise UserError(f"{twice.format(name)} is given twice")
+        found[name] = read(name, value)
+    return MappingProxyType(found)
+
+
+def _texts(given: Rules, said: Callable[[str, Names], str]) -> tuple[str, ...]:
+    if isinstance(given, Mapping):
+        return tuple(said(key, value) for key, value in given.items())
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -1,0 +1,102 @@
+"""The options of ``dfcompile schedule``."""
+
+from fractions import Fraction
+from pathlib import Path
+
+from dfcompile.errors import UserError
+from dfcompile.options.compiling import PARTITIONS
+from dfcompile.options.numbers import count, counts, slack
+from dfcompile.options.option import option, table
+from dfcompile.options.readers import as_given, fifos, names, word, yes_or_no
+from dfcompile.options.words import Effort, Fifos, Objective, Timing
+
+
+@table
+class DagOptions:
+    """Schedules of a canonical DAG."""
+
+    dag: Path = option(as_given, "The graph, or its file.", is_argument=True, is_path=True)
+    pes: tuple[int, ...] = option(
+        counts, "Numbers of processing elements; one result each.", metavar="P[,P…]", is_repeatable=True
+    )
+    partition: tuple[str, ...] = option(
+        names,
+        "How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's; several are compared, and "
+        "the best is marked.",
+        default=("best",),
+        metavar="NAME[,NAME…]",
+        complete=PARTITIONS,
+        is_repeatable=True,
+    )
+    effort: Effort = option(
+        word(Effort),
+        "How much is tried for a short schedule.",
+        default=Effort.DEFAULT,
+        choices=tuple(Effort),
+        stage="scheduling",
+    )
+    barrier: bool | None = option(
+        as_given,
+        "Whether a spatial block waits for the one before; else as the partitioner has it.",
+        default=None,
+        flags=("--barrier/--no-barrier",),
+        is_flag=True,
+        stage="scheduling",
+    )
+    timing: Timing = option(
+        word(Timing),
+        "Times of a replay with the FIFOs, or from mean intervals.",
+        default=Timing.EXACT,
+        choices=tuple(Timing),
+        stage="scheduling",
+    )
+    fifo: Fifos | None = option(
+        fifos,
+        "Sizes of FIFOs: the elements in flight, which delays nothing; the published rule; the smallest that delay "
+        "nothing; or N elements. Without, in-flight, and with --timing steady rule.",
+        default=None,
+        metavar="in-flight|rule|minimal|N",
+    )
+    max_fifo: int | None = option(
+        count, "No FIFO holds more than N elements.", default=None, metavar="N", stage="scheduling"
+    )
+    objective: Objective = option(
+        word(Objective),
+        "Which schedule is chosen: the shortest; or of those that take little more the one with the smallest FIFOs.",
+        default=Objective.MAKESPAN,
+        choices=tuple(Objective),
+    )
+    slack: Fraction | None = option(
+        slack,
+        "With --objective fifo, how much more it may take than the shortest. Without, 10.",
+        default=None,
+        metavar="PERCENT",
+    )
+    front: bool = option(
+        yes_or_no,
+        "Show all schedules found of which none is both shorter and of smaller FIFOs.",
+        default=False,
+        is_flag=True,
+    )
+    simulate: bool = option(
+        yes_or_no,
+        "Replay the schedules with their FIFOs; say who waits for whom.",
+        default=False,
+        is_flag=True,
+    )
+
+    def __post_init__(self) -> None:
+        """Check what options say together.
+
+        Raises:
+            UserError: a slack that nothing has, or a front that is to be one schedule.
+        """
+        is_fifo = self.objective is Objective.FIFO
+        if self.slack is not None and not is_fifo:
+            raise UserError(
+                f"--slack: found {float(100 * self.slack):g} % without --objective fifo, which alone has a slack"
+            )
+        if self.front and is_fifo:
+            raise UserError(
+                "--front: found --objective fifo, which chooses one, against a front, which has all (leave one out)"
+            )

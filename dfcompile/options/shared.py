@@ -1,0 +1,150 @@
+"""Options that several commands have."""
+
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from dfcompile.errors import UserError
+from dfcompile.options.option import option, table
+from dfcompile.options.readers import dims, fixed_inputs, path, shapes, text, yes_or_no
+
+ROW_FORMATS = ("table", "json", "csv")
+
+
+def _nothing() -> MappingProxyType[str, object]:
+    return MappingProxyType({})
+
+
+def shapes_option(said: str = "Size of a model input that the model leaves open.", stage: str = "") -> Any:
+    """Return the option of the shapes of inputs."""
+    return option(
+        shapes,
+        said,
+        make=_nothing,
+        flags=("--shape",),
+        metavar="INPUT=SIZExSIZE…",
+        is_repeatable=True,
+        stage=stage,
+    )
+
+
+def dims_option(said: str = "Size of a symbolic dimension of the inputs.", stage: str = "") -> Any:
+    """Return the option of the sizes of symbolic dimensions."""
+    return option(
+        dims,
+        said,
+        more="Wherever inputs have it; 0 for a cache that is [empty](models.md#empty-caches-and-fixed-inputs).",
+        make=_nothing,
+        flags=("--dim",),
+        metavar="NAME=SIZE",
+        is_repeatable=True,
+        stage=stage,
+    )
+
+
+def fixed_inputs_option(stage: str = "") -> Any:
+    """Return the option of the values of inputs."""
+    return option(
+        fixed_inputs,
+        "Value that an input has in every run, such as use_cache=false; one value stands for all elements.",
+        more="Elements in row order; see [fixed inputs](models.md#empty-caches-and-fixed-inputs).",
+        make=_nothing,
+        flags=("--input",),
+        metavar="INPUT=VALUE[,VALUE…]",
+        is_repeatable=True,
+        stage=stage,
+    )
+
+
+def html_option() -> Any:
+    """Return the option of the page."""
+    return file_option("Write the report as a page with charts and tables: one file that needs no network.")
+
+
+def file_option(said: str, **more: Any) -> Any:
+    """Return the option of a file that is written."""
+    return option(path, said, default=None, metavar="FILE", is_path=True, **more)
+
+
+def output_option() -> Any:
+    """Return the option of the file that the report is written to instead of standard output."""
+    return option(
+        _target,
+        "Write there, not to stdout (-).",
+        default=None,
+        flags=("-o", "--output"),
+        metavar="FILE",
+        is_path=True,
+    )
+
+
+def verbose_option() -> Any:
+    """Return the option of all assumptions."""
+    return option(
+        yes_or_no, "List the assumptions in the table.", default=False, flags=("-v", "--verbose"), is_flag=True
+    )
+
+
+def _target(_where: str, given: Path) -> Path | None:
+    return None if given == Path("-") else given
+
+
+def format_option(**said: Any) -> Any:
+    """Return the option of the form of a report that plug-ins add to."""
+    return option(
+        text,
+        "Of the report: table, json, csv or a plug-in's.",
+        default="table",
+        metavar="NAME",
+        complete="format",
+        **said,
+    )
+
+
+@table
+class Outputs:
+    """Where a report is written, and how."""
+
+    html: Path | None = html_option()
+    format: str = format_option(more="See [report format](report-format.md) and [plug-ins](plugins/report-formats.md).")
+    verbose: bool = verbose_option()
+    output: Path | None = output_option()
+
+
+@table
+class RowOutputs:
+    """Where rows are written, and how."""
+
+    html: Path | None = html_option()
+    format: str = option(text, "table, json or csv.", default="table", metavar="NAME", complete=ROW_FORMATS)
+    verbose: bool = verbose_option()
+    output: Path | None = output_option()
+
+
+@table
+class Pictures:
+    """Pictures of one schedule."""
+
+    trace: Path | None = file_option(
+        "Write the one schedule as a trace for Perfetto or chrome://tracing.",
+        more="For one number of PEs and one choice of expansions, see [below](#pictures-of-a-schedule).",
+    )
+    gantt: Path | None = file_option("Draw the one schedule as an SVG.", more="Likewise.")
+
+    @property
+    def targets(self) -> dict[str, Path]:
+        """The files that are asked for, by option."""
+        asked = {"--trace": self.trace, "--gantt": self.gantt}
+        return {name: target for name, target in asked.items() if target is not None}
+
+    def check_one(self, schedules: int) -> None:
+        """Check that pictures of one schedule are not asked for several.
+
+        Raises:
+            UserError: there are several.
+        """
+        for name in self.targets:
+            if schedules > 1:
+                raise UserError(
+                    f"{name}: found {schedules} schedules against one (give one --pes and one of each other choice)"
+                )
