@@ -43,9 +43,10 @@ class LanguageOptions:
         "machine.",
         "FILE|FOLDER|NAME",
         "llama-3.1-8b",
-        "Found by `HF_HOME`, or its folder `models--owner--name`; the main revision, else the newest. Families: Llama "
-        "2 to 4, Mistral, Mixtral, Qwen 2 and 3, DeepSeek V3 and R1, Kimi K2, Gemma 2 and 3, GPT-2, gpt-oss; another one "
-        "is refused by name. What a file leaves out is what its class takes, and listed under the assumptions.",
+        "Found by `HF_HOME`, or its folder `models--owner--name`; the main revision, else the newest. Families: "
+        "Llama 2 to 4, Mistral, Mixtral, Qwen 2 and 3, DeepSeek V3 and R1, Kimi K2, Gemma 2 and 3, GPT-2, gpt-oss; "
+        "another one is refused by name. What a file leaves out is what its class takes, and listed under the "
+        "assumptions.",
     )
     allow_download: bool = _flag(
         "Fetch a model's config.json, and nothing else, if it is not on this machine.",
