@@ -118,7 +118,7 @@ def parse_count(where: str, given: int | str, *, least: int = 1, most: int = LAR
 def parts(given: Counts) -> list[str]:
     """Return what is given as a list, between commas, or both."""
     listed = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else given
-    return [part for each in listed for part in str(each).split(",")]
+    return ",".join(map(str, listed)).split(",")
 
 
 def reject_duplicates(where: str, words: tuple[int, ...] | tuple[str, ...]) -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from dfcompile.choosing.candidate import granularities
 from dfcompile.driver import explore
 from dfcompile.frontend import Program
-from dfcompile.option_texts import parse_expand
 from dfcompile.options import Aim, Choice, Effort, Options
 from dfcompile.report.summary import summarize
 from dfcompile.scheduler import ScheduleOptions
+from tests.asked_options import asked
 from tests.examples import examples
 from tests.onnx_text import model_from_text
 from tests.unit.choosing.automatic_choices import automatic, convolutions, least_makespan
@@ -65,8 +65,8 @@ def test_no_uniform_choice_is_better_by_another_objective(tmp_path: Path) -> Non
     file = tmp_path / "two.onnx"
     text = "g (float[1,10] x) => (float[1,3] z) { y = MatMul(x, v) r = Relu(y) z = MatMul(r, w) }"
     onnx.save(model_from_text(text, v=np.ones((10, 12), np.float32), w=np.ones((12, 3), np.float32)), file)
-    found = {aim: figures(Options(file, (8,), automatic=True, aim=aim))[aim] for aim in (Aim.IO, Aim.ENERGY, Aim.COST)}
+    found = {aim: figures(asked(file, (8,), "auto", objective=aim))[aim] for aim in (Aim.IO, Aim.ENERGY, Aim.COST)}
 
     for name, granularity in product(("mv", "op", "lmv", "ip"), (None, "pieces=8")):
-        other = figures(Options(file, (8,), parse_expand([f"MatMul={name}"]), granularity=granularity))
+        other = figures(asked(file, (8,), f"MatMul={name}", granularity=granularity))
         assert all(found[aim] <= figure for aim, figure in other.items())

@@ -17,7 +17,7 @@ from dfcompile.driver import explore
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
 from dfcompile.lowering.alternatives.outlined import Outline
-from dfcompile.options import Aim, Choice, Effort, ExpansionRule, Options, Volumes
+from dfcompile.options import Choice, Effort, ExpansionRule, Volumes
 from dfcompile.records import replace
 from dfcompile.report.summary import summarize
 from dfcompile.report.tables import report_table
