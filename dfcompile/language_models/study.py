@@ -17,7 +17,7 @@ from dfcompile.language_models.model import Experts, Model, with_formats
 from dfcompile.language_models.parallel.degrees import Degrees
 from dfcompile.language_models.parallel.deployment import Case, Deployment, Deployments
 from dfcompile.language_models.parallel.offloading import NOTHING, check_offload
-from dfcompile.language_models.parallel.search import Aim, Found, best_degrees
+from dfcompile.language_models.parallel.search import Aim, best_degrees
 from dfcompile.language_models.parameters import Parameters, kv_elements_per_token, parameters_of
 from dfcompile.language_models.quantisation import precision_of
 from dfcompile.language_models.steps.batch import Batch
@@ -253,20 +253,6 @@ def _step(
         Deployments(replace(case, batch=chunk), best.degrees.chips).deployed(best.degrees).exec_s
         for chunk in batch.chunks
     )
-    return _figures(request, batch, model, precision, found, times, exec_s, energy, chunk_s)
-
-
-def _figures(
-    request: Request,
-    batch: Batch,
-    model: Model,
-    precision: Precision,
-    found: Found,
-    times: Mapping[TimeModel, float],
-    exec_s: float,
-    energy: Energy | None,
-    chunk_s: tuple[float, ...],
-) -> StepStudy:
     whole = step_of(model, batch, precision, request.choices)
     hours = exec_s * found.best.degrees.chips / 3600
     return StepStudy(

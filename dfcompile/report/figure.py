@@ -26,8 +26,8 @@ class Figure:
     """What is said of one figure.
 
     Attributes:
-        unit: such as ``cycles``; empty for a ratio or a text.
         meaning: for documents and the JSON Schema; code stands between backticks.
+        unit: such as ``cycles``; empty for a ratio or a text.
         heading: of its column in tables, several lines; ``{}`` stands for the prefix of its unit, as in ``{}s``.
         tables: that have a column for it.
         after: field of the same record that its column follows; by default columns stand as the fields do.
@@ -42,8 +42,8 @@ class Figure:
         is_optional: left out of JSON where it is ``None`` or empty.
     """
 
+    meaning: str
     unit: str = ""
-    meaning: str = ""
     heading: str = ""
     tables: tuple[str, ...] = ()
     after: str = ""
@@ -59,45 +59,18 @@ class Figure:
 
 
 def figure(
-    *,
-    meaning: str,
-    unit: str = "",
-    heading: str = "",
-    table: str | tuple[str, ...] = (),
-    after: str = "",
-    cell: str = ",",
-    words: tuple[tuple[Plain, str], ...] = (),
-    hidden: Plain = None,
-    csv: str = "",
-    prefix: str = "",
-    choices: tuple[str, ...] = (),
-    least: int | None = 0,
-    decimals: int | None = None,
-    is_optional: bool = False,
-    default: object = MISSING,
-    init: bool = True,
+    *, table: str | tuple[str, ...] = (), default: object = MISSING, init: bool = True, **said: Any
 ) -> Any:  # what a field holds is what its annotation says, as for dataclasses.field
     """Return a field of a record.
 
-    The arguments are those of `Figure`, with ``table`` one name or several, and those of ``dataclasses.field``.
+    Args:
+        table: that has a column for it, or several.
+        default: as of ``dataclasses.field``.
+        init: likewise.
+        said: further attributes of `Figure`, its meaning among them.
     """
-    said = Figure(
-        unit=unit,
-        meaning=meaning,
-        heading=heading,
-        tables=(table,) if isinstance(table, str) else table,
-        after=after,
-        cell=cell,
-        words=words,
-        hidden=hidden,
-        csv=csv,
-        prefix=prefix,
-        choices=choices,
-        least=least,
-        decimals=decimals,
-        is_optional=is_optional,
-    )
-    return field(default=default, init=init, metadata={_KEY: said})
+    tables = (table,) if isinstance(table, str) else table
+    return field(default=default, init=init, metadata={_KEY: Figure(tables=tables, **said)})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(figure,))
