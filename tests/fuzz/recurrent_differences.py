@@ -58,8 +58,8 @@ def _only_where_softplus_overflows(case: Disagreement) -> bool:
 
 
 def _is_held(value: Array) -> Bools:
-    """Return where a value is not finite, or was not before it was held within the finite numbers."""
-    return np.asarray(~(np.abs(value) < float(np.finfo(value.dtype.name).max)))
+    """Return where a value is not finite, or comes of one that was not before it was held within the finite numbers."""
+    return np.asarray(~(np.abs(value) < float(np.finfo(value.dtype.name).max) / 1024))
 
 
 def _differs(case: Disagreement) -> Bools | None:

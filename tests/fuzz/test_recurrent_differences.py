@@ -113,6 +113,8 @@ def test_state_that_is_not_given_times_infinity_is_undefined() -> None:
         ("RNN", "Tanh", np.nan, [np.nan, 1], [0, 1], False),
         ("RNN", "Softplus", 90, [90, 1], [np.inf, 1], True),
         ("GRU", "Softplus", 90, [90, 1], [np.finfo(np.float32).min, 1], True),  # which has gates held
+        ("GRU", "Softplus", 90, [90, 1], [3.39e38, 1], True),  # the state comes of a gate that was held
+        ("GRU", "Softplus", 90, [90, 1], [1e35, 1], False),
         ("RNN", "Softplus", 9, [9, 1], [8, 1], False),
         ("RNN", "Relu", 90, [90, 1], [np.inf, 1], False),
         ("GRU", "Tanh", np.inf, [np.nan, 1], [1, 1], True),

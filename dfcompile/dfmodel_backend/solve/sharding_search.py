@@ -26,8 +26,8 @@ WIDEST = 24  # partial shardings that are kept
 WEIGHTS = ((1.0, 1.0, 1.0), (1.0, 1.0, 4.0), (1.0, 4.0, 1.0))
 LEAST_EXCHANGE = (1.0, 1.0, 1000.0)
 NODES = 100_000  # of the search tree, times the number of kernels
-EVALUATIONS = 10_000  # shardings that are fused, times the square of the number of kernels
-MOST_EVALUATIONS = 100  # on each part of a network, of which eight chips have sixteen
+EVALUATIONS = 6_000  # shardings that are fused, times the square of the number of kernels
+MOST_EVALUATIONS = 80  # on each part of a network, of which eight chips have sixteen
 TIE = 1e-12
 
 Evaluate = Callable[[SharedGraph], Mapping]

@@ -188,6 +188,15 @@ def test_scales_and_zero_points_that_go_along_no_dimension_are_refused(at: int, 
         lowered(Node("QLinearMatMul", operands, [], opset=21).model())
 
 
+@pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
+def test_a_scale_of_more_dimensions_than_the_data_is_refused(op_type: str) -> None:
+    data = np.ones(1, np.float32 if op_type == "QuantizeLinear" else np.int8)
+    operands = [data, np.ones((1, 1), np.float32), np.ones(1, np.int8)]
+
+    with pytest.raises(UserError, match=r"a scale float32\[1,1\] against at most the dimensions of"):
+        lowered(Node(op_type, operands, [], {"axis": 0}, opset=16).model())
+
+
 def test_a_product_of_large_steps_does_not_wrap_around_in_any_expansion() -> None:
     a, b = np.full((2, 600), 255, np.uint8), np.full((600, 3), -128, np.int8)
 
