@@ -87,3 +87,15 @@ def test_an_output_without_elements_that_is_declared_otherwise_is_refused(capsys
 
     assert status == 1
     assert "output 'y': declared otherwise than int64[0, 2], which is computed" in printed
+
+
+def test_the_bound_over_expansions_knows_that_operators_of_constants_send_streams(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    """A sum that takes one stream from each task has fewer cycles than elements, also where constants made them."""
+    loss = 'y = SoftmaxCrossEntropyLoss<reduction="sum">(scores, labels)'
+    text = f"g () => (float y) <float[2,1] scores = {{1.875, 0.125}}, int32[2] labels = {{0, 0}}> {{ {loss} }}"
+    onnx.save(model_from_text(text), tmp_path / "sum.onnx")
+
+    words = ("--pes", "1", "--partition", "sb-rlx", "--no-barrier")
+    assert outcome(capsys, str(tmp_path / "sum.onnx"), *words) == (0, "")

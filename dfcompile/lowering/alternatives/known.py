@@ -83,7 +83,7 @@ class OperatorAlternatives(Struct, frozen=True):
     Attributes:
         origin: the user's operator.
         op_type: such as ``Conv``.
-        inputs: array of each operand by its position; constants are left out.
+        inputs: array of each operand by its position; parameters are left out.
         outputs: array of each result by its position.
         expansions: those that take the operator as it is; equal operators share them.
     """
@@ -134,9 +134,9 @@ def known_alternatives(program: Program, table: ExpansionTable) -> KnownAlternat
             known[key] = tuple(_onnx_alternatives(op, table, left_out))
         if not known[key]:
             raise op.unsupported(f"no expansion for {op.op_type!r}")
-        inputs = {
-            at: tensor.name for at, tensor in enumerate(op.inputs) if tensor is not None and not tensor.is_constant
-        }
+        # What operators make of constants is an operand like any other: tasks send it.
+        made = ((at, tensor) for at, tensor in enumerate(op.inputs) if tensor is not None)
+        inputs = {at: tensor.name for at, tensor in made if tensor.name not in program.parameters}
         outputs = {at: tensor.name for at, tensor in enumerate(op.outputs) if tensor is not None}
         found.append(OperatorAlternatives(op.origin, op.op_type, inputs, outputs, known[key]))
     return KnownAlternatives(tuple(found), tuple(left_out.values()))
