@@ -3,6 +3,7 @@
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -99,3 +100,17 @@ def test_the_bound_over_expansions_knows_that_operators_of_constants_send_stream
 
     words = ("--pes", "1", "--partition", "sb-rlx", "--no-barrier")
     assert outcome(capsys, str(tmp_path / "sum.onnx"), *words) == (0, "")
+
+
+def test_what_is_optimal_on_several_chips_is_the_best_chain(capsys: Capture, tmp_path: Path) -> None:
+    """The bound of all numbers of chips proved the time, that of the chips in use did not."""
+    nodes = "y = DeformConv<offset_group=2, strides=[2, 2], pads=[0, 0, 1, 1]>(x, w, offsets, bias, mask)"
+    drawn = np.random.default_rng(0)
+    x, w = (drawn.normal(size=shape).astype(np.float32) for shape in ((1, 2, 4, 3), (2, 2, 1, 1)))
+    inputs = "float[1,4,3,2] offsets, float[2] bias, float[1,2,3,2] mask"
+    model = model_from_text(f"g ({inputs}) => (float[1,2,3,2] y) {{ {nodes} }}", x=x, w=w)
+    model.opset_import[0].version = 20
+    onnx.save(model, tmp_path / "deform.onnx")
+
+    words = ("--pes", "64", "--system", "h100", "--chips", "8", "--partition", "work-ordered")
+    assert outcome(capsys, str(tmp_path / "deform.onnx"), *words) == (0, "")

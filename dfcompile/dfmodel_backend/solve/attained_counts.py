@@ -138,6 +138,7 @@ class AttainedCounts:
             bound_time_s=min(bound_s, best[0].time_s) if is_optimal else bound_s,
             least_cycles=self._least.cycles_on_chips(chips) if self._adds_up else 0,
             is_optimal=is_optimal,
+            is_best_chain=best[0].is_best_chain or is_optimal,
             assumptions=(*best[0].assumptions, *_explanation(tried, *best, chips), *self._proved()),
         )
 
