@@ -8,8 +8,17 @@ from dfcompile.errors import UserError
 from dfcompile.expansion_names import QUICK
 from dfcompile.options.numbers import count, counts
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import as_given, expansions, granularities, passes, path, text, word, yes_or_no
-from dfcompile.options.shared import dims_option, fixed_inputs_option, shapes_option
+from dfcompile.options.readers import expansions, granularities, passes, path, text, word, yes_or_no
+from dfcompile.options.shared import (
+    barrier_option,
+    dims_option,
+    effort_option,
+    fixed_inputs_option,
+    max_fifo_option,
+    pes_option,
+    shapes_option,
+    solver_option,
+)
 from dfcompile.options.words import Aim, Effort, Expand, FixedInput, Granularities, Timing, Volumes
 
 PARTITIONS = ("best", "sb-rlx", "sb-lts", "work-ordered")
@@ -22,9 +31,7 @@ class Options:
     """A run of the main job."""
 
     model: Path = option(path, "File to read.", is_argument=True, is_path=True)
-    pes: tuple[int, ...] = option(
-        counts, "Numbers of processing elements; one result each.", metavar="P[,P…]", is_repeatable=True
-    )
+    pes: tuple[int, ...] = pes_option()
     expand: Expand = option(
         expansions,
         "Expansion of an operator type, of an operator (NAME=…) or of those that a pattern fits; several names and "
@@ -57,31 +64,9 @@ class Options:
         complete=PARTITIONS,
         stage="scheduling",
     )
-    effort: Effort = option(
-        word(Effort),
-        "How much is tried for a short schedule.",
-        more="In tries, never in seconds: [what](scheduling.md#partitioners).",
-        default=Effort.QUICK,
-        choices=tuple(Effort),
-        stage="scheduling",
-    )
-    barrier: bool | None = option(
-        as_given,
-        "Whether a spatial block waits for the one before; else as the partitioner has it.",
-        more="`best` goes without barriers, the others with them.",
-        default=None,
-        flags=("--barrier/--no-barrier",),
-        is_flag=True,
-        stage="scheduling",
-    )
-    max_fifo: int | None = option(
-        count,
-        "No FIFO holds more than N elements.",
-        more="For the mapping, in words of a core; [more](#schedules-of-a-canonical-dag).",
-        default=None,
-        metavar="N",
-        stage="scheduling",
-    )
+    effort: Effort = effort_option(Effort.QUICK)
+    barrier: bool | None = barrier_option()
+    max_fifo: int | None = max_fifo_option()
     timing: Timing = option(
         word(Timing),
         "Times of schedules: of a replay with their FIFOs, or from mean intervals.",
@@ -142,14 +127,7 @@ class Options:
         default="perfect",
         choices=OVERLAPS,
     )
-    solver: str = option(
-        text,
-        "For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals or a plug-in's.",
-        more="All but `intervals` prove the optimum; a [plug-in's](plugins/solvers.md) as it says.",
-        default="dp",
-        metavar="NAME",
-        complete="solver",
-    )
+    solver: str = solver_option()
     verify: bool = option(
         yes_or_no,
         "Compile and run the lowered model and compare it with a reference.",

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from dfcompile.errors import UserError
 from dfcompile.options.compiling import PARTITIONS
-from dfcompile.options.numbers import count, counts, slack
+from dfcompile.options.numbers import slack
 from dfcompile.options.option import option, table
 from dfcompile.options.readers import as_given, fifos, names, word, yes_or_no
+from dfcompile.options.shared import barrier_option, effort_option, max_fifo_option, pes_option
 from dfcompile.options.words import Effort, Fifos, Objective, Timing
 
 
@@ -16,9 +17,7 @@ class DagOptions:
     """Schedules of a canonical DAG."""
 
     dag: Path = option(as_given, "The graph, or its file.", is_argument=True, is_path=True)
-    pes: tuple[int, ...] = option(
-        counts, "Numbers of processing elements; one result each.", metavar="P[,P…]", is_repeatable=True
-    )
+    pes: tuple[int, ...] = pes_option()
     partition: tuple[str, ...] = option(
         names,
         "How spatial blocks are filled: best, sb-rlx, sb-lts, work-ordered or a plug-in's; several are compared, and "
@@ -28,21 +27,8 @@ class DagOptions:
         complete=PARTITIONS,
         is_repeatable=True,
     )
-    effort: Effort = option(
-        word(Effort),
-        "How much is tried for a short schedule.",
-        default=Effort.DEFAULT,
-        choices=tuple(Effort),
-        stage="scheduling",
-    )
-    barrier: bool | None = option(
-        as_given,
-        "Whether a spatial block waits for the one before; else as the partitioner has it.",
-        default=None,
-        flags=("--barrier/--no-barrier",),
-        is_flag=True,
-        stage="scheduling",
-    )
+    effort: Effort = effort_option(Effort.DEFAULT)
+    barrier: bool | None = barrier_option()
     timing: Timing = option(
         word(Timing),
         "Times of a replay with the FIFOs, or from mean intervals.",
@@ -57,9 +43,7 @@ class DagOptions:
         default=None,
         metavar="in-flight|rule|minimal|N",
     )
-    max_fifo: int | None = option(
-        count, "No FIFO holds more than N elements.", default=None, metavar="N", stage="scheduling"
-    )
+    max_fifo: int | None = max_fifo_option()
     objective: Objective = option(
         word(Objective),
         "Which schedule is chosen: the shortest; or of those that take little more the one with the smallest FIFOs.",

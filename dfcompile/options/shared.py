@@ -5,8 +5,10 @@ from types import MappingProxyType
 from typing import Any
 
 from dfcompile.errors import UserError
+from dfcompile.options.numbers import count, counts
 from dfcompile.options.option import option, table
-from dfcompile.options.readers import dims, fixed_inputs, path, shapes, text, yes_or_no
+from dfcompile.options.readers import as_given, dims, fixed_inputs, path, shapes, text, word, yes_or_no
+from dfcompile.options.words import Effort
 
 ROW_FORMATS = ("table", "json", "csv")
 
@@ -53,6 +55,60 @@ def fixed_inputs_option(stage: str = "") -> Any:
         metavar="INPUT=VALUE[,VALUE…]",
         is_repeatable=True,
         stage=stage,
+    )
+
+
+def pes_option() -> Any:
+    """Return the option of the numbers of processing elements."""
+    return option(counts, "Numbers of processing elements; one result each.", metavar="P[,P…]", is_repeatable=True)
+
+
+def barrier_option() -> Any:
+    """Return the option of barriers between blocks."""
+    return option(
+        as_given,
+        "Whether a spatial block waits for the one before; else as the partitioner has it.",
+        more="`best` goes without barriers, the others with them.",
+        default=None,
+        flags=("--barrier/--no-barrier",),
+        is_flag=True,
+        stage="scheduling",
+    )
+
+
+def max_fifo_option() -> Any:
+    """Return the option of the largest FIFO."""
+    return option(
+        count,
+        "No FIFO holds more than N elements.",
+        more="For the mapping, in words of a core; [more](#schedules-of-a-canonical-dag).",
+        default=None,
+        metavar="N",
+        stage="scheduling",
+    )
+
+
+def solver_option() -> Any:
+    """Return the option of the solver for configurations."""
+    return option(
+        text,
+        "For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals or a plug-in's.",
+        more="All but `intervals` prove the optimum; a [plug-in's](plugins/solvers.md) as it says.",
+        default="dp",
+        metavar="NAME",
+        complete="solver",
+    )
+
+
+def effort_option(default: Effort) -> Any:
+    """Return the option of how much a partitioner tries."""
+    return option(
+        word(Effort),
+        "How much is tried for a short schedule.",
+        more="In tries, never in seconds: [what](scheduling.md#partitioners).",
+        default=default,
+        choices=tuple(Effort),
+        stage="scheduling",
     )
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dfcompile.options.option import option, table
 from dfcompile.options.readers import path, text, word
-from dfcompile.options.shared import format_option, html_option, verbose_option
+from dfcompile.options.shared import format_option, html_option, solver_option, verbose_option
 
 SHARDING_OBJECTIVES = ("bytes", "time")
 
@@ -21,13 +21,7 @@ class SetupOptions:
         default="right",
         metavar="right|dfmodel[,SWITCH…]",
     )
-    solver: str = option(
-        text,
-        "For the configurations: dp, cbc, highs, assignment-cbc, assignment-highs, intervals or a plug-in's.",
-        default="dp",
-        metavar="NAME",
-        complete="solver",
-    )
+    solver: str = solver_option()
     sharding_objective: str | None = option(
         word(SHARDING_OBJECTIVES),
         "What the sharding minimises: bytes between chips, or time.",
