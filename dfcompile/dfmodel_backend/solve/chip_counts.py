@@ -37,6 +37,10 @@ class _Found(Struct, frozen=True, eq=False):
     share: SharedGraph | None = None
     search: ShardingSearch | None = None
 
+    @property
+    def time_s(self) -> float:
+        return self.mapping.figures.time_s
+
 
 class SplitOnChips(Struct, frozen=True, eq=False):
     """Ways to split a graph over a number of chips.
@@ -81,13 +85,15 @@ class ChipCounts:
         self._system = system
         self._options = options or MappingOptions()
         self._found: dict[int, _Found | InfeasibleError] = {}
+        self._prepared: dict[int, tuple[tuple[System, ShardingSearch], ...]] = {}
 
     def fastest(self, chips: int) -> Mapping:
         """Shard the graph over numbers of chips up to ``chips``, fuse each share, and keep the fastest.
 
         Every number up to `EVERY_UP_TO`, powers of two, and divisors of ``chips`` are tried, and what is for the
-        numbers asked for before, so that more chips at hand are never slower than those. They lie along one dimension
-        of the network or more, as is fastest. Ties go to fewer chips, then to fewer dimensions.
+        numbers asked for before, so that more chips at hand are never slower than those; only divisors, of which a
+        report tells, are searched if their bound says that they are not faster. They lie along one dimension of the
+        network or more, as is fastest. Ties go to fewer chips, then to fewer dimensions.
         Every mapping that is spoken of is checked, and the figures of the one that is kept are recomputed from its
         assignment. They are those of all chips in use.
 
@@ -102,7 +108,7 @@ class ChipCounts:
         told = {
             count: replace(fastest, mapping=best) if one is fastest else one
             for count, one in tried.items()
-            if one is fastest or (chips > 1 and chips % count == 0)
+            if one is fastest or _is_told(count, chips)
         }
         for one in told.values():
             if isinstance(one, _Found):
@@ -141,11 +147,22 @@ class ChipCounts:
             for count in range(1, chips + 1)
             if count <= asked and (count <= EVERY_UP_TO or count & (count - 1) == 0 or asked % count == 0)
         }
-        tried = {count: self._on(count) for count in counted(sorted(counts)) if self._system.parts(count)}
-        found = [one for one in tried.values() if isinstance(one, _Found)]
-        if not found:
+        tried: dict[int, _Found | InfeasibleError] = {}
+        fastest: _Found | None = None
+        for count in counted(sorted(counts)):
+            if not self._system.parts(count):
+                continue
+            if fastest is not None and not _is_told(count, chips) and self._cannot_be_faster(count, fastest):
+                continue
+            tried[count] = one = self._on(count)
+            if isinstance(one, _Found) and (fastest is None or one.time_s < fastest.time_s):
+                fastest = one
+        if fastest is None:
             raise next(one for one in reversed(tried.values()) if isinstance(one, InfeasibleError))
-        return tried, min(found, key=lambda one: (one.mapping.figures.time_s, one.mapping.chips))
+        return tried, fastest
+
+    def _cannot_be_faster(self, count: int, fastest: _Found) -> bool:
+        return all(search.bound_s >= fastest.time_s * (1 - TIE) for _, search in self._searches(count))
 
     def _on(self, count: int) -> _Found | InfeasibleError:
         """Return the fastest mapping on so many chips, or why there is none."""
@@ -161,15 +178,11 @@ class ChipCounts:
         return _Found(mapping, self._system.one_chip, mapping.bound_time_s)
 
     def _fastest_part(self, count: int) -> _Found:
-        """Return the fastest mapping on each part of so many chips; a part that is like another one is left out."""
+        """Return the fastest mapping on parts of so many chips."""
         best: tuple[Found, System, ShardingSearch] | None = None
         bound_s = math.inf
         refused: InfeasibleError | None = None
-        different: dict[tuple[object, ...], System] = {}
-        for part in self._system.parts(count):
-            different.setdefault((part.network.kind, part.network.dimensions), part)
-        for part in different.values():
-            search = ShardingSearch(self._graph, part, self._options, self._mapped_by(part))
+        for part, search in self._searches(count):
             found, least_s, error = search.best(math.inf if best is None else best[0].mapping.figures.time_s)
             bound_s = min(bound_s, least_s)
             refused = refused or error
@@ -179,6 +192,18 @@ class ChipCounts:
             raise refused or InfeasibleError(f"graph: no mapping on {count} chips")
         found, part, search = best
         return _Found(self._of_all_chips(found, part), part, bound_s, found.share, search)
+
+    def _searches(self, count: int) -> tuple[tuple[System, ShardingSearch], ...]:
+        """Return each part of so many chips with its search; a part that is like another one is left out."""
+        if count not in self._prepared:
+            different: dict[tuple[object, ...], System] = {}
+            for part in self._system.parts(count):
+                different.setdefault((part.network.kind, part.network.dimensions), part)
+            self._prepared[count] = tuple(
+                (part, ShardingSearch(self._graph, part, self._options, self._mapped_by(part)))
+                for part in different.values()
+            )
+        return self._prepared[count]
 
     def _mapped_by(self, part: System) -> Callable[[SharedGraph], Mapping]:
         options = replace(self._options, solver=DEFAULT_SOLVER)
@@ -205,6 +230,11 @@ class ChipCounts:
         else:
             check_mapping(found.share.graph, found.part, found.mapping, self._graph)
             check_exchanges(found.share.graph, found.part)
+
+
+def _is_told(count: int, chips: int) -> bool:
+    """Return whether a report on so many chips says what a smaller number takes."""
+    return chips > 1 and chips % count == 0
 
 
 def _bounded(mapping: Mapping, bound_s: float) -> Mapping:

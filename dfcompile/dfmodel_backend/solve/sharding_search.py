@@ -3,7 +3,8 @@
 What every mapping takes at least adds up over kernels and tensors: compute with no core idle, DRAM bytes that none
 avoids, exchanges. A beam over kernels in topological order finds shardings that are good by that; the best are fused
 and improved kernel by kernel. A search tree over all shardings with the same sums as bounds then proves the optimum, if
-its nodes suffice. All budgets count work, never time.
+its nodes suffice. Where a sharding takes no longer than the bound on all of them, what is left is to find one that
+takes as long, exchanges less and splits fewer loops. All budgets count work, never time.
 """
 
 import math
@@ -25,6 +26,7 @@ WIDEST = 24  # partial shardings that are kept
 # Of compute, memory and network; the first are told apart by the least time before.
 WEIGHTS = ((1.0, 1.0, 1.0), (1.0, 1.0, 4.0), (1.0, 4.0, 1.0))
 LEAST_EXCHANGE = (1.0, 1.0, 1000.0)
+SIMPLEST = (0.0, 0.0, 0.0)  # of those that take no longer than the bound on all of them
 NODES = 100_000  # of the search tree, times the number of kernels
 EVALUATIONS = 6_000  # shardings that are fused, times the square of the number of kernels
 MOST_EVALUATIONS = 80  # on each part of a network, of which eight chips have sixteen
@@ -90,18 +92,21 @@ class ShardingSearch:
         """Return the best sharding, a time that no sharding beats, and why there is none, if there is none.
 
         Args:
-            below_s: a time that is known: what cannot be below is not looked at.
+            below_s: a time that is known: if nothing can be below, nothing is looked at.
         """
         best = _Best()
-        if self.bound_s >= below_s:
+        if self.bound_s >= below_s * (1 - TIE):
             return None, self.bound_s, None
         budget = max(4, min(MOST_EVALUATIONS, EVALUATIONS // max(1, len(self._names)) ** 2))
         beam = self._beams()
-        for chosen, _ in beam[: max(2, budget // 8)]:
-            if self.least_s(dict(zip(self._names, chosen, strict=True))) <= best.time_s * (1 + TIE):
+        for chosen, sums in beam[: max(2, budget // 8)]:
+            if not _cannot_be_better(self._costs.least_ns(sums, len(chosen)) / NS_PER_S, sums, best):
                 self._look(chosen, best)
-        self._improve(best, budget // 2)
-        self._tree(best, budget // 2)
+        if best.time_s <= self.bound_s * (1 + TIE):
+            self._look(self._beam(SIMPLEST)[0][0], best)
+        else:
+            self._improve(best, budget // 2)
+            self._tree(best, budget // 2)
         bound_s = min(best.bound_s, best.time_s)
         return best.found, bound_s, best.refused
 
@@ -131,7 +136,9 @@ class ShardingSearch:
         return states
 
     def _score(self, sums: Sums, settled: int, weights: tuple[float, float, float]) -> tuple[float, float, float, int]:
-        least_ns = self._costs.least_ns(sums, settled) if weights is WEIGHTS[0] else 0.0
+        least_ns = self._costs.least_ns(sums, settled) if weights in (WEIGHTS[0], SIMPLEST) else 0.0
+        if weights == SIMPLEST:
+            least_ns = max(least_ns, self.bound_s * NS_PER_S * (1 + TIE))
         parts = zip(weights, (sums.compute_ns, sums.memory_ns, sums.network_ns), strict=True)
         return (least_ns, sum(weight * part for weight, part in parts), sums.message_bytes, sums.splits)
 
@@ -159,7 +166,7 @@ class ShardingSearch:
         improved = True
         while improved:
             improved = False
-            for chosen in self._neighbours(best.found):
+            for chosen in self._neighbours(best, best.found):
                 if len(best.seen) - looked >= budget:
                     return
                 before = best.found
@@ -167,8 +174,8 @@ class ShardingSearch:
                     improved = True
                     break
 
-    def _neighbours(self, found: Found) -> Iterator[tuple[Choice, ...]]:
-        """Return shardings that differ in one kernel and may be better, those of the least sums first."""
+    def _neighbours(self, best: _Best, found: Found) -> Iterator[tuple[Choice, ...]]:
+        """Return shardings that differ from the best in one kernel and may be better, those of the least sums first."""
         chosen = tuple(choice for _, choice in found.share.sharding)
         ranked = []
         total = self._costs.of_all(chosen)
@@ -178,7 +185,7 @@ class ShardingSearch:
                 if choice != chosen[number]:
                     changed = (*chosen[:number], choice, *chosen[number + 1 :])
                     sums = rest.plus(self._costs.around(number, changed))
-                    if self._costs.least_ns(sums, len(changed)) <= found.mapping.figures.time_s * NS_PER_S * (1 + TIE):
+                    if not _cannot_be_better(self._costs.least_ns(sums, len(changed)) / NS_PER_S, sums, best):
                         ranked.append((self._score(sums, len(changed), WEIGHTS[0]), changed))
         for _, changed in sorted(ranked, key=lambda one: one[0]):
             yield changed

@@ -1,5 +1,8 @@
 """Graphs of models on several chips: parts of networks, exchanges along several dimensions, shares, degrees."""
 
+import math
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +13,7 @@ from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Net
 from dfcompile.dfmodel_backend.machine.network.all_to_all import exchange_ns_per_byte
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.sharding.graphs import share_graph
+from dfcompile.dfmodel_backend.solve.sharding_search import Found, ShardingSearch
 from dfcompile.errors import InfeasibleError, UserError
 from dfcompile.records import replace
 from tests.examples import examples
@@ -156,3 +160,26 @@ def test_answers_depend_on_the_run_and_not_on_what_was_asked_before() -> None:
     assert [counts.fastest(chips).figures for chips in (16, 12)] == forwards[::-1]
     assert counts.fastest_count(16) == counts.fastest(16).chips == 12
     assert ChipCounts(graph, system).fastest(16).chips != 12
+
+
+def test_numbers_of_chips_of_which_nothing_is_told_are_searched_only_if_they_may_be_faster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of one element nothing can be split."""
+    searched: list[int] = []
+
+    class Noted(ShardingSearch):
+        def __init__(self, graph: DataflowGraph, part: System, *rest: Any) -> None:
+            super().__init__(graph, part, *rest)
+            self.chips = part.chips
+
+        def best(self, below_s: float = math.inf) -> tuple[Found | None, float, InfeasibleError | None]:
+            searched.append(self.chips)
+            return super().best(below_s)
+
+    monkeypatch.setattr("dfcompile.dfmodel_backend.solve.chip_counts.ShardingSearch", Noted)
+    tensors = (floats("x", TensorKind.INPUT, 1, "", "a"), floats("y", TensorKind.OUTPUT, 1, "a"))
+    found = ChipCounts(DataflowGraph.of("one", (elementwise("a", 1),), tensors), networked("r", 8)).fastest(8)
+
+    assert found.chips == 1
+    assert searched == [2, 4, 8]
