@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
-from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS, extract
+from dfcompile.canonical_dag.extraction import DEFAULT_OPTIONS
+from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.share import ProgramShare
 from dfcompile.choosing import (
     QUICK,
@@ -27,12 +28,11 @@ from dfcompile.frontend import Model, ReadModel, read_model
 from dfcompile.host.stages import counted, work_of
 from dfcompile.lowering import (
     KnownAlternatives,
-    apply_passes,
     check_choices,
     known_alternatives,
-    lower_to_maps,
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound, least_work
+from dfcompile.lowering.level_two import graph_of, level_two
 from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
 from dfcompile.options import Aim, Effort, Options, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan, plan_of
@@ -293,14 +293,14 @@ def _points(
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
     """Return what lowers the share of a chip by the expansions and passes of the whole, down to its canonical DAG."""
     program = SharedProgram(variant.library, plan.table, {kernel.name: kernel for kernel in variant.dag.kernels})
-    choices = (*choices_of(variant.maps), *variant.choices)
+    choices = (*choices_of(variant.lowered.chosen), *variant.choices)
 
     def lowered(share: ProgramShare) -> CanonicalDag | tuple[str, ...]:
         refused = program.refused(share)
         if refused:
             return refused
-        maps = apply_passes(lower_to_maps(program.shared(share), plan.table, choices), plan.passes.of_programs)
-        extracted = extract(maps.sdfg, variant.extraction, parameters=tuple(maps.parameters))
+        found = level_two(program.shared(share), plan.table, choices, plan.passes.of_programs)
+        extracted = extract_graph(graph_of(found), variant.extraction, parameters=tuple(found.parameters))
         return apply_dag_passes(extracted, plan.passes.of_dags)
 
     return lowered

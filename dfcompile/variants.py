@@ -8,14 +8,15 @@ from msgspec import Struct
 
 from dfcompile import dfmodel_backend as backend
 from dfcompile.canonical_dag import CanonicalDag, apply_dag_passes
-from dfcompile.canonical_dag.extraction import ExtractionOptions, extract
-from dfcompile.canonical_dag.extraction.scopes import read_lowered
+from dfcompile.canonical_dag.extraction import ExtractionOptions
+from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.choosing import Candidate
 from dfcompile.frontend import ChosenExpansion, Model, Program
 from dfcompile.host.stages import Work, work_of
-from dfcompile.lowering import ExpansionTable, apply_passes, check_choices, lower_to_canonical, lower_to_maps
+from dfcompile.lowering import ExpansionTable, apply_passes, check_choices, lower_to_canonical
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
 from dfcompile.lowering.execution.verification import Deviation, Effect, effect_of_inputs, verified_deviation
+from dfcompile.lowering.level_two import LevelTwo, graph_of, level_two, program_of
 from dfcompile.options import Choice, ShowStage, show_nothing
 from dfcompile.plan import Plan
 from dfcompile.records import replace
@@ -32,7 +33,7 @@ class Variant(Struct, frozen=True, eq=False):
         choices: of the user.
         expansions: in effect, for every operator type that offers several, and for every chosen operator.
         library: program of level 1.
-        maps: program of level 2.
+        lowered: the model on level 2.
         scheduling: of its canonical DAG, with the DAG's depths.
         graph: the same DAG as kernels and tensors.
         extraction: how its canonical DAG was made.
@@ -44,7 +45,7 @@ class Variant(Struct, frozen=True, eq=False):
     choices: tuple[Choice, ...]
     expansions: Mapping[str, str]
     library: Program
-    maps: Program
+    lowered: LevelTwo
     scheduling: Scheduling
     graph: backend.DataflowGraph
     extraction: ExtractionOptions
@@ -71,8 +72,8 @@ class Lowerings:
         """Return the scopes of the model under a choice; with passes of programs it is lowered for that."""
         if not self._plan.passes.of_programs:
             return self.outline_before_passes(choices)
-        _, maps = self._lowered(tuple(choices))
-        return Outline(maps.chosen, read_lowered(maps.sdfg))
+        _, lowered = self._lowered(tuple(choices))
+        return Outline(lowered.chosen, graph_of(lowered))
 
     def outline_before_passes(self, choices: Sequence[Choice]) -> Outline:
         """Return the scopes that the model would have without its passes."""
@@ -82,11 +83,11 @@ class Lowerings:
         """Return the model under a choice; of choices with one effect the first is kept."""
         with work_of(3 + _VERIFIED_PARTS * self._plan.verify) as steps:
             with self._show(f"lowering {label}".rstrip()):
-                library, maps = self._lowered(choices)
+                library, lowered = self._lowered(choices)
                 steps.add(2)
-            key = maps.chosen, extraction
+            key = lowered.chosen, extraction
             if key not in self._variants:
-                self._variants[key] = self._variant((choices, extraction, label), library, maps, steps)
+                self._variants[key] = self._variant((choices, extraction, label), library, lowered, steps)
             return self._variants[key]
 
     def maps(self, choices: tuple[Choice, ...]) -> Program:
@@ -95,9 +96,9 @@ class Lowerings:
         Raises:
             UserError: a choice fits no operator of the model.
         """
-        library, maps = self._lowered(choices)
+        library, lowered = self._lowered(choices)
         check_choices(choices, self._plan.table, (self._model.program, library))
-        return maps
+        return program_of(lowered)
 
     def unverified(self) -> "Lowerings":
         """Return the same without verification and progress, for choices that are only compared."""
@@ -108,31 +109,40 @@ class Lowerings:
         extraction = replace(self._plan.extraction, granularity=candidate.granularity)
         return self.variant(candidate.choices, extraction, label)
 
-    def _lowered(self, choices: tuple[Choice, ...]) -> tuple[Program, Program]:
+    def _lowered(self, choices: tuple[Choice, ...]) -> tuple[Program, LevelTwo]:
         plan = self._plan
         library = apply_passes(lower_to_canonical(self._program, plan.table, choices), plan.passes.of_programs)
-        return library, apply_passes(lower_to_maps(library, plan.table, choices), plan.passes.of_programs)
+        return library, level_two(library, plan.table, choices, plan.passes.of_programs)
 
     @cached_property
     def _effect_of_inputs(self) -> Effect | None:
         return effect_of_inputs(self._model, EXAMPLE_SEED)
 
     def _variant(
-        self, chosen: tuple[tuple[Choice, ...], ExtractionOptions, str], library: Program, maps: Program, steps: Work
+        self,
+        chosen: tuple[tuple[Choice, ...], ExtractionOptions, str],
+        library: Program,
+        lowered: LevelTwo,
+        steps: Work,
     ) -> Variant:
         (choices, extraction, label), plan = chosen, self._plan
         with self._show("extracting the canonical dag"):
-            extracted = extract(maps.sdfg, extraction, parameters=tuple(maps.parameters))
+            extracted = extract_graph(graph_of(lowered), extraction, parameters=tuple(lowered.parameters))
             dag = apply_dag_passes(extracted, plan.passes.of_dags)
             graph = backend.dataflow_graph(dag)
             steps.add()
         deviation = effect = None
         if plan.verify:
             with self._show("verifying the lowered model"), steps.part(_VERIFIED_PARTS):
-                deviation, effect = verified_deviation(self._model, maps, EXAMPLE_SEED), self._effect_of_inputs
+                deviation, effect = (
+                    verified_deviation(self._model, program_of(lowered), EXAMPLE_SEED),
+                    self._effect_of_inputs,
+                )
         of_user = tuple(choice for choice in choices if not plan.chooses or choice in plan.fixed)
-        in_effect = MappingProxyType(dict(_in_effect(of_user, plan.table, maps.chosen)))
-        return Variant(of_user, in_effect, library, maps, Scheduling(dag), graph, extraction, deviation, effect, label)
+        in_effect = MappingProxyType(dict(_in_effect(of_user, plan.table, lowered.chosen)))
+        return Variant(
+            of_user, in_effect, library, lowered, Scheduling(dag), graph, extraction, deviation, effect, label
+        )
 
 
 def _in_effect(

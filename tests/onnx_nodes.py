@@ -12,10 +12,14 @@ from onnx.reference import ReferenceEvaluator
 
 from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.extraction import extract
+from dfcompile.canonical_dag.extraction.extract import extract_graph
+from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.frontend import Program, ReadOptions
 from dfcompile.frontend.onnx import onnxruntime_evaluation
 from dfcompile.frontend.onnx_model import program_of
-from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering import Choice, lower_to_canonical, lower_to_nests, registered_expansions
+from dfcompile.lowering.nests.program import NestProgram
+from dfcompile.lowering.nests.sdfg import sdfg_program
 from tests.interpreter import interpret
 
 Array = npt.NDArray[np.generic]
@@ -94,8 +98,16 @@ def _typed(name: str, value: Array) -> onnx.ValueInfoProto:
 def lowered(model: onnx.ModelProto, choices: Sequence[Choice] = ()) -> Program:
     """Return the model as map scopes, from which a canonical DAG can be extracted."""
     program = program_of("model", model, ReadOptions())
-    maps = lower_to_maps(lower_to_canonical(program, TABLE, choices), TABLE, choices)
-    extract(maps.sdfg)
+    return checked_maps(lower_to_nests(lower_to_canonical(program, TABLE, choices), TABLE, choices))
+
+
+def checked_maps(nests: NestProgram) -> Program:
+    """Return nests as an SDFG, from which the same canonical DAG is extracted as from them."""
+    parameters, maps = tuple(nests.parameters), sdfg_program(nests)
+    assert parameters == tuple(maps.parameters)
+    assert nests.complex_types == maps.complex_types
+    of_nests, of_sdfg = extract_graph(nests.graph, parameters=parameters), extract(maps.sdfg, parameters=parameters)
+    assert format_dag(of_nests) == format_dag(of_sdfg)
     return maps
 
 

@@ -76,7 +76,7 @@ def _hints(known: KnownAlternatives, point: Point, makespan: int) -> list[tuple[
 
     Of an operator the outermost type that has a better expansion counts.
     """
-    chosen = {(each.origin, each.op_type): each.name for each in point.variant.maps.chosen}
+    chosen = {(each.origin, each.op_type): each.name for each in point.variant.lowered.chosen}
     by_expansion: dict[tuple[str, str], dict[str, list[int]]] = {}
     told: set[str] = set()
     for origin, op_type, cycles in alone(known, point.pes):

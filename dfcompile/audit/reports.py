@@ -21,7 +21,7 @@ def audit_report(report: Report, exploration: Exploration) -> None:
     Raises:
         VerificationError: naming the figure, as found and as recomputed, or the bound that it is below.
     """
-    audit_model("model", report.model, exploration.variants[0].maps.nodes)
+    audit_model("model", report.model, exploration.variants[0].lowered.nodes)
     expect("results: their number", len(report.results), len(exploration.points))
     expansions = ExpansionsAudit(exploration.alternatives)
     traffic = TrafficAudit(exploration.model.program, exploration.plans)

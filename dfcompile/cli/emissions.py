@@ -10,6 +10,7 @@ from dfcompile.canonical_dag.forms.text_form import format_dag
 from dfcompile.driver import Exploration
 from dfcompile.frontend import Program
 from dfcompile.frontend.sdfg.onnx_form import program_to_onnx
+from dfcompile.lowering.level_two import program_of
 from dfcompile.lowering.program_text import format_program
 from dfcompile.scheduler.json_form import schedule_to_json
 from dfcompile.variants import Variant
@@ -38,7 +39,7 @@ def _library(exploration: Exploration) -> Files:
 
 def _maps(exploration: Exploration) -> Files:
     for variant in exploration.variants:
-        yield from _program(variant.maps, _folder(exploration, variant))
+        yield from _program(program_of(variant.lowered), _folder(exploration, variant))
 
 
 def _canonical(exploration: Exploration) -> Files:

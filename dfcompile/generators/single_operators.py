@@ -7,11 +7,12 @@ import dace
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.extraction import ExtractionOptions, extract
+from dfcompile.canonical_dag.extraction import ExtractionOptions
+from dfcompile.canonical_dag.extraction.extract import extract_graph
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
 from dfcompile.frontend import AttributeValue, Level, OperatorNode, Port, Program, input_connector, output_connector
-from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
 from dfcompile.options import Choice, Volumes
 
 Shape = tuple[int, ...]
@@ -106,8 +107,8 @@ def _expanded(
     choices = (Choice("MatMul", expansion),)
     table.check(choices[0])
     program = _program(name.replace("-", "_"), op_type, inputs, parameters, output, attributes)
-    maps = lower_to_maps(lower_to_canonical(program, table, choices), table, choices)
-    return extract(maps.sdfg, ExtractionOptions(Volumes(volumes)), parameters=tuple(maps.parameters))
+    nests = lower_to_nests(lower_to_canonical(program, table, choices), table, choices)
+    return extract_graph(nests.graph, ExtractionOptions(Volumes(volumes)), parameters=tuple(nests.parameters))
 
 
 def _program(

@@ -5,7 +5,7 @@ from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.choice_check import addressed, check_choices, operator_origins
 from dfcompile.lowering.chosen_passes import ChosenPasses, choose_passes
 from dfcompile.lowering.expansion import Expansion, expansion, onnx_expansion
-from dfcompile.lowering.levels import lower_to_canonical, lower_to_maps
+from dfcompile.lowering.levels import lower_to_canonical, lower_to_maps, lower_to_nests
 from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, lowering_pass
 from dfcompile.lowering.map_fragment import MapFragment
 from dfcompile.lowering.node import CanonicalNode, Operator
@@ -41,6 +41,7 @@ __all__ = [
     "known_alternatives",
     "lower_to_canonical",
     "lower_to_maps",
+    "lower_to_nests",
     "lowering_pass",
     "onnx_expansion",
     "operator_origins",

@@ -1,29 +1,35 @@
 """The kernel that a canonical operator is: what the DFModel back end will map."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 
 from dfcompile.canonical_dag import Kernel, KernelLoop, KernelVariant
+from dfcompile.lowering.nests.nest import Nest
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.operators.loop_nest import kernel_loops
 from dfcompile.records import replace
 
 
-def kernel_of(
-    op: CanonicalNode[CanonicalOperator], expansion: str, iterations: int, tables: Mapping[str, int]
-) -> Kernel:
+def kernel_of(op: CanonicalNode[CanonicalOperator], expansion: str, nests: Sequence[Nest]) -> Kernel:
     """Return the kernel of a canonical operator.
 
     An operator without contraction is element-wise to the back end: it touches ``m * n`` elements, as many as its map
     scopes have iterations, where n is the last dimension of its result if that divides them.
 
+    Of a table that depends on parameters alone, which is read at places that depend on data, the kernel has no operand:
+    it stays in memory, and only the bytes are counted that are read.
+
     Args:
         op: the operator.
         expansion: name of the chosen expansion.
-        iterations: of all its map scopes together.
-        tables: arrays that are read at places that depend on data -> bytes that are read. One that depends on
-            parameters alone is no operand of the kernel: it stays in memory, and only these bytes are read.
+        nests: that it becomes.
     """
+    iterations = sum(nest.iterations for nest in nests)
+    tables: Counter[str] = Counter()  # bytes that are read
+    for nest in nests:
+        for table in nest.tables.values():
+            tables[table.name] += nest.iterations * table.element_bytes
     in_memory = [tensor.name for tensor in op.operands() if tensor.name in tables and tensor.is_constant]
     operands = [tensor for tensor in op.operands() if tensor.name not in in_memory]
     activations = [tensor for tensor in operands if not tensor.is_constant]

@@ -6,13 +6,11 @@ from dfcompile.errors import InternalError, UnsupportedOpError, together
 from dfcompile.frontend import ONNX, ChosenExpansion, Coverage, Level, Program
 from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
-from dfcompile.lowering.expansion import Expansion
-from dfcompile.lowering.map_fragment import MapFragment
-from dfcompile.lowering.node import CanonicalNode
-from dfcompile.lowering.operators import CanonicalOperator
+from dfcompile.lowering.nests.nest_builder import NestBuilder
+from dfcompile.lowering.nests.program import NestProgram
+from dfcompile.lowering.nests.sdfg import sdfg_program
 from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operators_count
-from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 from dfcompile.plugins import faults_of, is_own
@@ -51,37 +49,35 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
     return builder.finish(Level.CANONICAL, nodes, (*program.chosen, *chosen))
 
 
-def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
-    """Rewrite every canonical operator to map scopes: one state, nothing but map scopes at top level.
+def lower_to_nests(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> NestProgram:
+    """Rewrite every canonical operator to loop nests.
 
     Raises:
         UnsupportedOpError: naming the operator that has no expansion.
         UserError: naming a node whose attributes are not the fields of its operator.
     """
     _expect(program, Level.CANONICAL)
-    builder = ProgramBuilder(program)
+    builder = NestBuilder(program)
     chosen = []
     made_by = _third_party_expansions(program, table)
     for op in as_they_come(canonical_nodes(program, table, builder), operators_count(program)):
         found = table.select(op, choices)
         chosen.append(ChosenExpansion(op.name, op.op_type, op.origin, found.name))
-        builder.adopt_outputs(program.sdfg, op)
+        builder.adopt_outputs(op)
         maker = made_by.get(op.origin, found.origin)
         with faults_of("expansion", maker):
-            _expand_to_maps(op, found, builder, is_checked=not (found.is_own and is_own(maker)))
-    return builder.finish(Level.MAPS, program.nodes, (*program.chosen, *chosen))
+            builder.expand(op, found, is_checked=not (found.is_own and is_own(maker)))
+    return builder.finish((*program.chosen, *chosen))
 
 
-def _expand_to_maps(
-    op: CanonicalNode[CanonicalOperator], found: Expansion, builder: ProgramBuilder, *, is_checked: bool
-) -> None:
-    if is_checked:
-        check_scopes(op, found)
-    fragment = MapFragment(builder, op)
-    found.apply(op, fragment)
-    with faults_of("expansion", found.origin):
-        fragment.finish(found.name)
-        builder.check_results(op)
+def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Choice] = ()) -> Program:
+    """Rewrite every canonical operator to map scopes of an SDFG: one state, nothing but map scopes at top level.
+
+    Raises:
+        UnsupportedOpError: naming the operator that has no expansion.
+        UserError: naming a node whose attributes are not the fields of its operator.
+    """
+    return sdfg_program(lower_to_nests(program, table, choices))
 
 
 def _third_party_expansions(program: Program, table: ExpansionTable) -> Mapping[str, str]:

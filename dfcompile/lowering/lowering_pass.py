@@ -96,6 +96,11 @@ def lowering_pass(name: str, *, level: Level, source: str) -> Callable[[Rewrite]
     return decorate
 
 
+def of_level(passes: Iterable[LoweringPass], level: Level) -> tuple[LoweringPass, ...]:
+    """Return the passes that rewrite programs of a level."""
+    return tuple(found for found in passes if found.level is level)
+
+
 def apply_passes(program: Program, passes: Iterable[LoweringPass]) -> Program:
     """Apply the passes of the program's level in order; each must leave a valid program of that level.
 
@@ -103,12 +108,11 @@ def apply_passes(program: Program, passes: Iterable[LoweringPass]) -> Program:
         UserError: of a pass, with ``in pass 'name'`` put before it.
         VerificationError: a pass left an invalid program; the message names the pass.
     """
-    for found in passes:
-        if found.level is program.level:
-            changed = found.apply(program)
-            if changed is not program:
-                effect = AppliedPass(found.name, _size(program), _size(changed), _counted(program))
-                program = replace(changed, applied=(*program.applied, effect))
+    for found in of_level(passes, program.level):
+        changed = found.apply(program)
+        if changed is not program:
+            effect = AppliedPass(found.name, _size(program), _size(changed), _counted(program))
+            program = replace(changed, applied=(*program.applied, effect))
     return program
 
 

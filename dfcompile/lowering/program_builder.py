@@ -27,7 +27,6 @@ from dfcompile.frontend import (
     scalar_type,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
-from dfcompile.lowering.map_scopes import MapScopes
 from dfcompile.lowering.node import Node
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.tensor import Tensor
@@ -54,7 +53,6 @@ class ProgramBuilder:
         self.whole = WholeMemlets(self.sdfg)
         self.nodes = NodeCopies()
         self.state: SDFGState = self.sdfg.add_state("main", is_start_block=True)
-        self.scopes = MapScopes(self.state, self.whole)
         self._current: dict[str, AccessNode] = {}
         self._views: dict[str, str] = {}
         self._renamed: dict[str, tuple[Tensor, tuple[int, ...]]] = {}  # outputs that another array became

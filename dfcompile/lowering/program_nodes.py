@@ -1,7 +1,8 @@
 """Reads the nodes of a program as expansions see them, in topological order."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import Protocol
 
 import dace
 import networkx as nx
@@ -18,7 +19,19 @@ from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import missing
 
 
-def onnx_operators(program: Program, builder: ProgramBuilder | None = None) -> Iterator[Operator]:
+class ArrayTable(Protocol):
+    """The arrays that expansions see: those of the next level."""
+
+    def tensor(self, name: str) -> Tensor:
+        """Return an array or a view."""
+        ...
+
+    def add_view(self, source: Tensor, name: str, shape: Iterable[int], dtype: str) -> object:
+        """Add a view of an array or of a view."""
+        ...
+
+
+def onnx_operators(program: Program, builder: ArrayTable | None = None) -> Iterator[Operator]:
     """Yield the operators of a program of level 0.
 
     Args:
@@ -33,7 +46,7 @@ def onnx_operators(program: Program, builder: ProgramBuilder | None = None) -> I
 
 
 def canonical_nodes(
-    program: Program, table: ExpansionTable, builder: ProgramBuilder | None = None
+    program: Program, table: ExpansionTable, builder: ArrayTable | None = None
 ) -> Iterator[CanonicalNode[CanonicalOperator]]:
     """Yield the canonical operators of a program of level 1; see `onnx_operators`.
 
@@ -63,10 +76,12 @@ def operators_count(program: Program) -> int:
 
 
 def _nodes(
-    program: Program, builder: ProgramBuilder | None
+    program: Program, builder: ArrayTable | None
 ) -> Iterator[tuple[OperatorNode, tuple[Tensor | None, ...], tuple[Tensor | None, ...]]]:
     """Yield the operator nodes of a program in topological order, with their operands and results."""
-    target = ProgramBuilder(program) if builder is None else builder
+    own = ProgramBuilder(program) if builder is None else None
+    target = own or builder
+    assert target is not None
     state = program.sdfg.start_state
     position = {node: number for number, node in enumerate(state.nodes())}
     for node in nx.lexicographical_topological_sort(state.nx, key=position.__getitem__):
@@ -74,8 +89,8 @@ def _nodes(
             inputs = {edge.dst_conn: target.tensor(edge.data.data) for edge in state.in_edges(node)}
             outputs = {edge.src_conn: _result(program, edge.data.data) for edge in state.out_edges(node)}
             found = _by_position(inputs, input_connector), _by_position(outputs, output_connector)
-            if builder is None:
-                target.adopt_outputs(program.sdfg, Node(node.name, node.dialect, node.op_type, node.origin, *found))
+            if own is not None:
+                own.adopt_outputs(program.sdfg, Node(node.name, node.dialect, node.op_type, node.origin, *found))
             yield node, *found
         elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), dace.data.View):
             source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")

@@ -45,12 +45,12 @@ def summarize(exploration: Exploration) -> Report:
     """Return the report of a run."""
     first = exploration.variants[0]
     return Report(
-        model=_model(first.maps.name, first.maps.nodes),
+        model=_model(first.lowered.name, first.lowered.nodes),
         results=tuple(_result(point, traffic_summary(exploration.plans, point)) for point in exploration.points),
         assumptions=(
             *_assumptions(exploration.options, exploration.points),
             *complex_assumptions(
-                dict.fromkeys(name for each in exploration.variants for name in each.maps.complex_types)
+                dict.fromkeys(name for each in exploration.variants for name in each.lowered.complex_types)
             ),
         ),
         warnings=exploration.warnings,
@@ -116,7 +116,7 @@ def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
             chosen_bound_cycles=hint.chosen_cycles,
             hinted_bound_cycles=hint.hinted_cycles,
         )
-        for hint in expansion_hints(bound, variant.maps.chosen, figures.makespan_cycles or 0)
+        for hint in expansion_hints(bound, variant.lowered.chosen, figures.makespan_cycles or 0)
     )
     gap = makespan_gap(bound.cycles, figures.makespan_cycles, is_exact=figures.is_exact)
     gaps: tuple[OperatorGapSummary, ...] = ()
@@ -270,7 +270,7 @@ def _assumptions(options: Options, points: Sequence[Point]) -> tuple[AssumptionS
         AssumptionSummary("expansions that are not named", _expansions(options), "--expand"),
         AssumptionSummary("granularity of tasks", _granularity(options), "--granularity"),
         *_choice_assumptions(points),
-        *(_effect(each) for point in points for each in point.variant.maps.applied),
+        *(_effect(each) for point in points for each in point.variant.lowered.applied),
         *schedule_assumptions(point.scheduled for point in points),
     ]
     found += [

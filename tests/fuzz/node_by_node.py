@@ -59,9 +59,35 @@ def _every_value(
     program = lowered(shown)
     results = interpret(program, feeds)
     names = [*(entry.name for entry in model.graph.output), *shown_results(model)]
-    if len(names) != len(program.outputs):
+    empty: dict[str, Array] = {}
+    if len(names) != len(program.outputs):  # a program has no outputs without elements
+        empty = {
+            name: value for name, value in _values(model, shown, feeds).items() if name in names and not value.size
+        }
+    kept = [name for name in names if name not in empty]
+    if len(kept) != len(program.outputs):
         raise CannotRunError
-    outputs = {name: results[port.name] for name, port in zip(names, program.outputs, strict=True)}
+    outputs = {name: results[port.name] for name, port in zip(kept, program.outputs, strict=True)}
+    return {**_constants(model), **feeds, **outputs, **empty}
+
+
+def _values(model: onnx.ModelProto, shown: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """Return onnxruntime's values of a model by name: inputs, constants, results of nodes.
+
+    Args:
+        model: the original.
+        shown: the same with all results of its nodes as outputs.
+        feeds: inputs by name.
+
+    Raises:
+        CannotRunError: onnxruntime refuses it.
+    """
+    session = load(shown.SerializeToString())
+    answer = session.run({name: feeds[name] for name in session.inputs}) if isinstance(session, Session) else session
+    if answer.refusal:
+        raise CannotRunError
+    given = tuple(entry.name for entry in model.graph.output)
+    outputs = dict(zip((*given, *shown_results(model)), answer.results.values(), strict=True))
     return {**_constants(model), **feeds, **outputs}
 
 
@@ -84,17 +110,7 @@ class _Others:
         Raises:
             CannotRunError: it refuses the model with all its results as outputs.
         """
-        session = load(with_every_result(self._model).SerializeToString())
-        answer = (
-            session.run({name: self._feeds[name] for name in session.inputs})
-            if isinstance(session, Session)
-            else session
-        )
-        if answer.refusal:
-            raise CannotRunError
-        given = tuple(entry.name for entry in self._model.graph.output)
-        outputs = dict(zip((*given, *shown_results(self._model)), answer.results.values(), strict=True))
-        return {**_constants(self._model), **self._feeds, **outputs}
+        return _values(self._model, with_every_result(self._model), self._feeds)
 
     def lowered(self, alone: Alone) -> dict[str, Array]:
         """Return what dfcompile makes of a node, of onnxruntime's operands."""

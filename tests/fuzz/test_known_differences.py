@@ -231,6 +231,18 @@ def test_loss_of_a_row_with_an_infinite_element_in_double_precision() -> None:
     assert found.tolist() == [np.inf]  # by its definition the row's sum has exp(inf - inf), which is NaN
 
 
+def test_beta_of_a_product_of_no_elements_is_left_out() -> None:
+    model = model_from_text(
+        "g (float[1,0] a, float[0,2] b, float[1,1] c) => (float[1,2] y) { y = Gemm<beta = -2.0>(a, b, c) }"
+    )
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    empty = {"a": np.zeros((1, 0), np.float32), "b": np.zeros((0, 2), np.float32)}
+    found = session.run({**empty, "c": np.array([[3]], np.float32)}).results["y"]
+
+    assert found.tolist() == [[3.0, 3.0]]  # by its definition -6
+
+
 def test_maximum_of_a_window_depends_on_the_place_of_what_is_undefined() -> None:
     first = np.array([[[[np.nan, 4], [3, 2]]]], np.float32)
     last = np.array([[[[5, 4], [3, np.nan]]]], np.float32)

@@ -43,3 +43,17 @@ def test_node_that_onnxruntime_refuses(*, is_right: bool) -> None:
     assert difference(found, expected, model)
 
     assert bool(reason_node_by_node(model, {"x": X}, found, lower)) is is_right
+
+
+def test_listed_difference_beside_a_result_without_elements() -> None:
+    """A program has no output for a part of no elements; what onnxruntime sums up overflows."""
+    model = model_from_text(
+        """g (float[3,2] x, int64[2] n) => (float[1,2] a, float[0,2] b, float[2,2] c, int64[1] y)
+            <int64[3] parts = {1, 0, 2}> { a, b, c = Split<axis = 0>(x, parts) y = ReduceSum(n) }"""
+    )
+    feeds = {"x": np.ones((3, 2), np.float32), "n": np.full(2, 2**63 - 1)}
+    program = lowered(model)
+    found = interpret(program, feeds)
+
+    assert found["y"].tolist() == [-2]
+    assert "overflow" in reason_node_by_node(model, feeds, found, lowered)

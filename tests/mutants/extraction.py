@@ -6,7 +6,7 @@ _TRAVERSAL = "canonical_dag/extraction/traversal.py"
 _FAMILIES = "canonical_dag/extraction/families.py"
 _FLOW = "canonical_dag/extraction/flow.py"
 _PROOF = "canonical_dag/extraction/streaming_proof.py"
-_SCOPES = "canonical_dag/extraction/scopes.py"
+_SCOPES = "canonical_dag/extraction/sdfg_reader.py"
 
 EXTRACTION = (
     Mutant(_TRAVERSAL, "if abs(stride) <= span:", "if abs(stride) < span:"),

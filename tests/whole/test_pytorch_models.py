@@ -12,10 +12,10 @@ import pytest
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Coverage, read_model, reference_answer
-from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
 from dfcompile.lowering.execution.verification import verified_deviation
 from tests.interpreter import interpret
-from tests.onnx_nodes import TABLE, assert_same
+from tests.onnx_nodes import TABLE, assert_same, checked_maps
 
 LENET = Path("examples/lenet/model.py")
 
@@ -160,7 +160,7 @@ example_inputs = torch.randn(2, 2, 5, 5, dtype=torch.bfloat16)
 def test_bfloat16_is_read_and_computed_as_pytorch_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dfcompile.lowering.execution.verification.run_program", interpret)
     model = read_model(write(tmp_path, NARROW))
-    maps = lower_to_maps(lower_to_canonical(model.program, TABLE), TABLE)
+    maps = checked_maps(lower_to_nests(lower_to_canonical(model.program, TABLE), TABLE))
 
     assert {port.dtype for port in (*model.program.inputs, *model.program.outputs)} == {"bfloat16"}
     # The exporter leaves those in single precision that it joins with the normalisation.
@@ -261,7 +261,7 @@ def example_inputs():
 def test_layers_of_recurrent_operators_are_computed_as_pytorch_does(tmp_path: Path) -> None:
     model = read_model(write(tmp_path, RECURRENT))
     table = registered_expansions()
-    lowered = lower_to_maps(lower_to_canonical(model.program, table), table)
+    lowered = checked_maps(lower_to_nests(lower_to_canonical(model.program, table), table))
     feeds = model.example_feeds(seed=0)
 
     assert Counter(node.op_type for node in model.program.nodes)["LSTM"] == 2

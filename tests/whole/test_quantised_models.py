@@ -17,10 +17,10 @@ from onnxruntime.quantization import (
 
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import Coverage, Model, read_model, reference_answer
-from dfcompile.lowering import lower_to_canonical, lower_to_maps
+from dfcompile.lowering import lower_to_canonical, lower_to_nests
 from dfcompile.lowering.execution.verification import is_quantised, verified_deviation
 from tests.interpreter import interpret
-from tests.onnx_nodes import TABLE, random
+from tests.onnx_nodes import TABLE, checked_maps, random
 from tests.onnx_text import model_from_text
 
 SMALL_NET = """g (float[1,3,12,12] x) => (float[1,6] y) {
@@ -105,7 +105,7 @@ def test_quantised_model_is_costed_and_computes_what_onnxruntime_does(
 ) -> None:
     monkeypatch.setattr("dfcompile.lowering.execution.verification.run_program", interpret)
     model = quantised(tmp_path, name, form)
-    maps = lower_to_maps(lower_to_canonical(model.program, TABLE), TABLE)
+    maps = checked_maps(lower_to_nests(lower_to_canonical(model.program, TABLE), TABLE))
 
     assert is_quantised(maps)
     assert verified_deviation(model, maps, seed=7).relative < 1e-2

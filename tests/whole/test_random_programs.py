@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import ReadOptions, read_model, reference_answer
-from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
+from dfcompile.lowering import lower_to_canonical, lower_to_nests, registered_expansions
 from tests.examples import examples
 from tests.interpreter import interpret
+from tests.onnx_nodes import checked_maps
 from tests.written_programs import HEAD
 
 TABLE = registered_expansions()
@@ -76,7 +77,7 @@ def test_random_programs(seed: int) -> None:
         path = Path(folder) / f"given{seed}.py"  # Python keeps the lines of a file by its name
         path.write_text(written(seed))
         model = read_model(path, ReadOptions(dims={"N": 4}))
-    maps = lower_to_maps(lower_to_canonical(model.program, TABLE), TABLE)
+    maps = checked_maps(lower_to_nests(lower_to_canonical(model.program, TABLE), TABLE))
     extract(maps.sdfg, parameters=tuple(maps.parameters))
     inputs = model.example_feeds(1)
 

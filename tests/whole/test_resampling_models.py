@@ -9,9 +9,9 @@ import pytest
 from benchmarks.onnx_export import export
 from dfcompile.canonical_dag.extraction import extract
 from dfcompile.frontend import Coverage, read_model, reference_answer
-from dfcompile.lowering import lower_to_canonical, lower_to_maps
+from dfcompile.lowering import lower_to_canonical, lower_to_nests
 from tests.interpreter import interpret
-from tests.onnx_nodes import TABLE
+from tests.onnx_nodes import TABLE, checked_maps
 
 SEGMENTATION = Path("tests/models/segmentation.py")
 
@@ -26,7 +26,7 @@ def test_decoders_that_resize(tmp_path: Path, exporter: str, opset: int) -> None
             warnings.simplefilter("ignore")  # the exporters warn of themselves
             export(SEGMENTATION, path, f"{exporter}-{opset}")
     model = read_model(path)
-    lowered = lower_to_maps(lower_to_canonical(model.program, TABLE), TABLE)
+    lowered = checked_maps(lower_to_nests(lower_to_canonical(model.program, TABLE), TABLE))
     feeds = model.example_feeds(seed=0)
     named = {port.name: value for port, value in zip(lowered.inputs, feeds, strict=True)}
     (found,) = interpret(lowered, named).values()

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from dfcompile.frontend import Model, ReadOptions, read_model, reference_answer
-from dfcompile.lowering import Choice, lower_to_canonical, lower_to_maps
+from dfcompile.lowering import Choice, lower_to_canonical, lower_to_nests
 from tests.interpreter import interpret
-from tests.onnx_nodes import TABLE, assert_same
+from tests.onnx_nodes import TABLE, assert_same, checked_maps
 
 MODELS = Path("tests/models")
 
@@ -40,7 +40,7 @@ def exported(name: str, path: Path, opset: int) -> Path:
 def check(model: Model, *choices: Choice) -> None:
     """Check values of the lowered model against those of the original."""
     inputs = model.example_feeds(seed=0)
-    maps = lower_to_maps(lower_to_canonical(model.program, TABLE, choices), TABLE, choices)
+    maps = checked_maps(lower_to_nests(lower_to_canonical(model.program, TABLE, choices), TABLE, choices))
     found = interpret(maps, {port.name: value for port, value in zip(model.program.inputs, inputs, strict=True)})
     answers = zip((port.name for port in maps.outputs), reference_answer(model, inputs).outputs, strict=True)
     assert_same(found, dict(answers), 1e-4, 1e-5)

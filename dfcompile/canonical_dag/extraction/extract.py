@@ -1,8 +1,8 @@
 """Extraction: the canonical DAG of a lowered SDFG."""
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-import dace
 import numpy as np
 from msgspec import Struct
 
@@ -11,11 +11,14 @@ from dfcompile.canonical_dag.dag import NO_KERNEL, UNORDERED, CanonicalDag, Int3
 from dfcompile.canonical_dag.extraction.families import divide, split
 from dfcompile.canonical_dag.extraction.flow import ArrayUse, Flow, Stream, find_flow
 from dfcompile.canonical_dag.extraction.granularity import DECLARED, Granularity
-from dfcompile.canonical_dag.extraction.scopes import Array, LoweredGraph, read_lowered
+from dfcompile.canonical_dag.extraction.scopes import Array, LoweredGraph
 from dfcompile.canonical_dag.extraction.traversal import Traversal, order_text
 from dfcompile.canonical_dag.kernel import KernelTensor, TensorRole
 from dfcompile.errors import UserError
 from dfcompile.options import Volumes
+
+if TYPE_CHECKING:
+    import dace
 
 
 class ExtractionOptions(Struct, frozen=True):
@@ -29,7 +32,7 @@ DEFAULT_OPTIONS = ExtractionOptions()
 
 
 def extract(
-    sdfg: dace.SDFG, options: ExtractionOptions = DEFAULT_OPTIONS, *, parameters: Collection[str] = ()
+    sdfg: "dace.SDFG", options: ExtractionOptions = DEFAULT_OPTIONS, *, parameters: Collection[str] = ()
 ) -> CanonicalDag:
     """Return the canonical DAG of a lowered SDFG [dematteis23, section 3].
 
@@ -45,6 +48,8 @@ def extract(
     Raises:
         UserError: the SDFG is not of that form or not canonical; the message names the scope or the array.
     """
+    from dfcompile.canonical_dag.extraction.sdfg_reader import read_lowered  # DaCe takes long to import
+
     return extract_graph(read_lowered(sdfg), options, parameters=parameters)
 
 

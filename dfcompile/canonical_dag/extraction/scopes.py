@@ -1,24 +1,17 @@
-"""Reads the map scopes and arrays of a lowered SDFG: one state, top-level map scopes of one tasklet each."""
+"""Map scopes and arrays: what extraction needs of a lowered program."""
 
 from collections.abc import Mapping
 from functools import cached_property
 from math import prod
 
-import dace
-from dace.sdfg.nodes import AccessNode, MapEntry, MapExit, NestedSDFG, Tasklet
-from dace.sdfg.utils import get_view_edge
-from dace.subsets import Range
 from msgspec import Struct
 
-from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.extraction.traversal import Loop, Traversal
 from dfcompile.canonical_dag.kernel import Kernel
-from dfcompile.errors import UserError
-from dfcompile.records import replace
 
 
 class Array(Struct, frozen=True, dict=True):
-    """An array of the SDFG that is not a view."""
+    """An array that is not a view."""
 
     name: str
     shape: tuple[int, ...]
@@ -34,7 +27,7 @@ class Array(Struct, frozen=True, dict=True):
 
 
 class Access(Struct, frozen=True):
-    """What one memlet touches: offset ``base + sum(strides[p] * parameter p)`` of an array, in elements.
+    """What an iteration touches: offset ``base + sum(strides[p] * parameter p)`` of an array, in elements.
 
     Of an indirect access only the array is known: one element of it per iteration, which one depends on data.
     """
@@ -50,7 +43,7 @@ class Access(Struct, frozen=True):
 
 
 class MapScope(Struct, frozen=True):
-    """A top-level map scope with one tasklet; parameters in temporal order, outer to inner."""
+    """A map scope, with one computation; parameters in temporal order, outer to inner."""
 
     name: str
     origin: str
@@ -62,251 +55,8 @@ class MapScope(Struct, frozen=True):
 
 
 class LoweredGraph(Struct, frozen=True):
-    """The task scopes of an SDFG in the order of its nodes, and its arrays; initialisations are left out."""
+    """The task scopes of a program in their order, and its arrays; initialisations are left out."""
 
     name: str
     scopes: tuple[MapScope, ...]
     arrays: Mapping[str, Array]
-
-
-def read_lowered(sdfg: dace.SDFG) -> LoweredGraph:
-    """Read what extraction needs from a lowered SDFG.
-
-    Raises:
-        UserError: the SDFG is not of that form; the message names the scope or the array.
-    """
-    states = list(sdfg.states())
-    if len(states) != 1 or sdfg.start_block is not states[0] or sdfg.number_of_nodes() != 1:
-        raise UserError(f"sdfg {sdfg.name!r}: {sdfg.number_of_nodes()} states or regions against one state")
-    return _StateReader(sdfg, states[0]).read()
-
-
-class _StateReader:
-    def __init__(self, sdfg: dace.SDFG, state: dace.SDFGState) -> None:
-        self._sdfg = sdfg
-        self._state = state
-        self._arrays: dict[str, Array] = {}
-        self._views: dict[str, tuple[str, int]] = {}  # view -> viewed array or view, offset there
-        self._kernels: dict[str, tuple[Kernel, Kernel]] = {}  # by name: as annotated, and without views
-
-    def read(self) -> LoweredGraph:
-        nodes = self._state.nodes()
-        for node in nodes:
-            if isinstance(node, AccessNode):
-                self._read_access_node(node)
-        inside = {edge.dst for node in nodes if isinstance(node, MapEntry) for edge in self._state.out_edges(node)}
-        for node in nodes:
-            if not isinstance(node, AccessNode | MapEntry | MapExit) and node not in inside:
-                what = "a nested SDFG" if isinstance(node, NestedSDFG) else type(node).__name__.lower()
-                raise UserError(f"{what} {node.label!r}: at top level against map scopes alone")
-        scopes = [self._read_scope(node) for node in nodes if isinstance(node, MapEntry)]
-        tasks = tuple(scope for scope in scopes if scope is not None)
-        accesses = (access for scope in tasks for access in (*scope.reads, *scope.writes))
-        for name in dict.fromkeys(access.array for access in accesses if access.is_indirect):
-            self._arrays[name] = replace(self._arrays[name], is_materialised=True)
-        return LoweredGraph(str(self._sdfg.name), tasks, self._arrays)
-
-    # -- arrays
-
-    def _read_access_node(self, node: AccessNode) -> None:
-        descriptor = node.desc(self._sdfg)
-        view_edge = None
-        if isinstance(descriptor, dace.data.View):
-            view_edge = self._view_edge(node)
-            self._read_view(node, view_edge)
-        elif node.data not in self._arrays:
-            self._arrays[node.data] = self._read_array(node.data, descriptor)
-        for edge in self._state.out_edges(node):
-            if isinstance(edge.dst, AccessNode) and not edge.data.is_empty() and edge is not view_edge:
-                target = edge.dst
-                is_view = isinstance(target.desc(self._sdfg), dace.data.View) and self._view_edge(target) is edge
-                if not is_view:
-                    raise UserError(f"array {node.data!r}: copied to {target.data!r} against a map scope that copies")
-
-    def _view_edge(self, node: AccessNode) -> "dace.sdfg.graph.MultiConnectorEdge[dace.Memlet]":
-        for edge in self._state.in_edges(node):
-            if edge.dst_conn == "views":
-                return edge
-        for edge in self._state.out_edges(node):
-            if edge.src_conn == "views":
-                return edge
-        edge = get_view_edge(self._state, node)
-        if edge is None:
-            raise UserError(f"view {node.data!r}: no edge to what it views against one")
-        return edge
-
-    def _read_view(self, node: AccessNode, edge: "dace.sdfg.graph.MultiConnectorEdge[dace.Memlet]") -> None:
-        viewed = edge.src if edge.dst is node else edge.dst
-        descriptor = viewed.desc(self._sdfg)
-        subset = edge.data.subset if edge.data.data == viewed.data else edge.data.other_subset
-        strides = _integers(descriptor.strides, f"array {viewed.data!r}: strides")
-        begin = [0] * len(strides) if subset is None else _integers(subset.min_element(), f"view {node.data!r}: start")
-        self._views[node.data] = (viewed.data, sum(at * stride for at, stride in zip(begin, strides, strict=True)))
-
-    def _read_array(self, name: str, descriptor: dace.data.Data) -> Array:
-        return Array(
-            name=name,
-            shape=_integers(descriptor.shape, f"array {name!r}: shape"),
-            strides=_integers(descriptor.strides, f"array {name!r}: strides") if descriptor.strides else (),
-            element_bytes=int(descriptor.dtype.bytes),
-            is_transient=bool(descriptor.transient),
-            is_materialised=not descriptor.transient or descriptor.storage == dace.StorageType.CPU_Heap,
-        )
-
-    def _root(self, name: str) -> tuple[str, int]:
-        offset = 0
-        while name in self._views:
-            name, start = self._views[name]
-            offset += start
-        return name, offset
-
-    # -- scopes
-
-    def _read_scope(self, entry: MapEntry) -> MapScope | None:
-        tasklet = self._tasklet(entry)
-        annotation = Annotation.of_location(tasklet.location, entry.map.label)
-        name = annotation.scope
-        if annotation.calls:
-            raise UserError(
-                f"node {annotation.origin!r}: found a call of {annotation.calls}, which can be run (dfcompile.run) but "
-                f"not scheduled, against canonical tasks (name another expansion)"
-            )
-        parameters = [str(parameter) for parameter in entry.map.params]
-        for parameter in annotation.spatial:
-            if parameter not in parameters:
-                raise UserError(f"scope {name!r}: spatial parameter {parameter!r} against {', '.join(parameters)}")
-        reads = [self._access(edge.data, parameters, name) for edge in self._state.in_edges(tasklet)]
-        writes = [self._access(edge.data, parameters, name) for edge in self._state.out_edges(tasklet)]
-        scope = MapScope(
-            name=name,
-            origin=annotation.origin,
-            kernel=self._kernel(annotation.kernel),
-            extents=self._extents(entry, name),
-            is_spatial=tuple(parameter in annotation.spatial for parameter in parameters),
-            reads=tuple(access for access in reads if access is not None),
-            writes=tuple(access for access in writes if access is not None),
-        )
-        if not annotation.is_initialisation:
-            return scope
-        if scope.reads:
-            raise UserError(f"scope {name!r}: an initialisation that reads {scope.reads[0].array!r} against constants")
-        return None
-
-    def _tasklet(self, entry: MapEntry) -> Tasklet:
-        first = list(dict.fromkeys(edge.dst for edge in self._state.out_edges(entry)))
-        tasklet = first[0] if first else None
-        after = [] if tasklet is None else list(dict.fromkeys(edge.dst for edge in self._state.out_edges(tasklet)))
-        closed = len(after) == 1 and isinstance(after[0], MapExit) and after[0].map is entry.map
-        if len(first) != 1 or not isinstance(tasklet, Tasklet) or not closed:
-            found = ", ".join(type(node).__name__ for node in [*first, *after])
-            raise UserError(f"scope {entry.map.label!r}: contains {found or 'nothing'} against exactly one tasklet")
-        return tasklet
-
-    def _extents(self, entry: MapEntry, name: str) -> tuple[int, ...]:
-        for connector in entry.in_connectors:
-            if not connector.startswith("IN_"):
-                raise UserError(f"scope {name!r}: range from {connector!r} at run time against constant ranges")
-        extents = []
-        for parameter, (begin, end, step) in zip(entry.map.params, entry.map.range.ranges, strict=True):
-            where = f"scope {name!r}: range of {str(parameter)!r}"
-            first, last, stride = _integers((begin, end, step), where)
-            if first != 0 or stride != 1 or last < 0:
-                raise UserError(f"{where}: {first}:{last + 1}:{stride} against 0:extent")
-            extents.append(last + 1)
-        return tuple(extents)
-
-    def _access(self, memlet: dace.Memlet, parameters: list[str], scope: str) -> Access | None:
-        if memlet.is_empty():
-            return None
-        array, base = self._root(memlet.data)
-        if array not in self._arrays or memlet.dynamic:
-            raise _access_error(scope, memlet, f"{'dynamic' if memlet.dynamic else 'of no array'} against one element")
-        if self._is_indirect(memlet):
-            return Access(array, base, (0,) * len(parameters), is_indirect=True)
-        place = {parameter: number for number, parameter in enumerate(parameters)}
-        dimensions = _integers(self._sdfg.arrays[memlet.data].strides, f"array {memlet.data!r}: strides")
-        strides = [0] * len(parameters)
-        for (begin, end, _), dimension in zip(memlet.subset.ndrange(), dimensions, strict=True):
-            if begin != end:
-                raise _access_error(scope, memlet, "a range against one element")
-            index = _affine(begin)
-            if index is None or any(name not in place for name in index if name):
-                reason = f"index {begin} against an affine function of {', '.join(parameters)}"
-                raise _access_error(scope, memlet, reason)
-            for name, factor in index.items():
-                if name:
-                    strides[place[name]] += factor * dimension
-                else:
-                    base += factor * dimension
-        return Access(array, base, tuple(strides))
-
-    def _is_indirect(self, memlet: dace.Memlet) -> bool:
-        """Whether a memlet is one element of a whole array, at an index that the tasklet computes."""
-        if memlet.volume != 1 or all(begin == end for begin, end, _ in memlet.subset.ndrange()):
-            return False
-        return bool(memlet.subset == Range.from_array(self._sdfg.arrays[memlet.data]))
-
-    def _kernel(self, found: Kernel | None) -> Kernel | None:
-        """Return a kernel with the arrays that its operands and results are views of."""
-        if found is None:
-            return None
-        known = self._kernels.get(found.name)
-        if known is None or known[0] != found:
-            # All scopes of an operator have one kernel: a Concat of a thousand operands is looked at once.
-            known = self._kernels[found.name] = found, self._without_views(found)
-        return known[1]
-
-    def _without_views(self, found: Kernel) -> Kernel:
-        inputs, outputs = (tuple(self._root(name)[0] for name in names) for names in (found.inputs, found.outputs))
-        whole_in, whole_out = ([self._is_whole_view(name) for name in names] for names in (found.inputs, found.outputs))
-        loops = tuple(
-            replace(
-                loop,
-                inputs=tuple(digit if whole else None for digit, whole in zip(loop.inputs, whole_in, strict=True)),
-            )
-            for loop in found.loops
-            if all(whole_out)
-        )
-        return replace(found, inputs=inputs, outputs=outputs, loops=loops)
-
-    def _is_whole_view(self, name: str) -> bool:
-        """Whether an array is a view of all of another one, so that offsets are the same, or no view."""
-        root, start = self._root(name)
-        viewed, view = (self._sdfg.arrays[array] for array in (root, name))
-        return start == 0 and bool(viewed.total_size == view.total_size)
-
-
-def _access_error(scope: str, memlet: dace.Memlet, reason: str) -> UserError:
-    """Return the error of an access; its place is written down here alone, because DaCe takes long to."""
-    return UserError(f"scope {scope!r}: access {memlet.data}[{memlet.subset}]: {reason}")
-
-
-def _integers(values: "tuple[dace.symbolic.SymbolicType, ...]", where: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(value) for value in values)
-    except TypeError:
-        raise UserError(f"{where}: {', '.join(map(str, values))} against constants") from None
-
-
-def _affine(expression: "dace.symbolic.SymbolicType") -> dict[str, int] | None:
-    """Return the factor of each symbol and, under the empty name, the constant; None if not affine."""
-    if isinstance(expression, int) or expression.is_Integer:
-        return {"": int(expression)}
-    if expression.is_Symbol:
-        return {expression.name: 1}
-    if not (expression.is_Add or expression.is_Mul):
-        return None
-    total: dict[str, int] = {"": 0} if expression.is_Add else {"": 1}
-    for argument in expression.args:
-        term = _affine(argument)
-        if term is None:
-            return None
-        if expression.is_Add:
-            total = {name: total.get(name, 0) + term.get(name, 0) for name in {**total, **term}}
-        elif set(term) == {""}:
-            total = {name: factor * term[""] for name, factor in total.items()}
-        elif set(total) == {""}:
-            total = {name: factor * total[""] for name, factor in term.items()}
-        else:
-            return None
-    return total

@@ -9,9 +9,9 @@ from msgspec import Struct
 from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import InternalError
 from dfcompile.frontend import CANONICAL
-from dfcompile.lowering.alternatives.outline import array_of
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.expansion import Expansion
+from dfcompile.lowering.nests.nest import array_of
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import check_result

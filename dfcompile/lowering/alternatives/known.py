@@ -16,8 +16,7 @@ from dfcompile.errors import PluginError, UserError
 from dfcompile.frontend import CANONICAL, ONNX, Program, element_kind
 from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
-from dfcompile.lowering.alternatives.outline import OutlineFragment
-from dfcompile.lowering.alternatives.outlined import outline_of
+from dfcompile.lowering.alternatives.outlined import OperatorOutline, outline_of
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
@@ -229,7 +228,7 @@ def _canonical_alternatives(
     return CanonicalAlternatives(op.op_type, MappingProxyType(scopes))
 
 
-def _task_scopes(outline: OutlineFragment, maker: CanonicalOutline) -> tuple[TaskScope, ...]:
+def _task_scopes(outline: OperatorOutline, maker: CanonicalOutline) -> tuple[TaskScope, ...]:
     families = divide(outline.scopes)
     writers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}
     readers: dict[str, list[tuple[int, Access]]] = {name: [] for name in outline.arrays}

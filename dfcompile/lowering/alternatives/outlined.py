@@ -10,12 +10,13 @@ from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGrap
 from dfcompile.errors import UnsupportedOpError, together
 from dfcompile.frontend import ChosenExpansion, Program
 from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
-from dfcompile.lowering.alternatives.outline import OutlineFragment, array_of
 from dfcompile.lowering.expansion import Expansion
+from dfcompile.lowering.nests.nest import array_of
+from dfcompile.lowering.nests.operator_nests import OperatorArrays, nests_of
+from dfcompile.lowering.nests.program import renamed
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_nodes import onnx_operators
-from dfcompile.lowering.scope_check import check_scopes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 from dfcompile.records import replace
@@ -87,7 +88,7 @@ class OutlinedOperator:
 
     def __init__(self, op: Operator, outline: CanonicalOutline, *, is_own: bool) -> None:
         self.op, self.outline, self._is_own = op, outline, is_own
-        self._made: dict[tuple[int, str], OutlineFragment] = {}
+        self._made: dict[tuple[int, str], OperatorOutline] = {}
         self._scopes: dict[tuple[int, str, tuple[str, ...]], LoweredGraph] = {}
 
     def scopes(self, number: int, found: Expansion, roots: Mapping[str, str]) -> LoweredGraph:
@@ -103,18 +104,16 @@ class OutlinedOperator:
         key = number, found.name, tuple(operands.values())
         if key not in self._scopes:
             made = self._outline_of(number, found)
-            renamed = {name: operands.get(name) or f"{node.name}:{name}" for name in made.arrays}
+            names = {name: operands.get(name) or f"{node.name}:{name}" for name in made.arrays}
             accesses = (access for scope in made.scopes for access in (*scope.reads, *scope.writes))
             used = {access.array: None for access in accesses}
             arrays = {
-                renamed[name]: replace(made.arrays[name], name=renamed[name]) for name in used if name not in operands
+                names[name]: replace(made.arrays[name], name=names[name]) for name in used if name not in operands
             }
-            self._scopes[key] = LoweredGraph(
-                node.name, tuple(_renamed(scope, renamed) for scope in made.scopes), arrays
-            )
+            self._scopes[key] = LoweredGraph(node.name, tuple(renamed(scope, names) for scope in made.scopes), arrays)
         return self._scopes[key]
 
-    def _outline_of(self, number: int, found: Expansion) -> OutlineFragment:
+    def _outline_of(self, number: int, found: Expansion) -> "OperatorOutline":
         key = number, found.name
         if key not in self._made:
             is_checked = not (found.is_own and self._is_own)
@@ -192,25 +191,31 @@ def _names(accesses: Iterable[Access]) -> Mapping[str, None]:
     return dict.fromkeys(access.array for access in accesses)
 
 
-def _renamed(scope: MapScope, names: Mapping[str, str]) -> MapScope:
-    def renamed(access: Access) -> Access:
-        return replace(access, array=names[access.array])
+class OperatorOutline(Struct, frozen=True, eq=False):
+    """A canonical operator as map scopes, without a kernel.
 
-    return replace(scope, reads=tuple(map(renamed, scope.reads)), writes=tuple(map(renamed, scope.writes)))
+    Attributes:
+        scopes: in the order in which they were built.
+        arrays: that they access; operands and results count as materialised.
+    """
+
+    scopes: tuple[MapScope, ...]
+    arrays: Mapping[str, Array]
 
 
-def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_checked: bool) -> OutlineFragment:
+def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_checked: bool) -> "OperatorOutline":
     """Return what an expansion builds of an operator; every index is looked at if it is to be checked.
 
     Raises:
-        UserError: a form that it does not take.
+        UserError: a form that it does not take, or a call of a library, which is no alternative to what is scheduled.
         PluginError: it is a third party's, and failed.
     """
-    if is_checked:
-        return check_scopes(op, found)
-    outline = OutlineFragment(op)
-    found.apply(op, outline)
-    return outline
+    made = OperatorArrays(op)
+    nests = nests_of(op, found, made, is_checked=is_checked)
+    for nest in nests:
+        if nest.library:
+            raise op.unsupported(f"a call of {nest.library} against canonical tasks")
+    return OperatorOutline(tuple(nest.scope(made.arrays) for nest in nests), made.arrays)
 
 
 def _array(name: str, descriptor: dace.data.Data) -> Array:

@@ -17,7 +17,7 @@ from dace.sdfg.state import SDFGState
 
 from dfcompile.errors import InternalError
 from dfcompile.frontend import NARROW_REALS, WholeMemlets, scalar_type
-from dfcompile.lowering.map_scopes import MapScopes
+from dfcompile.lowering.nests.map_scopes import MapScopes
 from dfcompile.lowering.reduction import Reduction
 
 _WIDE = {

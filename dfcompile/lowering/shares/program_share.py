@@ -1,6 +1,6 @@
 """The program of level 1 that one of several chips runs: fewer iterations, on parts of arrays."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 
@@ -11,7 +11,16 @@ from msgspec import Struct
 from dfcompile.canonical_dag import Kernel
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
 from dfcompile.errors import VerificationError
-from dfcompile.frontend import CANONICAL, OperatorNode, Port, Program, input_connector, output_connector, scalar_type
+from dfcompile.frontend import (
+    CANONICAL,
+    ChosenExpansion,
+    OperatorNode,
+    Port,
+    Program,
+    input_connector,
+    output_connector,
+    scalar_type,
+)
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.program_builder import MATERIALISED, ProgramBuilder
@@ -35,18 +44,18 @@ class _Part(Struct, frozen=True):
     is_constant: bool
 
 
-def choices_of(maps: Program) -> Iterator[Choice]:
+def choices_of(chosen: Sequence[ChosenExpansion]) -> Iterator[Choice]:
     """Yield what was chosen for each operator, so that no condition on extents chooses otherwise for a share.
 
     Where that is not the same for all steps of the user's operator, step by step.
     """
     names: dict[tuple[str, str], set[str]] = {}
-    for found in maps.chosen:
+    for found in chosen:
         names.setdefault((found.op_type, found.origin), set()).add(found.name)
-    for (op_type, origin), chosen in names.items():
-        if len(chosen) == 1:
-            yield Choice(op_type, min(chosen), origin)
-    for found in maps.chosen:
+    for (op_type, origin), named in names.items():
+        if len(named) == 1:
+            yield Choice(op_type, min(named), origin)
+    for found in chosen:
         if len(names[found.op_type, found.origin]) > 1:
             yield Choice(found.op_type, found.name, found.operator)
 

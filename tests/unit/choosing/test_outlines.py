@@ -18,6 +18,7 @@ from dfcompile.lowering import (
     known_alternatives,
     lower_to_canonical,
     lower_to_maps,
+    lower_to_nests,
     registered_expansions,
 )
 from dfcompile.lowering.alternatives.bound import divided_bound
@@ -27,6 +28,7 @@ from dfcompile.options import Choice, Effort, Volumes
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, schedule
 from tests.examples import examples
+from tests.onnx_nodes import checked_maps
 from tests.onnx_text import program_from_text
 from tests.unit.choosing.random_programs import choices, granularities, programs
 
@@ -45,7 +47,7 @@ def test_outline_has_the_tasks_of_the_lowered_model(
 ) -> None:
     options = ExtractionOptions(volumes, granularity)
     outline = OutlinedModel(program, TABLE).outline(chosen)
-    maps = lower_to_maps(lower_to_canonical(program, TABLE, chosen), TABLE, chosen)
+    maps = checked_maps(lower_to_nests(lower_to_canonical(program, TABLE, chosen), TABLE, chosen))
 
     found, expected = extract_graph(outline.graph, options), lowered(program, chosen, options)
 

@@ -70,7 +70,7 @@ def test_operators_get_what_their_names_and_patterns_say(tmp_path: Path) -> None
 
     found = explore(asked(file, (2,), "MatMul=op", "up.*/MatMul=lmv", "up.1=ip"))
 
-    names = {each.origin: each.name for each in found.variants[0].maps.chosen if each.name != "matmul"}
+    names = {each.origin: each.name for each in found.variants[0].lowered.chosen if each.name != "matmul"}
     assert names == {"up.0": "lmv", "up.1": "ip", "down": "op"}
 
 

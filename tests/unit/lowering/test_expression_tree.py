@@ -10,9 +10,9 @@ from dfcompile.canonical_dag.annotation import _kernel
 from dfcompile.errors import UserError
 from dfcompile.frontend.onnx.origins import _SCOPES_KEY, _module
 from dfcompile.lowering import apply_passes, lower_to_canonical
-from dfcompile.lowering.alternatives.outline import affine
 from dfcompile.lowering.expression_tree import MOST_LEVELS, depth, expression_tree
 from dfcompile.lowering.expressions import substitute
+from dfcompile.lowering.nests.affine import affine
 from dfcompile.lowering.operators.expression_field import _one_letter_names
 from dfcompile.lowering.passes.fuse_elementwise import fuse_elementwise
 from tests.onnx_nodes import TABLE

@@ -46,7 +46,7 @@ def mappings_of(
         refused = tuple(one.kernel for one in share.kernels if one.kernel in never and one.loops)
         if refused:
             return refused
-        maps = lower_to_maps(program.shared(share), TABLE, tuple(choices_of(whole.maps)))
+        maps = lower_to_maps(program.shared(share), TABLE, tuple(choices_of(whole.maps.chosen)))
         return extract(maps.sdfg, parameters=tuple(maps.parameters))
 
     scheduling = ScheduleOptions(system.accelerator.cores)

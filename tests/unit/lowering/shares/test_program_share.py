@@ -51,7 +51,7 @@ class Played:
         shared = SharedProgram(whole.library, TABLE, {kernel.name: kernel for kernel in whole.dag.kernels})
         share = chip_share(whole.dag, chips, choices)
         assert shared.refused(share.program) == ()
-        maps = lower_to_maps(shared.shared(share.program), TABLE, (*choices_of(whole.maps), *whole.choices))
+        maps = lower_to_maps(shared.shared(share.program), TABLE, (*choices_of(whole.maps.chosen), *whole.choices))
         return Played(whole, chips, share, maps, extract(maps.sdfg, parameters=tuple(maps.parameters)))
 
     def has(self, kernel: Kernel, place: int, at: Chip, *, made: bool) -> npt.NDArray[np.bool_]:
@@ -209,7 +209,7 @@ def test_choices_hold_for_each_step_of_an_operator_where_they_differ() -> None:
     other = {"channels": "images", "images": "channels"}
     swapped = [replace(found, name=other[found.name]) if found in steps else found for found in whole.maps.chosen]
 
-    choices = tuple(choices_of(replace(whole.maps, chosen=tuple(swapped))))
+    choices = tuple(choices_of(swapped))
     maps = lower_to_maps(whole.library, TABLE, choices)
 
     assert list(maps.chosen) == swapped

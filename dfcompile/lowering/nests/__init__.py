@@ -1,0 +1,1 @@
+"""Loop nests: level 2 of lowering, what expansions of canonical operators build."""

@@ -1,0 +1,66 @@
+"""Affine functions of loops: the indices with which a nest accesses its arrays."""
+
+import ast
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TypeAlias
+
+from dfcompile.errors import UserError
+from dfcompile.lowering.expression_tree import expression_tree
+
+Affine: TypeAlias = Mapping[str, int]  # factor of each loop and, under the empty name, the constant
+
+
+@lru_cache(maxsize=4096)
+def affine(index: str) -> Affine:
+    """Return the factor of each loop in an index expression and, under the empty name, its constant.
+
+    Raises:
+        UserError: it is not affine, so that no canonical DAG could be extracted either.
+
+    >>> dict(affine("35*c + 7*(y - 1) + x"))
+    {'c': 35, 'y': 7, '': -7, 'x': 1}
+    """
+    return _affine(expression_tree(index), index)
+
+
+def _affine(node: ast.expr, index: str) -> dict[str, int]:
+    match node:
+        case ast.Constant(value=int(value)):
+            return {"": value}
+        case ast.Name(id=name):
+            return {name: 1}
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return {name: -factor for name, factor in _affine(operand, index).items()}
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operation, right=right):
+            sign = 1 if isinstance(operation, ast.Add) else -1
+            total = _affine(left, index)
+            for name, factor in _affine(right, index).items():
+                total[name] = total.get(name, 0) + sign * factor
+            return total
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            one, other = sorted((_affine(left, index), _affine(right, index)), key=lambda terms: set(terms) != {""})
+            if set(one) == {""}:
+                return {name: one[""] * factor for name, factor in other.items()}
+    raise UserError(f"index {index!r}: found against an affine function of the loops")
+
+
+def affine_text(index: Affine, names: Mapping[str, str] | None = None) -> str:
+    """Return an affine function as an expression.
+
+    Args:
+        index: the function.
+        names: of loops that are called otherwise.
+
+    >>> affine_text(affine("35*c + 7*(y - 1) + x"), {"x": "column"})
+    '35*c + 7*y + column - 7'
+    """
+    names = names or {}
+    terms = [(factor, names.get(name, name)) for name, factor in index.items() if name and factor]
+    constant = index.get("", 0)
+    text = "".join(
+        f" {'-' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor)}*'}{name}" for factor, name in terms
+    )
+    if constant or not terms:
+        text += f" {'-' if constant < 0 else '+'} {abs(constant)}"
+    return text.removeprefix(" + ") if text.startswith(" + ") else f"-{text.removeprefix(' - ')}"

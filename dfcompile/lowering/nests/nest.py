@@ -1,0 +1,117 @@
+"""A loop nest: loops around one computation, the arrays that it accesses, and which of its loops are tasks."""
+
+from collections.abc import Mapping
+from math import prod
+
+from msgspec import Struct, field
+
+from dfcompile.canonical_dag.extraction.scopes import Access, Array, MapScope
+from dfcompile.lowering.nests.affine import Affine, affine_text
+from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.tensor import Tensor
+
+
+class NestAccess(Struct, frozen=True, eq=False):
+    """An element of an array.
+
+    Attributes:
+        tensor: the array.
+        indices: one per dimension; of a scalar there may be none.
+    """
+
+    tensor: Tensor
+    indices: tuple[Affine, ...]
+
+    def __str__(self) -> str:
+        return f"{self.tensor.name}[{', '.join(map(affine_text, self.indices))}]"
+
+
+class Nest(Struct, frozen=True, eq=False):
+    """A map scope: ``write = code(reads)`` in every iteration of its loops.
+
+    Attributes:
+        name: of the scope, such as ``fc1.matmul.gather``.
+        origin: the user's operator.
+        extents: of the loops, outer to inner.
+        spatial: the first of them, of which every iteration is a task of its own.
+        reads: variable of the code -> element.
+        tables: variable of the code -> array of which it reads one element per iteration, at an index that it computes.
+        write: the element that is written; of a scattered write the array alone.
+        code: expression of the variables; of a call what is called, in C++.
+        accumulate: how what is written to one element is combined.
+        after_write: it overwrites, or accumulates into, what an earlier scope has written.
+        scatter: indices of a scattered write, expressions of the variables; ``None`` of any other.
+        library: that is called once per iteration of all loops; such a scope can be run, but is no task. Its accesses
+            are of all elements of the dimensions that have no index.
+    """
+
+    name: str
+    origin: str
+    extents: Mapping[str, int]
+    spatial: tuple[str, ...]
+    reads: Mapping[str, NestAccess]
+    write: NestAccess
+    code: str
+    tables: Mapping[str, Tensor] = field(default_factory=dict)
+    accumulate: Reduction | None = None
+    after_write: bool = False
+    scatter: tuple[str, ...] | None = None
+    library: str = ""
+
+    @property
+    def iterations(self) -> int:
+        """Of all loops together."""
+        return prod(self.extents.values())
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What it accesses."""
+        return (*(read.tensor for read in self.reads.values()), *self.tables.values(), self.write.tensor)
+
+    def __str__(self) -> str:
+        loops = ", ".join(f"{'*' * (name in self.spatial)}{name}<{extent}" for name, extent in self.extents.items())
+        reads = [f"{name} = {access}" for name, access in self.reads.items()]
+        reads += [f"{name} = {table.name}[…]" for name, table in self.tables.items()]
+        target = str(self.write) if self.scatter is None else f"{self.write.tensor.name}[{', '.join(self.scatter)}]"
+        combined = "" if self.accumulate is None else self.accumulate.name.lower()
+        return f"map {self.name} ({loops}): {'; '.join([*reads, f'{target} {combined}= {self.code}'])}"
+
+    def scope(self, arrays: Mapping[str, Array]) -> MapScope:
+        """Return the scope as extraction reads it, without a kernel.
+
+        Args:
+            arrays: those that it accesses, views among them.
+        """
+        loops = self.extents or {"once": 1}
+        accesses = {name: _access(read, loops, arrays) for name, read in self.reads.items()}
+        accesses |= {name: _somewhere(table, loops) for name, table in self.tables.items()}
+        write = self.write
+        return MapScope(
+            name=self.name,
+            origin=self.origin,
+            kernel=None,
+            extents=tuple(loops.values()),
+            is_spatial=tuple(name in self.spatial for name in loops),
+            reads=tuple(access for _, access in sorted(accesses.items(), key=lambda item: item[0])),
+            writes=(_access(write, loops, arrays) if self.scatter is None else _somewhere(write.tensor, loops),),
+        )
+
+
+def _access(access: NestAccess, loops: Mapping[str, int], arrays: Mapping[str, Array]) -> Access:
+    base, strides = 0, dict.fromkeys(loops, 0)
+    for index, stride in zip(access.indices, arrays[access.tensor.name].strides, strict=False):
+        for name, factor in index.items():
+            if name:
+                strides[name] += factor * stride
+            else:
+                base += factor * stride
+    return Access(access.tensor.name, base, tuple(strides.values()))
+
+
+def _somewhere(tensor: Tensor, loops: Mapping[str, int]) -> Access:
+    return Access(tensor.name, 0, (0,) * len(loops), is_indirect=True)
+
+
+def array_of(tensor: Tensor, *, is_transient: bool, is_materialised: bool) -> Array:
+    """Return the array that a tensor is, with rows one after another."""
+    strides = tuple(prod(tensor.shape[axis + 1 :]) for axis in range(tensor.rank))
+    return Array(tensor.name, tensor.shape, strides, tensor.element_bytes, is_transient, is_materialised)

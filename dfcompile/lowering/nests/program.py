@@ -1,0 +1,137 @@
+"""A program of level 2: loop nests."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
+from dfcompile.errors import UserError
+from dfcompile.frontend import AppliedPass, ChosenExpansion, ModelNode, Program
+from dfcompile.host.printable import printable
+from dfcompile.lowering.expressions import is_complex
+from dfcompile.lowering.nests.operator_nests import OperatorNests
+from dfcompile.lowering.tensor import Tensor
+from dfcompile.records import replace
+
+
+class View(Struct, frozen=True, eq=False):
+    """An array or view under another shape.
+
+    Attributes:
+        tensor: the view.
+        source: what it shows.
+    """
+
+    tensor: Tensor
+    source: str
+
+
+class NestProgram(Struct, frozen=True, eq=False, dict=True):
+    """A model whose operators are loop nests; the SDFG of level 2 is made of it where one is asked for.
+
+    Attributes:
+        library: the program of level 1 that it is.
+        chosen: the expansions that led here, level after level.
+        steps: its operators as nests, and its views, in an order in which they can run.
+        arrays: by name, views among them.
+    """
+
+    library: Program
+    chosen: tuple[ChosenExpansion, ...]
+    steps: tuple[OperatorNests | View, ...]
+    arrays: Mapping[str, Array]
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        return self.library.name
+
+    @property
+    def nodes(self) -> tuple[ModelNode, ...]:
+        """Every node of the model."""
+        return self.library.nodes
+
+    @property
+    def applied(self) -> tuple[AppliedPass, ...]:
+        """The passes that changed something on the way here."""
+        return self.library.applied
+
+    @cached_property
+    def dtypes(self) -> Mapping[str, str]:
+        """Element types of the arrays and views that its steps touch, by name, in the order in which they do."""
+        found: dict[str, str] = {}
+        for step in self.steps:
+            if isinstance(step, View):
+                declared = self.library.sdfg.arrays
+                if step.source not in found and step.source in declared:
+                    found[step.source] = np.dtype(declared[step.source].dtype.type).name
+                found[step.tensor.name] = step.tensor.dtype
+            else:
+                found.update((tensor.name, tensor.dtype) for nest in step.nests for tensor in nest.tensors())
+        return MappingProxyType(found)
+
+    @property
+    def complex_types(self) -> tuple[str, ...]:
+        """Names of the complex element types of its arrays."""
+        border = (port.dtype for port in (*self.library.inputs, *self.library.outputs))
+        return tuple(sorted({dtype for dtype in (*self.dtypes.values(), *border) if is_complex(dtype)}))
+
+    @cached_property
+    def parameters(self) -> Mapping[str, npt.NDArray[np.generic]]:
+        """Values of the constant arrays that are used."""
+        values = self.library.parameters
+        return MappingProxyType({name: value for name, value in values.items() if name in self.dtypes})
+
+    @cached_property
+    def graph(self) -> LoweredGraph:
+        """What extraction needs of it.
+
+        Raises:
+            UserError: a scope calls a library.
+        """
+        shown = {step.tensor.name: step.source for step in self.steps if isinstance(step, View)}
+        roots: dict[str, str] = {}
+        for name in self.dtypes:  # what a view shows comes before it
+            roots[name] = roots[shown[name]] if name in shown else name
+        scopes = tuple(
+            scope for step in self.steps if isinstance(step, OperatorNests) for scope in self._scopes(step, roots)
+        )
+        accesses = [access for scope in scopes for access in (*scope.reads, *scope.writes)]
+        names = dict.fromkeys((*(access.array for access in accesses), *roots.values()))
+        arrays = {name: self.arrays[name] for name in names}
+        for name in dict.fromkeys(access.array for access in accesses if access.is_indirect):
+            arrays[name] = replace(arrays[name], is_materialised=True)
+        return LoweredGraph(str(self.library.sdfg.name), scopes, arrays)
+
+    def __str__(self) -> str:
+        """One line per view and nest, in an order in which they can run."""
+        lines = [f"program {self.name} level=nests"]
+        for step in self.steps:
+            lines += [f"view {step.tensor.name} = {step.source}"] if isinstance(step, View) else map(str, step.nests)
+        return "\n".join(map(printable, lines)) + "\n"
+
+    def _scopes(self, step: OperatorNests, roots: Mapping[str, str]) -> Iterator[MapScope]:
+        inputs, outputs = (
+            tuple(roots.get(name, name) for name in names) for names in (step.kernel.inputs, step.kernel.outputs)
+        )
+        kernel = replace(step.kernel, inputs=inputs, outputs=outputs)
+        for nest in step.nests:
+            if nest.library:
+                raise UserError(
+                    f"node {nest.origin!r}: found a call of {nest.library}, which can be run (dfcompile.run) but not "
+                    f"scheduled, against canonical tasks (name another expansion)"
+                )
+            yield renamed(replace(nest.scope(self.arrays), kernel=kernel), roots)
+
+
+def renamed(scope: MapScope, names: Mapping[str, str]) -> MapScope:
+    """Return a scope with other names for the arrays that it accesses."""
+
+    def access(each: Access) -> Access:
+        return replace(each, array=names[each.array])
+
+    return replace(scope, reads=tuple(map(access, scope.reads)), writes=tuple(map(access, scope.writes)))

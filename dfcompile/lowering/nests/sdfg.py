@@ -1,0 +1,140 @@
+"""The SDFG of level 2: one state, a map scope of one tasklet for each nest, made of the nests of a program."""
+
+from collections.abc import Mapping
+
+import dace
+from dace.sdfg.nodes import AccessNode
+
+from dfcompile.canonical_dag.annotation import Annotation
+from dfcompile.frontend import Level, Program, scalar_type
+from dfcompile.frontend.sdfg.identifiers import underscored
+from dfcompile.lowering.nests.affine import affine_text
+from dfcompile.lowering.nests.code import RESULT, renamed_words, tasklet_code
+from dfcompile.lowering.nests.map_scopes import MapScopes
+from dfcompile.lowering.nests.nest import Nest, NestAccess
+from dfcompile.lowering.nests.operator_nests import OperatorNests
+from dfcompile.lowering.nests.program import NestProgram, View
+from dfcompile.lowering.program_builder import ProgramBuilder
+from dfcompile.lowering.reduction import Reduction
+from dfcompile.lowering.tensor import Tensor
+
+_ONCE = {"once": 1}  # the loops of a scope that has none
+
+
+def sdfg_program(nests: NestProgram) -> Program:
+    """Return a program of nests as one whose SDFG has a map scope for each of them."""
+    builder = ProgramBuilder(nests.library)
+    writer = _Writer(builder)
+    for step in nests.steps:
+        if isinstance(step, View):
+            builder.add_view(builder.tensor(step.source), step.tensor.name, step.tensor.shape, step.tensor.dtype)
+        else:
+            builder.adopt_outputs(nests.library.sdfg, step.op)
+            writer.add(step, nests)
+    return builder.finish(Level.MAPS, nests.nodes, nests.chosen)
+
+
+class _Writer:
+    """Adds map scopes to the state of a builder; every annotation names the kernel."""
+
+    def __init__(self, builder: ProgramBuilder) -> None:
+        self._builder = builder
+        self._scopes = MapScopes(builder.state, builder.whole)
+
+    def add(self, step: OperatorNests, nests: NestProgram) -> None:
+        for tensor in step.added:
+            is_materialised = nests.arrays[tensor.name].is_materialised
+            self._builder.add_array(tensor.name, tensor.shape, tensor.dtype, materialised=is_materialised)
+        for nest in step.nests:
+            annotation = Annotation(nest.origin, nest.name, kernel=step.kernel)
+            if nest.library:
+                self._add_call(nest, annotation)
+            else:
+                self._add_scope(nest, annotation)
+
+    def _add_scope(self, nest: Nest, annotation: Annotation) -> None:
+        target, builder = nest.write.tensor, self._builder
+        names = {name: builder.free_name(name) for name in (*nest.extents, *nest.reads, *nest.tables, RESULT)}
+        output = builder.write(target.name)
+        before = None
+        if nest.accumulate is not None and not nest.after_write:
+            self._add_initialisation(nest, nest.accumulate, annotation)
+        if nest.accumulate is not None or nest.after_write:
+            before, output = builder.rewrite(target.name)
+        memlet = self._memlet(nest.write, names) if nest.scatter is None else self._somewhere(target)
+        memlet.wcr = None if nest.accumulate is None else nest.accumulate.value
+        reads = {names[name]: self._read(read, names) for name, read in nest.reads.items()}
+        reads |= {
+            names[name]: (builder.read(table.name), self._somewhere(table)) for name, table in nest.tables.items()
+        }
+        loops = {names[name]: extent for name, extent in nest.extents.items()} or _ONCE
+        code = tasklet_code(nest, names)
+        tasklet, entry = self._scopes.add(underscored(nest.name), loops, reads, code, names[RESULT], (output, memlet))
+        if before is not None:
+            builder.state.add_nedge(before, entry, dace.Memlet())
+        spatial = tuple(names[name] for name in nest.spatial)
+        tasklet.location = _located(annotation, spatial)
+
+    def _add_initialisation(self, nest: Nest, reduction: Reduction, annotation: Annotation) -> None:
+        target, builder = nest.write.tensor, self._builder
+        loops = {builder.free_name(f"i{axis}"): extent for axis, extent in enumerate(target.shape)}
+        result = builder.free_name(RESULT)
+        everywhere = NestAccess(target, tuple({name: 1} for name in loops))
+        tasklet, _ = self._scopes.add(
+            f"{underscored(nest.name)}_init",
+            loops or _ONCE,
+            {},
+            f"{result} = {reduction.initial(target.dtype)}",
+            result,
+            (builder.write(target.name), self._memlet(everywhere, {})),
+        )
+        tasklet.location = Annotation(
+            nest.origin, nest.name, is_initialisation=True, kernel=annotation.kernel
+        ).location()
+
+    def _add_call(self, nest: Nest, annotation: Annotation) -> None:
+        builder = self._builder
+        accesses = {**nest.reads, RESULT: nest.write}
+        names = {name: builder.free_name(name) for name in (*nest.extents, *accesses)}
+        places = {names[name]: self._part(access, names) for name, access in accesses.items()}
+        target = nest.write.tensor.name
+        tasklet, _, _ = builder.state.add_mapped_tasklet(
+            underscored(nest.name),
+            {names[name]: f"0:{extent}" for name, extent in nest.extents.items()} or {"once": "0:1"},
+            {names[name]: places[names[name]] for name in nest.reads},
+            renamed_words(nest.code, names),
+            {names[RESULT]: places[names[RESULT]]},
+            language=dace.Language.CPP,
+            external_edges=True,
+            input_nodes={read.tensor.name: builder.read(read.tensor.name) for read in nest.reads.values()},
+            output_nodes={target: builder.write(target)},
+        )
+        # Of matrices of one element DaCe would hand over the element.
+        for connectors, called in ((tasklet.in_connectors, nest.reads), (tasklet.out_connectors, (RESULT,))):
+            for name in called:
+                connectors[names[name]] = dace.pointer(scalar_type(accesses[name].tensor.dtype))
+        spatial = tuple(names[name] for name in nest.spatial)
+        tasklet.location = _located(annotation, spatial, nest.library)
+
+    def _read(self, access: NestAccess, names: Mapping[str, str]) -> tuple[AccessNode, dace.Memlet]:
+        return self._builder.read(access.tensor.name), self._memlet(access, names)
+
+    def _memlet(self, access: NestAccess, names: Mapping[str, str]) -> dace.Memlet:
+        indices = ", ".join(affine_text(index, names) for index in access.indices)
+        return self._builder.whole.element(access.tensor.name, indices or "0")
+
+    def _part(self, access: NestAccess, names: Mapping[str, str]) -> dace.Memlet:
+        """Return the memlet of the elements of all dimensions that have no index."""
+        tensor, given = access.tensor, [affine_text(index, names) for index in access.indices]
+        rest = [f"0:{extent}" for extent in tensor.shape[len(given) :]]
+        return self._builder.whole.element(tensor.name, ", ".join([*given, *rest]) or "0")
+
+    def _somewhere(self, tensor: Tensor) -> dace.Memlet:
+        """Return the memlet of one element at a place that the code computes."""
+        memlet = self._builder.whole.of(tensor.name)
+        memlet.volume = 1
+        return memlet
+
+
+def _located(annotation: Annotation, spatial: tuple[str, ...], calls: str = "") -> dict[str, str]:
+    return Annotation(annotation.origin, annotation.scope, spatial, kernel=annotation.kernel, calls=calls).location()
