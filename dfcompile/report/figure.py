@@ -40,6 +40,7 @@ class Figure:
         least: of a number, or the length of a list; ``None``: no limit.
         decimals: that are kept in JSON; ``None``: as many as the one rule for all figures gives.
         is_optional: left out of JSON where it is ``None`` or empty.
+        of: what it is called where it comes from, if otherwise; see `dfcompile.report.filled`.
     """
 
     meaning: str
@@ -56,6 +57,7 @@ class Figure:
     least: int | None = 0
     decimals: int | None = None
     is_optional: bool = False
+    of: str = ""
 
 
 def figure(
@@ -89,6 +91,7 @@ class RecordField:
         is_list: whether it is a tuple of them.
         is_nullable: whether it may be ``None``.
         figure: what is said of it.
+        has_default: whether it may be left out.
     """
 
     name: str
@@ -96,6 +99,7 @@ class RecordField:
     is_list: bool
     is_nullable: bool
     figure: Figure
+    has_default: bool
 
     @property
     def record(self) -> type | None:
@@ -125,10 +129,10 @@ def _fields(described: type) -> Iterator[RecordField]:
         found = held.metadata.get(_KEY)
         if not isinstance(found, Figure):
             raise InternalError(f"{described.__name__}.{held.name}: found no figure() against one")
-        yield _field(held.name, hints[held.name], found)
+        yield _field(held.name, hints[held.name], found, has_default=held.default is not MISSING)
 
 
-def _field(name: str, hint: object, found: Figure) -> RecordField:
+def _field(name: str, hint: object, found: Figure, *, has_default: bool) -> RecordField:
     is_list = is_nullable = False
     if get_origin(hint) in (Union, types.UnionType):
         (hint,) = (part for part in get_args(hint) if part is not types.NoneType)
@@ -139,4 +143,4 @@ def _field(name: str, hint: object, found: Figure) -> RecordField:
     kind = get_origin(hint) or hint
     if not isinstance(kind, type):
         raise InternalError(f"figure {name!r}: found {hint} against a type of its own")
-    return RecordField(name, kind, is_list, is_nullable, found)
+    return RecordField(name, kind, is_list, is_nullable, found, has_default)

@@ -44,7 +44,7 @@ class ScheduleSummary:
         after="makespan_cycles",
         hidden="exact",
     )
-    barriers: bool = figure(meaning="whether a spatial block waits for the end of the one before")
+    barriers: bool = figure(meaning="whether a spatial block waits for the end of the one before", of="barrier")
     makespan_cycles: int | None = figure(
         unit="cycles",
         meaning="until the last task has emitted its last element; `null` if the schedule ends in a deadlock",

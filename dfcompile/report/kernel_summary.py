@@ -3,14 +3,8 @@
 from collections.abc import Iterable
 
 from dfcompile import dfmodel_backend as backend
-from dfcompile.report.kernel_figures import KernelGroupSummary, RoofsSummary
-
-_NS_PER_S = 1e9
-
-
-def roofs_summary(roofs: backend.Roofs) -> RoofsSummary:
-    """Return the roofs of one chip."""
-    return RoofsSummary(roofs.flop_per_s, roofs.dram_bytes_per_s, roofs.network_bytes_per_s)
+from dfcompile.report.filled import filled
+from dfcompile.report.kernel_figures import KernelGroupSummary
 
 
 def kernel_groups(kernels: Iterable[backend.KernelFigures], chips: int) -> tuple[KernelGroupSummary, ...]:
@@ -30,17 +24,5 @@ def kernel_groups(kernels: Iterable[backend.KernelFigures], chips: int) -> tuple
 
 def _group(kernels: list[backend.KernelFigures], chips: int) -> KernelGroupSummary:
     one = kernels[0]
-    return KernelGroupSummary(
-        kernels=tuple(each.name for each in kernels),
-        count=len(kernels),
-        op=one.op,
-        flop=one.flop,
-        dram_bytes=one.dram_bytes,
-        chip_bytes=one.chip_bytes,
-        network_bytes=one.received_bytes / chips,
-        time_s=one.time_ns / _NS_PER_S,
-        compute_s=one.compute_ns / _NS_PER_S,
-        memory_s=one.memory_ns / _NS_PER_S,
-        network_s=one.network_ns / _NS_PER_S,
-        bound_by=one.bound_by,
-    )
+    names = tuple(each.name for each in kernels)
+    return filled(KernelGroupSummary, one, kernels=names, count=len(kernels), network_bytes=one.received_bytes / chips)

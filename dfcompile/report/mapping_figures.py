@@ -67,7 +67,7 @@ class IdealSummary:
     solver_s: float = figure(
         unit="s", meaning="wall time of the solver; the one field that differs between runs", decimals=3
     )
-    configurations: tuple[IdealConfigurationSummary, ...] = figure(meaning="in their order")
+    configurations: tuple[IdealConfigurationSummary, ...] = figure(meaning="in their order", of="configs")
 
 
 @record
@@ -144,6 +144,7 @@ class ExchangeSummary:
         heading="collective",
         table="exchanges",
         choices=COLLECTIVES,
+        of="kind",
     )
     dimensions: tuple[int, ...] = figure(meaning="of the network, along which chips take part; 0 is the innermost")
     before: str = figure(
@@ -205,10 +206,11 @@ class MappingSummary:
         heading="ideal\n{}s",
         table="mapping",
     )
-    optimal: bool = figure(meaning="whether the bound is attained")
+    optimal: bool = figure(meaning="whether the bound is attained", of="is_optimal")
     best_chain: bool = figure(
+        of="is_best_chain",
         meaning="whether it is proved that no other assignment of kernels to configurations is faster, each scheduled "
-        "as it is, and kernels split over chips as they are"
+        "as it is, and kernels split over chips as they are",
     )
     gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `bound_time_s`")
     configs: int = figure(

@@ -7,6 +7,7 @@ from itertools import repeat
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.records import replace
 from dfcompile.report.figures import AssumptionSummary, ModelSummary, Report, Result, ScheduleSummary, SimulationSummary
+from dfcompile.report.filled import filled
 from dfcompile.scheduler import Schedule
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Depths, Scheduling
 from dfcompile.scheduler.simulation import NEVER, Simulation
@@ -46,29 +47,9 @@ def summarize_schedules(
 
 def schedule_summary(scheduled: CheckedSchedule, depths: Depths) -> ScheduleSummary:
     """Return the figures of a schedule as the report has them."""
-    figures, schedule, depth = scheduled.figures, scheduled.schedule, depths.streaming_depth_cycles
-    return ScheduleSummary(
-        partition=schedule.partition,
-        timing=schedule.timing.value,
-        steady_error=scheduled.steady_error,
-        barriers=schedule.barrier,
-        makespan_cycles=figures.makespan_cycles,
-        non_streaming_makespan_cycles=figures.non_streaming_makespan_cycles,
-        lower_bound_cycles=figures.lower_bound_cycles,
-        gap=figures.gap,
-        total_work_cycles=depths.total_work_cycles,
-        critical_path_cycles=depths.critical_path_cycles,
-        streaming_depth_cycles=depth,
-        sslr=_sslr(figures.makespan_cycles, depth),
-        io_elements=figures.io_elements,
-        io_bytes=figures.io_bytes,
-        spilled_elements=figures.spilled_elements,
-        blocks=figures.blocks,
-        speedup=figures.speedup,
-        pe_utilization=figures.pe_utilization,
-        fifo_elements=figures.fifo_elements,
-        tasks=figures.tasks,
-    )
+    depth = depths.streaming_depth_cycles
+    sslr = _sslr(scheduled.figures.makespan_cycles, depth)
+    return filled(ScheduleSummary, depths, scheduled.figures, scheduled.schedule, scheduled, sslr=sslr)
 
 
 def _sslr(makespan_cycles: int | None, depth_cycles: int) -> Fraction | None:

@@ -19,16 +19,12 @@ from dfcompile.report.figures import (
     Result,
     VerificationSummary,
 )
-from dfcompile.report.kernel_summary import kernel_groups, roofs_summary
+from dfcompile.report.filled import filled
+from dfcompile.report.kernel_summary import kernel_groups
 from dfcompile.report.mapping_figures import (
-    ConfigurationSummary,
-    ExchangeSummary,
-    IdealConfigurationSummary,
     IdealSummary,
     LayoutSummary,
     MappingSummary,
-    PhaseSummary,
-    TimePartsSummary,
 )
 from dfcompile.report.operator_figures import OperatorGapSummary, operator_gaps
 from dfcompile.report.schedule_summary import PROCESSING_ELEMENT, schedule_assumptions, schedule_summary
@@ -37,8 +33,6 @@ from dfcompile.report.traffic_summary import traffic_summary
 from dfcompile.scheduler.evaluation import makespan_gap
 from dfcompile.scheduler.operator_times import operator_times
 from dfcompile.variants import Variant
-
-NS_PER_S = 1e9
 
 
 def summarize(exploration: Exploration) -> Report:
@@ -93,14 +87,10 @@ def _repetition(point: Point) -> RepetitionSummary | None:
     found, figures = point.repetition, point.scheduled.figures
     if found is None:
         return None
-    return RepetitionSummary(
-        repeats=found.repeats,
-        pes_each=found.pes_each,
-        interval_cycles=found.interval_cycles,
-        least_interval_cycles=found.least_interval_cycles,
-        makespan_cycles=found.makespan_cycles,
+    return filled(
+        RepetitionSummary,
+        found,
         in_sequence_cycles=found.repeats * point.scheduled.schedule.makespan_cycles,
-        in_flight=found.in_flight,
         io_elements=found.repeats * figures.io_elements,
     )
 
@@ -127,36 +117,16 @@ def _over_expansions(bound: ExpansionBound, point: Point) -> ExpansionsSummary:
 
 def _mapping(point: Point) -> MappingSummary:
     ideal, attained = point.mapping, point.attained
-    return MappingSummary(
-        chips=attained.chips,
+    return filled(
+        MappingSummary,
+        attained,
         chips_available=point.chips,
-        time_s=attained.time_s,
-        bound_time_s=attained.bound_time_s,
         ideal_time_s=ideal.figures.time_s,
-        optimal=attained.is_optimal,
-        best_chain=attained.is_best_chain,
-        gap=attained.gap,
         configs=len(attained.configurations),
-        dram_bytes=attained.dram_bytes,
-        sram_bytes=attained.sram_bytes,
-        network_bytes=attained.network_bytes,
-        moved_bytes=attained.moved_bytes,
-        cost_usd=attained.cost_usd,
-        power_w=attained.power_w,
-        energy_j=attained.energy_j,
         utilization=_utilization(ideal, attained),
-        parts=_parts(attained.parts),
-        configurations=tuple(map(_configuration, attained.configurations)),
-        exchanges=tuple(map(_exchange, attained.exchanges)),
-        network_chips=attained.network_chips,
         sharding=tuple(_layouts(point)),
-        phases=tuple(
-            PhaseSummary(phase.configuration, phase.start_cycle, phase.end_cycle, phase.tasks)
-            for phase in attained.phases
-        ),
         kernels=kernel_groups(attained.kernels, attained.chips),
-        roofs=roofs_summary(attained.roofs),
-        ideal=_ideal(ideal),
+        ideal=filled(IdealSummary, ideal, ideal.figures, configs=len(ideal.figures.configs)),
     )
 
 
@@ -167,79 +137,14 @@ def _utilization(ideal: backend.Mapping, attained: backend.TaskMapping) -> float
     return ideal.figures.utilization * ideal.figures.time_s * ideal.chips / (attained.time_s * attained.chips)
 
 
-def _parts(parts: backend.TimeParts) -> TimePartsSummary:
-    return TimePartsSummary(
-        work_s=parts.work_ns / NS_PER_S,
-        idle_elements_s=parts.idle_elements_ns / NS_PER_S,
-        waiting_s=parts.waiting_ns / NS_PER_S,
-        throttled_s=parts.throttled_ns / NS_PER_S,
-        whole_blocks_s=parts.whole_blocks_ns / NS_PER_S,
-        memory_s=parts.memory_ns / NS_PER_S,
-        network_s=parts.network_ns / NS_PER_S,
-    )
-
-
-def _configuration(found: backend.TaskConfiguration) -> ConfigurationSummary:
-    return ConfigurationSummary(
-        kernels=found.kernels,
-        time_s=found.time_ns / NS_PER_S,
-        compute_s=found.compute_ns / NS_PER_S,
-        memory_s=found.memory_ns / NS_PER_S,
-        network_s=found.network_ns / NS_PER_S,
-        dram_bytes=found.dram_bytes,
-        sram_bytes=found.sram_bytes,
-        bound_by=found.bound_by,
-    )
-
-
-def _ideal(ideal: backend.Mapping) -> IdealSummary:
-    return IdealSummary(
-        chips=ideal.chips,
-        configs=len(ideal.figures.configs),
-        optimal=ideal.optimal,
-        gap=ideal.gap,
-        bound_time_s=ideal.bound_time_s,
-        dram_bytes=ideal.figures.dram_bytes,
-        network_bytes=ideal.figures.network_bytes,
-        solver=ideal.solver,
-        solver_s=ideal.solver_s,
-        configurations=tuple(
-            IdealConfigurationSummary(config.kernels, config.time_ns / NS_PER_S, config.bound_by)
-            for config in ideal.figures.configs
-        ),
-    )
-
-
-def _exchange(exchange: backend.Exchange) -> ExchangeSummary:
-    return ExchangeSummary(
-        tensor=exchange.tensor,
-        source=exchange.source,
-        readers=exchange.readers,
-        collective=exchange.kind.value,
-        dimensions=exchange.dimensions,
-        before=exchange.before,
-        after=exchange.after,
-        message_bytes=exchange.message_bytes,
-        moved_bytes=exchange.moved_bytes,
-        time_s=exchange.time_ns / NS_PER_S,
-    )
-
-
 def _layouts(point: Point) -> Iterator[LayoutSummary]:
     """Yield how chips hold arrays, configuration by configuration; kernels that prepare weights are in none."""
     attained = point.attained
     number = {name: at for at, each in enumerate(attained.configurations) for name in each.kernels}
     layouts = backend.tensor_layouts(point.variant.dag, dict(attained.sharding), attained.network_chips)
     for each in sorted((each for each in layouts if each.kernel in number), key=lambda each: number[each.kernel]):
-        yield LayoutSummary(
-            configuration=number[each.kernel],
-            kernel=each.kernel,
-            tensor=each.tensor,
-            access="written" if each.is_written else "read",
-            held=each.held,
-            elements=each.elements,
-            chip_elements=each.chip_elements,
-        )
+        access = "written" if each.is_written else "read"
+        yield filled(LayoutSummary, each, configuration=number[each.kernel], access=access)
 
 
 def _granularity(options: Options) -> str:

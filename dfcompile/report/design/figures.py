@@ -29,9 +29,16 @@ class DramParts:
         unit="bytes", meaning="of weights", heading="gradients\nbytes", table="memory", cell=",.0f", hidden=0
     )
     optimizer_states: float = figure(
-        unit="bytes", meaning="of parameters", heading="optimizer\nstates\nbytes", table="memory", cell=",.0f", hidden=0
+        of="optimizer",
+        unit="bytes",
+        meaning="of parameters",
+        heading="optimizer\nstates\nbytes",
+        table="memory",
+        cell=",.0f",
+        hidden=0,
     )
     activations_in_flight: float = figure(
+        of="activations",
         unit="bytes",
         meaning="that wait for the backward pass",
         heading="activations\nin\nflight\nbytes",
@@ -82,7 +89,7 @@ class DesignSummary:
     tiles: int = figure(
         unit="tiles", meaning="parts of the sequence that follow one another", heading="tiles", table="design", least=1
     )
-    time_s: float = figure(unit="s", meaning="of a batch", heading="batch\n{}s", table="design")
+    time_s: float = figure(unit="s", meaning="of a batch", of="batch_s", heading="batch\n{}s", table="design")
     step_s: float = figure(
         unit="s",
         meaning="of one input in one layer, or in the slowest stage of a graph of all layers",
@@ -140,7 +147,7 @@ class SearchSummary:
         meaning="whether it is proved that no other choice of what the file leaves open is faster, with this sharding"
     )
     gap: float = figure(meaning="(`time_s` − `bound_time_s`) / `bound_time_s`")
-    bound_time_s: float = figure(unit="s", meaning="that no choice can fall below")
+    bound_time_s: float = figure(unit="s", meaning="that no choice can fall below", of="bound_s")
     solver: str = figure(meaning="what found the configurations")
     solver_s: float = figure(unit="s", meaning="wall time; the one field that differs between runs", decimals=3)
     points: int = figure(unit="choices", meaning="of degrees, micro-batch size and tiles that there are", least=1)
@@ -222,7 +229,7 @@ class CorrectionSummary:
 
     switch: str = figure(meaning="of `--compat`")
     text: str = figure(meaning="what is right")
-    applied: bool = figure(meaning="whether `value` is the right one")
+    applied: bool = figure(meaning="whether `value` is the right one", of="is_applied")
     figure: str = described(meaning="what it changes, with its unit")
     value: float = described(meaning="as reported")
     other_value: float = described(meaning="with the switch turned")

@@ -1,7 +1,6 @@
 """Sums up a solved design as its report."""
 
 from dfcompile.dfmodel_backend.evaluate.design_kernels import design_kernel_figures
-from dfcompile.dfmodel_backend.evaluate.designs import NS_PER_S, StepFigures
 from dfcompile.dfmodel_backend.fusion.registry import find_solver
 from dfcompile.dfmodel_backend.fusion.solvers.shortest_path import INTERVALS
 from dfcompile.dfmodel_backend.inter_chip.degrees import degrees_of
@@ -23,6 +22,7 @@ from dfcompile.report.design.figures import (
 )
 from dfcompile.report.design.placement_summary import summarize_placement
 from dfcompile.report.figures import AssumptionSummary
+from dfcompile.report.filled import NS_PER_S, filled
 
 
 def summarize_design(
@@ -36,28 +36,14 @@ def summarize_design(
     return DesignReport(
         name=name,
         figures=_figures(solution),
-        search=SearchSummary(
-            optimal=solution.optimal,
-            gap=solution.gap,
-            bound_time_s=solution.bound_ns / NS_PER_S,
-            solver=solution.solver,
-            solver_s=solution.solver_s,
-            points=solution.points,
-            fused_points=solution.fused_points,
+        search=filled(SearchSummary, solution),
+        configurations=tuple(
+            filled(StepSummary, step, configuration=number) for number, step in enumerate(figures.steps) if step.kernels
         ),
-        configurations=tuple(_step(number, step) for number, step in enumerate(figures.steps) if step.kernels),
         kernels=_kernels(solution),
         placements=tuple(summarize_placement(design, one) for one in placed),
         corrections=tuple(
-            CorrectionSummary(
-                found.switch.replace("_", "-"),
-                found.text,
-                found.is_applied,
-                found.figure,
-                found.value,
-                found.other_value,
-            )
-            for found in corrections
+            filled(CorrectionSummary, found, switch=found.switch.replace("_", "-")) for found in corrections
         ),
         assumptions=_assumptions(solution),
         warnings=implausible_machine(design.machine),
@@ -65,9 +51,11 @@ def summarize_design(
 
 
 def _figures(solution: DesignSolution) -> DesignSummary:
-    design, figures, need = solution.design, solution.figures, solution.figures.dram
+    design, figures = solution.design, solution.figures
     degrees = degrees_of(design)
-    return DesignSummary(
+    return filled(
+        DesignSummary,
+        figures,
         chips=design.machine.chips,
         tensor_parallel=degrees.tensor,
         pipeline_parallel=degrees.pipeline,
@@ -75,45 +63,12 @@ def _figures(solution: DesignSolution) -> DesignSummary:
         sequence_parallel=degrees.sequence,
         micro_batch=max(1, design.execution.batch.micro_batch),
         tiles=solution.decision.tiles,
-        time_s=figures.batch_s,
-        step_s=figures.step_ns / NS_PER_S,
-        latency_s=figures.latency_ns / NS_PER_S,
-        utilization=figures.utilization,
-        flop=figures.flop,
-        cost_usd=figures.cost_usd,
-        power_w=figures.power_w,
-        energy_j=figures.energy_j,
         sram_capacity_bytes=design.machine.sram_bytes,
-        dram_bytes=figures.dram_bytes,
         dram_capacity_bytes=design.machine.dram_bytes,
         chip_flop_per_s=design.machine.peak_gflops * NS_PER_S,
         dram_bytes_per_s=design.machine.dram_gb_per_s * NS_PER_S,
-        dram_parts_bytes=DramParts(
-            weights=need.weights,
-            gradients=need.gradients,
-            optimizer_states=need.optimizer,
-            activations_in_flight=need.activations,
-            tables=need.tables,
-            waiting_tensors=figures.waiting_bytes,
-        ),
-        dram_traffic_bytes=figures.dram_traffic_bytes,
-        network_traffic_bytes=figures.network_traffic_bytes,
+        dram_parts_bytes=filled(DramParts, figures.dram, waiting_tensors=figures.waiting_bytes),
         sharding_bytes=solution.communication_bytes,
-    )
-
-
-def _step(number: int, step: StepFigures) -> StepSummary:
-    return StepSummary(
-        configuration=number,
-        stage=step.stage,
-        kernels=step.kernels,
-        time_s=step.time_ns / NS_PER_S,
-        compute_s=step.compute_ns / NS_PER_S,
-        memory_s=step.memory_ns / NS_PER_S,
-        network_s=step.network_ns / NS_PER_S,
-        bound_by=step.bound_by,
-        sram_bytes=step.sram_bytes,
-        weight_tiles=step.weight_tiles,
     )
 
 
@@ -128,18 +83,14 @@ def _kernels(solution: DesignSolution) -> tuple[KernelSummary, ...]:
     for position, (share, own) in enumerate(zip(model.shares, figures, strict=True)):
         exchanged = [collective for collective, _ in share.exchange] + conversions.get(position, [])
         found.append(
-            KernelSummary(
+            filled(
+                KernelSummary,
+                own,
+                share.work,
                 name=share.kernel.name,
                 configuration=decision.configs[share.kernel.id],
                 sharding=share.sharding.value,
-                rows=share.work.rows,
-                k=share.work.k,
-                n=share.work.n,
                 exchange=", ".join(dict.fromkeys(exchanged)),
-                flop=own.flop,
-                dram_bytes=own.dram_bytes,
-                time_s=own.time_ns / NS_PER_S,
-                bound_by=own.bound_by,
             )
         )
     return tuple(found)

@@ -17,7 +17,7 @@ from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.dfmodel_backend.sharding import tensor_layouts
 from dfcompile.driver import explore
 from dfcompile.options import Options
-from dfcompile.report import kernel_summary, summary
+from dfcompile.report import filled, summary
 from tests.asked_options import asked
 from tests.mutants.audited_reports import MACHINE
 from tests.mutants.scaling import refused_when_scaled
@@ -41,8 +41,8 @@ MADE = (
     (cost, "network_power_w", 2),
     (roofs, "_received_per_ns", 0.5),
     (tensor_layouts, "share_elements", 2),
-    (kernel_summary, "_NS_PER_S", 2),
-    (summary, "NS_PER_S", 0.5),
+    (filled, "NS_PER_S", 2),
+    (filled, "NS_PER_S", 0.5),
     (summary, "_utilization", 2),
 )
 
