@@ -33,7 +33,6 @@ from dfcompile.lowering import (
 )
 from dfcompile.lowering.alternatives.bound import ExpansionBound, divided_bound, expansion_bound, least_work
 from dfcompile.lowering.level_two import graph_of, level_two
-from dfcompile.lowering.shares.program_share import SharedProgram, choices_of
 from dfcompile.options import Aim, Effort, Options, ShowStage, Timing, Volumes, show_nothing
 from dfcompile.plan import Plan, addressed_plan, plan_of
 from dfcompile.records import replace
@@ -292,6 +291,8 @@ def _points(
 
 def _shares(variant: Variant, plan: Plan) -> backend.LowerShare:
     """Return what lowers the share of a chip by the expansions and passes of the whole, down to its canonical DAG."""
+    from dfcompile.lowering.shares.program_share import SharedProgram, choices_of  # needs DaCe
+
     program = SharedProgram(variant.library, plan.table, {kernel.name: kernel for kernel in variant.dag.kernels})
     choices = (*choices_of(variant.lowered.chosen), *variant.choices)
 

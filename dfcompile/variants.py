@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -15,12 +16,14 @@ from dfcompile.frontend import ChosenExpansion, Model, Program
 from dfcompile.host.stages import Work, work_of
 from dfcompile.lowering import ExpansionTable, apply_passes, check_choices, lower_to_canonical
 from dfcompile.lowering.alternatives.outlined import Outline, OutlinedModel
-from dfcompile.lowering.execution.verification import Deviation, Effect, effect_of_inputs, verified_deviation
 from dfcompile.lowering.level_two import LevelTwo, graph_of, level_two, program_of
 from dfcompile.options import Choice, ShowStage, show_nothing
 from dfcompile.plan import Plan
 from dfcompile.records import replace
 from dfcompile.scheduler.checked_schedule import Scheduling
+
+if TYPE_CHECKING:
+    from dfcompile.lowering.execution.verification import Deviation, Effect
 
 EXAMPLE_SEED = 0
 _VERIFIED_PARTS = 100  # compiling and running against lowering to either level: about, for what is shown of progress
@@ -49,8 +52,8 @@ class Variant(Struct, frozen=True, eq=False):
     scheduling: Scheduling
     graph: backend.DataflowGraph
     extraction: ExtractionOptions
-    deviation: Deviation | None
-    effect_of_inputs: Effect | None
+    deviation: "Deviation | None"
+    effect_of_inputs: "Effect | None"
     label: str
 
     @property
@@ -115,7 +118,9 @@ class Lowerings:
         return library, level_two(library, plan.table, choices, plan.passes.of_programs)
 
     @cached_property
-    def _effect_of_inputs(self) -> Effect | None:
+    def _effect_of_inputs(self) -> "Effect | None":
+        from dfcompile.lowering.execution.verification import effect_of_inputs  # what runs programs needs DaCe
+
         return effect_of_inputs(self._model, EXAMPLE_SEED)
 
     def _variant(
@@ -133,6 +138,8 @@ class Lowerings:
             steps.add()
         deviation = effect = None
         if plan.verify:
+            from dfcompile.lowering.execution.verification import verified_deviation  # likewise
+
             with self._show("verifying the lowered model"), steps.part(_VERIFIED_PARTS):
                 deviation, effect = (
                     verified_deviation(self._model, program_of(lowered), EXAMPLE_SEED),

@@ -1,5 +1,8 @@
 """Frontend: a PyTorch or ONNX model becomes a program of ONNX operators."""
 
+import importlib
+from typing import TYPE_CHECKING, Final
+
 from dfcompile.frontend.element_kind import (
     CODED_REALS,
     NARROW_REALS,
@@ -16,17 +19,13 @@ from dfcompile.frontend.model import Answer, Array, Model, Reference, reference_
 from dfcompile.frontend.options import ReadOptions
 from dfcompile.frontend.program import AppliedPass, ChosenExpansion, Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.reading import FILE_KINDS, ReadModel, files_of_data, read_model
-from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, untyped_connectors
-from dfcompile.frontend.sdfg.operator_node import (
-    CANONICAL,
-    ONNX,
-    AttributeValue,
-    OperatorNode,
-    input_connector,
-    output_connector,
-)
-from dfcompile.frontend.sdfg.scalar_types import scalar_type
-from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
+from dfcompile.frontend.sdfg.dialects import CANONICAL, ONNX, AttributeValue, input_connector, output_connector
+
+if TYPE_CHECKING:
+    from dfcompile.frontend.sdfg.element_copies import NodeCopies, Prototype, untyped_connectors
+    from dfcompile.frontend.sdfg.operator_node import OperatorNode
+    from dfcompile.frontend.sdfg.scalar_types import scalar_type
+    from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 
 __all__ = [
     "CANONICAL",
@@ -68,3 +67,19 @@ __all__ = [
     "scalar_type",
     "untyped_connectors",
 ]
+
+# Where the names are that need DaCe, which takes half a second: it is imported when one of them is first used.
+_PLACES: Final = {
+    "NodeCopies": "element_copies",
+    "OperatorNode": "operator_node",
+    "Prototype": "element_copies",
+    "WholeMemlets": "whole_memlets",
+    "scalar_type": "scalar_types",
+    "untyped_connectors": "element_copies",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"dfcompile.frontend.sdfg.{_PLACES[name]}"), name)

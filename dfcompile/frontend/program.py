@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from enum import IntEnum, unique
+from typing import TYPE_CHECKING
 
-import dace
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    import dace
 
 
 @unique
@@ -107,7 +110,7 @@ class Program(Struct, frozen=True):
 
     name: str
     level: Level
-    sdfg: dace.SDFG
+    sdfg: "dace.SDFG"
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     parameters: Mapping[str, npt.NDArray[np.generic]]

@@ -1,5 +1,7 @@
 """Lowering: ONNX operators to canonical operators to map scopes, one named expansion per node."""
 
+from typing import TYPE_CHECKING
+
 from dfcompile.lowering.alternatives.known import KnownAlternatives, OperatorAlternatives, known_alternatives
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.choice_check import addressed, check_choices, operator_origins
@@ -12,10 +14,12 @@ from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.reduction import Reduction
 from dfcompile.lowering.registry import registered_expansions, registered_passes
-from dfcompile.lowering.rewriter import ProgramRewriter
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.options import Choice
+
+if TYPE_CHECKING:
+    from dfcompile.lowering.rewriter import ProgramRewriter
 
 __all__ = [
     "CanonicalFragment",
@@ -48,3 +52,11 @@ __all__ = [
     "registered_expansions",
     "registered_passes",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "ProgramRewriter":
+        from dfcompile.lowering.rewriter import ProgramRewriter  # needs DaCe, which takes half a second
+
+        return ProgramRewriter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,10 +1,11 @@
 """What a user's choices of expansions are about, and whether a model has such operators."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from dfcompile.errors import UserError, nearest
 from dfcompile.expansion_names import is_within
-from dfcompile.frontend import OperatorNode, Program
+from dfcompile.frontend import Program
+from dfcompile.lowering.program_nodes import operator_nodes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 
@@ -39,7 +40,7 @@ def addressed(choice: Choice, table: ExpansionTable, origins: Collection[str]) -
 
 def operator_origins(program: Program) -> tuple[str, ...]:
     """Return the user's operators of a program, in its order."""
-    return tuple(dict.fromkeys(node.origin for node in _operator_nodes(program)))
+    return tuple(dict.fromkeys(node.origin for node in operator_nodes(program)))
 
 
 def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Sequence[Program]) -> None:
@@ -53,7 +54,7 @@ def check_choices(choices: Sequence[Choice], table: ExpansionTable, programs: Se
     Raises:
         UserError: naming the choice, with the nearest name that exists.
     """
-    present = {(node.origin, node.op_type) for program in programs for node in _operator_nodes(program)}
+    present = {(node.origin, node.op_type) for program in programs for node in operator_nodes(program)}
     origins = {origin for origin, _ in present}
     for choice in choices:
         if choice.op_type:
@@ -86,7 +87,3 @@ def _names(pattern: str, origins: Collection[str]) -> bool:
 
 def _is_named(pattern: str, origin: str) -> bool:
     return pattern == origin or is_within(pattern, origin)
-
-
-def _operator_nodes(program: Program) -> Iterator[OperatorNode]:
-    return (node for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode))

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from dfcompile.canonical_dag.extraction.scopes import LoweredGraph
-from dfcompile.canonical_dag.extraction.sdfg_reader import read_lowered
 from dfcompile.frontend import Level, Program
 from dfcompile.lowering.levels import lower_to_nests
 from dfcompile.lowering.lowering_pass import LoweringPass, apply_passes, of_level
 from dfcompile.lowering.nests.program import NestProgram
-from dfcompile.lowering.nests.sdfg import sdfg_program
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
 
@@ -26,7 +24,7 @@ def level_two(
         PluginError: an expansion or a pass of a third party failed.
     """
     nests = lower_to_nests(library, table, choices)
-    return apply_passes(sdfg_program(nests), passes) if of_level(passes, Level.MAPS) else nests
+    return apply_passes(program_of(nests), passes) if of_level(passes, Level.MAPS) else nests
 
 
 def graph_of(lowered: LevelTwo) -> LoweredGraph:
@@ -37,9 +35,15 @@ def graph_of(lowered: LevelTwo) -> LoweredGraph:
     """
     if isinstance(lowered, NestProgram):
         return lowered.graph
+    from dfcompile.canonical_dag.extraction.sdfg_reader import read_lowered  # needs DaCe
+
     return read_lowered(lowered.sdfg)
 
 
 def program_of(lowered: LevelTwo) -> Program:
     """Return a model on level 2 as an SDFG; of nests it is made."""
-    return sdfg_program(lowered) if isinstance(lowered, NestProgram) else lowered
+    if not isinstance(lowered, NestProgram):
+        return lowered
+    from dfcompile.lowering.nests.sdfg import sdfg_program  # needs DaCe
+
+    return sdfg_program(lowered)

@@ -8,8 +8,6 @@ from dfcompile.host.stages import as_they_come
 from dfcompile.lowering.canonical_fragment import CanonicalFragment
 from dfcompile.lowering.nests.nest_builder import NestBuilder
 from dfcompile.lowering.nests.program import NestProgram
-from dfcompile.lowering.nests.sdfg import sdfg_program
-from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.program_nodes import canonical_nodes, onnx_operators, operators_count
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.options import Choice
@@ -25,6 +23,8 @@ def lower_to_canonical(program: Program, table: ExpansionTable, choices: Sequenc
         OperatorFieldError: an expansion of ours gives a canonical operator fields that it has not; one of a third party
             raises a PluginError then.
     """
+    from dfcompile.lowering.program_builder import ProgramBuilder  # needs DaCe
+
     _expect(program, Level.ONNX)
     builder = ProgramBuilder(program)
     coverage: dict[str, Coverage] = {}
@@ -77,6 +77,8 @@ def lower_to_maps(program: Program, table: ExpansionTable, choices: Sequence[Cho
         UnsupportedOpError: naming the operator that has no expansion.
         UserError: naming a node whose attributes are not the fields of its operator.
     """
+    from dfcompile.lowering.nests.sdfg import sdfg_program  # needs DaCe
+
     return sdfg_program(lower_to_nests(program, table, choices))
 
 

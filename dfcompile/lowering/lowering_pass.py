@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from dace.sdfg.nodes import MapEntry
-from dace.sdfg.validation import InvalidSDFGError
 from msgspec import Struct, field
 
 from dfcompile.errors import OperatorFieldError, VerificationError
-from dfcompile.frontend import CANONICAL, AppliedPass, Level, OperatorNode, Program
+from dfcompile.frontend import CANONICAL, AppliedPass, Level, Program
 from dfcompile.host.private_folder import in_private_folder
 from dfcompile.lowering.operators import SHIPPED
+from dfcompile.lowering.program_nodes import operator_nodes
 from dfcompile.plugins import faults_of_pass, name_of
 from dfcompile.plugins.settings import Call, Setting, SettingValue, call_with, settings_of, values_of
 from dfcompile.records import replace
@@ -122,11 +121,16 @@ def _counted(program: Program) -> str:
 
 def _size(program: Program) -> int:
     """Return how many operators there are, or how many map scopes."""
-    counted = MapEntry if program.level is Level.MAPS else OperatorNode
-    return sum(isinstance(node, counted) for node in program.sdfg.start_state.nodes())
+    if program.level is not Level.MAPS:
+        return len(operator_nodes(program))
+    from dace.sdfg.nodes import MapEntry  # takes half a second
+
+    return sum(isinstance(node, MapEntry) for node in program.sdfg.start_state.nodes())
 
 
 def _verified(changed: object, program: Program) -> Program:
+    from dace.sdfg.validation import InvalidSDFGError  # takes half a second
+
     if not isinstance(changed, Program):
         raise VerificationError(f"returned {type(changed).__name__} against a Program")
     if changed.level is not program.level:
@@ -151,8 +155,8 @@ def _verified(changed: object, program: Program) -> Program:
 
 def _check_fields(program: Program) -> None:
     """Check the attributes of our canonical operators; those of third parties are checked when they are lowered."""
-    for node in program.sdfg.start_state.nodes():
-        if isinstance(node, OperatorNode) and node.dialect == CANONICAL and node.op_type in SHIPPED:
+    for node in operator_nodes(program):
+        if node.dialect == CANONICAL and node.op_type in SHIPPED:
             try:
                 SHIPPED[node.op_type].of_attributes(node.attributes)
             except OperatorFieldError as error:

@@ -6,7 +6,7 @@ from typing import Generic
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.errors import UnsupportedOpError
+from dfcompile.errors import UnsupportedOpError, VerificationError
 from dfcompile.frontend import CANONICAL, AttributeValue
 from dfcompile.lowering.operators.base import Canonical, Canonical_co, read_operator
 from dfcompile.lowering.tensor import Tensor
@@ -68,6 +68,22 @@ class Node(Struct, frozen=True, eq=False):
     def results(self) -> tuple[Tensor, ...]:
         """Return the results that are there, in order."""
         return tuple(tensor for tensor in self.outputs if tensor is not None)
+
+    def check_result(self, wanted: Tensor, found: Tensor | None) -> None:
+        """Check that a result is what lowering the operator wrote.
+
+        Args:
+            wanted: the result.
+            found: the array; ``None``: nothing writes it.
+
+        Raises:
+            VerificationError: it is not written, or has another shape or element type.
+        """
+        if found is None:
+            raise VerificationError(f"operator {self.name!r}: nothing writes its result {wanted.name!r}")
+        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+            is_as = f"{found.dtype}{list(found.shape)} against {wanted.dtype}{list(wanted.shape)}"
+            raise VerificationError(f"operator {self.name!r}: result {wanted.name!r} is {is_as}")
 
     def unsupported(self, reason: str) -> UnsupportedOpError:
         """Return the error that names this operator and its operands."""

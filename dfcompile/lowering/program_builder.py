@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dace.sdfg.nodes import AccessNode
 from dace.sdfg.state import SDFGState
 
-from dfcompile.errors import InternalError, VerificationError
+from dfcompile.errors import InternalError
 from dfcompile.frontend import (
     CANONICAL,
     ChosenExpansion,
@@ -27,12 +27,12 @@ from dfcompile.frontend import (
     scalar_type,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.node import Node
 from dfcompile.lowering.operators import CanonicalOperator
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
-MATERIALISED = dace.StorageType.CPU_Heap  # the array lives in memory: it is never streamed
 _KEPT = 4096  # prototypes of arrays: some MB
 
 
@@ -77,7 +77,7 @@ class ProgramBuilder:
         if name in self._renamed:
             source, view_shape = self._renamed.pop(name)
             return self.add_view(source, name, view_shape)
-        found = _plain(name, self.sdfg)
+        found = declared_tensor(self.sdfg, name)
         return Tensor(name, found.shape, found.dtype, self._parameters.get(name), name in self._constants)
 
     def add_array(self, name: str, shape: Iterable[int], dtype: str, *, materialised: bool = False) -> Tensor:
@@ -172,7 +172,7 @@ class ProgramBuilder:
                 continue
             node = self._current.get(tensor.name)
             is_written = node is not None and self.state.in_degree(node) > 0
-            check_result(op, tensor, _plain(tensor.name, self.sdfg) if is_written else None)
+            op.check_result(tensor, declared_tensor(self.sdfg, tensor.name) if is_written else None)
 
     def add_canonical(
         self, named: tuple[str, str], operator: CanonicalOperator, operands: Sequence[Tensor], results: Sequence[Tensor]
@@ -231,28 +231,5 @@ class ProgramBuilder:
 
 @lru_cache(_KEPT)
 def _array(shape: tuple[int, ...], dtype: str, transient: bool, materialised: bool) -> Prototype[dace.data.Array]:  # noqa: FBT001
-    storage = MATERIALISED if materialised else dace.StorageType.Default
+    storage = dace.StorageType.CPU_Heap if materialised else dace.StorageType.Default
     return Prototype(dace.data.Array(scalar_type(dtype), shape, transient=transient, storage=storage))
-
-
-def _plain(name: str, sdfg: dace.SDFG) -> Tensor:
-    array = sdfg.arrays[name]
-    return Tensor(name, tuple(int(size) for size in array.shape), np.dtype(array.dtype.type).name)
-
-
-def check_result(op: Node, wanted: Tensor, found: Tensor | None) -> None:
-    """Check that a result of an operator is what lowering it wrote.
-
-    Args:
-        op: that was lowered.
-        wanted: its result.
-        found: the array; ``None``: nothing writes it.
-
-    Raises:
-        VerificationError: it is not written, or has another shape or element type.
-    """
-    if found is None:
-        raise VerificationError(f"operator {op.name!r}: nothing writes its result {wanted.name!r}")
-    if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
-        is_as = f"{found.dtype}{list(found.shape)} against {wanted.dtype}{list(wanted.shape)}"
-        raise VerificationError(f"operator {op.name!r}: result {wanted.name!r} is {is_as}")

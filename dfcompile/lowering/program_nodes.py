@@ -2,21 +2,19 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Protocol
-
-import dace
-import networkx as nx
-import numpy as np
-from dace.sdfg.nodes import AccessNode
+from typing import TYPE_CHECKING, Protocol
 
 from dfcompile.errors import OperatorFieldError, UserError
-from dfcompile.frontend import OperatorNode, Program, input_connector, output_connector
+from dfcompile.frontend import Program, input_connector, output_connector
+from dfcompile.lowering.declared import declared_tensor
 from dfcompile.lowering.node import CanonicalNode, Node, Operator
 from dfcompile.lowering.operators.base import CanonicalOperator, read_operator
-from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import missing
+
+if TYPE_CHECKING:
+    from dfcompile.frontend import OperatorNode
 
 
 class ArrayTable(Protocol):
@@ -72,13 +70,27 @@ def canonical_nodes(
 
 def operators_count(program: Program) -> int:
     """Return how many operators a program of level 0 or 1 has."""
-    return sum(isinstance(node, OperatorNode) for node in program.sdfg.start_state.nodes())
+    return len(operator_nodes(program))
+
+
+def operator_nodes(program: Program) -> "tuple[OperatorNode, ...]":
+    """Return the nodes of a program that are operators, in no order that means anything."""
+    from dfcompile.frontend.sdfg.operator_node import OperatorNode  # needs DaCe
+
+    return tuple(node for node in program.sdfg.start_state.nodes() if isinstance(node, OperatorNode))
 
 
 def _nodes(
     program: Program, builder: ArrayTable | None
-) -> Iterator[tuple[OperatorNode, tuple[Tensor | None, ...], tuple[Tensor | None, ...]]]:
+) -> "Iterator[tuple[OperatorNode, tuple[Tensor | None, ...], tuple[Tensor | None, ...]]]":
     """Yield the operator nodes of a program in topological order, with their operands and results."""
+    import networkx as nx  # with DaCe, half a second
+    from dace.data import View
+    from dace.sdfg.nodes import AccessNode
+
+    from dfcompile.frontend.sdfg.operator_node import OperatorNode
+    from dfcompile.lowering.program_builder import ProgramBuilder
+
     own = ProgramBuilder(program) if builder is None else None
     target = own or builder
     assert target is not None
@@ -87,14 +99,14 @@ def _nodes(
     for node in nx.lexicographical_topological_sort(state.nx, key=position.__getitem__):
         if isinstance(node, OperatorNode):
             inputs = {edge.dst_conn: target.tensor(edge.data.data) for edge in state.in_edges(node)}
-            outputs = {edge.src_conn: _result(program, edge.data.data) for edge in state.out_edges(node)}
+            outputs = {edge.src_conn: declared_tensor(program.sdfg, edge.data.data) for edge in state.out_edges(node)}
             found = _by_position(inputs, input_connector), _by_position(outputs, output_connector)
             if own is not None:
                 own.adopt_outputs(program.sdfg, Node(node.name, node.dialect, node.op_type, node.origin, *found))
             yield node, *found
-        elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), dace.data.View):
+        elif isinstance(node, AccessNode) and isinstance(node.desc(program.sdfg), View):
             source = next(edge.src.data for edge in state.in_edges(node) if edge.dst_conn == "views")
-            view = _result(program, node.data)
+            view = declared_tensor(program.sdfg, node.data)
             target.add_view(target.tensor(source), node.data, view.shape, view.dtype)
 
 
@@ -103,8 +115,3 @@ def _by_position(tensors: Mapping[str, Tensor], connector: Callable[[int], str])
         return ()
     last = max(int(name.rpartition("_")[2]) for name in tensors)
     return tuple(tensors.get(connector(position)) for position in range(last + 1))
-
-
-def _result(program: Program, name: str) -> Tensor:
-    array = program.sdfg.arrays[name]
-    return Tensor(name, tuple(int(size) for size in array.shape), np.dtype(array.dtype.type).name)

@@ -26,9 +26,9 @@ from dfcompile.frontend import (
     scalar_type,
 )
 from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.lowering.declared import is_materialised
 from dfcompile.lowering.node import Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_builder import MATERIALISED
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
@@ -122,7 +122,7 @@ class ProgramRewriter:
     def is_internal(self, tensor: Tensor) -> bool:
         """Return whether nobody but its readers sees a tensor: no input, output or view, not placed in memory."""
         array = self._sdfg.arrays[tensor.name]
-        is_plain = bool(array.transient) and not isinstance(array, View) and array.storage is not MATERIALISED
+        is_plain = bool(array.transient) and not isinstance(array, View) and not is_materialised(array)
         return is_plain and not self.views(tensor)
 
     # What can be done.
@@ -271,9 +271,9 @@ class ProgramRewriter:
 
     def place_in_memory(self, tensor: Tensor) -> None:
         """Let an intermediate tensor live in memory: its producer and its readers are never joined by a stream."""
-        if self._sdfg.arrays[tensor.name].storage is not MATERIALISED:
+        if not is_materialised(self._sdfg.arrays[tensor.name]):
             self._change()
-            self._sdfg.arrays[tensor.name].storage = MATERIALISED
+            self._sdfg.arrays[tensor.name].storage = dace.StorageType.CPU_Heap
 
     def finish(self) -> Program:
         """Return the program as it is now, without what nothing uses; the one that was given if nothing changed."""

@@ -30,6 +30,12 @@ def test_help_imports_nothing_heavy_and_a_schedule_of_a_file_no_model(tmp_path: 
     assert lines[-1] == "[]"
 
 
+def test_the_way_through_is_imported_without_what_makes_graphs() -> None:
+    assert printed(
+        f"heavy = ('dace', 'networkx', 'onnx', 'pulp', 'sympy', 'torch'); import dfcompile.driver; {LISTED}"
+    ) == ["[]"]
+
+
 def test_times_of_language_models_import_nothing_heavy_and_no_solver() -> None:
     one = "heavy = ('torch', 'transformers', 'onnx', 'dace', 'pandas', 'networkx', 'pydantic'); "
     one += f"main(['llm', '--decode', '64', '-o', '/dev/null']); {LISTED}; "

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 
-import networkx as nx
 import numpy as np
 from msgspec import Struct
 
@@ -159,6 +158,8 @@ def _follows(dag: CanonicalDag, group: Int64, count: int) -> list[tuple[int, int
 
 def _topological(count: int, follows: list[tuple[int, int]]) -> tuple[list[tuple[int, ...]], bool]:
     """Return the groups in topological order, ties as given; those on a cycle together, and whether there are any."""
+    import networkx as nx  # takes a tenth of a second
+
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(count))
     graph.add_edges_from(follows)

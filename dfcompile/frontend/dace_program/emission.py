@@ -12,8 +12,8 @@ from dfcompile.frontend.dace_program.complex_arithmetic import of_one_type
 from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, text_of
 from dfcompile.frontend.dace_program.steps import MAP, Declared, Step
 from dfcompile.frontend.dace_program.tasklets import with_names
+from dfcompile.frontend.sdfg.dialects import AttributeValue
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
-from dfcompile.frontend.sdfg.operator_node import AttributeValue
 
 Read = tuple[str, tuple[Affine, ...]]  # an array of level 0, and one index per dimension, of loops
 

@@ -11,10 +11,10 @@ from dfcompile.frontend.dace_program.steps import Steps
 from dfcompile.frontend.dace_program.walk import Walk
 from dfcompile.frontend.program import Coverage, Level, ModelNode, Port, Program
 from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
+from dfcompile.frontend.sdfg.dialects import input_connector, output_connector
 from dfcompile.frontend.sdfg.element_copies import NodeCopies
 from dfcompile.frontend.sdfg.identifiers import safe_identifier
 from dfcompile.frontend.sdfg.numbering import number_elements
-from dfcompile.frontend.sdfg.operator_node import input_connector, output_connector
 from dfcompile.frontend.sdfg.scalar_types import scalar_type
 from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 

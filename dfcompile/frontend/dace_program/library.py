@@ -11,7 +11,7 @@ from dfcompile.errors import UserError
 from dfcompile.frontend.dace_program.emission import Emission, Nest, Operation
 from dfcompile.frontend.dace_program.places import Affine, Container, Loop, Place, Window, dimensions, substituted
 from dfcompile.frontend.dace_program.steps import Declared
-from dfcompile.frontend.sdfg.operator_node import AttributeValue
+from dfcompile.frontend.sdfg.dialects import AttributeValue
 
 
 class Operand(Struct, frozen=True):

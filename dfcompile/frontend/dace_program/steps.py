@@ -7,7 +7,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.frontend.program import Port
-from dfcompile.frontend.sdfg.operator_node import AttributeValue
+from dfcompile.frontend.sdfg.dialects import AttributeValue
 
 MAP = "dace.Map"
 

@@ -15,7 +15,8 @@ from dace.sdfg.graph import generate_element_id
 from dace.sdfg.nodes import AccessNode
 from dace.subsets import Range
 
-from dfcompile.frontend.sdfg.operator_node import ONNX, AttributeValue, OperatorNode, attributes_text
+from dfcompile.frontend.sdfg.dialects import ONNX, AttributeValue, attributes_text
+from dfcompile.frontend.sdfg.operator_node import OperatorNode
 
 ElementT = TypeVar("ElementT")
 

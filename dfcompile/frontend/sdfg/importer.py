@@ -15,10 +15,10 @@ from dfcompile.frontend.onnx.draft import Constant, Draft
 from dfcompile.frontend.onnx.shapes import TensorType
 from dfcompile.frontend.program import Level, Port, Program
 from dfcompile.frontend.sdfg.dace_settings import apply_dace_settings
+from dfcompile.frontend.sdfg.dialects import AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.element_copies import NodeCopies
 from dfcompile.frontend.sdfg.identifiers import labels_of, safe_identifier, safe_identifiers
 from dfcompile.frontend.sdfg.numbering import number_elements
-from dfcompile.frontend.sdfg.operator_node import AttributeValue, input_connector, output_connector
 from dfcompile.frontend.sdfg.scalar_types import scalar_type
 from dfcompile.frontend.sdfg.whole_memlets import WholeMemlets
 from dfcompile.host.stages import as_they_come

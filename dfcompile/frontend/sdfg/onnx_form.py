@@ -8,7 +8,8 @@ import onnx
 from onnx import TensorProto, helper
 
 from dfcompile.frontend.program import Program
-from dfcompile.frontend.sdfg.operator_node import AttributeValue, OperatorNode
+from dfcompile.frontend.sdfg.dialects import AttributeValue
+from dfcompile.frontend.sdfg.operator_node import OperatorNode
 
 ORIGIN_KEY = "origin"
 OPERATOR_SET = 18  # at least what every model is converted to

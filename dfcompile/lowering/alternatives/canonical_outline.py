@@ -14,7 +14,6 @@ from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.nests.nest import array_of
 from dfcompile.lowering.node import CanonicalNode, Operator
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_builder import check_result
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.plugins import faults_of
 
@@ -164,7 +163,7 @@ class OutlineBuilder:
         for tensor in self._op.results():
             is_given = tensor.name in self._views and tensor.name in self._border.outputs
             if not is_given:
-                check_result(self._op, tensor, self._tensors[tensor.name] if tensor.name in self._written else None)
+                self._op.check_result(tensor, self._tensors[tensor.name] if tensor.name in self._written else None)
 
     def finish(self) -> CanonicalOutline:
         """Return what was remembered."""

@@ -1,15 +1,14 @@
 """A program of canonical operators as the map scopes that it would become, under any choice of expansions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import prod
 
-import dace
 from msgspec import Struct
 
 from dfcompile.canonical_dag.extraction.scopes import Access, Array, LoweredGraph, MapScope
 from dfcompile.errors import UnsupportedOpError, together
 from dfcompile.frontend import ChosenExpansion, Program
 from dfcompile.lowering.alternatives.canonical_outline import Border, CanonicalOutline, canonical_outline
+from dfcompile.lowering.declared import declared_array
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.nests.nest import array_of
 from dfcompile.lowering.nests.operator_nests import OperatorArrays, nests_of
@@ -43,7 +42,7 @@ class OutlinedModel:
         self._names = frozenset(program.sdfg.arrays)
         self._outputs = frozenset(port.array for port in program.outputs)
         given = (*(port.array for port in program.inputs), *program.parameters)
-        self._given = {name: _array(name, program.sdfg.arrays[name]) for name in given}
+        self._given = {name: declared_array(program.sdfg, name) for name in given}
         self._outlined: dict[tuple[int, str, frozenset[str]], OutlinedOperator] = {}
 
     def outline(self, choices: Sequence[Choice]) -> Outline:
@@ -216,15 +215,3 @@ def outline_of(op: CanonicalNode[CanonicalOperator], found: Expansion, *, is_che
         if nest.library:
             raise op.unsupported(f"a call of {nest.library} against canonical tasks")
     return OperatorOutline(tuple(nest.scope(made.arrays) for nest in nests), made.arrays)
-
-
-def _array(name: str, descriptor: dace.data.Data) -> Array:
-    shape = tuple(int(size) for size in descriptor.shape)
-    return Array(
-        name=name,
-        shape=shape,
-        strides=tuple(prod(shape[axis + 1 :]) for axis in range(len(shape))),
-        element_bytes=int(descriptor.dtype.bytes),
-        is_transient=bool(descriptor.transient),
-        is_materialised=not descriptor.transient or descriptor.storage == dace.StorageType.CPU_Heap,
-    )

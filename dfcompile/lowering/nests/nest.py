@@ -108,7 +108,8 @@ def _access(access: NestAccess, loops: Mapping[str, int], arrays: Mapping[str, A
 
 
 def _somewhere(tensor: Tensor, loops: Mapping[str, int]) -> Access:
-    return Access(tensor.name, 0, (0,) * len(loops), is_indirect=True)
+    """Return the access of an element that depends on data; where there is one alone, it does not."""
+    return Access(tensor.name, 0, (0,) * len(loops), is_indirect=tensor.elements > 1)
 
 
 def array_of(tensor: Tensor, *, is_transient: bool, is_materialised: bool) -> Array:

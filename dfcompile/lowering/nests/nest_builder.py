@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
 from dfcompile.canonical_dag.extraction.scopes import Array
 from dfcompile.errors import InternalError
 from dfcompile.frontend import ChosenExpansion, Program
+from dfcompile.lowering.declared import declared_array, declared_tensor
 from dfcompile.lowering.expansion import Expansion
 from dfcompile.lowering.kernels import kernel_of
 from dfcompile.lowering.nests.nest import array_of
@@ -14,7 +13,6 @@ from dfcompile.lowering.nests.operator_nests import OperatorNests, nests_of
 from dfcompile.lowering.nests.program import NestProgram, View
 from dfcompile.lowering.node import CanonicalNode, Node
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_builder import MATERIALISED, check_result
 from dfcompile.lowering.tensor import Tensor
 
 
@@ -34,13 +32,8 @@ class NestBuilder:
         """Add an array as it is declared on level 1."""
         if name in self._arrays:
             return
-        declared = self._library.sdfg.arrays[name]
-        shape, strides = (tuple(map(int, numbers)) for numbers in (declared.shape, declared.strides))
-        is_transient = bool(declared.transient)
-        is_materialised = not is_transient or declared.storage is MATERIALISED
-        width = int(declared.dtype.bytes)
-        self._tensors[name] = Tensor(name, shape, np.dtype(declared.dtype.type).name)
-        self._arrays[name] = Array(name, shape, strides, width, is_transient, is_materialised)
+        self._tensors[name] = declared_tensor(self._library.sdfg, name)
+        self._arrays[name] = declared_array(self._library.sdfg, name)
 
     def tensor(self, name: str) -> Tensor:
         """Return what expansions see of an array or a view."""
@@ -86,7 +79,7 @@ class NestBuilder:
         nests = nests_of(op, found, self, is_checked=is_checked)
         written = {nest.write.tensor.name for nest in nests}
         for tensor in op.results():
-            check_result(op, tensor, self._tensors[tensor.name] if tensor.name in written else None)
+            op.check_result(tensor, self._tensors[tensor.name] if tensor.name in written else None)
         added = tuple(self._tensors.values())[before:]
         self._steps.append(OperatorNests(op, kernel_of(op, found.name, nests), nests, added))
 

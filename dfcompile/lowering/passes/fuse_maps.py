@@ -17,10 +17,10 @@ from dfcompile.canonical_dag.annotation import Annotation
 from dfcompile.canonical_dag.kernel import Digit, Kernel
 from dfcompile.frontend import Level, Program, WholeMemlets
 from dfcompile.frontend.sdfg.numbering import number_elements
+from dfcompile.lowering.declared import is_materialised
 from dfcompile.lowering.expression_tree import is_readable
 from dfcompile.lowering.expressions import stored, substitute
 from dfcompile.lowering.lowering_pass import lowering_pass
-from dfcompile.lowering.program_builder import MATERIALISED
 from dfcompile.lowering.tensor import Tensor
 from dfcompile.records import replace
 
@@ -102,7 +102,7 @@ class _Scopes:
     def _around(self, between: AccessNode) -> tuple[_Scope, _Scope] | None:
         """Return the scopes that write and read an array that nobody else sees."""
         array, state = self._sdfg.arrays[between.data], self.state
-        is_plain = array.transient and not isinstance(array, View) and array.storage is not MATERIALISED
+        is_plain = array.transient and not isinstance(array, View) and not is_materialised(array)
         into, out = state.in_edges(between), state.out_edges(between)
         if not is_plain or len(into) != 1 or len(out) != 1 or len(self._access[between.data]) > 1:
             return None

@@ -21,9 +21,10 @@ from dfcompile.frontend import (
     output_connector,
     scalar_type,
 )
+from dfcompile.lowering.declared import is_materialised
 from dfcompile.lowering.node import CanonicalNode
 from dfcompile.lowering.operators import CanonicalOperator
-from dfcompile.lowering.program_builder import MATERIALISED, ProgramBuilder
+from dfcompile.lowering.program_builder import ProgramBuilder
 from dfcompile.lowering.program_nodes import canonical_nodes
 from dfcompile.lowering.selection import ExpansionTable
 from dfcompile.lowering.shares.operator_share import OperatorShare, Values, cut_values, share_of
@@ -234,7 +235,7 @@ class _ShareBuilder:
         ]
         results = []
         for tensor, shape in zip(op.results(), share.results, strict=True):
-            in_memory = self._program.sdfg.arrays[tensor.name].storage is MATERIALISED
+            in_memory = is_materialised(self._program.sdfg.arrays[tensor.name])
             results.append(builder.add_array(tensor.name, shape, tensor.dtype, materialised=in_memory))
         node = OperatorNode(
             op.name,
