@@ -1,4 +1,4 @@
-"""Reductions over axes, ONNX's and the canonical Reduce."""
+"""ONNX's reductions over axes."""
 
 from collections.abc import Mapping
 from math import prod
@@ -7,15 +7,11 @@ import numpy as np
 
 from dfcompile.lowering import (
     CanonicalFragment,
-    CanonicalNode,
-    MapFragment,
     Operator,
     Reduction,
-    expansion,
     onnx_expansion,
 )
-from dfcompile.lowering.expressions import operand_names, substitute, sum_dtype
-from dfcompile.lowering.operators import Reduce
+from dfcompile.lowering.expressions import substitute, sum_dtype
 from dfcompile.lowering.operators.reduce import kept_shape
 
 
@@ -33,34 +29,6 @@ def reduced_axes(op: Operator) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise op.unsupported(f"axes {list(given)} name one axis twice")
     return tuple(axes)
-
-
-@expansion(Reduce, "map", source="dematteis23", default=True)
-def reduce_map(op: CanonicalNode[Reduce], build: MapFragment) -> None:
-    """``Y[kept] = reduce over the others of expression(a[i, …], b[i, …], …)``: one downsampler.
-
-    The kept dimensions are the outer loops, in row order; the reduced ones the inner loops.
-    """
-    operands, result, axes = op.operands(), op.output(), op.operator.axes
-    shape = op.operator.full_shape(operands)
-    order = [*(axis for axis in range(len(shape)) if axis not in axes), *axes]
-    reads = {}
-    for name, tensor in zip(operand_names(len(operands)), operands, strict=True):
-        first = len(shape) - tensor.rank
-        indices = [f"i{first + axis}" if extent > 1 else "0" for axis, extent in enumerate(tensor.shape)]
-        reads[name] = (tensor, indices)
-    if op.operator.keepdims:
-        write = ["0" if axis in axes else f"i{axis}" for axis in range(len(shape))]
-    else:
-        write = [f"i{axis}" for axis in range(len(shape)) if axis not in axes]
-    build.map(
-        "",
-        loops={f"i{axis}": shape[axis] for axis in order},
-        reads=reads,
-        write=(result, write),
-        code=op.operator.expression,
-        accumulate=op.operator.reduction,
-    )
 
 
 _KINDS = {
