@@ -48,6 +48,7 @@ BESIDE = {
         "scheduler/front.py", "scheduler/gangs/", "scheduler/timing/cycles.py", "scheduler/timing/exact_integers.py",
     ),
     "tasks": (
+        "canonical_dag/verifier.py",  # a check
         "canonical_dag/extraction/granularity.py", "canonical_dag/extraction/scopes.py",  # nobody asks for other tasks
         "frontend/reading.py", "frontend/file_kind.py", "frontend/file_kinds/", "frontend/onnx/",  # the file itself
         "frontend/normaliser/", "frontend/validation/", "frontend/operator_claims.py",  # nothing to change or to refuse
@@ -57,7 +58,8 @@ BESIDE = {
         "lowering/node.py", "lowering/tensor.py", "lowering/operators/base.py", "lowering/operators/field_kinds.py",
         "lowering/expressions.py", "lowering/reduction.py", "lowering/operators/expression_field.py",  # values
         "lowering/nests/nest_builder.py", "lowering/nests/program.py", "lowering/nests/operator_nests.py",
-        "lowering/nests/affine.py", "lowering/kernels.py", "lowering/operators/loop_nest.py",  # kernels
+        "lowering/nests/affine.py", "lowering/map_fragment.py",  # nests
+        "lowering/kernels.py", "lowering/operators/loop_nest.py",  # kernels
     ),
     "configuration": (
         "dfmodel_backend/columns.py", "dfmodel_backend/options.py", "dfmodel_backend/workload/graph.py",
@@ -176,7 +178,7 @@ def test_listed_files_run_call_forward_and_are_all(way: str, prepare: Callable[[
     place = {file: number for number, file in enumerate(walk.listed)}
     beside = (*ON_ALL_WAYS, *BESIDE[way])
 
-    assert len(place) == len(walk.listed) >= 15
+    assert len(place) == len(walk.listed) >= 12
     assert [file for file in walk.listed if file not in walk.files] == []
     assert {call: name for call, name in walk.calls.items() if place[call[0]] > place[call[1]]} == {}
     assert [file for file in walk.files if file not in place and not file.startswith(beside)] == []

@@ -14,9 +14,9 @@ from dfcompile.scheduler.checker import check, check_non_streaming
 from dfcompile.scheduler.evaluation import ScheduleFigures, figures
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.recomputation import recompute_times
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 
 

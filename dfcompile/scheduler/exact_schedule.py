@@ -1,4 +1,7 @@
-"""Schedules with the times of their replay: FIFOs first, then what everything takes with them."""
+"""Schedules with the times of their replay: FIFOs first, then what everything takes with them.
+
+No FIFO holds more than what is asked for, if anything is.
+"""
 
 from collections.abc import Iterator
 
@@ -11,14 +14,28 @@ from dfcompile.errors import ReplayTooLargeError
 from dfcompile.options import Fifos
 from dfcompile.records import replace
 from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
-from dfcompile.scheduler.fifo.sizes import in_flight, in_flight_apart, sizes_asked_for, with_relays, without_streams
-from dfcompile.scheduler.replayed import first_outputs, replay_of, settled_replay, with_times_of
+from dfcompile.scheduler.fifo.sizes import (
+    LIMIT_ROUNDS,
+    cut_capacities,
+    in_flight,
+    in_flight_apart,
+    next_through_memory,
+    sizes_asked_for,
+    with_relays,
+    without_streams,
+)
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
 from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, accesses_of
 from dfcompile.scheduler.simulation.plan import Plan as ReplayPlan
 from dfcompile.scheduler.simulation.plan import plan_replay
-from dfcompile.scheduler.simulation.simulator import simulate_plan
+from dfcompile.scheduler.simulation.simulator import (
+    first_outputs,
+    replay_of,
+    settled_replay,
+    simulate_plan,
+    with_times_of,
+)
 from dfcompile.scheduler.steady_schedule import Plan
 
 MOST_ACCESSES = 2**24  # of one replay: half a second, and up to ten replays are made
@@ -139,3 +156,61 @@ def _without_late_streams(dag: CanonicalDag, found: ReplayedSchedule) -> Replaye
 
 def _with_times(dag: CanonicalDag, planned: Schedule, replay: Simulation) -> ReplayedSchedule:
     return ReplayedSchedule(planned if replay.deadlock else with_times_of(dag, planned, replay), replay)
+
+
+_CAPPED_ACCESSES = 2**18  # of a replay with smaller FIFOs, where tasks also wait for the end of one another
+
+
+def limited_schedules(plan: Plan, steady: Schedule, fifos: Fifos) -> Iterator[ReplayedSchedule]:
+    """Yield schedules of a partition as `exact_schedules` does, no FIFO above the limit of the plan, if it has one.
+
+    Where one needs more, it is made smaller, which may delay tasks or end in a deadlock; and its edge goes through
+    memory, which changes when all others run: both are tried, until nothing is too deep. Of FIFOs in flight the last
+    schedule ends.
+
+    Args:
+        plan: the partition.
+        steady: its schedule with steady times.
+        fifos: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
+
+    Raises:
+        ReplayTooLargeError: there are too many elements to be looked at one by one.
+    """
+    for round_number in range(LIMIT_ROUNDS + 1):
+        deep = np.zeros(plan.dag.edges_count, dtype=np.bool_)
+        for each in list(exact_schedules(plan, steady, fifos)):
+            over = next_through_memory(plan.dag, each.schedule, plan.options, round_number)
+            deep |= over
+            yield from _capped(plan, each.schedule) if over.any() else [each]
+        if not deep.any():
+            return
+        plan = plan.through_memory(deep)
+        steady = plan.steady()
+
+
+def limited_steady(plan: Plan, steady: Schedule, fifos: Fifos) -> Schedule:
+    """Return the schedule of a partition with steady times, edges through memory whose FIFOs would need too much.
+
+    Its times know nothing of its FIFOs.
+
+    Args:
+        plan: the partition.
+        steady: its schedule with steady times.
+        fifos: ``in-flight``, ``rule``, ``minimal`` or a number of elements.
+    """
+    for round_number in range(LIMIT_ROUNDS + 1):
+        sized = replace(steady, fifo_capacity=sizes_asked_for(plan.dag, replay_of(steady), fifos))
+        deep = next_through_memory(plan.dag, sized, plan.options, round_number)
+        if not deep.any():
+            break
+        plan = plan.through_memory(deep)
+        steady = plan.steady()
+    return sized
+
+
+def _capped(plan: Plan, schedule: Schedule) -> Iterator[ReplayedSchedule]:
+    """Yield a schedule with all its FIFOs made small enough, where a replay of that is affordable."""
+    capped = replace(schedule, fifo_capacity=cut_capacities(schedule, plan.options))
+    found = replayed_once(plan.dag, capped, MOST_ACCESSES if plan.barrier else _CAPPED_ACCESSES)
+    if found is not None:
+        yield found

@@ -18,8 +18,7 @@ from dfcompile.scheduler.gangs.placing import Placing, place, place_in_order, pl
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.schedules import NO_PE, Schedule
 from dfcompile.scheduler.timing.exact_integers import int64_column
-from dfcompile.scheduler.timing.steady_state import Times, steady_times
-from dfcompile.scheduler.timing.streams import peak_volumes, streamable_edges
+from dfcompile.scheduler.timing.steady_state import Times, peak_volumes, steady_times, streamable_edges
 
 QUICK_NODES = 2**13  # nodes: a placing takes some microseconds for each, by urgency twice as many
 _PLACED_IN_ORDER = 2**15

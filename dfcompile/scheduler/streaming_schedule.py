@@ -16,10 +16,11 @@ from dfcompile.scheduler.exact_schedule import (
     MOST_ACCESSES,
     ReplayedSchedule,
     is_replayable,
+    limited_schedules,
+    limited_steady,
     replayed_once,
 )
 from dfcompile.scheduler.fifo.sizes import fifos_of
-from dfcompile.scheduler.fifo_limit import limited_schedules, limited_steady
 from dfcompile.scheduler.listing.listed_schedules import (
     ListedPlan,
     ListedSchedule,
@@ -30,12 +31,12 @@ from dfcompile.scheduler.listing.listed_schedules import (
 from dfcompile.scheduler.listing.through_memory import is_nearly_shortest, through_memory
 from dfcompile.scheduler.options import ScheduleOptions
 from dfcompile.scheduler.partitioner import Partitioner, collect_partitioners, find_partitioner
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Wait
 from dfcompile.scheduler.simulation.apart import NODE_ACCESSES, replay_sample
+from dfcompile.scheduler.simulation.simulator import replay_of
 from dfcompile.scheduler.steady_schedule import QUICK_NODES, Plan
-from dfcompile.scheduler.timing.streams import streamable_edges
+from dfcompile.scheduler.timing.steady_state import streamable_edges
 
 _ACCESSES_ONCE = 3 * 2**27  # some seconds: the replay that a mapping of all tasks needs as well
 _ACCESSES_QUICKLY = 2**27  # two or three seconds

@@ -5,8 +5,11 @@ from collections.abc import Sequence
 
 from dfcompile.dfmodel_backend.check.wiring import LeastLoads, least_loads
 from dfcompile.dfmodel_backend.machine.machine import Collective
-from dfcompile.dfmodel_backend.machine.network.all_to_all import all_to_all_ns_per_byte, exchange_ns_per_byte
-from dfcompile.dfmodel_backend.machine.network.collective_times import once_ns_per_byte
+from dfcompile.dfmodel_backend.machine.network.collective_times import (
+    all_to_all_ns_per_byte,
+    exchange_ns_per_byte,
+    once_ns_per_byte,
+)
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Figure
 from dfcompile.dfmodel_backend.machine.network.topologies import Topology, network_units
 

@@ -49,6 +49,7 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "lowering/expansions/gemm.py": ("lowering/expansions/test_gemm.py",),
     "lowering/expansions/matmul.py": ("lowering/expansions/test_matmul.py",),
     "lowering/expansions/normalization.py": ("lowering/expansions/test_normalizations.py",),
+    "lowering/expansions/own_loops.py": ("lowering/expansions/test_reductions.py",),
     "lowering/expansions/pad.py": ("lowering/expansions/test_movements.py",),
     "lowering/expansions/pooling.py": ("lowering/expansions/test_poolings.py",),
     "lowering/expansions/reduce.py": ("lowering/expansions/test_reductions.py",),

@@ -7,9 +7,9 @@ _FOLDER = "lowering/expansions"
 EXPANSIONS = (
     Mutant(f"{_FOLDER}/reduce.py", '(Reduction.SUM, "a * a", "sqrt(a)")', '(Reduction.SUM, "a * a", "a")'),
     Mutant(
-        f"{_FOLDER}/reduce.py",
-        "order = [*(axis for axis in range(len(shape)) if axis not in axes), *axes]",
-        "order = [*axes, *(axis for axis in range(len(shape)) if axis not in axes)]",
+        f"{_FOLDER}/own_loops.py",
+        "nest.loops[name].kind is not LoopKind.PARALLEL)",
+        "nest.loops[name].kind is LoopKind.PARALLEL)",
     ),
     Mutant(
         f"{_FOLDER}/matmul.py",

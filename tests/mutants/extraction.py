@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 _TRAVERSAL = "canonical_dag/extraction/traversal.py"
 _FAMILIES = "canonical_dag/extraction/families.py"
 _FLOW = "canonical_dag/extraction/flow.py"
-_PROOF = "canonical_dag/extraction/streaming_proof.py"
+_PROOF = "canonical_dag/extraction/flow.py"
 _SCOPES = "canonical_dag/extraction/sdfg_reader.py"
 
 EXTRACTION = (

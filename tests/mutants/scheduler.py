@@ -34,7 +34,7 @@ SCHEDULER = (
         "awaited = volume_in[reducing] // volume_out[reducing]",
     ),
     Mutant(
-        "scheduler/timing/streams.py",
+        "scheduler/timing/steady_state.py",
         "np.maximum(dag.volume_in, np.where(emits_inside, 0, dag.volume_out))",
         "np.where(emits_inside, dag.volume_in, dag.volume_out)",
     ),

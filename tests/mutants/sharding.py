@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 _EVALUATOR = "dfmodel_backend/evaluate/graphs.py"
 _SPLITS = "dfmodel_backend/inter_chip/splits.py"
 _CONVERSIONS = "dfmodel_backend/inter_chip/conversions.py"
-_KERNELS = "dfmodel_backend/sharding/kernel_splits.py"
+_KERNELS = "dfmodel_backend/sharding/graphs.py"
 _GRAPHS = "dfmodel_backend/sharding/graphs.py"
 _SEARCH = "dfmodel_backend/solve/sharding_search.py"
 _SUMS = "dfmodel_backend/solve/sharding_sums.py"
@@ -18,7 +18,11 @@ SHARDING = (
     Mutant(_EVALUATOR, "moved_bytes=share.moved_bytes,", "moved_bytes=share.network_bytes,"),
     Mutant(_MAPPINGS, "one_chip_bytes * mapping.chips)", "one_chip_bytes)"),
     Mutant(_MAPPINGS, "    _check_exchanged(graph, mapping)\n\n\n", "\n\n"),
-    Mutant(_CONVERSIONS, "return size_bytes * per_byte + latency_ns", "return size_bytes * per_byte"),
+    Mutant(
+        _CONVERSIONS,
+        "self._costs[kind, place]\n        return size_bytes * per_byte + latency_ns",
+        "self._costs[kind, place]\n        return size_bytes * per_byte",
+    ),
     Mutant(_CONVERSIONS, "return 2 * (count - 1) * elements * copies", "return (count - 1) * elements * copies"),
     Mutant(_CONVERSIONS, "if self._group.shape.is_grid or not place:", "if True or not place:"),
     Mutant(_CONVERSIONS, "there |= dict.fromkeys(step.after for step in ways[target])", "pass"),

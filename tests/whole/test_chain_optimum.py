@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.scheduler import ScheduleOptions, Timing, lower_bound_cycles, schedule
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 from tests.examples import examples
 from tests.unit.scheduler.reference_schedules import reference_schedules
 from tests.unit.scheduler.streams import stream_graph

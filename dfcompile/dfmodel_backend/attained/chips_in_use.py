@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
+from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 
 

@@ -11,11 +11,11 @@ from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
 from dfcompile.dfmodel_backend.attained.search import FoundChain, fastest_chain
 from dfcompile.dfmodel_backend.attained.task_model import TaskConfiguration, TaskModel
 from dfcompile.dfmodel_backend.gap import gap_above
-from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.cost import cost_usd, power_w
 from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
 from dfcompile.dfmodel_backend.machine.system import System
-from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
+from dfcompile.dfmodel_backend.sharding.graphs import Choice
 from dfcompile.dfmodel_backend.workload.exchange import Exchange
 from dfcompile.host.stages import work_of
 from dfcompile.scheduler import Schedule

@@ -11,7 +11,7 @@ from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.records import replace
 from dfcompile.scheduler import Partitioner, Schedule, ScheduleOptions, collect_partitioners, schedule
-from dfcompile.scheduler.replayed import replayed
+from dfcompile.scheduler.simulation.simulator import replayed
 
 _Key = tuple[bytes, ScheduleOptions]
 

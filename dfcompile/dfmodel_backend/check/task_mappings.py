@@ -17,8 +17,8 @@ from dfcompile.dfmodel_backend.options import Overlap
 from dfcompile.distinct import distinct
 from dfcompile.errors import VerificationError
 from dfcompile.scheduler import check
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 
 NS_PER_S = 1e9
 NO_CONFIGURATION = -1

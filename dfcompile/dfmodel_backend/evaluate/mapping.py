@@ -6,7 +6,7 @@ from dfcompile.dfmodel_backend.assumption import Assumption
 from dfcompile.dfmodel_backend.evaluate.graphs import Figures
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice
+from dfcompile.dfmodel_backend.sharding.graphs import Choice
 
 
 class Mapping(Struct, frozen=True):

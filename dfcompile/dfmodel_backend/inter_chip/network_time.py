@@ -10,11 +10,12 @@ from dfcompile.dfmodel_backend.columns import Column
 from dfcompile.dfmodel_backend.compatibility import Compatibility
 from dfcompile.dfmodel_backend.inter_chip.degrees import Degrees
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.machine.network.all_to_all import all_to_all_ns_per_byte, exchange_ns_per_byte
 from dfcompile.dfmodel_backend.machine.network.collective_times import (
     all_reduce_latency_ns,
+    all_to_all_ns_per_byte,
     domain_ns_per_byte,
     everywhere_ns_per_byte,
+    exchange_ns_per_byte,
     ns_per_byte,
 )
 from dfcompile.dfmodel_backend.machine.network.topologies import topology

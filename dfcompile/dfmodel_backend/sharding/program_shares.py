@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.canonical_dag.share import OWN, KernelShare, ProgramShare
-from dfcompile.dfmodel_backend.sharding.kernel_splits import (
+from dfcompile.dfmodel_backend.sharding.graphs import (
     WHOLE,
     Choice,
     choices_of,

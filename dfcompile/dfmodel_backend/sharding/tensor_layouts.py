@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag, Kernel
 from dfcompile.dfmodel_backend.inter_chip.conversions import share_elements
-from dfcompile.dfmodel_backend.sharding.kernel_splits import Choice, held_in_words, operand_layout, result_layout
+from dfcompile.dfmodel_backend.sharding.graphs import Choice, held_in_words, operand_layout, result_layout
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 
 

@@ -16,8 +16,7 @@ from dfcompile.dfmodel_backend.attained.task_model import TaskModel
 from dfcompile.dfmodel_backend.check.exchanges import check_exchanges
 from dfcompile.dfmodel_backend.check.task_mappings import check_task_mapping
 from dfcompile.dfmodel_backend.check.task_shares import check_task_share
-from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph
-from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE
+from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Sharding, SharedGraph
 from dfcompile.dfmodel_backend.sharding.program_shares import chip_share
 from dfcompile.dfmodel_backend.solve.chip_counts import ChipCounts, SplitOnChips, exchange_in_words
 from dfcompile.errors import InfeasibleError, VerificationError

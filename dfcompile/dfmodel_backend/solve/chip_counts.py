@@ -13,7 +13,7 @@ from dfcompile.dfmodel_backend.check.recomputation import recompute_mapping
 from dfcompile.dfmodel_backend.evaluate.graphs import shared_figures
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.gap import gap_above
-from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import DEFAULT_SOLVER, MappingOptions
 from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph

@@ -15,8 +15,7 @@ from msgspec import Struct, field
 from dfcompile.dfmodel_backend.evaluate.mapping import Mapping
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SharedGraph, SplitGraph
-from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE, Choice
+from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, Sharding, SharedGraph, SplitGraph
 from dfcompile.dfmodel_backend.solve.sharding_sums import NS_PER_S, ShardingSums, Sums
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph
 from dfcompile.errors import InfeasibleError

@@ -8,8 +8,7 @@ from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.intra_chip.graph_model import GraphModel
 from dfcompile.dfmodel_backend.machine.system import System
 from dfcompile.dfmodel_backend.options import MappingOptions
-from dfcompile.dfmodel_backend.sharding.graphs import Sharding, SplitGraph
-from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE, Choice
+from dfcompile.dfmodel_backend.sharding.graphs import WHOLE, Choice, Sharding, SplitGraph
 from dfcompile.dfmodel_backend.workload.graph import DataflowGraph, Tensor, TensorKind
 from dfcompile.records import replace
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, Mapping, System, TensorKind
-from dfcompile.dfmodel_backend.sharding.kernel_splits import WHOLE
+from dfcompile.dfmodel_backend.sharding.graphs import WHOLE
 from dfcompile.errors import InfeasibleError
 from dfcompile.host.stages import counted
 from dfcompile.language_models.formats import Precision

@@ -63,7 +63,7 @@ def _reduce_s_per_byte(links: tuple[LinkLevel, ...]) -> float:
 
 @lru_cache(maxsize=1024)
 def _exchange_s_per_byte(links: tuple[LinkLevel, ...]) -> float:
-    from dfcompile.dfmodel_backend.machine.network.all_to_all import exchange_ns_per_byte
+    from dfcompile.dfmodel_backend.machine.network.collective_times import exchange_ns_per_byte
     from dfcompile.dfmodel_backend.machine.network.topologies import topology
 
     shape = topology("_".join(link.kind for link in links))

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation.accesses import FollowedUnit, follow_unit
 from dfcompile.scheduler.simulation.plan import last_end, plan_replay
+from dfcompile.scheduler.simulation.simulator import replay_of
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 
 MOST_FOLLOWED = 2**22  # elements of one unit whose accesses are looked at one by one: some 200 MB

@@ -28,8 +28,7 @@ from dfcompile.scheduler.simulation.apart import Apart, replay_apart
 from dfcompile.scheduler.simulation.reversal import reversed_dag, reversed_replay
 from dfcompile.scheduler.timing.cycles import edges_on_cycles, edges_on_loops
 from dfcompile.scheduler.timing.exact_integers import ceil_ratio
-from dfcompile.scheduler.timing.steady_state import Times
-from dfcompile.scheduler.timing.streams import streamed_components
+from dfcompile.scheduler.timing.steady_state import Times, streamed_components
 
 LIMIT_ROUNDS = 4  # in which only edges go through memory whose FIFOs need too much; then all that could
 RELAY_ELEMENTS = 1024  # a FIFO that holds more is a memory in all but name

@@ -12,8 +12,7 @@ from dfcompile.canonical_dag.dag import Bool, Int32, Int64
 from dfcompile.distinct import numbered
 from dfcompile.scheduler.blocks import Blocks
 from dfcompile.scheduler.timing.cycles import edges_on_loops
-from dfcompile.scheduler.timing.steady_state import node_offsets, reading_offsets
-from dfcompile.scheduler.timing.streams import streamed_components
+from dfcompile.scheduler.timing.steady_state import node_offsets, reading_offsets, streamed_components
 
 
 class Gangs(Struct, frozen=True, eq=False):

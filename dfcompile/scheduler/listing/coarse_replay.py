@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.canonical_dag.dag import Int64
 from dfcompile.records import replace
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Sample, Schedule
 from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 
 _ELEMENTS = 2**22  # of the replay: some tenths of a second
 

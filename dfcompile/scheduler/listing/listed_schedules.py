@@ -30,9 +30,9 @@ from dfcompile.scheduler.listing.list_schedule import FREE, ListSchedule, ListSc
 from dfcompile.scheduler.listing.list_search import Budget, ListSearch
 from dfcompile.scheduler.listing.turns import in_turn, is_chain
 from dfcompile.scheduler.options import ScheduleOptions
-from dfcompile.scheduler.replayed import replay_of, with_times_of
 from dfcompile.scheduler.schedules import NO_PE, NonStreamingSchedule, Sample, Schedule
 from dfcompile.scheduler.simulation import Simulation, simulate
+from dfcompile.scheduler.simulation.simulator import replay_of, with_times_of
 
 _MOST_NODES = 2**18  # some seconds a pass
 _QUICK_NODES = 2**15  # a tenth of a second

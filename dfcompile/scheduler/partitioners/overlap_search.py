@@ -12,7 +12,7 @@ from dfcompile.scheduler.fifo.sizes import RELAY_ELEMENTS
 from dfcompile.scheduler.gangs.forming import gang_sequence, gangs_of
 from dfcompile.scheduler.gangs.placing import place, place_shortest
 from dfcompile.scheduler.partitioners.tiers import Growth, TierGrower
-from dfcompile.scheduler.timing.streams import streamable_edges
+from dfcompile.scheduler.timing.steady_state import streamable_edges
 
 _WASTES = (500, 0, 100, 250, 1000, 2000, None)
 _TEMPERATURE = 0.02  # of the makespan: how much longer a changed schedule may be at first and still be kept

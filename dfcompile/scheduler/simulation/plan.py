@@ -16,7 +16,7 @@ from dfcompile.scheduler.simulation.replay import NO_NODE, Replay, check_replay,
 from dfcompile.scheduler.simulation.result import NEVER
 from dfcompile.scheduler.simulation.stretch import StreamingUnit
 from dfcompile.scheduler.simulation.turns import in_turn
-from dfcompile.scheduler.timing.streams import streamed_components
+from dfcompile.scheduler.timing.steady_state import streamed_components
 
 _MOST_ELEMENTS = 2**33  # in a unit that is replayed part by part: some minutes
 _MOST_AT_ONCE = 2**27  # in the memory: about 4 GB

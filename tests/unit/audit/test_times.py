@@ -15,9 +15,9 @@ from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.checked_schedule import CheckedSchedule, Scheduling
 from dfcompile.scheduler.checker import check
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 from tests.examples import examples
 from tests.strategies import canonical_dags
 

@@ -15,7 +15,7 @@ from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, check, front
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.front import Selection, Tried, find_front, grouped, leanest, options_text, selected
-from dfcompile.scheduler.replayed import replay_of
+from dfcompile.scheduler.simulation.simulator import replay_of
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.plain_replay import plain_replay

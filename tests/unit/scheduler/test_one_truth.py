@@ -20,8 +20,8 @@ from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, Timing, exact_schedule, schedule, steady_schedule, streaming_schedule
 from dfcompile.scheduler.checked_schedule import Scheduling
 from dfcompile.scheduler.checker import check
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import NEVER, simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 from tests.examples import examples
 from tests.locations import ROOT
 from tests.strategies import DagShape, canonical_dags

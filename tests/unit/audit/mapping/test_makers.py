@@ -9,8 +9,7 @@ import pytest
 from dfcompile.audit.mapping import audit_mapping
 from dfcompile.canonical_dag import Kernel
 from dfcompile.dfmodel_backend.attained.least_costs import LeastCosts
-from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions
-from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions, TensorGroup
 from dfcompile.dfmodel_backend.machine import cost, roofs
 from dfcompile.dfmodel_backend.machine.system import Accelerator, System
 from dfcompile.dfmodel_backend.options import Overlap

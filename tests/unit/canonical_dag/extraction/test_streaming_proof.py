@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from dfcompile.canonical_dag.extraction import Granularity
 from dfcompile.canonical_dag.extraction.families import TaskFamily, divide
+from dfcompile.canonical_dag.extraction.flow import can_stream
 from dfcompile.canonical_dag.extraction.scopes import Access, MapScope
-from dfcompile.canonical_dag.extraction.streaming_proof import can_stream
 from dfcompile.canonical_dag.extraction.traversal import Loop, Traversal, is_round_robin, merged, order_text
 
 

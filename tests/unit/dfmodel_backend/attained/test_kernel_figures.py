@@ -7,7 +7,7 @@ import pytest
 
 from dfcompile.canonical_dag import DagBuilder
 from dfcompile.dfmodel_backend import Overlap, TaskMapping, TaskModel, load_system, map_tasks
-from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Network
 from dfcompile.dfmodel_backend.machine.roofs import Roofs, roofs_of
 from dfcompile.records import replace

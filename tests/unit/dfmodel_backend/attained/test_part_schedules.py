@@ -8,7 +8,7 @@ from dfcompile.dfmodel_backend.attained.part_schedules import PartSchedules
 from dfcompile.errors import ReplayTooLargeError
 from dfcompile.generators.canonical_dags import cholesky
 from dfcompile.scheduler import Schedule, ScheduleOptions, schedule
-from dfcompile.scheduler.replayed import replayed
+from dfcompile.scheduler.simulation.simulator import replayed
 
 DAG = cholesky(3, 16, 1)
 ASKED, PLANNED = ScheduleOptions(2, "sb-lts"), ScheduleOptions(2, "sb-rlx")

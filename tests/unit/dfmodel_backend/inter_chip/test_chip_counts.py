@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfcompile.dfmodel_backend import ChipCounts, DataflowGraph, MappingOptions, Overlap, System, TensorKind
-from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Network
-from dfcompile.dfmodel_backend.machine.network.all_to_all import exchange_ns_per_byte
+from dfcompile.dfmodel_backend.machine.network.collective_times import exchange_ns_per_byte
 from dfcompile.dfmodel_backend.machine.network.topologies import topology
 from dfcompile.dfmodel_backend.sharding.graphs import share_graph
 from dfcompile.dfmodel_backend.solve.sharding_search import Found, ShardingSearch

@@ -3,9 +3,8 @@
 import pytest
 
 from dfcompile.canonical_dag import LoopKind
-from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions, Way
+from dfcompile.dfmodel_backend.inter_chip.conversions import Conversions, TensorGroup, Way
 from dfcompile.dfmodel_backend.inter_chip.splits import split_of
-from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective
 from dfcompile.dfmodel_backend.workload.array_layout import Layout, Partial, Split
 from dfcompile.dfmodel_backend.workload.exchange import ExchangeKind

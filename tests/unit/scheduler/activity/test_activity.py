@@ -16,8 +16,8 @@ from dfcompile.scheduler import NO_PE, Schedule, ScheduleOptions, Timing, schedu
 from dfcompile.scheduler.activity import following
 from dfcompile.scheduler.activity.profiles import Activity, activity
 from dfcompile.scheduler.checked_schedule import Scheduling
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.streams import stream_graph

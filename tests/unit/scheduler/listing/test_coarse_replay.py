@@ -14,9 +14,9 @@ from dfcompile.scheduler.listing import coarse_replay
 from dfcompile.scheduler.listing.coarse_replay import coarse_sample, shortened
 from dfcompile.scheduler.listing.list_schedule import ListSchedule, ListScheduler
 from dfcompile.scheduler.listing.listed_schedules import listed_schedule
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 from dfcompile.scheduler.streaming_schedule import timed_schedule
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags

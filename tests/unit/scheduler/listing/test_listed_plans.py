@@ -12,9 +12,9 @@ from dfcompile.scheduler import ScheduleOptions
 from dfcompile.scheduler.listing.list_schedule import ListSchedule
 from dfcompile.scheduler.listing.list_search import ListSearch
 from dfcompile.scheduler.listing.listed_schedules import _planned, _replayed, listed_plan
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.schedules import Schedule
 from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 from dfcompile.scheduler.streaming_schedule import timed_schedule
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags

@@ -9,8 +9,8 @@ from dfcompile.options import Effort
 from dfcompile.scheduler import ScheduleOptions, schedule_non_streaming, streaming_schedule
 from dfcompile.scheduler.checker import check
 from dfcompile.scheduler.listing import through_memory
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 from dfcompile.scheduler.streaming_schedule import TimedSchedule, timed_schedule
 from tests.examples import examples
 from tests.strategies import canonical_dags

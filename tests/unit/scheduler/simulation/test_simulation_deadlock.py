@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from dfcompile.canonical_dag import CanonicalDag
 from dfcompile.records import replace
 from dfcompile.scheduler import ScheduleOptions, Timing, schedule
-from dfcompile.scheduler.replayed import replay_of
 from dfcompile.scheduler.simulation import NEVER, NO_EDGE, Replay, Wait, WaitReason, simulate
+from dfcompile.scheduler.simulation.simulator import replay_of
 from tests.examples import examples
 from tests.strategies import DagShape, canonical_dags
 from tests.unit.scheduler.plain_replay import plain_replay, replays

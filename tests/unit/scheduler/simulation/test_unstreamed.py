@@ -11,8 +11,8 @@ from dfcompile.generators.canonical_dags import chain
 from dfcompile.records import replace
 from dfcompile.scheduler import Schedule, ScheduleOptions, schedule, schedule_non_streaming
 from dfcompile.scheduler.listing.through_memory import through_memory
-from dfcompile.scheduler.replayed import replay_of, replayed, settled_replay
 from dfcompile.scheduler.simulation import simulate
+from dfcompile.scheduler.simulation.simulator import replay_of, replayed, settled_replay
 from tests.examples import examples
 from tests.strategies import canonical_dags
 

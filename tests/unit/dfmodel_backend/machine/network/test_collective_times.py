@@ -6,13 +6,11 @@ import pytest
 
 from dfcompile.dfmodel_backend.compatibility import CORRECTIONS, ORIGINAL, RIGHT, Compatibility
 from dfcompile.dfmodel_backend.machine.machine import Collective, Link
-from dfcompile.dfmodel_backend.machine.network.all_to_all import (
+from dfcompile.dfmodel_backend.machine.network.collective_times import (
+    all_reduce_latency_ns,
     all_to_all_ns_per_byte,
     bandwidth_factors,
     crossing_messages,
-)
-from dfcompile.dfmodel_backend.machine.network.collective_times import (
-    all_reduce_latency_ns,
     domain_ns_per_byte,
     everywhere_ns_per_byte,
     ns_per_byte,

@@ -12,10 +12,13 @@ from dfcompile.dfmodel_backend.check.wiring import least_loads
 from dfcompile.dfmodel_backend.compatibility import RIGHT
 from dfcompile.dfmodel_backend.design_file.reading import read_design
 from dfcompile.dfmodel_backend.design_options import DesignOptions
-from dfcompile.dfmodel_backend.inter_chip.tensor_group import TensorGroup
+from dfcompile.dfmodel_backend.inter_chip.conversions import TensorGroup
 from dfcompile.dfmodel_backend.machine.machine import Collective, Dimension, Link, Network
-from dfcompile.dfmodel_backend.machine.network.all_to_all import all_to_all_ns_per_byte, exchange_ns_per_byte
-from dfcompile.dfmodel_backend.machine.network.collective_times import ns_per_byte
+from dfcompile.dfmodel_backend.machine.network.collective_times import (
+    all_to_all_ns_per_byte,
+    exchange_ns_per_byte,
+    ns_per_byte,
+)
 from dfcompile.dfmodel_backend.machine.network.dimension_kind import DimensionKind, Wires
 from dfcompile.dfmodel_backend.machine.network.dimensions.fully_connected import FULLY_CONNECTED
 from dfcompile.dfmodel_backend.machine.network.dimensions.ring import RING
