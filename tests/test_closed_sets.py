@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dfcompile.canonical_dag import KernelVariant
-from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.canonical_dag.dag import NodeKind
 from dfcompile.dfmodel_backend import Overlap
 from dfcompile.dfmodel_backend.check.memory_units import _label as checked_label
 from dfcompile.dfmodel_backend.compatibility import RIGHT

@@ -7,7 +7,7 @@ from dfcompile.canonical_dag.analysis.node_order import topological_order
 from dfcompile.canonical_dag.analysis.streaming_depth import streaming_components, streaming_depth
 from dfcompile.canonical_dag.analysis.work_and_depth import critical_path, io_elements, levels, total_work
 from dfcompile.canonical_dag.builder import DagBuilder
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, Scope
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, NodeKind, Scope
 from dfcompile.canonical_dag.dag_pass import DagPass, apply_dag_passes, dag_pass, registered_dag_passes
 from dfcompile.canonical_dag.forms.columns_form import dag_from_npz, dag_to_npz
 from dfcompile.canonical_dag.forms.json_form import dag_from_json, dag_to_json, read_dag
@@ -22,7 +22,6 @@ from dfcompile.canonical_dag.kernel import (
     LoopPart,
     TensorRole,
 )
-from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.canonical_dag.verifier import verify
 
 __all__ = [

@@ -8,10 +8,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int64, Scope
+from dfcompile.canonical_dag.dag import (
+    NO_KERNEL,
+    NO_MEMBER,
+    UNORDERED,
+    CanonicalDag,
+    Int64,
+    NodeKind,
+    Scope,
+    kinds_of_tasks,
+    node_volumes,
+)
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
-from dfcompile.canonical_dag.kinds import NodeKind
-from dfcompile.canonical_dag.verifier import kinds_of_tasks, node_volumes, verify
+from dfcompile.canonical_dag.verifier import verify
 from dfcompile.errors import DfcompileError, InternalError, VerificationError
 
 

@@ -1,15 +1,43 @@
 """The canonical DAG: tasks, buffers and exact volumes, as read-only array columns."""
 
 from dataclasses import dataclass, fields
+from enum import IntEnum, unique
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
-from dfcompile.canonical_dag.kinds import NodeKind
+
+
+@unique
+class NodeKind(IntEnum):
+    """What a node does to its stream; a computational node has one rate ``R = O / I`` [dematteis23, section 3].
+
+    ``I`` is the volume of *every* input edge in elements, ``O`` the volume of *every* output edge.
+    """
+
+    ELEMENTWISE = 0  # R = 1
+    DOWNSAMPLER = 1  # R < 1: a reduction
+    UPSAMPLER = 2  # R > 1: a replication or a gather
+    SOURCE = 3  # a task without input edges, such as a fill; work O
+    SINK = 4  # a task without output edges; work I
+    BUFFER = 5  # memory: stores its inputs whole, then emits; no work, no processing element
+    PSEUDO_SOURCE = 6  # marks the start of the graph; no work, no processing element
+    PSEUDO_SINK = 7  # marks the end of the graph; no work, no processing element
+
+    @property
+    def is_computational(self) -> bool:
+        """Whether a node of this kind occupies a processing element."""
+        match self:
+            case NodeKind.ELEMENTWISE | NodeKind.DOWNSAMPLER | NodeKind.UPSAMPLER | NodeKind.SOURCE | NodeKind.SINK:
+                return True
+            case NodeKind.BUFFER | NodeKind.PSEUDO_SOURCE | NodeKind.PSEUDO_SINK:
+                return False
+        assert_never(self)
+
 
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
@@ -174,3 +202,23 @@ def _row_starts(ends: Int32, count: int) -> Int64:
 def _frozen(column: Column) -> Column:
     column.setflags(write=False)
     return column
+
+
+def node_volumes(
+    kind: npt.NDArray[np.int8], edge_source: npt.NDArray[np.int32], edge_target: npt.NDArray[np.int32], volume: Int64
+) -> tuple[Int64, Int64]:
+    """Return I and O of each node from its edges: the largest edge, of a buffer's inputs the sum, shape [nodes]."""
+    largest_in = np.zeros(len(kind), dtype=np.int64)
+    np.maximum.at(largest_in, edge_target, volume)
+    stored = np.zeros(len(kind), dtype=np.int64)
+    np.add.at(stored, edge_target, volume)
+    volume_out = np.zeros(len(kind), dtype=np.int64)
+    np.maximum.at(volume_out, edge_source, volume)
+    return np.where(kind == NodeKind.BUFFER, stored, largest_in), volume_out
+
+
+def kinds_of_tasks(volume_in: Int64, volume_out: Int64) -> npt.NDArray[np.int8]:
+    """Return the kind that each pair of volumes makes of a computational node."""
+    conditions = [volume_in == 0, volume_out == 0, volume_in == volume_out, volume_in > volume_out]
+    kinds = [NodeKind.SOURCE, NodeKind.SINK, NodeKind.ELEMENTWISE, NodeKind.DOWNSAMPLER]
+    return np.select(conditions, [int(kind) for kind in kinds], int(NodeKind.UPSAMPLER)).astype(np.int8)

@@ -5,9 +5,7 @@ from dataclasses import fields
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64
-from dfcompile.canonical_dag.kinds import NodeKind
-from dfcompile.canonical_dag.verifier import node_volumes
+from dfcompile.canonical_dag.dag import Bool, CanonicalDag, Int32, Int64, NodeKind, node_volumes
 from dfcompile.distinct import distinct
 from dfcompile.records import replace
 

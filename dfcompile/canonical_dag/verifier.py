@@ -6,9 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dfcompile.canonical_dag.analysis.node_order import nodes_on_a_cycle
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, Bool, CanonicalDag, Int64
+from dfcompile.canonical_dag.dag import (
+    NO_KERNEL,
+    NO_MEMBER,
+    Bool,
+    CanonicalDag,
+    NodeKind,
+    kinds_of_tasks,
+    node_volumes,
+)
 from dfcompile.canonical_dag.kernel import LoopKind, LoopPart
-from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.errors import DfcompileError, VerificationError
 
 LARGEST_VOLUME = 2**48  # elements on one edge: far above any memory, low enough that int64 sums stay exact
@@ -211,26 +218,6 @@ def _kinds(dag: CanonicalDag) -> Iterator[str]:
             f"node {dag.node_name(node)!r}: kind {NodeKind(dag.kind[node]).name.lower()} against "
             f"{NodeKind(expected[node]).name.lower()} (volume in {dag.volume_in[node]}, out {dag.volume_out[node]})"
         )
-
-
-def node_volumes(
-    kind: npt.NDArray[np.int8], edge_source: npt.NDArray[np.int32], edge_target: npt.NDArray[np.int32], volume: Int64
-) -> tuple[Int64, Int64]:
-    """Return I and O of each node from its edges: the largest edge, of a buffer's inputs the sum, shape [nodes]."""
-    largest_in = np.zeros(len(kind), dtype=np.int64)
-    np.maximum.at(largest_in, edge_target, volume)
-    stored = np.zeros(len(kind), dtype=np.int64)
-    np.add.at(stored, edge_target, volume)
-    volume_out = np.zeros(len(kind), dtype=np.int64)
-    np.maximum.at(volume_out, edge_source, volume)
-    return np.where(kind == NodeKind.BUFFER, stored, largest_in), volume_out
-
-
-def kinds_of_tasks(volume_in: Int64, volume_out: Int64) -> npt.NDArray[np.int8]:
-    """Return the kind that each pair of volumes makes of a computational node."""
-    conditions = [volume_in == 0, volume_out == 0, volume_in == volume_out, volume_in > volume_out]
-    kinds = [NodeKind.SOURCE, NodeKind.SINK, NodeKind.ELEMENTWISE, NodeKind.DOWNSAMPLER]
-    return np.select(conditions, [int(kind) for kind in kinds], int(NodeKind.UPSAMPLER)).astype(np.int8)
 
 
 def _out_of_range(what: str, field: str, column: npt.NDArray[np.int32], count: int) -> Iterator[str]:

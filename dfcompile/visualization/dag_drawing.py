@@ -8,8 +8,7 @@ from itertools import cycle, pairwise
 import numpy as np
 from msgspec import Struct
 
-from dfcompile.canonical_dag.dag import CanonicalDag
-from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.canonical_dag.dag import CanonicalDag, NodeKind
 from dfcompile.visualization.gantt.layout import PALETTE, escape
 from dfcompile.visualization.layered_layout import Layout, lay_out
 

@@ -7,8 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from dfcompile.canonical_dag import CanonicalDag
-from dfcompile.canonical_dag.dag import NO_KERNEL
-from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.canonical_dag.dag import NO_KERNEL, NodeKind
 from dfcompile.dfmodel_backend.solve.design_search import DesignSolution
 from dfcompile.dfmodel_backend.workload.design import DesignKernel, Dim
 from dfcompile.records import replace

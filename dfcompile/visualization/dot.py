@@ -6,8 +6,7 @@ from typing import assert_never
 
 import numpy as np
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag
-from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.canonical_dag.dag import NO_KERNEL, CanonicalDag, NodeKind
 from dfcompile.host.printable import json_text
 
 

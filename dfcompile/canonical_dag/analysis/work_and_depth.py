@@ -3,8 +3,7 @@
 import numpy as np
 
 from dfcompile.canonical_dag.analysis.longest_path import longest_paths
-from dfcompile.canonical_dag.dag import CanonicalDag, Int64
-from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.canonical_dag.dag import CanonicalDag, Int64, NodeKind
 
 
 def total_work(dag: CanonicalDag) -> int:

@@ -23,11 +23,10 @@ from typing import IO, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, CanonicalDag, NodeKind
 from dfcompile.canonical_dag.forms.json_records import reader_of, rows_of, table_records, text_of, top_record
 from dfcompile.canonical_dag.forms.reader import FORMAT, LARGEST_EDGES, LARGEST_NODES, wrong_kind
 from dfcompile.canonical_dag.forms.reference import shortened
-from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError
 

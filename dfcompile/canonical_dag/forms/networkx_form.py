@@ -2,10 +2,9 @@
 
 import networkx as nx
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, NodeKind
 from dfcompile.canonical_dag.forms.reader import TASK, DagReader
 from dfcompile.canonical_dag.forms.reference import Reference, quoted
-from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.errors import UserError
 
 

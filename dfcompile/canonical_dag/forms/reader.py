@@ -7,11 +7,10 @@ from typing import TypeAlias
 import numpy as np
 
 from dfcompile.canonical_dag.builder import DagBuilder
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int64
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, UNORDERED, CanonicalDag, Int64, NodeKind
 from dfcompile.canonical_dag.forms.edge_columns import EdgeColumns, EdgeFields
 from dfcompile.canonical_dag.forms.reference import Listing, Reference, parse_ends, parse_reference, shortened
 from dfcompile.canonical_dag.kernel import Kernel, KernelTensor
-from dfcompile.canonical_dag.kinds import NodeKind
 from dfcompile.canonical_dag.verifier import LARGEST_VOLUME
 from dfcompile.errors import UserError, nearest
 

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, Bool, CanonicalDag, Int64
+from dfcompile.canonical_dag.dag import NO_KERNEL, NO_MEMBER, Bool, CanonicalDag, Int64, NodeKind
 from dfcompile.canonical_dag.forms.reference import Listing, Reference
-from dfcompile.canonical_dag.kinds import NodeKind
 
 _LISTED = 1000  # edges of a list: a line that an editor still shows
 _FEWEST_RUNS = 16  # of a list

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dfcompile.canonical_dag import NO_KERNEL, CanonicalDag, streaming_components
-from dfcompile.canonical_dag.dag import Bool, Int64
-from dfcompile.canonical_dag.verifier import kinds_of_tasks, node_volumes
+from dfcompile.canonical_dag.dag import Bool, Int64, kinds_of_tasks, node_volumes
 from dfcompile.dfmodel_backend.machine.system import Accelerator
 from dfcompile.records import replace
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from dfcompile.canonical_dag.builder import DagBuilder
-from dfcompile.canonical_dag.dag import CanonicalDag
-from dfcompile.canonical_dag.kinds import NodeKind
+from dfcompile.canonical_dag.dag import CanonicalDag, NodeKind
 from dfcompile.errors import UserError
 from dfcompile.generators.canonical_dags.volume_walk import FIRST_VOLUME, check_sizes, volume_walk
 
