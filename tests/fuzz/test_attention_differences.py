@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.fuzz.attention_differences import _is_scaled_in_single_precision
+from tests.fuzz.attention_differences import _is_causal_from_the_first_key, _is_scaled_in_single_precision
 from tests.fuzz.disagreement import Disagreement
 from tests.fuzz.draw import Array
 from tests.fuzz.oracle import Session, load
@@ -44,3 +44,25 @@ def test_scale_is_the_square_of_a_root_in_single_precision(attribute: str, facto
         _is_scaled_in_single_precision(Disagreement(model, model.graph.node[0], 23, operands, found, expected))
         is is_known
     )
+
+
+@pytest.mark.parametrize(("factor", "is_known"), [(1, True), (2, False)])
+def test_causal_over_a_part_of_the_keys(factor: int, *, is_known: bool) -> None:
+    """Of four keys two are there: the first two queries attend to none, the last one to both."""
+    given = ", ".join(f"double[{','.join(map(str, shape))}] {name}" for name, shape in SHAPES.items())
+    model = model_from_text(
+        f"g ({given}, int64[1] n) => (double[1,1,4,3] y) {{ y = Attention<is_causal=1>(q, k, v, , , , n) }}"
+    )
+    model.opset_import[0].version = 24
+    model.ir_version = 10
+    operands: dict[str, Array] = {name: np.zeros(shape) for name, shape in SHAPES.items()}
+    operands |= {"v": np.arange(12.0).reshape(1, 1, 4, 3) * factor, "n": np.array([2])}
+    session = load(model.SerializeToString())
+    assert isinstance(session, Session)
+    expected = session.run(operands).results
+    assert expected["y"][0, 0, 0].tolist() == operands["v"][0, 0, 0].tolist()
+
+    rows = np.array([[0, 0, 0], [0, 0, 0], [0, 1, 2], [1.5, 2.5, 3.5]])
+    case = Disagreement(model, model.graph.node[0], 24, operands, {"y": rows[None, None]}, expected)
+
+    assert _is_causal_from_the_first_key(case) is is_known

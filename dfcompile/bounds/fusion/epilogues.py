@@ -85,9 +85,19 @@ def _place(op: BoundedOperator, maker: dict[str, int], single: set[str], found: 
         place = maker.get(operand.tensor)
         if place is not None and operand.tensor in single and operand.words == op.writes[0].words:
             before = found[place]
-            if len(before.writes) == 1 and _bytes(before.writes[0], before) == _bytes(op.writes[0], op):
+            if (
+                len(before.writes) == 1
+                and _bytes(before.writes[0], before) == _bytes(op.writes[0], op)
+                and (before.shape == Rows() or not _reads_more(op, before))
+            ):
                 return place
     return None
+
+
+def _reads_more(op: BoundedOperator, before: BoundedOperator) -> bool:
+    """Return whether an operator reads more of an operand than another one whose shape says what it reads of it."""
+    words = {operand.tensor: operand.words for operand in before.reads}
+    return any(operand.words > words.get(operand.tensor, operand.words) for operand in op.reads)
 
 
 def _bytes(operand: Operand, op: BoundedOperator) -> int:
@@ -98,10 +108,11 @@ def _merged(first: BoundedOperator, last: BoundedOperator) -> BoundedOperator:
     unit = gcd(first.element_bytes, last.element_bytes)
     first, last = _in_units(first, unit), _in_units(last, unit)
     made = first.writes[0].tensor
-    known = {operand.tensor for operand in first.reads}
-    others = tuple(operand for operand in last.reads if operand.tensor != made and operand.tensor not in known)
+    also = {operand.tensor: operand.words for operand in last.reads}
+    reads = [replace(each, words=max(each.words, also.pop(each.tensor, 0))) for each in first.reads]
+    reads += [operand for operand in last.reads if operand.tensor != made and operand.tensor in also]
     within = (*first.within, last.name, *last.within)
-    return replace(first, reads=(*first.reads, *others), writes=last.writes, within=within)
+    return replace(first, reads=tuple(reads), writes=last.writes, within=within)
 
 
 def _in_units(op: BoundedOperator, unit: int) -> BoundedOperator:

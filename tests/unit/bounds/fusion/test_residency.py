@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfcompile.bounds.einsum.convolution import Convolution
+from dfcompile.bounds.einsum.pooling import Pooling
 from dfcompile.bounds.einsum.products import gemm
 from dfcompile.bounds.einsum.rows import Rows
+from dfcompile.bounds.einsum.window import WindowAxis
 from dfcompile.bounds.fusion.epilogues import least_plan, with_epilogues
 from dfcompile.bounds.fusion.residency import least_residency
 from dfcompile.bounds.operators import BoundedModel, BoundedOperator, BoundedTensor, Operand
@@ -122,3 +125,29 @@ def test_of_elementwise_operators_within_others_and_by_themselves_what_moves_les
     assert least_plan(model, size, RULES).traffic_bytes == min(found)
     names = [op.name for op in merged.operators]
     assert len(set(names)) == len(names)
+
+
+@given(words=st.lists(st.integers(0, 3), min_size=2, max_size=5), is_window=st.booleans())
+def test_no_plan_moves_less_than_what_is_read_at_least(words: list[int], *, is_window: bool) -> None:
+    """Of a chain that reads a parameter step by step, each in part, the first may be windows, which say what they read.
+
+    All of it runs within the first, and reads what the step reads that reads most.
+    """
+    names = [f"t{number}" for number in range(len(words))]
+    operators = [
+        BoundedOperator(
+            name,
+            "step",
+            1,
+            Pooling(Convolution(1, 1, 1, 1, (WindowAxis(3, 1, 1, 1, 0, 3),))) if is_window and not before else Rows(),
+            (*before, Operand("p", part)) if before else (Operand("p", 3 if is_window else part),),
+            (Operand(name, 3),),
+            4,
+        )
+        for name, before, part in zip(names, [(), *((Operand(name, 3),) for name in names[:-1])], words, strict=True)
+    ]
+    tensors = [BoundedTensor(name, 3, 4, TensorRole.INTERMEDIATE) for name in names[:-1]]
+    tensors += [BoundedTensor("p", 3, 4, TensorRole.PARAMETER), BoundedTensor(names[-1], 3, 4, TensorRole.OUTPUT)]
+    model = BoundedModel("chain", tuple(operators), tuple(tensors))
+
+    assert least_plan(model, 10_000, RULES).traffic_bytes >= model.compulsory_bytes
