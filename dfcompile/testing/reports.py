@@ -1,20 +1,14 @@
 """Reports of every shape, small and written down: what tests of report formats need."""
 
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any, TypeVar, cast
 
-from dfcompile.report.design.figures import (
-    CorrectionSummary,
-    DesignReport,
-    DesignSummary,
-    DramParts,
-    KernelSummary,
-    SearchSummary,
-    StepSummary,
-)
+from dfcompile.report.design.figures import DesignReport, DesignSummary
+from dfcompile.report.figure import RecordField, fields_of
 from dfcompile.report.figures import (
     AssumptionSummary,
     ExpansionsSummary,
-    HintSummary,
     ModelSummary,
     Report,
     Result,
@@ -22,156 +16,60 @@ from dfcompile.report.figures import (
     SimulationSummary,
     VerificationSummary,
 )
-from dfcompile.report.kernel_figures import KernelGroupSummary, RoofsSummary
-from dfcompile.report.mapping_figures import (
-    ConfigurationSummary,
-    ExchangeSummary,
-    IdealConfigurationSummary,
-    IdealSummary,
-    MappingSummary,
-    PhaseSummary,
-    TimePartsSummary,
-)
-from dfcompile.report.operator_figures import OperatorGapSummary
+from dfcompile.report.mapping_figures import MappingSummary
 from dfcompile.report.report_format import AnyReport
 
+RecordT = TypeVar("RecordT")
 HOSTILE = "conv|1\n\x1b[31m"  # a name that breaks lines and tables, and colours a terminal
-ASSUMPTION = AssumptionSummary("cores", "16", "--pes")
+_PLAIN: Mapping[type, object] = {bool: True, int: 3, float: 1.5e-6, Fraction: Fraction(5, 4), str: HOSTILE}
 
 
 def sample_reports() -> tuple[AnyReport, ...]:
     """Return a canonical DAG's report with a deadlock, one of a model with all parts and two results, a design's."""
-    alone = Result(16, {}, _schedule(16, 1200), simulation=SimulationSummary(None, 3, 4, ("a waits for b",)))
+    stuck = sampled(SimulationSummary, makespan_cycles=None)
+    alone = sampled(Result, pes=16, expansions={}, schedule=_schedule(1200), simulation=stuck)
     results = tuple(_result(pes, cycles) for pes, cycles in ((16, 1200), (128, 800)))
-    dag = Report(ModelSummary("dag", 0, 0, 0, 0, 0), (alone,), (ASSUMPTION,))
-    model = Report(ModelSummary(HOSTILE, 3, 3, 1, 1, 1), results, (ASSUMPTION,), (f"system {HOSTILE}: 100 GHz",))
-    return dag, model, _design()
+    said = {"assumptions": (AssumptionSummary("cores", "16", "--pes"),)}
+    dag = sampled(Report, model=ModelSummary("dag", 0, 0, 0, 0, 0), results=(alone,), **said)
+    model = sampled(Report, results=results, warnings=(f"system {HOSTILE}: 100 GHz",), **said)
+    return dag, model, sampled(DesignReport, figures=sampled(DesignSummary, chips=8, time_s=0.5), placements=(), **said)
+
+
+def _schedule(cycles: int) -> ScheduleSummary:
+    return sampled(ScheduleSummary, makespan_cycles=cycles)
 
 
 def _result(pes: int, cycles: int) -> Result:
-    return Result(
-        pes,
-        {f"{HOSTILE}:MatMul": "mv"},
-        _schedule(pes, cycles),
-        ExpansionsSummary(
-            500,
-            Fraction(cycles, 500) - 1,
-            (HintSummary((f"{HOSTILE}:MatMul=op",), 1, 700, 500),),
-            (OperatorGapSummary(HOSTILE, 500 * pes, 100, 200, (cycles - 500) * pes - 300),),
-        ),
-        mapping=_mapping(),
-        verification=VerificationSummary(1e-8, 2e-8, 0.5),
+    return sampled(
+        Result,
+        pes=pes,
+        expansions={f"{HOSTILE}:MatMul": "mv"},
+        schedule=_schedule(cycles),
+        over_expansions=sampled(ExpansionsSummary),
+        mapping=sampled(MappingSummary),
+        verification=sampled(VerificationSummary),
     )
 
 
-def _schedule(pes: int, cycles: int) -> ScheduleSummary:
-    return ScheduleSummary(
-        partition="sb-rlx",
-        timing="exact",
-        barriers=True,
-        makespan_cycles=cycles,
-        non_streaming_makespan_cycles=1500,
-        lower_bound_cycles=600,
-        gap=Fraction(cycles, 600) - 1,
-        total_work_cycles=3000,
-        critical_path_cycles=700,
-        streaming_depth_cycles=500,
-        sslr=Fraction(cycles, 500),
-        io_elements=64,
-        io_bytes=256,
-        spilled_elements=8,
-        blocks=2,
-        speedup=Fraction(3000, cycles),
-        pe_utilization=Fraction(3000, cycles * pes),
-        fifo_elements=9,
-        tasks=20,
-    )
+def sampled(described: type[RecordT], **given: object) -> RecordT:
+    """Return a record of the report with any figures: those given, defaults, and small ones of each kind.
+
+    Args:
+        described: the record.
+        given: figures.
+    """
+    values = dict(given)
+    for field in fields_of(cast("Any", described)):
+        if field.name not in values and not field.has_default:
+            values[field.name] = _sample(field)
+    return cast("RecordT", cast("Any", described)(**values))
 
 
-def _mapping() -> MappingSummary:
-    return MappingSummary(
-        chips=1,
-        chips_available=2,
-        time_s=3e-6,
-        bound_time_s=2e-6,
-        ideal_time_s=1e-6,
-        optimal=False,
-        best_chain=True,
-        gap=1 / 3,
-        configs=2,
-        dram_bytes=4096.0,
-        sram_bytes=512,
-        network_bytes=0.0,
-        moved_bytes=0.0,
-        cost_usd=12.5,
-        power_w=1.5,
-        energy_j=4.5e-6,
-        utilization=0.25,
-        parts=TimePartsSummary(1e-6, 1e-6, 2e-7, 3e-7, 0.0, 5e-7, 0.0),
-        configurations=(
-            ConfigurationSummary((HOSTILE,), 1e-6, 5e-7, 1e-6, 0.0, 4000, 512, "memory"),
-            ConfigurationSummary(("a", "b", "c"), 2e-6, 2e-6, 1e-7, 0.0, 96, 64, "compute"),
-        ),
-        exchanges=(
-            ExchangeSummary(HOSTILE, "a", ("b", "c"), "all-gather", (0,), "split by axis 0", "whole", 64, 192, 1e-7),
-        ),
-        phases=(PhaseSummary(0, 0, 500, 3), PhaseSummary(1, 500, 2500, 4)),
-        kernels=(
-            KernelGroupSummary((HOSTILE, "b"), 2, "MatMul", 4000, 64, 512, 16.0, 1e-6, 1e-6, 2e-9, 0.0, "compute"),
-        ),
-        roofs=RoofsSummary(4e9, 300e9, 0.0),
-        ideal=IdealSummary(
-            chips=2,
-            configs=1,
-            optimal=True,
-            gap=0.0,
-            bound_time_s=1e-6,
-            dram_bytes=4096.0,
-            network_bytes=64.0,
-            solver="dp",
-            solver_s=0.01,
-            configurations=(IdealConfigurationSummary((HOSTILE, "a", "b", "c"), 1e-6, "memory"),),
-        ),
-    )
-
-
-def _design() -> DesignReport:
-    figures = DesignSummary(
-        chips=8,
-        tensor_parallel=4,
-        pipeline_parallel=2,
-        data_parallel=1,
-        sequence_parallel=1,
-        micro_batch=1,
-        tiles=4,
-        time_s=0.5,
-        step_s=0.01,
-        latency_s=0.2,
-        utilization=0.3,
-        flop=1e15,
-        cost_usd=1e5,
-        power_w=4000.0,
-        energy_j=2000.0,
-        sram_capacity_bytes=0.0,
-        dram_bytes=1e9,
-        dram_capacity_bytes=4e9,
-        chip_flop_per_s=4e9,
-        dram_bytes_per_s=3e11,
-        dram_parts_bytes=DramParts(8e8, 0.0, 0.0, 2e8, 0.0, 0.0),
-        dram_traffic_bytes=1e12,
-        network_traffic_bytes=1e10,
-        sharding_bytes=1e8,
-    )
-    step = StepSummary(0, 0, (HOSTILE, "b", "c"), 0.01, 0.01, 0.005, 0.001, "compute", 1e6, 1)
-    return DesignReport(
-        name=HOSTILE,
-        figures=figures,
-        search=SearchSummary(
-            optimal=False, gap=0.1, bound_time_s=0.45, solver="intervals", solver_s=0.2, points=12, fused_points=3
-        ),
-        configurations=(step,),
-        kernels=(KernelSummary(HOSTILE, 0, "M", 16, 8, 8, "", 2048.0, 512.0, 1e-6, "memory"),),
-        placements=(),
-        corrections=(CorrectionSummary("network-is-sum", "a sum", True, "time (s)", 0.5, 0.6),),  # noqa: FBT003  # a record
-        assumptions=(ASSUMPTION,),
-    )
+def _sample(field: RecordField) -> object:
+    if field.record is not None:
+        found: object = sampled(field.record)
+    elif field.figure.choices:
+        found = field.figure.choices[0]
+    else:
+        found = _PLAIN.get(field.kind, {})
+    return (found,) if field.is_list else found
