@@ -3,6 +3,7 @@
 | FIFOs asked for | hold |
 |---|---|
 | `in-flight`, the default of exact times | what is written and not yet read: `in_flight`, `in_flight_apart` |
+| the same of list schedules | what their replay held at most: `fifo_room`; of small ones less: `late_sizes` |
 | `rule`, the default of steady times | what keeps paths of different latency from a deadlock: `fifo_capacities` |
 | `minimal` | the least that keeps the makespan: `fifo.search` |
 | a number | so many elements |
@@ -32,6 +33,7 @@ from dfcompile.scheduler.timing.steady_state import Times, streamed_components
 
 LIMIT_ROUNDS = 4  # in which only edges go through memory whose FIFOs need too much; then all that could
 RELAY_ELEMENTS = 1024  # a FIFO that holds more is a memory in all but name
+_SMALL_ELEMENTS = 2**16  # of streams: half a second
 _LARGE = 2**12  # nodes: a replay takes some tenths of a second
 _HARDLY_LESS = 100  # one element in so many
 
@@ -62,6 +64,23 @@ def whole_streams(dag: CanonicalDag, streamed: Bool) -> Int64:
 def fifo_room(streamed: Bool, held: Int64) -> Int64:
     """Return the capacities of FIFOs that hold so many elements and are no larger, 1 at least, shape [edges]."""
     return _frozen(np.where(streamed, np.maximum(held, 1), 0))
+
+
+def late_sizes(dag: CanonicalDag, replay: Replay, free: Simulation) -> tuple[Int64, Simulation] | None:
+    """Return the capacities that late accesses need, and a replay with them; ``None`` where that is not of use.
+
+    It is if they are fewer words, the end is no later, and that is soon known.
+
+    Args:
+        dag: the graph.
+        replay: of the schedule, with the FIFOs that it has.
+        free: what it took; its FIFOs were never full.
+    """
+    if sum(dag.edge_volume[replay.streamed].tolist()) > _SMALL_ELEMENTS:
+        return None
+    capacity, late = in_flight(dag, replay, free)
+    is_less = capacity.sum() < replay.fifo_capacity.sum()
+    return (capacity, late) if is_less and late.makespan_cycles <= free.makespan_cycles else None
 
 
 def with_relays(dag: CanonicalDag, relayed: Bool, inside: Int64) -> Int64:

@@ -20,7 +20,7 @@ from dfcompile.scheduler.fifo.search import minimal_fifo_sizes
 from dfcompile.scheduler.fifo.sizes import (
     LIMIT_ROUNDS,
     fifo_room,
-    in_flight,
+    late_sizes,
     next_through_memory,
     whole_streams,
 )
@@ -46,7 +46,6 @@ _MOST_WORK = 2**60  # cycles of all tasks: times fit in 64 bits with room to spa
 _REPLAYED_ELEMENTS = 2**27  # of one replay: about two seconds
 _QUICKLY_REPLAYED_ELEMENTS = 2**25  # half a second
 _ALL_REPLAYED_ELEMENTS = 2**23  # of the replays of all schedules found, beyond the first
-_SMALL_ELEMENTS = 2**16  # where FIFOs are as small as late accesses allow: half a second
 _SEARCHED_ELEMENTS = 2**11  # up to which the search for the smallest FIFOs ends by itself
 _SEARCHING_ELEMENTS = 2**22  # of all replays of a search for smaller FIFOs of more: some seconds
 _NODE_ELEMENTS = 500  # a node costs about as much as so many elements
@@ -268,14 +267,9 @@ def _replayed(dag: CanonicalDag, planned: Iterable[Schedule], bound: int) -> Ite
 
 
 def _with_smaller_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
-    """Return the schedule with the FIFOs that late accesses need, if these are fewer words and that is soon known."""
-    if _streamed_elements(dag, found.schedule) > _SMALL_ELEMENTS:
-        return found
-    # FIFOs were never full in its replay: they held whole streams.
-    capacity, replay = in_flight(dag, replay_of(found.schedule), found.replay)
-    if replay.makespan_cycles > found.schedule.makespan_cycles or capacity.sum() >= found.schedule.fifo_capacity.sum():
-        return found
-    return _sized(dag, found.schedule, capacity, replay)
+    """Return the schedule with smaller FIFOs, if late accesses need less; they were never full in its replay."""
+    late = late_sizes(dag, replay_of(found.schedule), found.replay)
+    return found if late is None else _sized(dag, found.schedule, *late)
 
 
 def with_minimal_fifos(dag: CanonicalDag, found: ReplayedSchedule) -> ReplayedSchedule:
