@@ -8,10 +8,12 @@ from onnx.reference import ReferenceEvaluator
 from dfcompile.errors import UserError
 from dfcompile.frontend import ReadOptions
 from dfcompile.frontend.onnx_model import program_of
+from dfcompile.lowering import lower_to_canonical, lower_to_maps, registered_expansions
 from tests.interpreter import interpret
 from tests.onnx_nodes import Array, Node, check_node, lowered, random, scopes
 from tests.onnx_text import model_from_text, program_from_text
 
+TABLE = registered_expansions()
 X = random((2, 3))
 
 
@@ -52,6 +54,18 @@ def test_a_range_of_too_much_is_not_made() -> None:
     operands = [np.array(value, "float16") for value in (0, np.inf, 1)]
     with pytest.raises(UserError, match=r"node 'op': the shape of 'y0' depends on data"):
         lowered(Node("Range", operands, [0, 1, 2], opset=27).model())
+
+
+def test_what_stands_between_the_elements_of_a_window_plays_no_part() -> None:
+    """The reference implementation multiplies it by 0, of which infinity leaves nothing defined."""
+    x = np.array([1, np.inf, 2, 5], np.float32).reshape(1, 1, 4)
+    program = program_from_text(
+        "g (float[1,1,1] z) => (float[1,1,1] y) { a = Conv<dilations = [2], strides = [2]>(x, w) y = Add(a, z) }",
+        x=x, w=np.array([[[3, 4]]], np.float32),
+    )  # fmt: skip
+    maps = lower_to_maps(lower_to_canonical(program, TABLE), TABLE)
+
+    assert interpret(maps, {"z": np.zeros((1, 1, 1), np.float32)})["y"].tolist() == [[[11.0]]]
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
