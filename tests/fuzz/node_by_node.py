@@ -9,12 +9,12 @@ from onnx import numpy_helper
 
 from dfcompile.errors import UserError
 from dfcompile.frontend import Program
-from tests.fuzz.comparison import LONGEST, difference
+from tests.fuzz.comparison import LONGEST, Bools, difference
 from tests.fuzz.draw import Array
 from tests.fuzz.known_differences import known_reason
 from tests.fuzz.node_alone import Alone, CannotRunError, shown_results, with_every_result
 from tests.fuzz.oracle import Session, load
-from tests.fuzz.sensitivity import only_rounding
+from tests.fuzz.sensitivity import rounded
 from tests.interpreter import interpret
 
 
@@ -140,4 +140,16 @@ def _reason(alone: Alone, known: Mapping[str, Array], longest: int) -> str | Non
         return None
     feeds = {name: known[name] for name in alone.operands}
     reason = known_reason(model, operands, found, expected, longest)
-    return reason or (None if only_rounding(model, feeds, found, expected, longest) else "")
+    if reason:
+        return reason
+    explained = rounded(model, feeds, found, expected, longest)
+    if all(elements.all() for elements in explained.values()):
+        return None
+    # A listed difference of some elements may stand beside rounding of others.
+    others = {name: _with(value, expected[name], explained[name]) for name, value in found.items()}
+    return known_reason(model, operands, others, expected, longest)
+
+
+def _with(value: Array, other: Array, elements: Bools) -> Array:
+    """Return a value with some elements of another one."""
+    return np.where(elements, other, value) if value.shape == other.shape else value

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
-from tests.fuzz.comparison import EXACT, JUMPING, LONGEST, ROUNDING, STASHED, Floats, wrong_elements
+from tests.fuzz.comparison import EXACT, JUMPING, LONGEST, ROUNDING, STASHED, Bools, Floats, wrong_elements
 from tests.fuzz.draw import Array
 from tests.fuzz.node_alone import Alone, CannotRunError
 
@@ -32,7 +32,18 @@ def only_rounding(
     expected: Mapping[str, Array],
     longest: int = LONGEST,
 ) -> bool:
-    """Return whether rounding in the original changes every element that differs about as much.
+    """Return whether rounding in the original changes every element that differs about as much; see `rounded`."""
+    return all(explained.all() for explained in rounded(model, feeds, found, expected, longest).values())
+
+
+def rounded(
+    model: onnx.ModelProto,
+    feeds: Mapping[str, Array],
+    found: Mapping[str, Array],
+    expected: Mapping[str, Array],
+    longest: int = LONGEST,
+) -> Mapping[str, Bools]:
+    """Return the elements that do not differ, or that rounding in the original changes about as much.
 
     Args:
         model: the original.
@@ -49,13 +60,15 @@ def only_rounding(
         noises = [_Noise(np.random.default_rng([units, run]), units) for units in UNITS for run in range(RUNS)]
         runs = [_noisy_run(nodes, known, noise) for noise in noises]
     except CannotRunError:
-        return False
+        return {name: np.zeros(value.shape, np.bool_) for name, value in expected.items()}
     if any(found[name].shape != value.shape or found[name].dtype != value.dtype for name, value in expected.items()):
-        return False
-    return all(
-        _is_within(found[name], value, wrong_elements(found[name], value, model, longest), [run[name] for run in runs])
+        return {name: np.zeros(value.shape, np.bool_) for name, value in expected.items()}
+    return {
+        name: _explained(
+            found[name], value, wrong_elements(found[name], value, model, longest), [run[name] for run in runs]
+        )
         for name, value in expected.items()
-    )
+    }
 
 
 class _Noise:
@@ -290,12 +303,11 @@ _WITHIN: Mapping[str, _Change] = {
 }
 
 
-def _is_within(found: Array, expected: Array, wrong: Array, runs: Sequence[Array]) -> bool:
-    """Return whether each wrong element is among what noise gives, or between, or not much farther off."""
-    if not wrong.any():
-        return True
-    if any(run.shape != expected.shape for run in runs):
-        return False
+def _explained(found: Array, expected: Array, wrong: Bools, runs: Sequence[Array]) -> Bools:
+    """Return which elements are not wrong, or among what noise gives, or between, or not much farther off."""
+    explained = ~wrong
+    if not wrong.any() or any(run.shape != expected.shape for run in runs):
+        return explained
     samples = np.stack([expected[wrong], *(run[wrong] for run in runs)]).astype(np.float64)
     value = found[wrong].astype(np.float64)
     with np.errstate(invalid="ignore"):
@@ -309,4 +321,5 @@ def _is_within(found: Array, expected: Array, wrong: Array, runs: Sequence[Array
         below = (value >= least - beyond) | np.any(samples == -np.inf, axis=0)
         above = (value <= most + beyond) | np.any(samples == np.inf, axis=0)
         between = np.isfinite(value) & finite.any(axis=0) & below & above
-    return bool(np.all(same.any(axis=0) | between))
+    explained[wrong] = same.any(axis=0) | between
+    return explained
